@@ -146,7 +146,6 @@ if _TYPE_CHECKING:
     from codegen.runtime.kernel import kernels_in_use as kernels_in_use
     from codegen.runtime.launch import KernelCall as KernelCall
     from codegen.runtime.launch import Launch as Launch
-    from codegen.runtime.loop_kernel import HOLD_GIL_BYTES as HOLD_GIL_BYTES
     from codegen.runtime.loop_kernel import BoundKernel as BoundKernel
     from codegen.runtime.loop_kernel import LoopKernel as LoopKernel
     from codegen.runtime.threads import check_threads as check_threads
@@ -154,6 +153,9 @@ if _TYPE_CHECKING:
     from codegen.runtime.threads import run_parts as run_parts
     from codegen.runtime.threads import thread_count as thread_count
     from codegen.runtime.threads import threads_by_size as threads_by_size
+    from codegen.schedule.call_limits import COPIES_HOLD_GIL_BYTES as COPIES_HOLD_GIL_BYTES
+    from codegen.schedule.call_limits import LEND_BUFFER_BYTES as LEND_BUFFER_BYTES
+    from codegen.schedule.call_limits import LOOPS_HOLD_GIL_BYTES as LOOPS_HOLD_GIL_BYTES
     from codegen.schedule.machine import machine as machine
     from codegen.support.caching import MOST_BOUND as MOST_BOUND
     from codegen.support.caching import lazy as lazy
@@ -233,8 +235,9 @@ _HOMES = {
     "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step copy_operands kernels_in_use",
     "runtime.launch": "KernelCall Launch",
-    "runtime.loop_kernel": "BoundKernel HOLD_GIL_BYTES LoopKernel",
+    "runtime.loop_kernel": "BoundKernel LoopKernel",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
+    "schedule.call_limits": "COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES",
     "schedule.machine": "machine",
     "support.caching": "MOST_BOUND lazy remember",
     "support.cpu": "cpu_level cpu_name",

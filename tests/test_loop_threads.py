@@ -10,11 +10,12 @@ import pytest
 import tilejit as tj
 from codegen.runtime import threads
 from codegen.runtime.loop_kernel import BoundKernel
+from codegen.schedule.call_limits import PARALLEL_BYTES
 from tilejit import loop_program
 from tilejit.loop_program import LoopOptions
 
 MOST = 3
-SMALL, LARGE = 1 << 10, threads.PARALLEL_BYTES >> 3
+SMALL, LARGE = 1 << 10, PARALLEL_BYTES >> 3
 """Elements of f64 arrays of which two are below, and above, the size that is shared out."""
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from codegen import (
     CALIBRATED_FROM_BYTES,
     ELEMENT_BYTES,
-    HOLD_GIL_BYTES,
+    LOOPS_HOLD_GIL_BYTES,
     ArrayArg,
     BoundKernel,
     For,
@@ -268,7 +268,7 @@ class BoundCall:
         size_bytes = sum(x.nbytes for x in arrays.values())
         shared = program.shared and not alone
         self._threads = threads_by_size(program.options.threads, size_bytes) if shared else 1
-        self._hold = size_bytes <= HOLD_GIL_BYTES
+        self._hold = size_bytes <= LOOPS_HOLD_GIL_BYTES
 
     @lazy
     def _scalar(self) -> BoundKernel:

@@ -10,6 +10,8 @@ import numpy as np
 
 from codegen import ALL_FLAGS as ALL_FLAGS
 from codegen import (
+    COPIES_HOLD_GIL_BYTES,
+    LEND_BUFFER_BYTES,
     CopyProgram,
     Direct,
     Kernel,
@@ -35,12 +37,6 @@ if TYPE_CHECKING:
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
 """Types whose elements are where their strides say, with no rules of their own for assignment."""
-
-HOLD_GIL_BYTES = 1 << 15
-"""Copies up to this size keep Python's lock: giving it away costs more than the copy."""
-
-LEND_BUFFER_BYTES = 1 << 18
-"""So do those up to this size that go through a buffer, which is the plan's then: 10 us less a call."""
 
 
 class CopyPlan(Direct):
@@ -99,9 +95,9 @@ class CopyPlan(Direct):
         self._program = program(dst.shape, dst.strides, strides, move, threads, tuning)
         if threads == 1:
             moved = 2 * prod(self._dst_shape) * self._dst_dtype.itemsize
-            self._holds = moved <= HOLD_GIL_BYTES
+            self._holds = moved <= COPIES_HOLD_GIL_BYTES
             self._calls = native_calls(self._program, hold_gil=self._holds)
-            if not self._calls and HOLD_GIL_BYTES < moved <= LEND_BUFFER_BYTES:
+            if not self._calls and COPIES_HOLD_GIL_BYTES < moved <= LEND_BUFFER_BYTES:
                 self._calls, self._holds = native_calls(self._program, hold_gil=True), True
 
     def __call__(self, dst: Array, src: Array) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from codegen.ir.blocks import block_shape
-from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.passes.lane_reads import lane_reads
 from codegen.schedule.dense_layout import dense_layout
@@ -65,7 +64,7 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         block,
         panel_step,
         layout.run_columns,
-        _requests(tile * source_width),
+        cut.requests,
         cut.of_tiles,
         layers[0] if layers else 1,
         cut.together,
@@ -74,9 +73,3 @@ def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
         lanes,
         box.conversion,
     )
-
-
-def _requests(row_bytes: int) -> int:
-    """Lines to prefetch per line written: short source rows touch more lines than they fill."""
-    touched = -(-row_bytes // LINE_BYTES) + 1
-    return (touched * LINE_BYTES + row_bytes // 2) // row_bytes

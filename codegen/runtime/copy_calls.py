@@ -19,6 +19,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
 from codegen.runtime.kernel import Step
+from codegen.schedule.call_limits import MOST_PREFETCHED_BYTES
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES, PREFETCH_ARGUMENT, Table
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
@@ -30,9 +31,6 @@ TABLE_CHUNK = 1 << 12
 
 SMALL_TABLE = 1 << 12
 """Tables up to this extent are computed once, not chunk by chunk."""
-
-MAX_PREFETCHED_ENTRIES = 1 << 14
-"""Bytes: entries that read more than this, or less than half of their span, are not prefetched."""
 
 OFFSET_ARGUMENTS = (*OFFSET_TABLES, "prefetch_entries", "prefetch_low", "prefetch_bytes")
 """First arguments of a kernel that loops over the entries of offset tables.
@@ -256,7 +254,7 @@ def _prefetch(box: StridedBox, reach: tuple[int, int, int, int]) -> tuple[int, i
     span = (stop - low) * box.unit_bits // 8
     read = box.size_bytes
     entries = -(-PAGE_PREFETCH_BYTES // max(read, 1))
-    return entries, low - box.src, span if read <= MAX_PREFETCHED_ENTRIES and span <= 2 * read else 0
+    return entries, low - box.src, span if read <= MOST_PREFETCHED_BYTES and span <= 2 * read else 0
 
 
 def _entries(table: PairTable, index: Table) -> tuple[Table, Table]:

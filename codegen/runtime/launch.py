@@ -15,6 +15,7 @@ from codegen.maps.refine import PairTable
 from codegen.runtime.copy_calls import FILL_ARGUMENTS, Calls, Pattern, PlainCall, TableCalls
 from codegen.runtime.kernel import Step, copy_operands
 from codegen.runtime.threads import scratch
+from codegen.schedule.call_limits import UNEVEN
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE
 from codegen.schedule.transfers import group_table, int_size, joined_tables, line_table
 from codegen.support.caching import lazy
@@ -37,10 +38,6 @@ class KernelCall:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a call holds addresses of this process\n  pickle or copy its launch instead")
-
-
-UNEVEN = 8
-"""Shares may differ from even ones by 1/8, so that they can begin on a line."""
 
 
 def on_boundary(near: int, start: int, step: int, *, most_off: int) -> int:

@@ -21,9 +21,6 @@ from codegen.runtime.kernel import KERNEL_PROTOTYPES, native_address
 from codegen.runtime.threads import run_parts
 from codegen.support.caching import lazy
 
-HOLD_GIL_BYTES = 1 << 14
-"""Calls on arrays up to this size hold the GIL: releasing it costs more than the call."""
-
 _RESULTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
 _RESULTS |= {f"i{n}": getattr(np, f"int{n}") for n in (8, 16, 32, 64)}
 _RESULTS |= {f"u{n}": getattr(np, f"uint{n}") for n in (8, 16, 32, 64)}

@@ -14,21 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.schedule.call_limits import PARALLEL_BYTES
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
-
-PARALLEL_BYTES = 8 << 20
-"""Smaller copies stay on the calling thread.
-
-Two threads of one core (Zen 5, 2026-11), u32 transposes, us on one thread and on two: 2 MiB read and written
-54 and 120, 4 MiB 59 and 121, 5.5 MiB 86 and 158, 8 MiB 261 and 218, 16 MiB 512 and 357. While source and
-destination are in a core's own cache, its threads share what one thread has alone. Waking another thread
-takes 15 to 60 us.
-"""
 
 MOST_THREADS = 64
 """Most threads of one copy."""

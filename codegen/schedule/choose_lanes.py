@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, product
 
-from codegen.analysis.costs import cost, unit
 from codegen.analysis.legality import Choice, Request, refusal
 from codegen.analysis.outcomes import describe
 from codegen.analysis.report import UNPROFITABLE, Refusal
 from codegen.ir.nodes import Function
 from codegen.ir.visit import Access, Loop, accesses_of, loops_of
+from codegen.schedule.lane_costs import cost, unit
 from codegen.support.errors import KernelError
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")

@@ -71,6 +71,8 @@ class TransposeSchedule(TileSchedule):
     block                 the shape of a register block
     layers, together      an axis, or "", along which `together` tiles share one buffer
     lines                 lines of each result row in the buffer, if long rows are staged
+    requests              with streamed dense panels: lines of the next panel's source to prefetch per line
+                          written
     loops                 the loops around blocks, outermost first: "rows" and "columns" for tiles of them,
                           "layers" for panels of several layers, and the other axes
     """
@@ -82,6 +84,7 @@ class TransposeSchedule(TileSchedule):
     layers: str = ""
     together: int = 1
     lines: int = 1
+    requests: int = 1
     loops: tuple[str, ...] = ()
 
     @property

@@ -61,7 +61,8 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     """
     if cut.stage == "dense":
         loops = _padded(_in_order(_panel_steps(box, cut), threads), threads)
-        return replace(cut, loops=loops, separate=machine().registers < MANY_REGISTERS)
+        separate = machine().registers < MANY_REGISTERS
+        return replace(cut, loops=loops, separate=separate, requests=_requests(box, cut))
     axes = {x.name: x for x in box.axes}
     rows, columns = (tuple(axes[name] for name in names) for names in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)
@@ -112,6 +113,13 @@ def _panel_steps(box: TransposeBox, cut: TransposeSchedule) -> dict[str, tuple[i
             steps["layers"] = abs(x.src) * cut.together, -(-x.extent // cut.together)
     steps["columns"] = cut.tile[1] * box.source_width if panels > 1 else 0, panels
     return steps
+
+
+def _requests(box: TransposeBox, cut: TransposeSchedule) -> int:
+    """Lines to prefetch per line written: short source rows touch more lines than they fill."""
+    row_bytes = min(cut.tile[1], box.counts(cut)[1]) * box.source_width
+    touched = -(-row_bytes // LINE_BYTES) + 1
+    return (touched * LINE_BYTES + row_bytes // 2) // row_bytes
 
 
 def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:

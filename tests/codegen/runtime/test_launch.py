@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.kernel import Kernel
-from codegen.runtime.launch import LINE_BYTES, PAGE_BYTES, UNEVEN, Launch, on_boundary
+from codegen.runtime.launch import LINE_BYTES, PAGE_BYTES, Launch, on_boundary
+from codegen.schedule.call_limits import UNEVEN
 from codegen.schedule.schedule import Thresholds
 from codegen.schedule.transfers import joined_tables
 from tests.tools.strategies import Pick

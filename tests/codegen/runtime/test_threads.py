@@ -16,7 +16,8 @@ from sys import executable
 import pytest
 
 from codegen.runtime import threads
-from codegen.runtime.threads import PARALLEL_BYTES, default_threads, in_dask_worker, run_parts, thread_count
+from codegen.runtime.threads import default_threads, in_dask_worker, run_parts, thread_count
+from codegen.schedule.call_limits import PARALLEL_BYTES
 from codegen.support.errors import KernelError
 from tests.tools.oracle import environment
 

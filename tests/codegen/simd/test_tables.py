@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.runtime.copy_calls import MAX_PREFETCHED_ENTRIES
+from codegen.schedule.call_limits import MOST_PREFETCHED_BYTES
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from tests.codegen.simd.case import Case, called_names
 from tests.codegen.simd.cases import STREAM, by_table, through_tables
@@ -73,8 +73,8 @@ def test_how_far_ahead() -> None:
     assert ahead((16, 16), (4, 100)) == (PAGE_PREFETCH_BYTES // 1024, 0, 15 * 100 + 64)
     assert ahead((16, 16), (4, 1000)) == (PAGE_PREFETCH_BYTES // 1024, 0, 0), "mostly holes"
     assert ahead((16, 16), (-4, 64)) == (PAGE_PREFETCH_BYTES // 1024, -60, 1024), "backwards"
-    side = MAX_PREFETCHED_ENTRIES // 64
-    assert ahead((16, side), (4, 64)) == (1, 0, MAX_PREFETCHED_ENTRIES)
+    side = MOST_PREFETCHED_BYTES // 64
+    assert ahead((16, side), (4, 64)) == (1, 0, MOST_PREFETCHED_BYTES)
     assert ahead((16, side + 1), (4, 64)) == (1, 0, 0), "long"
 
 

@@ -103,4 +103,4 @@ def _by_shifts(index: Index) -> bool:
         case Sum(terms, _):
             return all(_by_shifts(term) for term, _ in terms)
         case _:
-            raise AssertionError(f"costs: no rule for {type(index).__name__}")
+            raise AssertionError(f"lane_costs: no rule for {type(index).__name__}")
