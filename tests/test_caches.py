@@ -27,6 +27,7 @@ ONE = (
     *(
         "_versions",
         "compiler_digest",
+        "lowering_digest",
         "default_store",
         "default_threads",
         "_same",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -42,6 +42,8 @@ MAX_STORE_BYTES = 512 << 20
 LLVM_LIBRARIES = ("binding/libllvmlite.so", "binding/libllvmlite.dylib", "binding/llvmlite.dll")
 """Paths of LLVM's library within llvmlite, one per system."""
 
+_PACKAGE = Path(__file__).parents[1]
+
 FILES_PER_WRITE = 250
 """Files scanned per write, on average; that takes a hundredth of the time of compiling a kernel."""
 
@@ -67,11 +69,11 @@ class StoreKey:
         return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-def store_key(source: str, level: CpuLevel, store: KernelStore | None = None) -> StoreKey:
-    """The key of a kernel's source compiled for a CPU level; a store avoids loading LLVM for its version."""
+def store_key(source_digest: str, level: CpuLevel, store: KernelStore | None = None) -> StoreKey:
+    """The key of a source compiled for a CPU level; a store avoids loading LLVM for its version."""
     spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
     versions = package_version("numba"), package_version("llvmlite"), llvm_version(store)
-    return StoreKey(digest_of(source.encode()), compiler_digest(), *versions, *spelled)
+    return StoreKey(source_digest, compiler_digest(), *versions, *spelled)
 
 
 @lru_cache(maxsize=8)
@@ -96,7 +98,7 @@ def llvm_version(store: KernelStore | None) -> str:
 @cache
 def compiler_digest() -> str:
     """Digest of the code that turns sources into machine code: the build and the kernels' routines."""
-    return digest_of(b"\0".join(f.read_bytes() for f in compiler_files()))
+    return _digest_of_files(map(str, compiler_files()))
 
 
 def compiler_files() -> tuple[Path, ...]:
@@ -104,7 +106,6 @@ def compiler_files() -> tuple[Path, ...]:
 
     Routines use constants of other modules, such as the length of a table entry.
     """
-    root = Path(__file__).parents[1]
     names = (
         "backend/build.py",
         "ir/accesses.py",
@@ -117,7 +118,25 @@ def compiler_files() -> tuple[Path, ...]:
         "ir/packed_bits.py",
         "ir/routines.py",
     )
-    return (*(root / name for name in names), *sorted((root / "simd").rglob("*.py")))
+    return (*(_PACKAGE / name for name in names), *sorted((_PACKAGE / "simd").rglob("*.py")))
+
+
+def _files_in(folder: Path) -> list[str]:
+    return sorted(f"{at}/{name}" for at, _, names in os.walk(folder) for name in names)
+
+
+def _digest_of_files(files: Iterable[str]) -> str:
+    texts: list[bytes] = []
+    for file in files:
+        with open(file, "rb", buffering=0) as opened:
+            texts.append(opened.read())
+    return digest_of(b"\0".join(texts))
+
+
+@cache
+def lowering_digest() -> str:
+    """Digest of the whole package, whose code turns the structure of a kernel into its source."""
+    return _digest_of_files(file for file in _files_in(_PACKAGE) if file.endswith(".py"))
 
 
 class KernelStore:
@@ -192,6 +211,17 @@ class KernelStore:
             body = json.dumps(dict(facts), sort_keys=True).encode()
             self._write(self._path(name, "note"), _note_head(name), body)
 
+    def get_source_digest(self, structure_digest: str) -> str | None:
+        """The digest of a kernel's source, which saves lowering and printing it; None if it is not noted."""
+        facts = self.get_note(_note_of_source(structure_digest)) or {}
+        digest = facts.get("source")
+        return digest if isinstance(digest, str) and facts.get("lowering") == lowering_digest() else None
+
+    def put_source_digest(self, structure_digest: str, source_digest: str) -> None:
+        """Note the digest of the source that this version of the package makes from a structure."""
+        facts = {"source": source_digest, "lowering": lowering_digest()}
+        self.put_note(_note_of_source(structure_digest), facts)
+
     def _write(self, path: Path, head: dict[str, Any], body: bytes) -> None:
         if len(body) > self.most_bytes:
             self.reason = f"not all kernels could be kept: TILEJIT_CACHE_BYTES is {self.most_bytes}"
@@ -244,6 +274,10 @@ class KernelStore:
         if not name.replace("-", "").isalnum():
             raise AssertionError(f"{name!r} is not a name for a file of the store")
         return self.directory / f"{name}.{kind}"
+
+
+def _note_of_source(structure_digest: str) -> str:
+    return f"source-{structure_digest[:32]}"
 
 
 def _note_head(name: str) -> dict[str, Any]:

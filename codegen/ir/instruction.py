@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codegen.ir.element_types import bits_of
-from codegen.ir.nodes import Value, VectorShape
 from codegen.support.cpu import LEVELS
 from codegen.support.errors import KernelError
 
-Shapes: TypeAlias = Mapping[int, tuple[VectorShape, ...]]
+if TYPE_CHECKING:  # copies whose kernels are stored load no loops
+    from codegen.ir.nodes import Value, VectorShape
+
+Shapes: TypeAlias = "Mapping[int, tuple[VectorShape, ...]]"
 """For each number of bits of an element, the shapes of the super-vector that an operation takes."""
 
 

@@ -26,12 +26,12 @@ from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape, transposed_s
 from codegen.ir.element_types import CONVERSIONS, bits_of, dtype_of
 from codegen.ir.instruction import Counted, Instruction, Shapes
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES, WIDTHS
-from codegen.ir.nodes import VectorShape
 from codegen.support.cpu import LEVELS
 from codegen.support.errors import KernelError
 
-if TYPE_CHECKING:  # the interpreter's, which copies that are stored do not load
+if TYPE_CHECKING:  # copies whose kernels are stored load neither loops nor the interpreter
     from codegen.ir.buffers import Buffer
+    from codegen.ir.nodes import VectorShape
 
 NEVER = 1 << 62
 """Larger than the element count of any array."""

@@ -17,9 +17,6 @@ from codegen.ir.index import Affine, Index
 
 VectorShape: TypeAlias = tuple[int, ...]
 
-SIDES = ("src", "dst")
-"""The buffers that a copy reads and writes."""
-
 SCRATCH = "scratch"
 """The buffer of every kernel for its own thread; its bytes are undefined when the kernel begins."""
 

@@ -15,6 +15,9 @@ from typing import Literal, TypeAlias
 
 Side: TypeAlias = Literal["dst", "src"]
 
+SIDES: tuple[Side, Side] = ("src", "dst")
+"""The buffers that a copy reads and writes, in the order of a kernel's operands."""
+
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride)."""
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any
 
 from codegen.ir.building import loop, times
 from codegen.ir.index import index_symbol
 from codegen.ir.nodes import (
     SCRATCH,
-    SIDES,
     ArrayArg,
     BufferArg,
     Function,
@@ -21,6 +19,7 @@ from codegen.ir.nodes import (
     Statement,
     View,
 )
+from codegen.ir.strided_box import SIDES
 from codegen.passes.lower_copies.chunks import lower_chunks
 from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.elements import lower_elements
@@ -51,7 +50,8 @@ from codegen.schedule.transfers import (
     TransposeRuns,
     TransposeTiles,
     UnpackBits,
-    kernel_kind,
+    kernel_name,
+    structure_digest,
 )
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
@@ -78,15 +78,15 @@ BUFFERS = frozenset(("pattern",))
 
 
 def declared(nest: TransferNest, arguments: tuple[str, ...]) -> Function:
-    """The kernel of a nest without statements, under a descriptive name that is unique to it.
+    """The kernel of a nest without statements.
 
     arguments  the names of the kernel's arguments, in the order of its table
     """
-    digest = sha256(repr((nest, arguments)).encode()).hexdigest()[:12]
     given = tuple(ArrayArg(a, "i64", 1, "C") if a in TABLES else ScalarArg(a, "i64") for a in arguments)
     others = BufferArg(SCRATCH), *(BufferArg(a) for a in arguments if a in BUFFERS)
     buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *others)
-    return Function(f"{kernel_kind(nest.transfer)}_{digest}", given, (), buffers=buffers)
+    name = kernel_name(nest, structure_digest(nest, arguments))
+    return Function(name, given, (), buffers=buffers)
 
 
 def lower_transfer(function: Function, nest: TransferNest) -> Function:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from codegen.ir.nodes import Function
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.transfers import TransferNest
 
-Stage: TypeAlias = StridedBox | TransferNest | Function
+if TYPE_CHECKING:  # copies whose kernels are stored load no loops
+    from codegen.ir.nodes import Function
+
+Stage: TypeAlias = "StridedBox | TransferNest | Function"
 """What is compiled, after one of the passes."""
 
 Observer: TypeAlias = Callable[[str, Stage], None]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import prod
+from typing import TYPE_CHECKING
 
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.strided_box import StridedBox, in_bytes
@@ -13,7 +15,6 @@ from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import select_transfer
 from codegen.passes.strip_mine import strip_mine
-from codegen.pipeline.lower_copies import lower_copy
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
@@ -24,7 +25,7 @@ from codegen.runtime.copy_calls import (
     PrefetchCall,
     calls_for,
 )
-from codegen.runtime.kernel import Kernel, Step, kernel_for
+from codegen.runtime.kernel import Kernel, Step, shared
 from codegen.runtime.launch import Launch
 from codegen.schedule.choose_transpose import misaligned
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, PREFETCH_ARGUMENT
@@ -37,10 +38,16 @@ from codegen.schedule.transfers import (
     group_table,
     int_size,
     joined_tables,
+    kernel_name,
     line_table,
+    structure_digest,
 )
+from codegen.support.caching import remember
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
+
+if TYPE_CHECKING:  # copies whose kernels are stored load no loops
+    from codegen.ir.nodes import Function
 
 STRUCTURE, SIZES = "structure", "sizes"
 """Values of `specialize`: one kernel per structure, or one per structure and sizes."""
@@ -102,15 +109,26 @@ def kernel_of(
     parametrized, sizes = parametrize_sizes(nest, is_literal)
     observe("parametrize_sizes", parametrized)
     names = (*arguments, *(name for name, _ in sizes))
-    structure = parametrized, names
+    if observe is not nobody:
+        _lowered(parametrized, names, observe)
     with compiler_lock:
-        kernel = _kernels.get(structure)
-        if kernel is None or observe is not nobody:
-            kernel = _kernels[structure] = kernel_for(lower_copy(parametrized, names, observe))
-    return kernel, sizes
+        kernel = _kernels.get((parametrized, names))
+        return kernel or remember(_kernels, (parametrized, names), _kernel(parametrized, names)), sizes
 
 
 _kernels: dict[tuple[TransferNest, tuple[str, ...]], Kernel] = {}
+
+
+def _kernel(nest: TransferNest, arguments: tuple[str, ...]) -> Kernel:
+    """The kernel of a nest whose sizes are names; it is lowered when somebody needs its loops."""
+    digest = structure_digest(nest, arguments)
+    return shared(Kernel(kernel_name(nest, digest), digest, arguments, partial(_lowered, nest, arguments)))
+
+
+def _lowered(nest: TransferNest, arguments: tuple[str, ...], observe: Observer | None = None) -> Function:
+    from codegen.pipeline.lower_copies import lower_copy  # which kernels that are stored do not need
+
+    return lower_copy(nest, arguments, observe)
 
 
 def first_arguments(nest: TransferNest) -> tuple[str, ...]:

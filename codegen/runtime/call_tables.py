@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from codegen.analysis.ranges import check_range
 from codegen.emit.abi import kernel_head
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import SIDES
+from codegen.ir.strided_box import SIDES
 from codegen.runtime.kernel import native
 from codegen.runtime.launch import KernelCall, Launch
 from codegen.runtime.threads import scratch

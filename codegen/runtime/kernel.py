@@ -6,17 +6,15 @@ import ctypes
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from hashlib import sha256
 from html import escape
 from pathlib import Path
 from struct import Struct
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codegen.backend.object_loader import load_object
 from codegen.backend.object_symbols import can_be_loaded
 from codegen.backend.store import default_store, store_key
-from codegen.emit.source import source_of
-from codegen.ir.nodes import Function
+from codegen.backend.store_files import digest_of
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfers import TransferNest
@@ -25,6 +23,9 @@ from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
+
+if TYPE_CHECKING:  # copies whose kernels are stored load no loops
+    from codegen.ir.nodes import Function
 
 KERNEL_PROTOTYPES = {
     hold: make(None, *[ctypes.c_void_p] * 5)
@@ -47,19 +48,32 @@ _kernels: dict[str, Kernel] = {}
 
 @dataclass(frozen=True)
 class Kernel:
-    """The code of one function of a copy, shared by copies of many shapes; its name is unique."""
+    """The code of a copy, shared by copies of many shapes.
+
+    A kernel that the store has runs without being lowered or printed.
+
+    Attributes:
+        name: a name that is unique.
+        digest: the digest of what it is lowered from.
+        arguments: the names of its arguments, in the order of the table that the code receives.
+        lower: makes its loops.
+    """
 
     name: str
-    function: Function = field(compare=False, repr=False)
+    digest: str = field(repr=False)
+    arguments: tuple[str, ...] = field(repr=False)
+    lower: Callable[[], Function] = field(compare=False, repr=False)
 
     @lazy
-    def arguments(self) -> tuple[str, ...]:
-        """The names of its arguments, in the order of the table that the code receives."""
-        return tuple(argument.name for argument in self.function.arguments)
+    def function(self) -> Function:
+        """The loops over super-vectors."""
+        return self.lower()
 
     @lazy
     def source(self) -> str:
         """The Python source that Numba compiles."""
+        from codegen.emit.source import source_of
+
         return source_of(self.function)
 
     @property
@@ -71,8 +85,30 @@ class Kernel:
         Raises:
             KernelError: it could not be built.
         """
-        known = _natives.get(self.name)
-        return known or native(self.name, self.source)
+        return _natives.get(self.name) or self._made()
+
+    def _made(self) -> NativeFunction:
+        with compiler_lock:
+            if self.name not in _loaded and not self._load_noted():
+                digest = digest_of(self.source.encode())
+                _load_source(self.name, self.source, digest)
+                default_store().put_source_digest(self.digest, digest)
+            return _called(self.name)
+
+    def _load_noted(self) -> bool:
+        """Load the object code of the source that the store notes for this kernel, if it has both."""
+        store = default_store()
+        digest = store.get_source_digest(self.digest)
+        if digest is None or settings().dump_directory:
+            return False
+        code = store.get(store_key(digest, cpu_level(), store))
+        if code is None or not can_be_loaded(code):
+            return False
+        try:
+            _load(self.name, code)
+        except KernelError:  # the note is of another kernel
+            return False
+        return True
 
     @property
     def address(self) -> int:
@@ -102,11 +138,6 @@ class Kernel:
         parts = (f"<details><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
         return f"<div><code>{escape(self.name)}</code>{''.join(parts)}</div>"
 
-    @property
-    def digest(self) -> str:
-        """A digest that identifies this kernel."""
-        return sha256(self.source.encode()).hexdigest()
-
 
 def native(name: str, source: str) -> NativeFunction:
     """The native function that a source defines, compiled unless the store has it.
@@ -115,9 +146,8 @@ def native(name: str, source: str) -> NativeFunction:
         KernelError: it could not be built.
     """
     with compiler_lock:
-        if name not in _natives:
-            _natives[name] = KERNEL_PROTOTYPES[False](native_address(name, source))
-        return _natives[name]
+        native_address(name, source)
+        return _called(name)
 
 
 def native_address(name: str, source: str) -> int:
@@ -128,14 +158,25 @@ def native_address(name: str, source: str) -> int:
     """
     with compiler_lock:
         if name not in _loaded:
-            _dump(name, source)
-            _load(name, _object_code(name, source))
+            _load_source(name, source, digest_of(source.encode()))
         return _loaded[name]
 
 
-def _object_code(name: str, source: str) -> bytes:
+def _called(name: str) -> NativeFunction:
+    """The native function whose code is loaded."""
+    if name not in _natives:
+        _natives[name] = KERNEL_PROTOTYPES[False](_loaded[name])
+    return _natives[name]
+
+
+def _load_source(name: str, source: str, digest: str) -> None:
+    _dump(name, source)
+    _load(name, _object_code(name, source, digest))
+
+
+def _object_code(name: str, source: str, digest: str) -> bytes:
     level, store = cpu_level(), default_store()
-    key = store_key(source, level, store)
+    key = store_key(digest, level, store)
     code = store.get(key)
     if code is None or not can_be_loaded(code):
         code = bytes(_built(name, source).object_code)
@@ -162,13 +203,13 @@ def _dump(name: str, source: str) -> None:
         print(f"TILEJIT_DUMP={directory}: {error}", file=sys.stderr)
 
 
-def kernel_for(function: Function) -> Kernel:
-    """The kernel of a function, the same object each time."""
+def shared(kernel: Kernel) -> Kernel:
+    """The kernel of that name, the same object each time."""
     with compiler_lock:
-        kernel = _kernels.setdefault(function.name, Kernel(function.name, function))
-        if kernel.function != function:
-            raise AssertionError(f"two functions are named {function.name}")
-        return kernel
+        known = _kernels.setdefault(kernel.name, kernel)
+        if known != kernel:
+            raise AssertionError(f"two kernels are named {kernel.name}")
+        return known
 
 
 def kernels_in_use() -> tuple[Kernel, ...]:

@@ -8,6 +8,7 @@ bits for elements of packed storage that move one by one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from typing import TypeAlias
 
 from codegen.ir.lines import LINE_BYTES
@@ -359,6 +360,16 @@ def kernel_kind(transfer: Transfer) -> str:
     if transfer.groups:
         return f"{name}_groups"
     return f"{name}_lines" if transfer.lines else name
+
+
+def structure_digest(nest: TransferNest, arguments: tuple[str, ...]) -> str:
+    """A digest of what makes a kernel: a nest whose sizes are names, and the names of its arguments."""
+    return sha256(repr((nest, arguments)).encode()).hexdigest()
+
+
+def kernel_name(nest: TransferNest, digest: str) -> str:
+    """A descriptive name of the kernel of a nest with that `structure_digest`; it is unique."""
+    return f"{kernel_kind(nest.transfer)}_{digest[:12]}"
 
 
 def described(transfer: Transfer) -> str:

@@ -60,7 +60,7 @@ def open_store(*, cold: bool) -> Path | None:
         if folder is None:
             folder = made = Path(tempfile.mkdtemp(prefix="tilejit-tests-"))
         for note in KernelStore(folder).notes():  # discard measurements of earlier runs, such as schedules
-            if not note.name.startswith(("llvm-", "thresholds-")):
+            if not note.name.startswith(("llvm-", "thresholds-", "source-")):
                 note.unlink(missing_ok=True)
         for level in LEVELS:  # schedules must not depend on how busy the machine is
             remember(KernelStore(folder), DEFAULT_THRESHOLDS, level)

@@ -10,6 +10,7 @@ import pytest
 from codegen.backend.build import NumbaIr, machine_code, parse, target_machine
 from codegen.backend.object_symbols import can_be_loaded, undefined_symbols
 from codegen.backend.store import KernelStore, store_key
+from codegen.backend.store_files import digest_of
 from codegen.runtime import kernel
 from codegen.support.cpu import cpu_level, level_named
 from codegen.support.errors import KernelError
@@ -74,7 +75,7 @@ def test_a_stored_object_that_would_do_more_is_built_anew(
     """With its checksum right and under the right key: whoever could write it there is not followed."""
     name = "copy_beside_a_foreign_object"
     source = COPY.format(name)
-    store, key = KernelStore(tmp_path), store_key(source, cpu_level())
+    store, key = KernelStore(tmp_path), store_key(digest_of(source.encode()), cpu_level())
     planted = object_calling(name, "system")
     store.put(key, planted)
     monkeypatch.setattr(kernel, "default_store", lambda: store)

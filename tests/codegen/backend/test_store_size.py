@@ -14,7 +14,7 @@ import pytest
 from codegen.backend import store as store_module
 from codegen.backend import store_files
 from codegen.backend.store import MAX_STORE_BYTES, KernelStore, StoreKey, store_key
-from codegen.backend.store_files import ROOM_SHARE, TOUCHED_SECONDS, Held
+from codegen.backend.store_files import ROOM_SHARE, TOUCHED_SECONDS, Held, digest_of
 from codegen.support.cpu import level_named
 from tests.faults.syscalls import Syscalls
 from tests.tools.oracle import environment
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("fresh_settings")
 
 
 def key(number: int) -> StoreKey:
-    return store_key(f"source {number}", level_named("avx2"))
+    return store_key(digest_of(f"source {number}".encode()), level_named("avx2"))
 
 
 def file_of(store: KernelStore, wanted: StoreKey) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import pytest
@@ -38,7 +39,7 @@ def kernel(width: int, count: int, side: PackedSide, stream: bool, tables: str) 
     loops = tuple(Loop(a, f"{a}_extent", f"{a}_src", f"{a}_dst") for a in AXES)
     steps = [f"{a}_{name}" for name in ("dst", "src", "extent") for a in AXES]
     arguments = (LINE_TABLE, *GROUP_ARGUMENTS, "row_step", "column_step", "rows", "columns", *steps)
-    return Kernel("interleave", lower_copy(TransferNest(loops, moved), arguments))
+    return Kernel("interleave", "", arguments, partial(lower_copy, TransferNest(loops, moved), arguments))
 
 
 @pytest.mark.parametrize(("side", "stream", "tables"), VARIANTS)
