@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from codegen.ir.strided_box import StridedBox
 from codegen.schedule.choose_joined import JoinedBoxes
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.segments import Segments
 from codegen.schedule.transfers import CopyChunks, Gather, Loop, TransferNest
 
 
-def join_boxes(joined: JoinedBoxes) -> TransferNest:
-    """The nest of one transfer that reads a table of all boxes.
+def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
+    """The nest of one transfer that reads a table of all boxes; the first one stands for all of them.
 
     before:  for i in 9: for j in 2:  dst[64*i + 16*j] = src[64*i + 32*j]
              for i in 9: for j in 2:  dst[64*i + 16*j + 32] = src[64*i - 32*j + 48]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.ir.strided_box import Axis, StridedBox
 
 
-def drop_units(box: StridedBox) -> StridedBox:
+def drop_units(box: StridedBox, _: object = None) -> StridedBox:
     """Remove loops that run once.
 
     before:  for i in 1: for j in 5:  dst[9*i + j] = src[7*i + j]
@@ -16,7 +16,7 @@ def drop_units(box: StridedBox) -> StridedBox:
     return box.with_axes(axis for axis in box.axes if axis.extent != 1)
 
 
-def face_forward(box: StridedBox) -> StridedBox:
+def face_forward(box: StridedBox, _: object = None) -> StridedBox:
     """Reverse loops with a negative destination stride.
 
     before:  for i in 5:  dst[8 - 2*i] = src[i]
@@ -31,7 +31,7 @@ def face_forward(box: StridedBox) -> StridedBox:
     return box
 
 
-def order_by_destination(box: StridedBox) -> StridedBox:
+def order_by_destination(box: StridedBox, _: object = None) -> StridedBox:
     """Sort loops by decreasing destination stride, outermost first; ties by the source stride.
 
     before:  for i in 3: for j in 5:  dst[3*j + i] = src[5*i + j]
@@ -40,7 +40,7 @@ def order_by_destination(box: StridedBox) -> StridedBox:
     return box.with_axes(sorted(box.axes, key=lambda axis: (-abs(axis.dst), -abs(axis.src))))
 
 
-def coalesce(box: StridedBox) -> StridedBox:
+def coalesce(box: StridedBox, _: object = None) -> StridedBox:
     """Fuse two loops that are equivalent to one longer loop on both sides.
 
     before:  for i in 4: for j in 5:  dst[5*i + j] = src[5*i + j]
@@ -58,7 +58,3 @@ def coalesce(box: StridedBox) -> StridedBox:
         axes.remove(outer)
         axes[axes.index(inner)] = replace(inner, extent=outer.extent * inner.extent)
     return box.with_axes(axes)
-
-
-NORMALIZE = (drop_units, face_forward, coalesce, order_by_destination)
-"""The passes that run on every box, in this order."""

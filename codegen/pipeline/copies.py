@@ -1,9 +1,8 @@
 """Compile copies to kernels, and run the kernels on memory.
 
-The NORMALIZE passes take a box and return a box. `split_run` and `strip_mine` may split a box in two. The
-passes of `steps.py` select the transfer that a schedule names, turn sizes into arguments, and lower the nest
-to loops over super-vectors. An observer sees what each pass returns. A `CopyProgram` is a copy ready to run
-on two addresses.
+`passes.py` lists the passes. Those that run here normalize a box and split it; `steps.py` selects the
+transfer that a schedule names, turns sizes into arguments, and lowers the nest to loops over super-vectors.
+An observer sees what each pass returns. A `CopyProgram` is a copy ready to run on two addresses.
 """
 
 from __future__ import annotations
@@ -14,22 +13,19 @@ from functools import partial
 
 from codegen.analysis.ranges import check_disjoint
 from codegen.frontend.lower_copy import copied_box, lower_copy, padding_box
-from codegen.ir.strided_box import Element, StridedBox, cut_long
+from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import AccessMap
 from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
-from codegen.passes.normalize import NORMALIZE
-from codegen.passes.split_run import split_long, split_run
-from codegen.passes.widen_elements import widen
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
+from codegen.pipeline.passes import NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
 from codegen.pipeline.steps import (
     STRUCTURE,
     launch_of,
     run_part,
     step_of,
-    strips_of,
     with_alternative,
 )
 from codegen.pipeline.verify import verify_box, verify_copy
@@ -37,7 +33,8 @@ from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.candidates import candidates
-from codegen.schedule.choose import choose, read_windows
+from codegen.schedule.choose import choose
+from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import choose_joined
 from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
@@ -242,15 +239,12 @@ class _Maker:
 
     def _normal(self, box: StridedBox) -> StridedBox:
         self.observe("box", box)
-        normal = box
-        for run in NORMALIZE:
-            normal = run(normal)
-            self.observe(run.__name__, normal)
+        (normal,) = run_passes(NORMALIZE, box, None, self.observe)
         if settings().verify:
             verify_box(box, normal)
-        normal = widen(normal)
-        self.observe("widen", normal)
-        return normal
+        wide: StridedBox
+        (wide,) = run_passes(WIDEN, normal, None, self.observe)
+        return wide
 
     def _fold(self, made: StridedBox, box: Box) -> Box:
         """Turn outer loops into tables where there are more than any kernel has."""
@@ -266,17 +260,17 @@ class _Maker:
         return Box(made.src, made.dst, tuple(kept), box.tables + tables)
 
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
-        window = read_windows(box, footprint=self.footprint, thresholds=self.thresholds)
-        if window:
-            return cut_long(box, *window)
-        return split_run(box) if self.threads > 1 else (box,)
+        options = self.threads, self.footprint, self.thresholds
+        return run_passes(SPLIT, box, choose_cuts(box, *options), self.observe)
 
     def _launches(self, box: StridedBox, tables: tuple[PairTable, ...]) -> list[Launch]:
         """The launches of a box: one, or one for full strips and one for the remainder."""
         schedule = self._schedule(box)
         if schedule.split:
-            return [launch for part in split_long(box) for launch in self._launches(part, tables)]
-        return [self._launch(part, schedule, tables) for part in strips_of(box, schedule)]
+            parts = run_passes(SPLIT, box, cuts_of_long_digits(box), self.observe)
+            return [launch for part in parts for launch in self._launches(part, tables)]
+        strips = run_passes(STRIP, box, schedule, self.observe)
+        return [self._launch(strip, schedule, tables) for strip in strips]
 
     def _schedule(self, box: StridedBox) -> Schedule:
         pick = self.pick if self.footprint >= LEAST_TUNED_BYTES else None

@@ -7,9 +7,8 @@ from codegen.frontend.lower_copy import copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.refine import Box
-from codegen.passes.join_boxes import join_boxes
-from codegen.passes.pad_rank import pad_rank
 from codegen.pipeline.observer import Observer
+from codegen.pipeline.passes import JOIN, PAD, run_passes
 from codegen.pipeline.steps import kernel_of, proven, trips_of
 from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
 from codegen.runtime.kernel import Step
@@ -35,10 +34,8 @@ def joined_launch(
     boxes = _boxes(copy, element, padded=pattern is not None and isinstance(table, Segments))
     for box in boxes:
         observe("box", box)
-    nest = join_boxes(joined)
-    observe("join_boxes", nest)
-    nest = pad_rank(nest, schedule)
-    observe("pad_rank", nest)
+    (nest,) = run_passes(JOIN, boxes[0], joined, observe)
+    (nest,) = run_passes(PAD, nest, schedule, observe)
     bounds = copy.src.byte_bounds, copy.dst.byte_bounds
     if isinstance(table, Segments):
         _check_segments(copy, table)

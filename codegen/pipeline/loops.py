@@ -14,50 +14,17 @@ from codegen.emit import numbers
 from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
-from codegen.passes.expand_accumulations import expand_accumulations
-from codegen.passes.fence_streams import fence_streams
-from codegen.passes.fit_lines import fit_lines
-from codegen.passes.hoist_elements import hoist_elements
-from codegen.passes.hoist_rows import hoist_rows
-from codegen.passes.lower_addresses import lower_addresses
-from codegen.passes.order_arguments import order_arguments
-from codegen.passes.peel_tails import peel_tails
 from codegen.passes.python_names import name_for_python
-from codegen.passes.relax_floats import relax_floats
-from codegen.passes.resize_integers import resize_integers
-from codegen.passes.run_rows import run_rows
-from codegen.passes.share_first_loop import share_first_loop
-from codegen.passes.split_registers import split_registers
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import TiledLoops, tile_loops
-from codegen.passes.unmask_lanes import unmask_lanes
-from codegen.passes.widen_halves import widen_halves
 from codegen.pipeline.observer import Observer
+from codegen.pipeline.passes import run_passes, vector_passes
 from codegen.runtime.loop_kernel import LoopKernel, LoopsSource
 from codegen.schedule.choose_lanes import choose_lanes
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.choose_tiles import choose_tiles
 from codegen.schedule.machine import machine
 from codegen.schedule.registers import RegisterSchedule
-
-LOWER_VECTORS = (
-    unmask_lanes,
-    expand_accumulations,
-    share_first_loop,
-    run_rows,
-    hoist_elements,
-    lower_addresses,
-    peel_tails,
-    hoist_rows,
-    split_registers,
-    relax_floats,
-    widen_halves,
-    resize_integers,
-    order_arguments,
-    fit_lines,
-    fence_streams,
-)
-"""The passes that map super-vectors to registers, in order; each takes a function and its schedule."""
 
 MOST_OF_A_NAME = 80
 """Maximum number of characters of the function's name in the kernel's source."""
@@ -155,8 +122,6 @@ def lower_vectors(
     function: Function, schedule: RegisterSchedule, observe: Observer | None = None
 ) -> Function:
     """The function in registers of the schedule, on addresses in bytes."""
-    for run in LOWER_VECTORS:
-        function = run(function, schedule)
-        if observe is not None:
-            observe(run.__name__, function)
-    return function
+    lowered: Function
+    (lowered,) = run_passes(vector_passes(), function, schedule, observe)
+    return lowered

@@ -9,13 +9,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from codegen.analysis.ranges import affine_range, check_range
-from codegen.ir.strided_box import StridedBox, in_bytes
+from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
-from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
-from codegen.passes.select_transfer import select_transfer
-from codegen.passes.strip_mine import strip_mine
 from codegen.pipeline.observer import Observer, nobody
+from codegen.pipeline.passes import PAD, SELECT, run_passes
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.copy_calls import (
@@ -56,11 +54,6 @@ PANEL_SIZES = ("panel_columns", "together")
 """The arguments with the columns and layers of dense panels."""
 
 
-def strips_of(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
-    """The boxes that a schedule makes of one: full strips, and a remainder."""
-    return strip_mine(in_bytes(box) if schedule.in_bytes else box, schedule)
-
-
 def step_of(
     box: StridedBox,
     schedule: Schedule,
@@ -70,10 +63,7 @@ def step_of(
 ) -> Step:
     """Run a strip-mined box through the scheduled passes and find its kernel."""
     observe = observe or nobody
-    nest = select_transfer(box, schedule)
-    observe("select_transfer", nest)
-    nest = pad_rank(nest, schedule)
-    observe("pad_rank", nest)
+    (nest,) = run_passes((*SELECT, *PAD), box, schedule, observe)
     sized = _sized(box, schedule)
 
     def is_literal(name: str) -> bool:

@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from codegen.backend.store import KernelStore, compiler_digest, default_store
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
-from codegen.passes.split_run import split_long
 from codegen.pipeline.copies import Pick
+from codegen.pipeline.passes import SPLIT, STRIP, run_passes
 from codegen.pipeline.steps import (
     STRUCTURE,
     launch_of,
     reach_of,
     run_part,
     step_of,
-    strips_of,
     with_alternative,
 )
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.candidates import schedule_of_part
+from codegen.schedule.choose_cuts import cuts_of_long_digits
 from codegen.schedule.schedule import Schedule
 from codegen.support.caching import remember
 from codegen.support.cpu import cpu_level, cpu_name
@@ -215,9 +215,10 @@ def timed(
 def parts_of(box: StridedBox, schedule: Schedule, threads: int) -> tuple[tuple[StridedBox, Schedule], ...]:
     """The boxes that run for one, and the schedule of each."""
     if not schedule.split:
-        return tuple((strip, schedule) for strip in strips_of(box, schedule))
-    owns = ((part, schedule_of_part(part, schedule, threads)) for part in split_long(box))
-    return tuple((strip, own) for part, own in owns for strip in strips_of(part, own))
+        return tuple((strip, schedule) for strip in run_passes(STRIP, box, schedule))
+    parts = run_passes(SPLIT, box, cuts_of_long_digits(box))
+    owns = ((part, schedule_of_part(part, schedule, threads)) for part in parts)
+    return tuple((strip, own) for part, own in owns for strip in run_passes(STRIP, part, own))
 
 
 def _launch(

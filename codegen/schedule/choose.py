@@ -10,7 +10,7 @@ from codegen.ir.instructions import is_instruction, takes
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes, strip_of
-from codegen.schedule.choose_order import best_order, window_cut
+from codegen.schedule.choose_order import best_order
 from codegen.schedule.choose_transpose import transpose_schedule
 from codegen.schedule.limits import LONG_DIGIT
 from codegen.schedule.schedule import (
@@ -86,17 +86,6 @@ def _has_long_digit(box: StridedBox) -> bool:
     digits = box.contiguous("dst"), box.contiguous("src")
     is_long = any(axis and axis.extent > 2 * LONG_DIGIT for axis in digits)
     return is_long and box.unit_bits == 8 and len(box.axes) + len(digits) <= OUTER_RANKS[-1]
-
-
-def read_windows(box: StridedBox, *, footprint: int, thresholds: Thresholds) -> tuple[str, int] | None:
-    """The loop to split, and the block size, so that the source is read one window at a time.
-
-    None if it does not pay: it does only for a streamed interleave whose chunks are far apart.
-    """
-    if box.unit_bits == 1 or not goes_past_cache(box, footprint, thresholds):
-        return None
-    mode, inner, interleave = transfer_of(box, past_cache=True)
-    return window_cut(box, inner) if mode == "interleave" and interleave == "dst" else None
 
 
 def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:

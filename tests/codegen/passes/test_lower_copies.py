@@ -11,7 +11,9 @@ import pytest
 from codegen.ir.nodes import Function
 from codegen.ir.printer import format_function
 from codegen.pipeline import steps
-from codegen.pipeline.lower_copies import LOWER_COPIES, lower_copy
+from codegen.pipeline.lower_copies import lower_copy
+from codegen.pipeline.observer import Stage
+from codegen.pipeline.passes import transfer_passes
 from codegen.pipeline.steps import with_prefetch
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.transfers import KINDS, Elementwise, TransferNest
@@ -21,7 +23,7 @@ from tests.codegen.simd.cases import GROUPS, cases
 from tests.tools.replay import Watched, interpreted_when_lowered
 
 MOST_BYTES = 8000
-PASSES = [run.__name__ for run in LOWER_COPIES]
+PASSES = [run.__name__ for run in transfer_passes()]
 FLAGS = ("stream", "staged", "side", "lines", "groups", "convert", "lanes", "order", "prefetch", "layers")
 """The fields of transfers that select other loops."""
 
@@ -35,7 +37,12 @@ def made_from() -> dict[str, tuple[TransferNest, tuple[str, ...]]]:
 def stages(name: str, nest: TransferNest, arguments: tuple[str, ...]) -> dict[str, Function]:
     """The function of a kernel after each pass."""
     seen: dict[str, Function] = {}
-    assert lower_copy(nest, arguments, seen.__setitem__).name == name
+
+    def observe(run: str, stage: Stage) -> None:
+        assert isinstance(stage, Function)
+        seen[run] = stage
+
+    assert lower_copy(nest, arguments, observe).name == name
     return seen
 
 

@@ -15,7 +15,8 @@ from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import RESULTS, ArrayArg, For, Function
 from codegen.ir.operations import compute
 from codegen.ir.printer import format_function
-from codegen.pipeline.loops import LOWER_VECTORS, lower_vectors, vectorize_function
+from codegen.pipeline.loops import lower_vectors, vectorize_function
+from codegen.pipeline.passes import vector_passes
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.registers import RegisterSchedule
 from tests.codegen.ir.nests import add, function, i, j, load, number, op, over_m, over_n, plus, store
@@ -218,4 +219,5 @@ def test_the_passes_end_in_registers() -> None:
         made = lower_vectors(wide, choose_registers(wide, 16))
         assert not any(isinstance(a, ArrayArg) for a in made.arguments)
         assert "size=8" not in str(made)
-    assert len({each.__name__ for each in LOWER_VECTORS}) == len(LOWER_VECTORS)
+    names = [each.__name__ for each in vector_passes()]
+    assert len({*names}) == len(names)

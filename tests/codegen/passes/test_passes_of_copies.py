@@ -15,18 +15,20 @@ from codegen.frontend.lower_copy import MAX_BOXES
 from codegen.ir.buffers import Buffer
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, StridedBox
-from codegen.passes.normalize import NORMALIZE, coalesce, drop_units, face_forward, order_by_destination
+from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import select_transfer
-from codegen.passes.split_run import split_long, split_run
+from codegen.passes.split_axes import split_axes
 from codegen.passes.strip_mine import strip_mine
-from codegen.passes.widen_elements import widen
+from codegen.passes.widen_elements import widen_elements
 from codegen.pipeline.copies import repeated
 from codegen.pipeline.observer import nobody
+from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.pipeline.steps import first_arguments, kernel_of, launch_of
 from codegen.runtime.kernel import Step
 from codegen.schedule.choose import EDGE_PART, choose, padded_rank
+from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
 from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule, Thresholds
 from codegen.schedule.transfers import CopyRun, Loop, TransferNest
 from codegen.support.errors import KernelError
@@ -93,13 +95,13 @@ def test_normalizing_keeps_meaning(run: Any, box: StridedBox) -> None:
 
 @given(boxes())
 def test_widening_keeps_meaning(box: StridedBox) -> None:
-    assert moved(widen(normal(box))) == moved(box)
+    assert moved(widen_elements(normal(box))) == moved(box)
 
 
 def normal(box: StridedBox) -> StridedBox:
-    for run in NORMALIZE:
-        box = run(box)
-    return box
+    made: StridedBox
+    (made,) = run_passes(NORMALIZE, box, None)
+    return made
 
 
 JOINED = (
@@ -115,7 +117,7 @@ JOINED = (
 def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> None:
     """With loops that run once, with all sizes as literals or as arguments, and with some of each."""
     want = moved(box)
-    scalar = widen(normal(box))
+    scalar = widen_elements(normal(box))
     schedule = choose(scalar, threads=threads, footprint=footprint)
     nest = select_transfer(scalar, schedule)
     if nest.loops:
@@ -135,7 +137,7 @@ def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> No
 )
 @example(box_of([(2, 5440, 64), (85, 16, 128), (16, 1, 4), (4, 1360, 1)]), 5, 1)
 def test_strips_keep_meaning(box: StridedBox, size: Any, threads: int) -> None:
-    want, scalar = moved(box), widen(normal(box))
+    want, scalar = moved(box), widen_elements(normal(box))
     schedule = choose(scalar, threads=threads, virtual_vector_size=size)
     strips = size[0] * size[1] if isinstance(size, tuple) else size
     assert schedule.mode == "interleave" or schedule.strip in (None, strips)
@@ -183,17 +185,17 @@ def test_coalesce() -> None:
 
 
 def test_widen_takes_a_shared_run_into_the_element() -> None:
-    box = widen(box_of([(9, 4, 40), (2, 2, 2)], width=2))
+    box = widen_elements(box_of([(9, 4, 40), (2, 2, 2)], width=2))
     assert [axis.extent for axis in box.axes] == [9]
     assert box.target == Element("u32", 32)
 
 
 @given(st.integers(0, 60), st.integers(1, 5))
-def test_split_run_keeps_meaning(extra: int, width: int) -> None:
+def test_splitting_runs_keeps_meaning(extra: int, width: int) -> None:
     width = 1 << (width - 1)
     box = box_of([(8 * 16 // width * 4 + extra, width, width)], width)
     for block_bytes in (16 * 8, 1):  # elements may be larger than a block
-        parts = split_run(box, block_bytes=block_bytes)
+        parts = split_axes(box, cuts_of_a_run(box, block_bytes))
         assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
 
 
@@ -223,9 +225,9 @@ def test_joined_rows() -> None:
 
 
 @given(st.integers(2, 40), st.integers(2, 40), st.integers(1, 9))
-def test_split_long_keeps_meaning(rows: int, columns: int, block: int) -> None:
+def test_splitting_long_digits_keeps_meaning(rows: int, columns: int, block: int) -> None:
     box = box_of([(rows, columns, 1), (3, rows * columns, rows * columns), (columns, 1, rows)])
-    parts = split_long(box, block)
+    parts = split_axes(box, cuts_of_long_digits(box, block))
     assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
     longest = max(x.extent for part in parts for x in part.axes if not x.name.startswith("long"))
     assert longest <= max(2 * block, 3)

@@ -252,7 +252,7 @@ def test_3_every_launch_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -
         compile_copy(*maps, element, element, thresholds=Thresholds(stream_bytes=0))
 
     compiled()
-    monkeypatch.setattr(steps, "select_transfer", wrong)
+    monkeypatch.setattr(steps, "SELECT", (wrong,))
     with pytest.raises(KernelError, match=r"(source|panel) is touched at"):
         compiled()
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.select_transfer import select_transfer
-from codegen.passes.widen_elements import widen
-from codegen.pipeline.steps import reach_of, strips_of
+from codegen.passes.widen_elements import widen_elements
+from codegen.pipeline.passes import STRIP, run_passes
+from codegen.pipeline.steps import reach_of
 from codegen.pipeline.tune import parts_of, shortened
 from codegen.schedule.candidates import MOST_CANDIDATES, candidates
 from codegen.schedule.choose import choose
@@ -46,7 +47,7 @@ def cuts(box: StridedBox, **how: Any) -> list[Any]:
     st.sampled_from([NEVER, ALWAYS]),
 )
 def test_candidates_keep_meaning(box: StridedBox, size: Any, threads: int, thresholds: Thresholds) -> None:
-    want, scalar = moved(box), widen(normal(box))
+    want, scalar = moved(box), widen_elements(normal(box))
     how: dict[str, Any] = {"threads": threads, "thresholds": thresholds, "virtual_vector_size": size}
     every = candidates(scalar, **how)
     assert every[0] == choose(scalar, **how)
@@ -102,10 +103,10 @@ def test_joined_rows_or_not() -> None:
 
 
 def test_wide_elements_or_runs() -> None:
-    wide = widen(normal(box_of([(100, 40, 96), (16, 2, 2)], 2)))
+    wide = widen_elements(normal(box_of([(100, 40, 96), (16, 2, 2)], 2)))
     assert {(x.mode, x.in_bytes) for x in found(wide)} == {("elements", False), ("run", True)}
     assert visited(in_bytes(wide)) == visited(normal(box_of([(100, 40, 96), (32, 1, 1)], 1)))
-    (part,) = strips_of(wide, next(x for x in found(wide) if x.in_bytes))
+    (part,) = run_passes(STRIP, wide, next(x for x in found(wide) if x.in_bytes))
     assert reach_of(part) == reach_of(wide)
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,12 @@ import tests.tools.strategies as random_of
 from codegen.frontend import lower_copy
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
-from codegen.passes.split_run import split_run
 from codegen.pipeline import calibrate
 from codegen.pipeline import copies as pipeline
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
+    choose_cuts,
     choose_grid,
     choose_joined,
     choose_permuted,
@@ -112,7 +111,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (calls, "TABLE_CHUNK", (1, 7, 64)),
     (calls, "SMALL_TABLE", (0, 5)),
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
-    (pipeline, "split_run", (partial(split_run, block_bytes=32), partial(split_run, block_bytes=160))),
+    (choose_cuts, "RUN_BLOCK_BYTES", (32, 160)),
     (convert, "CHUNK_BYTES", (64, 1000)),
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
     (choose_grid, "MOST_SORTS", (1,)),

@@ -1,0 +1,19 @@
+"""Split axes into full blocks and a remainder: for threads, short tables, and windows of the source."""
+
+from __future__ import annotations
+
+from codegen.ir.strided_box import StridedBox, cut_axis
+from codegen.schedule.choose_cuts import Cut
+
+
+def split_axes(box: StridedBox, cuts: tuple[Cut, ...]) -> tuple[StridedBox, ...]:
+    """Split each axis that a cut names into blocks, and a box for the remainder.
+
+    before:  for i in 1000:                  dst[i] = src[i]
+    after:   for block in 3: for i in 300:   dst[300*block + i] = src[300*block + i]
+             for i in 100:                   dst[900 + i] = src[900 + i]
+    """
+    boxes: tuple[StridedBox, ...] = (box,)
+    for cut in cuts:
+        boxes = tuple(x for part in boxes for x in cut_axis(part, cut.axis, cut.block, cut.outer))
+    return boxes

@@ -1,0 +1,129 @@
+"""Every pass, in order, and how passes run.
+
+A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PAD, `parametrize_sizes`, `transfer_passes`.
+          Copies of joined boxes have JOIN instead of the passes before PAD.
+A kernel: `super_vectorize`, `vector_passes`.
+
+Each pass takes a stage and the decision that it obeys, which a file of `schedule/` made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from codegen.passes.join_boxes import join_boxes
+from codegen.passes.move_bytes import move_bytes
+from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
+from codegen.passes.pad_rank import pad_rank
+from codegen.passes.select_transfer import select_transfer
+from codegen.passes.split_axes import split_axes
+from codegen.passes.strip_mine import strip_mine
+from codegen.passes.widen_elements import widen_elements
+from codegen.pipeline.observer import Observer, Stage
+
+Pass: TypeAlias = Callable[[Any, Any], Any]
+"""A stage and a decision in, a stage out; or several, of the boxes that one was split into."""
+
+NORMALIZE = (drop_units, face_forward, coalesce, order_by_destination)
+"""Box to box: one form for equivalent copies. These obey nobody."""
+
+WIDEN = (widen_elements,)
+"""Box to box: elements as wide as `wider_axis` finds."""
+
+SPLIT = (split_axes,)
+"""Box to boxes, as `choose_cuts` says; then as `cuts_of_long_digits` does, if the schedule splits them."""
+
+STRIP = (move_bytes, strip_mine)
+"""Box to boxes, as the schedule says."""
+
+SELECT = (select_transfer,)
+"""Box to loops around one transfer, as the schedule says."""
+
+JOIN = (join_boxes,)
+"""Boxes to loops around one transfer, as `choose_joined` decided."""
+
+PAD = (pad_rank,)
+"""Loops around a transfer to more of them, as the schedule says."""
+
+
+def transfer_passes() -> tuple[Pass, ...]:
+    """Function to function: from a transfer to loops over super-vectors that the emitter prints as they are.
+
+    Each obeys the loops around the transfer. Stored kernels need none of these, so they are imported here.
+    """
+    from codegen.passes.fence_streams import fence_streams
+    from codegen.passes.lower_transfer import lower_transfer
+    from codegen.passes.narrow_tails import narrow_tails
+    from codegen.passes.prefetch_ahead import prefetch_ahead
+    from codegen.passes.prefetch_elements import prefetch_elements
+    from codegen.passes.prefetch_later_entry import prefetch_later_entry
+    from codegen.passes.prefetch_next_tile import prefetch_next_tile
+    from codegen.passes.stage_rows import stage_rows
+    from codegen.passes.stream_lines import stream_lines
+
+    return (
+        lower_transfer,
+        prefetch_later_entry,
+        stream_lines,
+        stage_rows,
+        prefetch_ahead,
+        prefetch_elements,
+        prefetch_next_tile,
+        narrow_tails,
+        fence_streams,
+    )
+
+
+def vector_passes() -> tuple[Pass, ...]:
+    """Function to function: from super-vectors to registers, as the schedule of registers says."""
+    from codegen.passes.expand_accumulations import expand_accumulations
+    from codegen.passes.fence_streams import fence_streams
+    from codegen.passes.fit_lines import fit_lines
+    from codegen.passes.hoist_elements import hoist_elements
+    from codegen.passes.hoist_rows import hoist_rows
+    from codegen.passes.lower_addresses import lower_addresses
+    from codegen.passes.order_arguments import order_arguments
+    from codegen.passes.peel_tails import peel_tails
+    from codegen.passes.relax_floats import relax_floats
+    from codegen.passes.resize_integers import resize_integers
+    from codegen.passes.run_rows import run_rows
+    from codegen.passes.share_first_loop import share_first_loop
+    from codegen.passes.split_registers import split_registers
+    from codegen.passes.unmask_lanes import unmask_lanes
+    from codegen.passes.widen_halves import widen_halves
+
+    return (
+        unmask_lanes,
+        expand_accumulations,
+        share_first_loop,
+        run_rows,
+        hoist_elements,
+        lower_addresses,
+        peel_tails,
+        hoist_rows,
+        split_registers,
+        relax_floats,
+        widen_halves,
+        resize_integers,
+        order_arguments,
+        fit_lines,
+        fence_streams,
+    )
+
+
+def run_passes(
+    passes: tuple[Pass, ...], stage: Any, decision: Any, observe: Observer | None = None
+) -> tuple[Any, ...]:
+    """What the passes make of a stage: one stage, or the boxes that a box was split into.
+
+    `observe` sees the results of each pass.
+    """
+    stages: tuple[Stage, ...] = (stage,)
+    for run in passes:
+        results = [run(each, decision) for each in stages]
+        stages = tuple(x for made in results for x in (made if isinstance(made, tuple) else (made,)))
+        if observe is not None:
+            for each in stages:
+                observe(run.__name__, each)
+    return stages

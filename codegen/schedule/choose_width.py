@@ -1,0 +1,31 @@
+"""Choose the width of a box's elements."""
+
+from __future__ import annotations
+
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.limits import MOST_AROUND_LINES, WIDE_ALIAS_BYTES
+
+WIDTHS = (2, 4, 8, 16, 32, 64)
+
+
+def wider_axis(box: StridedBox) -> Axis | None:
+    """The axis that moves faster as part of the element: a short run on both sides, if other loops remain."""
+    if box.source is None or box.converts or box.unit_bits != 8 or len(box.axes) < 2:
+        return None
+    for axis in box.axes:
+        run = axis.extent * box.width
+        if run == LINE_BYTES and not _worth_tiles(box):
+            continue
+        if axis.dst == axis.src == box.width and run in WIDTHS:
+            return axis
+    return None
+
+
+def _worth_tiles(box: StridedBox) -> bool:
+    """Whether runs of a full line move faster in the tiles of a transpose than in order.
+
+    They do if source rows share cache sets, except in a deep nest, whose own order touches fewer pages.
+    """
+    far = any(axis.src and axis.src % WIDE_ALIAS_BYTES == 0 for axis in box.axes)
+    return far and len(box.axes) <= MOST_AROUND_LINES + 1
