@@ -185,6 +185,7 @@ def _assign(names: str, text: str, out: Writer) -> None:
 
 
 def _wrapped(text: str, out: Writer) -> None:
-    """Text inside parentheses, which may continue on the next line."""
-    for line in wrap(text, LINE_LENGTH - 4 * out.depth, break_long_words=False, break_on_hyphens=False):
+    """Text inside parentheses, which may continue on the next line, one level deeper."""
+    width, deeper = LINE_LENGTH - 4 * out.depth, " " * 4
+    for line in wrap(text, width, subsequent_indent=deeper, break_long_words=False, break_on_hyphens=False):
         out.line(line)

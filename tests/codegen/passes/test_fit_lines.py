@@ -1,0 +1,177 @@
+"""Long expressions get names for their parts, in their order; short ones stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from codegen.emit import numbers
+from codegen.emit.source import body_of
+from codegen.ir.building import compare, times
+from codegen.ir.index import index_symbol
+from codegen.ir.names import LINE_LENGTH
+from codegen.ir.nodes import (
+    BufferArg,
+    Carried,
+    Const,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    Local,
+    Op,
+    Statement,
+    Store,
+    Value,
+)
+from codegen.passes.fit_lines import fit_lines
+from codegen.passes.python_names import name_for_python
+from codegen.schedule.registers import RegisterSchedule
+
+LANES, AT = (16,), (times("i", 4),)
+LETTERS = tuple(f"operand_{letter}" for letter in "abcdef")
+RESULT = "result_of_a_long_name"
+
+
+def loaded(name: str) -> Value:
+    """A super-vector of a buffer at the loop's index."""
+    return Load(name, AT, "f32", LANES, (0,), (1,))
+
+
+def op(name: str, *values: Value, dtype: str = "f32") -> Value:
+    return Op(name, values, dtype, LANES)
+
+
+def total(*values: Value) -> Value:
+    """v0 + v1 + …, grouped from the left."""
+    first, *others = values
+    for value in others:
+        first = op("add", first, value)
+    return first
+
+
+HALF = op("broadcast", Const(0.5, "f32"))
+SUM = total(*map(loaded, LETTERS))
+CLIPPED = op("select", op("gt", SUM, HALF, dtype="i1"), op("mul", SUM, SUM), HALF)
+VALUES = {
+    "short": loaded("operand_a"),
+    "sum": SUM,
+    "nested to the right": op("sub", loaded("operand_a"), op("div", SUM, SUM)),
+    "select": CLIPPED,
+    "one operand": op("sqrt", op("neg", CLIPPED)),
+    "deep": total(CLIPPED, CLIPPED, HALF, CLIPPED),
+}
+
+
+def stored(value: Value, where: Value | None = None) -> Store:
+    return Store(RESULT, AT, value, (0,), (1,), where=where)
+
+
+def over_i(*body: Statement, carried: tuple[Carried, ...] = ()) -> Function:
+    loop = For("i", (index_symbol("begin"),), (index_symbol("end"),), 16, body, carried)
+    buffers = tuple(map(BufferArg, (*LETTERS, RESULT)))
+    return Function("f", (), (loop,), buffers=buffers, summary="Long expressions.")
+
+
+def fitted(function: Function) -> Function:
+    return fit_lines(function, RegisterSchedule(64, "mask", ()))
+
+
+def inlined(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The statements without the pass's own locals."""
+    known: dict[str, Value] = {}
+    out: list[Statement] = []
+    for node in body:
+        match node:
+            case Let(name, value) if ":fit" in name:
+                known[name] = _with(value, known)
+            case Let(value=value):
+                out.append(replace(node, value=_with(value, known)))
+            case Store(value=value, where=where):
+                mask = None if where is None else _with(where, known)
+                out.append(replace(node, value=_with(value, known), where=mask))
+            case For():
+                updates = [replace(c, update=_with(c.update, {})) for c in node.carried]
+                out.append(replace(node, body=inlined(node.body), carried=tuple(updates)))
+            case If(tests, then, otherwise):
+                made = tuple(x if not isinstance(x, Op | Local) else _with(x, known) for x in tests)
+                out.append(If(made, inlined(then), inlined(otherwise)))
+            case _:
+                out.append(node)
+    return tuple(out)
+
+
+def _with(value: Value, known: dict[str, Value]) -> Value:
+    match value:
+        case Local(name) if name in known:
+            return known[name]
+        case Op(operands=operands):
+            return replace(value, operands=tuple(_with(x, known) for x in operands))
+    return value
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=[*VALUES])
+@pytest.mark.parametrize("depth", [0, 3])
+def test_parts_put_back_give_the_same_function(value: Value, depth: int) -> None:
+    """In stores, masks, locals and branches, however deep; and then each line of source is short enough."""
+    mask = op("gt", value, HALF, dtype="i1")
+    body: tuple[Statement, ...] = (Let("x", value), stored(value), stored(HALF, mask))
+    for _ in range(depth):
+        body = (If((compare("i", "lt", 8),), body, (stored(value),)),)
+    function = over_i(*body)
+    made = fitted(function)
+    assert inlined(made.body) == function.body
+    lines = body_of(name_for_python(made), numbers).splitlines()
+    assert all(len(line) <= LINE_LENGTH for line in lines)
+    assert not any(line.endswith("= (") for line in lines), "an assignment fills several lines"
+
+
+def test_what_fits_stays() -> None:
+    function = over_i(stored(VALUES["short"]), stored(op("add", loaded("operand_a"), HALF)))
+    assert fitted(function) == function
+
+
+def test_parts_have_names_in_their_order() -> None:
+    """Conditions are named tests, other parts are parts; constants stay."""
+    (loop,) = fitted(over_i(stored(CLIPPED))).body
+    assert isinstance(loop, For)
+    *lets, store = loop.body
+    assert isinstance(store, Store)
+    names = [x.name for x in lets if isinstance(x, Let)]
+    assert len(names) == len(lets)
+    assert isinstance(store.value, Op)
+    test, product, half = store.value.operands
+    assert isinstance(test, Local)
+    assert isinstance(product, Local)
+    assert half == HALF
+    assert [x.name.partition(":")[0] for x in (test, product)] == ["test", "part"]
+    assert names.index(test.name) < names.index(product.name)
+
+
+def test_updates_are_cut_at_the_end_of_the_body() -> None:
+    """Their parts may use what the body assigns."""
+    x = Local("x", "f32", LANES)
+    update = op("add", Local("t", "f32", LANES), op("mul", x, op("div", CLIPPED, x)))
+    carried = (Carried("t", HALF, update, "add"),)
+    (loop,) = fitted(over_i(Let("x", SUM), carried=carried)).body
+    assert isinstance(loop, For)
+    names = [node.name for node in loop.body if isinstance(node, Let)]
+    assert "x" in names
+    assert names.index("x") < len(names) - 1
+    (made,) = loop.carried
+    assert made.update != update
+
+
+def test_only_the_first_test_of_a_branch_is_cut() -> None:
+    """The others are evaluated only if it holds."""
+    test = op("gt", CLIPPED, HALF, dtype="i1")
+    some = compare("i", "lt", 8)
+    for tests, is_cut in (((test,), True), ((some, test), False)):
+        (loop,) = fitted(over_i(If(tests, (stored(HALF),)))).body
+        assert isinstance(loop, For)
+        branch = loop.body[-1]
+        assert isinstance(branch, If)
+        assert (branch.tests != tests) == is_cut
+        assert (len(loop.body) > 1) == is_cut
