@@ -16,7 +16,7 @@ from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline import stage_boxes, stage_permuted
 from codegen.pipeline import stages as pipeline_stages
 from codegen.pipeline.copies import CopyProgram, compile_copy
-from codegen.pipeline.observer import Stage
+from codegen.pipeline.observer import Observer, Stage
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import choose_grid, choose_joined, choose_permuted, choose_transpose, transpose_loops
@@ -55,9 +55,6 @@ TRANSPOSED = {
 }
 """Transposed arrays: the element type, and the shape of the source."""
 
-LOWERED = ("pack_pred_in_bits", "pack_f32_8x128", "transpose_u32_in_cache", "transpose_u32_streamed")
-"""The smallest copies, whose stages include the loops after each pass that changes them."""
-
 RELAYOUT = "bf16[512,1024]{1,0:T(8,128)(2,1)}", "bf16[512,1024]{0,1:T(8,128)(2,1)}"
 CONVERTED = 1920, 3072
 SWIZZLED = "Sw<3,3,3> o 0 o ((64,16),(8,64)):((1,32768),(64,512))", (1024, 512)
@@ -81,27 +78,10 @@ def observed_copy(
     dst: AccessMap,
     source: Element,
     target: Element,
-    lowered: bool = False,
     **options: Any,
 ) -> CopyProgram:
-    """The program of a copy; the nests after each pass that changes them, and the schedules, join `parts`.
-
-    lowered   whether lowered kernels join them too
-    """
-
-    def observe(name: str, stage: Stage) -> None:
-        if isinstance(stage, Function):
-            text = format_function(stage)
-            check_names(text)
-            if not lowered:
-                return
-        else:
-            text = str(stage)
-        text = f"--- {name}\n{text}"
-        if not parts[-1].endswith(text.split("\n", 1)[1]):
-            parts.append(text)
-
-    program = compile_copy(src, dst, source, target, observe=observe, **options)
+    """The program of a copy; the nests after each pass that changes them, and the schedules, join `parts`."""
+    program = compile_copy(src, dst, source, target, observe=joining(parts), **options)
     schedules = []
     for launch in program.launches:
         schedules.append(str(launch.step.schedule))
@@ -109,6 +89,27 @@ def observed_copy(
             schedules.append(f"where the destination begins inside a line: {launch.misaligned.step.schedule}")
     parts.append("--- schedules\n" + "\n".join(dict.fromkeys(schedules)) + "\n")
     return program
+
+
+def joining(parts: list[str]) -> Observer:
+    """An observer by which what each pass changes joins `parts`, unless it is among them already.
+
+    Equal kernels have the same loops, however many boxes they copy.
+    """
+    known: set[str] = set()
+
+    def observe(name: str, stage: Stage) -> None:
+        if isinstance(stage, Function):
+            text = format_function(stage)
+            check_names(text)
+        else:
+            text = str(stage)
+        is_known = text in known if isinstance(stage, Function) else parts[-1].endswith(f"\n{text}")
+        known.add(text)
+        if not is_known:
+            parts.append(f"--- {name}\n{text}")
+
+    return observe
 
 
 def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **options: Any) -> str:
@@ -160,7 +161,7 @@ def test_stages_of_a_pack(name: str, request: pytest.FixtureRequest) -> None:
     bits = access_map(spec).element_bits
     source, target = Element(f"u{plain.element_bits}", plain.element_bits), Element(f"u{bits}", bits)
     element = source if source == target else target
-    options = {"padding": padding, "thresholds": CACHED, "lowered": name in LOWERED}
+    options = {"padding": padding, "thresholds": CACHED}
     made = stages(f"pack {text}", plain, access_map(spec), element, **options)
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
@@ -173,7 +174,7 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
     src = strided_map((columns, rows), (width, columns * width), (0, stop), element_bits=8 * width)
     dst = strided_map((columns, rows), (rows * width, width), (0, stop), element_bits=8 * width)
     title, element = f"{kind}[{rows},{columns}] transposed", Element(kind, 8 * width)
-    made = stages(title, src, dst, element, thresholds=thresholds, lowered=name in LOWERED)
+    made = stages(title, src, dst, element, thresholds=thresholds)
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
 
@@ -215,14 +216,8 @@ def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.
     spec, element, parts = as_layout(GATHERED), Element("u8", 8), [f"unpack {GATHERED}\n"]
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, 1)
 
-    def observe(name: str, stage: Stage) -> None:
-        if isinstance(stage, Function):
-            check_names(format_function(stage))
-        else:
-            parts.append(f"--- {name}\n{stage}")
-
     program = compile_copy(
-        access_map(spec), plain, element, element, observe=observe, thresholds=Thresholds(0)
+        access_map(spec), plain, element, element, observe=joining(parts), thresholds=Thresholds(0)
     )
     (launch,) = program.launches
     assert isinstance(launch.calls, SegmentCalls)
