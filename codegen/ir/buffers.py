@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Buffer:
 
     def view(self, offset: int) -> Buffer:
         """The same storage, from an offset on."""
-        return replace(self, address=self.address + offset)
+        return Buffer(self.storage, self.unit_bits, self.origin, self.address + offset)
 
     def in_bytes(self) -> Buffer:
         """The same storage, whose offsets count bytes from the byte that holds offset 0 on."""

@@ -194,7 +194,11 @@ class _Run:
     def offsets(self, access: Load | Store, shape: VectorShape) -> Iterator[tuple[tuple[int, ...], int]]:
         """The active lanes of a load or store, each with its offset in the buffer."""
         values = self.in_lanes(shape, access.along) if isinstance(access, Load) else self.symbols
-        starts = np.broadcast_to(sum(evaluate_index(s, values) for s in access.subscripts), shape)
+        start = sum(evaluate_index(s, values) for s in access.subscripts)
+        if not shape:
+            yield (), int(start)
+            return
+        starts = np.broadcast_to(start, shape)
         moves = [self.step(step) for step in access.steps or (0,) * len(shape)]
         active = list(shape)
         if access.first is not None:
@@ -254,8 +258,8 @@ class _Run:
         step = loop.step // loop.size
         for index, body in self.iterations(loop, start, stop):
             self.symbols[loop.index] = index
-            lanes = index + step * np.arange(loop.size)
             if loop.size > 1:
+                lanes = index + step * np.arange(loop.size)
                 self.lanes.append(_Lanes(loop.index, loop.size, step, lanes < stop if up else lanes > stop))
             self.block(body)
             updated = {c.name: self._kept(c.name, self.value(c.update)) for c in loop.carried}
@@ -350,8 +354,10 @@ class _Run:
         found: Any = np.asarray(evaluate_index(value.index, values)).astype(numpy_dtype(value.dtype))
         return np.broadcast_to(found, value.shape).copy() if value.shape else found[()]
 
-    def in_lanes(self, shape: VectorShape, along: tuple[str, ...]) -> dict[str, Any]:
+    def in_lanes(self, shape: VectorShape, along: tuple[str, ...]) -> Mapping[str, Any]:
         """The symbols' values; the indices named in `along` become arrays of lanes."""
+        if not any(along):
+            return self.symbols
         values: dict[str, Any] = dict(self.symbols)
         for dimension, name in enumerate(along):
             if name:

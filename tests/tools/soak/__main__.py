@@ -1,9 +1,9 @@
 """Random copies between guard pages against two oracles: `python -m tests.tools.soak --cases 1000 --seed 1`.
 
-A wrong byte fails the case, and so does an access that the compiler cannot prove to be inside; a byte out of
-bounds ends the process that runs it. Either way the case is named.
-Kernels of loops and expressions are among them. With `--seconds` a long range stops in time, and says where
-to go on.
+A wrong byte fails the case, and so does an access that the compiler cannot prove to be inside. A byte out
+of bounds ends the process that runs it. Either way the case is named. `sample.py` says which launches are
+proven. Kernels of loops and expressions are among the cases. Compiled kernels are kept for later runs, as
+those of the tests are. With `--seconds` a long range stops in time, and says where to go on.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from math import inf
 from pathlib import Path
 
 from codegen.support.cpu import host_levels
+from tests.tools.kernel_store import close_store, open_store
 from tests.tools.oracle import environment
 
 FAILURES_SHOWN = 20
@@ -33,9 +34,14 @@ def main(arguments: list[str] | None = None) -> int:
         return _work(options)
     print(f"seed {options.seed}, cases {options.first} to {options.first + options.cases - 1}", flush=True)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as directory:
-        reports = [_start(options, job, Path(directory)) for job in range(min(options.jobs, options.cases))]
-        outcomes = [_finish(options, *report) for report in reports]
+    made = open_store(cold=False)
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            jobs = range(min(options.jobs, options.cases))
+            reports = [_start(options, job, Path(directory)) for job in jobs]
+            outcomes = [_finish(options, *report) for report in reports]
+    finally:
+        close_store(made)
     counts: Counter[str] = Counter()
     kernels: set[str] = set()
     for _, summary in outcomes:
@@ -150,7 +156,8 @@ def _work(options: argparse.Namespace) -> int:
             break
         at[:] = number.to_bytes(8, "little")
         try:
-            run_case(bench, options.seed, number, kinds)
+            with bench.sample.replacing():
+                run_case(bench, options.seed, number, kinds)
         except SoakError as error:
             print(error, flush=True)
             failures += 1

@@ -45,6 +45,7 @@ from tests.tools.replay import INTERPRETED_BYTES, Watched, interpreted, interpre
 from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
+from tests.tools.soak.sample import Sample
 from tilejit import convert, pack_programs, plan
 from tilejit.convert import pack, unpack
 from tilejit.layout.cute_shape import CuteShape
@@ -154,6 +155,9 @@ class Bench:
     kernels: set[str] = field(default_factory=set)
     arenas: dict[int, Guarded] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.sample = Sample(self.counts)
+
     def arena(self, number: int) -> Guarded:
         """Guarded memory for an operand of a kernel."""
         if number not in self.arenas:
@@ -197,6 +201,7 @@ def run_case(bench: Bench, seed: int, number: int, kinds: tuple[str, ...] = KIND
     """
     case = Case(bench, np.random.default_rng((seed, number)))
     kind = case.one_of(*kinds)
+    bench.sample.begin(seed, number)
     try:
         if kind in KERNELS:
             case.note(kind=kind)
@@ -272,6 +277,9 @@ def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
         if out is not None:
             case.bench.counts["interpreted"] += 1
             case.check(bool((out == watched.after).all()), "kernels and the boxes disagree")
+        if not case.bench.sample.interprets(program.kernels):
+            continue
+        case.bench.counts["kernels interpreted"] += 1
         out = interpreted_when_lowered(watched)
         case.check(bool((out == watched.after).all()), "kernels and the functions that they print disagree")
 

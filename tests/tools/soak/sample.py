@@ -1,0 +1,91 @@
+"""What the soak verifies besides the bytes, which it compares in every case.
+
+Proofs, checks of boxes and interpreted kernels take longer than the copies themselves, and most of them
+repeat earlier ones with other sizes. So all of these run in one case in `VERIFIED_ONE_IN`. In other cases,
+the first launch of each kernel is proven, and each kernel is interpreted the first few times.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from codegen.ir.strided_box import StridedBox
+from codegen.maps.lowered_copy import LoweredCopy
+from codegen.pipeline import copies, proofs
+from codegen.pipeline.proofs import prove_launch
+from codegen.pipeline.verify import verify_box, verify_copy
+from codegen.runtime.kernel import Kernel
+from codegen.runtime.launch import Launch
+
+VERIFIED_ONE_IN = 20
+INTERPRETED_FIRST = 4
+
+
+@dataclass
+class Sample:
+    """The sample of one process.
+
+    Attributes:
+        counts: launches, and how many of them were proven.
+        all: whether the current case is verified as a whole.
+        proven: the kernels that were proven, with the kind of call.
+        interpreted: how often each kernel was interpreted.
+    """
+
+    counts: Counter[str]
+    all: bool = True
+    proven: set[tuple[str, type]] = field(default_factory=set)
+    interpreted: Counter[str] = field(default_factory=Counter)
+
+    def begin(self, seed: int, number: int) -> None:
+        """Choose whether to verify a case as a whole; the choice takes nothing from the case's own draws."""
+        self.all = Random(f"{seed} {number}").randrange(VERIFIED_ONE_IN) == 0
+
+    def prove_launch(self, launch: Launch) -> int:
+        """`proofs.prove_launch` for launches of the sample; 0 for others."""
+        kind = launch.step.kernel.name, type(launch.calls)
+        self.counts["launches"] += 1
+        if not self.all and kind in self.proven:
+            return 0
+        self.counts["launches proven"] += 1
+        accesses = prove_launch(launch)
+        self.proven.add(kind)
+        return accesses
+
+    def interprets(self, kernels: Iterable[Kernel]) -> bool:
+        """Whether to interpret a copy that runs these kernels."""
+        names = {kernel.name for kernel in kernels}
+        if not self.all and all(self.interpreted[name] >= INTERPRETED_FIRST for name in names):
+            return False
+        self.interpreted.update(names)
+        return True
+
+    def verify_copy(self, copy: LoweredCopy) -> None:
+        """`verify.verify_copy` in cases of the sample."""
+        if self.all:
+            verify_copy(copy)
+
+    def verify_box(self, before: StridedBox, after: StridedBox) -> None:
+        """`verify.verify_box` in cases of the sample."""
+        if self.all:
+            verify_box(before, after)
+
+    @contextmanager
+    def replacing(self) -> Iterator[None]:
+        """Inside the block, TILEJIT_VERIFY checks what is in the sample."""
+        own = (
+            (proofs, "prove_launch", prove_launch),
+            (copies, "verify_copy", verify_copy),
+            (copies, "verify_box", verify_box),
+        )
+        for module, name, _ in own:
+            setattr(module, name, getattr(self, name))
+        try:
+            yield
+        finally:
+            for module, name, original in own:
+                setattr(module, name, original)
