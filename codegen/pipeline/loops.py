@@ -14,6 +14,7 @@ from codegen.emit import numbers
 from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
+from codegen.ir.summary import summary_of
 from codegen.passes.python_names import name_for_python
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import TiledLoops, tile_loops
@@ -99,11 +100,11 @@ def loops_source(
     """
     lowered = lower_vectors(function, schedule, observe)
     streamed = tuple(dict.fromkeys(p.streamed for p in schedule.vector_loops if p.streamed))
-    # A function's name may contain anything, even quotation marks and statements.
-    title = re.sub(r"[^0-9A-Za-z_<>]", "_", function.name[:MOST_OF_A_NAME])
+    title = function.name[:MOST_OF_A_NAME]
     past = f", lines of {' and '.join(streamed)} past the cache" if streamed else ""
-    size = f"super-vectors in registers of {schedule.register_bytes} bytes at most"
-    summary = f"{title}, {size}, tail {schedule.tail}{past}."
+    how = f"Registers of {schedule.register_bytes} bytes, tail {schedule.tail}{past}"
+    # Names may contain anything, even quotation marks and statements.
+    summary = re.sub(r"[^ -~…]|[\"\\]", "_", f"{title}: {summary_of(function)}. {how}.")
     body = body_of(replace(name_for_python(lowered), summary=summary), numbers)
     digest = sha256(body.encode()).hexdigest()[:12]
     plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name[:MOST_OF_A_NAME]).strip("_") or "loops"
