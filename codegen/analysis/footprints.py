@@ -177,17 +177,17 @@ class Footprints:
         buffers = {k: x for k, x in enumerate(operands) if isinstance(x, str)}
         if buffers.keys() != called.touched.keys():
             raise KernelError(f"bounds: {name} does not say what it touches of {', '.join(buffers.values())}")
-        if not called.counted and called.touched:
+        if not called.active and called.touched:
             raise KernelError(f"bounds: {name} does not say how many bytes it touches")
-        if not called.counted or self.numbers.silent:
+        if not called.active or self.numbers.silent:
             return
-        count, most = given[called.counted.operand], called.counted.most
+        count, most = given[called.active.operand], called.active.most
         fits = [count, *([] if most is None else [Affine(most) - count])]
         if not all(self.numbers.unknowns.proves(row, scope.facts) for row in fits):
             low = self.numbers.unknowns.at_least(count, 0, scope.facts)
             high = self.numbers.unknowns.at_most(count, most or 0, scope.facts)
             raise KernelError(
-                f"bounds: {name} of {operands[called.counted.operand]} bytes{scope.text} of "
+                f"bounds: {name} of {operands[called.active.operand]} bytes{scope.text} of "
                 f"{self.numbers.function.name}: expected 0 to {most or 'any'}, got {low} to {high}"
             )
         for k, buffer in buffers.items():

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 
-from codegen.ir.accesses import Counted
+from codegen.ir.accesses import SizedRoutine
 from codegen.ir.names import LINE_LENGTH
 
 KERNEL_ARGUMENTS = ("operands", "scratch", "sizes", "begin", "end")
@@ -39,7 +39,7 @@ def _unpacked(names: Sequence[str], used: set[str], what: str, table: str) -> li
     names = [name if name in used else "_" for name in names]
     if not used.intersection(names):
         return []
-    routine = Counted(what, len(names)).name
+    routine = SizedRoutine(what, len(names)).name
     line = f"{', '.join(names)}{',' if len(names) == 1 else ''} = {routine}({table})"
     if len(line) <= LINE_LENGTH - 4:
         return [line]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import copysign
 
-from codegen.analysis.strides import ELEMENT_BYTES, HALVES, held_dtype
+from codegen.analysis.strides import HALVES, family_of_load, held_dtype, is_contiguous
 from codegen.emit.indices import address_text, index_expression, index_text, sum_text
 from codegen.emit.moves import CallText
 from codegen.emit.text import ATOM, SIGN, Text, call, infix, prefix
@@ -34,12 +34,11 @@ def store_call(store: Store) -> CallText:
     if not value.shape:
         name = name_of("write", dtype, which="at")
         return name, (store.array, _offset(store), value_text(value))
-    near = store.steps == (ELEMENT_BYTES[dtype],)
-    how = "scatter" if not near else "stream" if store.streamed else "store"
+    how = "strided_store" if not is_contiguous(store) else "stream" if store.streamed else "store"
     which, last = _some(store.first)
     if store.where is not None:
         which, last = "where", [value_text(store.where)]
-    arguments = _address(store), *_apart(store, near), value_text(value), *last
+    arguments = _address(store), *_apart(store), value_text(value), *last
     return name_of(how, dtype, value.shape[0], which), arguments
 
 
@@ -67,10 +66,9 @@ def _load(load: Load) -> Text:
     if not load.shape:
         return call(name_of("read", load.dtype, which="at"), load.array, _offset(load))
     which, live = _some(load.first)
-    near = load.steps == (ELEMENT_BYTES[load.dtype],)
-    how = "pick" if load.offsets is not None else "load" if near else "gather"
-    apart = _apart(load, near) if load.offsets is None else [value_text(load.offsets)]
-    return call(name_of(how, load.dtype, load.shape[0], which), _address(load), *apart, *live)
+    apart = _apart(load) if load.offsets is None else [value_text(load.offsets)]
+    name = name_of(family_of_load(load), load.dtype, load.shape[0], which)
+    return call(name, _address(load), *apart, *live)
 
 
 def _register(value: Op) -> Text:
@@ -150,9 +148,9 @@ def _address(access: Load | Store) -> str:
     return address_text(access.array, *access.subscripts)
 
 
-def _apart(access: Load | Store, near: bool) -> list[str]:
+def _apart(access: Load | Store) -> list[str]:
     """The distance between lanes, where they are not contiguous."""
-    if near:
+    if is_contiguous(access):
         return []
     (step,) = access.steps
     return [str(step) if isinstance(step, int) else index_text(step)]  # type: ignore[arg-type]

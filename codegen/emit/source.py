@@ -17,7 +17,7 @@ from codegen.emit.abi import argument_lines, kernel_head, operand_lines
 from codegen.emit.indices import address_text, index_text
 from codegen.emit.moves import RELATIONS, CallText, access_call
 from codegen.emit.writer import Writer
-from codegen.ir.accesses import Counted
+from codegen.ir.accesses import SizedRoutine
 from codegen.ir.index import Greatest, Index, Least
 from codegen.ir.instructions import instruction
 from codegen.ir.names import LINE_LENGTH, names_of
@@ -105,7 +105,7 @@ class _Printer:
                 address = f"({address}) >> 3" if in_bytes else address
                 out.line(f"{name} = opaque({address})" if opaque else f"{name} = {address}")
             case Alloc(name, size):
-                out.line(f"{name} = {Counted('scratch', size).name}()")
+                out.line(f"{name} = {SizedRoutine('scratch', size).name}()")
             case Prefetch(load):
                 _call(*access_call("prefetch", load), out)
             case If():

@@ -20,7 +20,7 @@ VERBS = ("read", "write", "stream", "prefetch")
 ROWS = ("", "each", "at", "at_low", "at_high")
 """Where rows are: at a pitch, the same from the first row, or by a table or half of its entries."""
 
-COUNTED = ("arguments", "addresses", "scratch")
+SIZED = ("arguments", "addresses", "scratch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Numbers of a table, or bytes of scratch: one of COUNTED, and how many."""
+class SizedRoutine:
+    """A routine for so many numbers of a table, or bytes of scratch: one of SIZED."""
 
     family: str
     count: int
@@ -60,11 +60,11 @@ class Counted:
         return f"{self.family}_{self.count}"
 
 
-def access_named(name: str) -> Access | Counted | None:
+def access_named(name: str) -> Access | SizedRoutine | None:
     """What has this name; None for any other name."""
     family, *parts = name.split("_")
-    if family in COUNTED and len(parts) == 1:
-        return _same(Counted(family, _number(parts[0])), name)
+    if family in SIZED and len(parts) == 1:
+        return _same(SizedRoutine(family, _number(parts[0])), name)
     first = parts[:1] == ["first"]
     element, shape, *how = [*parts[first:], "", ""][: max(len(parts) - first, 2)]
     if family not in VERBS or "_".join(how) not in ROWS:
@@ -78,5 +78,5 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _same(found: Access | Counted, name: str) -> Access | Counted | None:
+def _same(found: Access | SizedRoutine, name: str) -> Access | SizedRoutine | None:
     return found if found.name == name else None

@@ -19,7 +19,7 @@ Shapes: TypeAlias = "Mapping[int, tuple[VectorShape, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class ActiveCount:
     """A memory instruction acts on the first bytes only: their number is an operand.
 
     Attributes:
@@ -39,7 +39,7 @@ class Instruction:
         name: the name in `Op` and `Call`, and in the source of kernels.
         meaning: the operation as a loop over scalars.
         shapes: the super-vectors that it takes; none for a memory instruction.
-        counted: the operand that counts active lanes; None if all are.
+        active: the operand that counts active bytes or lanes; None if all are.
         touched: the operands that are buffers, by position: how many of their bytes each count stands for.
         sets_flags: whether it may set one of the floating-point status flags that NumPy reads.
         levels: the CPU levels at which an operation costs at most `cost`. LLVM builds it at the others too,
@@ -51,7 +51,7 @@ class Instruction:
     name: str
     meaning: Callable[..., Any]
     shapes: Shapes = field(default_factory=lambda: MappingProxyType({}))
-    counted: Counted | None = None
+    active: ActiveCount | None = None
     touched: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     sets_flags: bool = False
     levels: tuple[str, ...] = LEVELS
@@ -73,8 +73,8 @@ class Instruction:
         Raises:
             KernelError: more lanes are active than the instruction can handle.
         """
-        if self.counted:
-            count, most = operands[self.counted.operand], self.counted.most
+        if self.active:
+            count, most = operands[self.active.operand], self.active.most
             if count < 0 or (most is not None and count > most):
                 raise KernelError(f"{self.name} of {count} bytes, but it takes 0 to {most or 'any number'}")
         return self.meaning(*operands)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from codegen.ir import conversions, packed_bits
 from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape, transposed_shapes
 from codegen.ir.element_types import CONVERSIONS, bits_of, dtype_of
-from codegen.ir.instruction import Counted, Instruction, Shapes
+from codegen.ir.instruction import ActiveCount, Instruction, Shapes
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES, WIDTHS
 from codegen.support.cpu import LEVELS
 from codegen.support.errors import KernelError
@@ -133,13 +133,13 @@ def transposed(a: Lanes) -> Lanes:
     return out
 
 
-@_declared(counted=Counted(2, LINE_BYTES - 1), touched={0: 1, 1: 1})
+@_declared(active=ActiveCount(2, LINE_BYTES - 1), touched={0: 1, 1: 1})
 def copy_part(dst: Buffer, src: Buffer, count: int) -> None:
     """Copy `count` bytes, fewer than a line."""
     copy_block(dst, src, count)
 
 
-@_declared(counted=Counted(2), touched={0: 1, 1: 1})
+@_declared(active=ActiveCount(2), touched={0: 1, 1: 1})
 def copy_block(dst: Buffer, src: Buffer, count: int) -> None:
     """Copy `count` bytes of disjoint buffers: memcpy."""
     for k in range(count):
@@ -151,7 +151,7 @@ def prefetch_line(address: int) -> None:
     """Request a line into the second cache. The address may be outside of the storage."""
 
 
-@_declared(counted=Counted(1, LINE_BYTES - 1), touched={0: 1})
+@_declared(active=ActiveCount(1, LINE_BYTES - 1), touched={0: 1})
 def fill_part(dst: Buffer, count: int, low: int, high: int) -> None:
     """Write the first `count` bytes of a 16-byte pattern, repeated: fewer than a line."""
     line = repeated_line(low, high)
@@ -218,7 +218,7 @@ for _group in REVERSED_GROUPS:
     )
 
 
-@_declared(counted=Counted(2, LINE_BYTES - 1), touched={0: 1, 1: 1})
+@_declared(active=ActiveCount(2, LINE_BYTES - 1), touched={0: 1, 1: 1})
 def drain_part(dst: Buffer, scratch: Buffer, count: int) -> None:
     """Copy `count` bytes, fewer than a line, out of scratch."""
     copy_block(dst, scratch, count)
@@ -330,13 +330,13 @@ for _bits in packed_bits.PACKED_BITS:
     _declare(
         f"pack_part_{_bits}",
         partial(packed_bits.pack_part, _bits),
-        counted=Counted(2, LINE_BYTES - 1),
+        active=ActiveCount(2, LINE_BYTES - 1),
         touched={0: 1, 1: 8 // _bits},
     )
     _declare(
         f"unpack_part_{_bits}",
         partial(packed_bits.unpack_part, _bits),
-        counted=Counted(2, LINE_BYTES * _bits // 8 - 1),
+        active=ActiveCount(2, LINE_BYTES * _bits // 8 - 1),
         touched={0: 8 // _bits, 1: 1},
     )
     for _rows, _size in zip(packed_bits.column_rows(_bits), packed_bits.COLUMN_BYTES, strict=True):

@@ -7,11 +7,11 @@ the table of declared routines. Instructions have the names of their declaration
 
     load_DxN(address)                    store_DxN(address, v)
     load_DxN_first(address, count)       store_DxN_first(address, v, count)
-    gather_DxN(address, step_bytes)      scatter_DxN(address, step_bytes, v)
-    gather_DxN_first(…, count)           scatter_DxN_first(…, count)
-    pick_DxN(address, offsets_bytes)     pick_DxN_first(…, count): an offset for each lane
-    store_DxN_where(address, v, mask)    scatter_DxN_where(address, step_bytes, v, mask)
-    load_H_as_f32xN, gather_…, pick_…    store_f32xN_as_H, scatter_…, and their _first and _where forms
+    strided_load_DxN(address, step_bytes)        strided_store_DxN(address, step_bytes, v)
+    strided_load_DxN_first(…, count)             strided_store_DxN_first(…, count)
+    gather_DxN(address, offsets_bytes)           gather_DxN_first(…, count): an offset for each lane
+    store_DxN_where(address, v, mask)            strided_store_DxN_where(address, step_bytes, v, mask)
+    load_H_as_f32xN, strided_load_…, gather_…    store_f32xN_as_H, strided_store_…, with _first and _where
     stream_DxN(address, v)               stream_f32xN_as_H: non-temporal, at multiples of a line
     transposed_DxN((v, …))               N registers with rows and columns swapped
     splat_DxN(number), iota_DxN(), cast_DxN(v), first_N(count)
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from codegen.ir.accesses import Access, Counted, access_named
+from codegen.ir.accesses import Access, SizedRoutine, access_named
 from codegen.ir.element_types import HALF_TYPES, bits_of
 from codegen.ir.families import EVERY, FAMILIES, FLOATS, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS, UNSIGNED
 from codegen.ir.instructions import is_instruction
@@ -35,7 +35,7 @@ from codegen.ir.lines import LANE_BYTES
 from codegen.ir.packed_bits import PACKED_BITS
 from codegen.support.errors import KernelError
 
-LOADS, STORES = ("load", "gather", "pick"), ("store", "scatter", "stream")
+LOADS, STORES = ("load", "strided_load", "gather"), ("store", "strided_store", "stream")
 """Accesses of registers. Registers of halves are f32, converted when they are loaded and stored."""
 
 MADE = ("splat", "iota", "cast", "transposed")
@@ -136,7 +136,7 @@ def _numbers(dtype: str) -> Iterator[Routine]:
 
 
 def _registers(dtype: str, lanes: int) -> Iterator[Routine]:
-    for family in (*LOADS, "store", "scatter"):
+    for family in (*LOADS, "store", "strided_store"):
         for which in ("", "first", *(() if family in LOADS else ("where",))):
             yield Routine(family, dtype, lanes, which)
     if bits_of(dtype) // 8 * lanes >= LANE_BYTES:
@@ -161,7 +161,7 @@ _FIRST_WORDS = frozenset(
 )
 
 
-def routine_named(name: str) -> Routine | Access | Counted | None:
+def routine_named(name: str) -> Routine | Access | SizedRoutine | None:
     """What a name in source stands for; None if it is not a routine's, or an instruction's."""
     listed = routines().get(name) if name.partition("_")[0] in _FIRST_WORDS else None
     return listed or access_named(name)

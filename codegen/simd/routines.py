@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from codegen.ir.accesses import Access, Counted
+from codegen.ir.accesses import Access, SizedRoutine
 from codegen.ir.routines import Routine, routine_named
 from codegen.simd import direct
 from codegen.simd.instructions import builder_of
@@ -49,10 +49,10 @@ def _routine(name: str) -> Any:
             return None
         case Access() as access:
             return access_routine(access)
-        case Counted("scratch") as counted:
-            return scratch_routine(counted)
-        case Counted() as counted:
-            return table_routine(counted)
+        case SizedRoutine("scratch") as sized:
+            return scratch_routine(sized)
+        case SizedRoutine() as sized:
+            return table_routine(sized)
         case Routine() as routine:
             # Importing the routines of registers defines their operators, which the source need not name.
             from codegen.simd.vector.routines import vector_routine

@@ -15,7 +15,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
-from codegen.ir.accesses import Access, Counted
+from codegen.ir.accesses import Access, SizedRoutine
 from codegen.ir.lines import LINE_BYTES
 from codegen.simd.register.memory import I8, I32, I64, hidden, pointer, prefetch
 from codegen.simd.register.shuffles import shuffle
@@ -255,9 +255,9 @@ def access_routine(access: Access) -> Any:
     return leaf(name, arity + 1, _write(kind, how, name, stream=stream))
 
 
-def table_routine(counted: Counted) -> Any:
+def table_routine(sized: SizedRoutine) -> Any:
     """arguments_3(sizes) or addresses_3(operands), the first numbers of a table."""
-    count = counted.count
+    count = sized.count
     result = types.UniTuple(types.int64, count)  # type: ignore[no-untyped-call]
 
     def emit(builder: Any, table: Any) -> Any:
@@ -267,16 +267,16 @@ def table_routine(counted: Counted) -> Any:
             tuple_ = builder.insert_value(tuple_, builder.load(pointer(builder, entry, I64)), k)
         return tuple_
 
-    return leaf(counted.name, 1, lambda *inputs: (result, emit))
+    return leaf(sized.name, 1, lambda *inputs: (result, emit))
 
 
-def scratch_routine(counted: Counted) -> Any:
+def scratch_routine(sized: SizedRoutine) -> Any:
     """scratch_3072(): the address of as many bytes on the stack, on a line."""
 
     def emit(builder: Any) -> Any:
         with builder.goto_entry_block():
-            room = builder.alloca(ir.ArrayType(I8, counted.count))
+            room = builder.alloca(ir.ArrayType(I8, sized.count))
             room.align = LINE_BYTES
         return builder.ptrtoint(room, I64)
 
-    return leaf(counted.name, 0, lambda *inputs: (types.int64, emit))
+    return leaf(sized.name, 0, lambda *inputs: (types.int64, emit))

@@ -14,6 +14,7 @@ from numba import types
 from numba.core.errors import TypingError
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.routines import LOADS
 from codegen.simd.register.memory import I8, I16, I32, I64, pointer
 from codegen.simd.vector.minifloats import from_half, to_quiet_half
 from codegen.simd.vector.strided import load_untagged, spaced
@@ -42,15 +43,15 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
     """A vector access:
 
         load_f32x16(address)
-        gather_…(address, step_bytes)      strided load
-        pick_…(address, offsets)           gather, by a vector of offsets in bytes
+        strided_load_…(address, step_bytes)
+        gather_…(address, offsets)                   by a vector of offsets in bytes
         store_…(address, v)
-        scatter_…(address, step_bytes, v)  strided store; of lanes that share an address the last one wins
+        strided_store_…(address, step_bytes, v)      of lanes that share an address the last one wins
 
     `which`: "first" forms take a number of leading lanes as the last argument; the other lanes read as 0.
     "where" forms of stores take a mask there.
     """
-    reads, has_step = what in ("load", "gather", "pick"), what in ("gather", "pick", "scatter")
+    reads, has_step = what in LOADS, what not in ("load", "store")
     element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
     bits = 16 if half else max(bits_of(dtype), 8)
     value = Vector(dtype, lanes)
@@ -62,7 +63,7 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
         mask = rest.pop(0) if which else None
         if which == "first":
             mask = first_mask(builder, mask, lanes, bits)
-        if what == "pick":
+        if what == "gather":
             read = _read_offsets(builder, address, step, wide(element, lanes), mask)
             return from_memory(builder, read, dtype, half)
         if reads:
@@ -73,7 +74,7 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
 
     def rule(*kinds: Any) -> Any:
         numbers = [types.int64] * len(kinds)
-        if what == "pick":
+        if what == "gather":
             if shape(kinds[1]) != ("i64", lanes):
                 raise TypingError(f"{name}: expected {lanes} 64-bit offsets, got {kinds[1]}")
             numbers[1] = kinds[1]

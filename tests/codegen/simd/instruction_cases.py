@@ -182,13 +182,13 @@ def _elements(dtype: str, bits: int, count: int) -> case.Bytes:
 
 
 def _memory_cases(instruction: Instruction) -> Iterator[InstructionCase]:
-    counted, name = instruction.counted, instruction.name
-    if counted is None:
+    active, name = instruction.active, instruction.name
+    if active is None:
         operands = (index_symbol("src"),) if name == "prefetch_line" else ()
         yield _case(name, (Call(name, operands),), {}, 64, 64)
         return
     for count in COUNTS:
-        if counted.most is not None and count > counted.most:
+        if active.most is not None and count > active.most:
             break
         src, dst = _memory_sizes(name, count)
         many = index_symbol("count")

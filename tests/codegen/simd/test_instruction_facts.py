@@ -137,14 +137,14 @@ def test_costs(name: str, level: str) -> None:
     assert (most_per_register(operation, level) <= operation.cost) == (level in operation.levels)
 
 
-@pytest.mark.parametrize("name", [each.name for each in instructions() if each.counted])
+@pytest.mark.parametrize("name", [each.name for each in instructions() if each.active])
 def test_memory_instructions_touch_what_they_declare(name: str) -> None:
     """All bytes that a count stands for, and no others."""
     called = instruction(name)
-    assert called.counted
-    for count in (1, 5, called.counted.most or 100):
+    assert called.active
+    for count in (1, 5, called.active.most or 100):
         sizes = {k: count * each for k, each in called.touched.items()}
-        numbers = [count if k == called.counted.operand else 0 for k in range(4)]
+        numbers = [count if k == called.active.operand else 0 for k in range(4)]
 
         def operands(sizes: Mapping[int, int], numbers: Sequence[int] = numbers) -> list[Buffer | int]:
             buffers = {k: Buffer(np.zeros(size, np.uint8)) for k, size in sizes.items()}

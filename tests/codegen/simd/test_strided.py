@@ -13,13 +13,13 @@ STEPS = (0, 1, 2, 3, 4, 5, 7, -1, -2, -3)
 DTYPES = {"u8": np.uint8, "i16": np.int16, "f32": np.float32, "f64": np.float64}
 
 
-def gathered(dtype: str, lanes: int) -> NativeFunction:
-    """A kernel that gathers `lanes` elements and stores them."""
-    name = f"gathered_{dtype}x{lanes}"
+def strided(dtype: str, lanes: int) -> NativeFunction:
+    """A kernel that loads `lanes` elements a step apart and stores them."""
+    name = f"strided_{dtype}x{lanes}"
     source = f"""
 def {name}(operands, scratch, sizes, begin, end):
     src, dst = addresses_2(operands)
-    store_{dtype}x{lanes}(dst, gather_{dtype}x{lanes}(src, begin))
+    store_{dtype}x{lanes}(dst, strided_load_{dtype}x{lanes}(src, begin))
 """
     return native(name, source)
 
@@ -28,7 +28,7 @@ def {name}(operands, scratch, sizes, begin, end):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_steps_read_their_elements_alone(dtype: str, lanes: int) -> None:
     """Both ends of what is read lie at pages that nobody may touch."""
-    kind, kernel, memory = np.dtype(DTYPES[dtype]), gathered(dtype, lanes), Guarded(1 << 14)
+    kind, kernel, memory = np.dtype(DTYPES[dtype]), strided(dtype, lanes), Guarded(1 << 14)
     for step in STEPS:
         dims, strides = (lanes,), (step * kind.itemsize,)
         size = span_bytes(kind.itemsize, dims, strides)

@@ -26,7 +26,7 @@ def test_stores_where(dtype: str) -> None:
             [
                 "    where = load_i1x16(sizes)",
                 f"    store_{dtype}x16_where(dst, load_{dtype}x16(src), where)",
-                f"    scatter_{dtype}x16_where(begin, {step}, load_{dtype}x16(src), where)",
+                f"    strided_store_{dtype}x16_where(begin, {step}, load_{dtype}x16(src), where)",
                 "",
             ]
         )

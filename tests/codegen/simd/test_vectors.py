@@ -208,7 +208,7 @@ def test_first_lanes(dtype: str, lanes: int) -> None:
         wanted = np.where(np.arange(lanes) < count, values, numpy_type(dtype).type(0))
         assert (mask == (np.arange(lanes) < count)).all(), count
         assert_same(loaded, wanted, f"load_{dtype}x{lanes}_first of {count}")
-        assert_same(gathered, wanted, f"gather_{dtype}x{lanes}_first of {count}")
+        assert_same(gathered, wanted, f"strided_load_{dtype}x{lanes}_first of {count}")
         assert near_out.tobytes() == near.tobytes()
         held = np.arange(spread) % step < size
         assert (far_out[held] == far[held]).all()
@@ -223,11 +223,11 @@ def _first_body(dtype: str, lanes: int) -> str:
         [
             *(f"    {name} = int64_at(sizes, {k})" for k, name in enumerate(names)),
             f"    x = load_{kind}_first(near, count)",
-            f"    y = gather_{kind}_first(far, step, count)",
+            f"    y = strided_load_{kind}_first(far, step, count)",
             f"    store_{kind}(loaded, x)",
             f"    store_{kind}(gathered, y)",
             f"    store_{kind}_first(near_out, x, count)",
-            f"    scatter_{kind}_first(far_out, step, y, count)",
+            f"    strided_store_{kind}_first(far_out, step, y, count)",
             f"    store_i1x{lanes}(mask, first_{lanes}(count))",
             "",
         ]
@@ -239,7 +239,9 @@ def test_steps(dtype: str) -> None:
     """Gathers and scatters, forwards, backwards and on the spot, where the last lane stays."""
     x = operands(dtype)[0][-64:]
     size = x.itemsize
-    run = kernel(f"    scatter_{dtype}x16(dst, end * {size}, gather_{dtype}x16(src, begin * {size}))\n")
+    run = kernel(
+        f"    strided_store_{dtype}x16(dst, end * {size}, strided_load_{dtype}x16(src, begin * {size}))\n"
+    )
     for start, step, out_start, out_step in (
         (0, 1, 0, 1),
         (3, 4, 0, 2),
@@ -292,7 +294,7 @@ def test_halves_are_read(half: str, lanes: int) -> None:
         for n, read in enumerate(
             (
                 f"load_{half}_as_f32x{lanes}(src + k * 2)",
-                f"gather_{half}_as_f32x{lanes}(src + (k + {lanes - 1}) * 2, -2)",
+                f"strided_load_{half}_as_f32x{lanes}(src + (k + {lanes - 1}) * 2, -2)",
                 f"load_{half}_as_f32x{lanes}_first(src + k * 2, 3)",
             )
         )
