@@ -16,8 +16,9 @@ from codegen.maps.access import strided_map
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
 from codegen.schedule.schedule import Thresholds
-from codegen.schedule.transfers import CopyRun, Elementwise, PackBits, TransposeRuns
+from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
 from codegen.schedule.transpose_box import PANEL_COLUMNS
+from codegen.schedule.transposes import TransposeRuns
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import environment
 from tests.tools.stress import lower_levels

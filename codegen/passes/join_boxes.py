@@ -6,7 +6,8 @@ from codegen.ir.strided_box import StridedBox
 from codegen.schedule.choose_joined import JoinedBoxes
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.segments import Segments
-from codegen.schedule.transfers import CopyChunks, Gather, Loop, TransferNest
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import CopyChunks, Gather, TransferNest
 
 
 def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:

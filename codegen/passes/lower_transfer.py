@@ -31,6 +31,7 @@ from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.transposes import lower_transpose
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES
+from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
     COLUMN_TABLE,
     ROW_TABLE,
@@ -42,17 +43,15 @@ from codegen.schedule.transfers import (
     FillRun,
     Gather,
     Interleave,
-    Loop,
     PackBits,
     Reverse,
     Transfer,
     TransferNest,
-    TransposeRuns,
-    TransposeTiles,
     UnpackBits,
     kernel_name,
     structure_digest,
 )
+from codegen.schedule.transposes import TransposeRuns, TransposeTiles
 
 LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     CopyChunks: lower_chunks,

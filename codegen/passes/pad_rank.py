@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.schedule.schedule import Schedule
-from codegen.schedule.transfers import Loop, TransferNest, TransposeRuns, TransposeTiles
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import TransferNest
+from codegen.schedule.transposes import Transpose
 
 
 def pad_rank(nest: TransferNest, schedule: Schedule) -> TransferNest:
@@ -15,7 +17,7 @@ def pad_rank(nest: TransferNest, schedule: Schedule) -> TransferNest:
     after:   for one0 in 1: for i in 9:           CopyRun(…)
     shared:  for i in 9: for one0 in 1:           CopyRun(…)
     """
-    if isinstance(nest.transfer, TransposeTiles | TransposeRuns):
+    if isinstance(nest.transfer, Transpose):
         return nest
     loops = nest.loops
     ones = tuple(Loop(f"one{k}") for k in range(schedule.rank - len(loops)))

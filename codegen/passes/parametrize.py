@@ -8,6 +8,7 @@ from typing import Any
 
 from codegen.ir.strided_box import Element
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transfers import (
     CopyChunks,
     CopyRun,
@@ -15,17 +16,13 @@ from codegen.schedule.transfers import (
     FillRun,
     Gather,
     Interleave,
-    LaneReads,
-    Loop,
     PackBits,
     Reverse,
-    Size,
     Transfer,
     TransferNest,
-    TransposeRuns,
-    TransposeTiles,
     UnpackBits,
 )
+from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
 
 NAMES = "abcdefgh"
 

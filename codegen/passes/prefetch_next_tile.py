@@ -13,7 +13,8 @@ from codegen.passes.lower_copies.panel_requests import request_next_panel
 from codegen.passes.lower_copies.row_buffers import Ahead, prefetch_in_drain
 from codegen.passes.lower_copies.tile_loops import next_tile, tile_loops
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfers import ROW_TABLE, TransferNest, TransposeRuns, TransposeTiles
+from codegen.schedule.transfers import ROW_TABLE, TransferNest
+from codegen.schedule.transposes import Transpose, TransposeRuns, TransposeTiles
 
 
 def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
@@ -31,7 +32,7 @@ def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
     Tiles whose rows are shorter than a lane mostly follow each other, so hardware prefetches them.
     """
     t = nest.transfer
-    if not isinstance(t, TransposeTiles | TransposeRuns):
+    if not isinstance(t, Transpose):
         return function
     if isinstance(t, TransposeTiles) and (t.lanes or not t.stream):
         return function

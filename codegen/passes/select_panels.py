@@ -10,7 +10,8 @@ from codegen.passes.lane_reads import lane_reads
 from codegen.schedule.dense_layout import dense_layout
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import TransposeSchedule
-from codegen.schedule.transfers import Loop, Size, TransposeRuns
+from codegen.schedule.transfer_loops import Loop, Size
+from codegen.schedule.transposes import TransposeRuns
 
 
 def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:

@@ -11,21 +11,20 @@ from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_panels import in_panels
 from codegen.schedule.offset_tables import MOST_GROUPED, OffsetTable, RowGroups
 from codegen.schedule.schedule import Schedule, TransposeSchedule
+from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
     CopyChunks,
     CopyRun,
     Elementwise,
     FillRun,
     Interleave,
-    Loop,
     PackBits,
     Reverse,
     Transfer,
     TransferNest,
-    TransposeRuns,
-    TransposeTiles,
     UnpackBits,
 )
+from codegen.schedule.transposes import Transpose, TransposeTiles
 
 
 def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
@@ -143,7 +142,7 @@ def _joined(digits: list[tuple[int, int]], more: int = 0) -> OffsetTable:
     return OffsetTable(tuple(digits), more=more)
 
 
-def _transpose(box: StridedBox, schedule: Schedule) -> TransposeTiles | TransposeRuns:
+def _transpose(box: StridedBox, schedule: Schedule) -> Transpose:
     """The transfer takes all loops and determines the order of its tiles itself."""
     cut = schedule.transpose
     if cut is None:

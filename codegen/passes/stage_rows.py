@@ -25,7 +25,8 @@ from codegen.passes.lower_copies.row_buffers import (
 )
 from codegen.passes.lower_copies.transposes import tile_views
 from codegen.schedule.offset_tables import CHUNK_BYTES
-from codegen.schedule.transfers import Interleave, Transfer, TransferNest, TransposeTiles, UnpackBits
+from codegen.schedule.transfers import Interleave, Transfer, TransferNest, UnpackBits
+from codegen.schedule.transposes import TransposeTiles
 
 
 def stage_rows(function: Function, nest: TransferNest) -> Function:

@@ -28,18 +28,17 @@ from codegen.runtime.launch import Launch
 from codegen.schedule.choose_transpose import misaligned
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import (
     Elementwise,
     TransferNest,
-    TransposeRuns,
-    TransposeTiles,
     group_table,
-    int_size,
     joined_tables,
     kernel_name,
     line_table,
     structure_digest,
 )
+from codegen.schedule.transposes import Transpose, TransposeRuns
 from codegen.support.caching import remember
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
@@ -155,7 +154,7 @@ def launch_of(
         check_range("destination", *reach[2:], bounds[1])
     box, scale = step.box, step.nest.unit_bits // step.box.unit_bits
     starts, inner = (box.src // scale, box.dst // scale), step.nest.transfer
-    if isinstance(inner, TransposeTiles | TransposeRuns):
+    if isinstance(inner, Transpose):
         check_lanes(inner, starts[0], reach)
     if isinstance(inner, TransposeRuns):
         check_panels(inner, starts, reach)
@@ -190,7 +189,7 @@ def proven(launch: Launch) -> Launch:
 def trips_of(nest: TransferNest) -> int:
     """How many iterations threads share without tables of offsets: tiles, or trips of the first loop."""
     inner = nest.transfer
-    if isinstance(inner, TransposeTiles | TransposeRuns):
+    if isinstance(inner, Transpose):
         return inner.trips
     return int_size(nest.loops[0].extent)
 

@@ -22,7 +22,8 @@ from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
 from codegen.pipeline.verify_panels import other_digits
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfers import TransposeRuns, TransposeTiles, int_size
+from codegen.schedule.transfer_loops import int_size
+from codegen.schedule.transposes import Transpose, TransposeRuns
 from codegen.support.errors import KernelError
 
 PROBES = 64
@@ -115,7 +116,7 @@ def check_box_bounds(box: Box, copy: LoweredCopy) -> None:
             check_range("source" if side == 0 else "destination", low, high + access.width, access.bounds)
 
 
-def check_lanes(tiles: TransposeTiles | TransposeRuns, start: int, reach: tuple[int, int, int, int]) -> None:
+def check_lanes(tiles: Transpose, start: int, reach: tuple[int, int, int, int]) -> None:
     """Invariant 3 for blocks that read a full lane of each shorter row: no lane leaves the nest's reach.
 
     start  the nest's first source offset, in bytes

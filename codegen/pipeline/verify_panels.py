@@ -12,7 +12,8 @@ import numpy as np
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.strided_box import Digit
 from codegen.schedule.offset_tables import OffsetTable, Table
-from codegen.schedule.transfers import Size, TransposeRuns, int_size
+from codegen.schedule.transfer_loops import Size, int_size
+from codegen.schedule.transposes import TransposeRuns
 from codegen.support.errors import KernelError
 
 

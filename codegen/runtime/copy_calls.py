@@ -23,7 +23,7 @@ from codegen.schedule.call_limits import MOST_PREFETCHED_BYTES
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES, PREFETCH_ARGUMENT, Table
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
-from codegen.schedule.transfers import TransposeRuns, TransposeTiles
+from codegen.schedule.transposes import Transpose
 from codegen.support.caching import lazy
 
 TABLE_CHUNK = 1 << 12
@@ -243,7 +243,7 @@ def calls_for(
     """The calls of a box's kernel, in a loop over `tables`, if any."""
     inner = step.nest.transfer
     calls: Calls = PlainCall()
-    if isinstance(inner, TransposeTiles | TransposeRuns) and inner.panel_bytes:
+    if isinstance(inner, Transpose) and inner.panel_bytes:
         calls = PanelCall(inner.panel_bytes)
     return TableCalls(tables, calls, _prefetch(step.box, reach), bounds, reach) if tables else calls
 

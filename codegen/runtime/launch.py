@@ -17,7 +17,8 @@ from codegen.runtime.kernel import Step, copy_operands
 from codegen.runtime.threads import scratch
 from codegen.schedule.call_limits import UNEVEN
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE
-from codegen.schedule.transfers import group_table, int_size, joined_tables, line_table
+from codegen.schedule.transfer_loops import int_size
+from codegen.schedule.transfers import group_table, joined_tables, line_table
 from codegen.support.caching import lazy
 
 PAGE_BYTES = 4096

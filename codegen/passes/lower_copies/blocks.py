@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
 from codegen.ir.instructions import converts_blocks
 from codegen.ir.nodes import Alloc, Entries, Let, Load, Local, Op, Statement, Step, Store, View
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfers import ROW_TABLE, Size, TransposeRuns, TransposeTiles
-
-Blocked: TypeAlias = TransposeTiles | TransposeRuns
+from codegen.schedule.transfer_loops import Size
+from codegen.schedule.transfers import ROW_TABLE
+from codegen.schedule.transposes import Transpose
 
 CONVERTED = "converted"
 """Scratch that holds the rows of one block."""
 
 
-def transposed_block(t: Blocked, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
+def transposed_block(t: Transpose, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
     """The statements that name the block at (i, j) `block`, converted; and its transpose.
 
     block = cast(src[i, j] [16, 16])
@@ -29,14 +27,14 @@ def transposed_block(t: Blocked, src: str, j: Term = "j") -> tuple[tuple[Stateme
     return (*before, Let("block", block)), value
 
 
-def read_block(t: Blocked, src: str, i: Index, j: Index) -> Load:
+def read_block(t: Transpose, src: str, i: Index, j: Index) -> Load:
     """The rows of a block from (i, j) on, as they are in the source."""
     at, step = row_at(t.row_step, ROW_TABLE, i)
     where = plus(at, times(j, t.source_width))
     return Load(src, (where,), _source_dtype(t), t.block, (0, 0), (step, t.source_width))
 
 
-def _converted_block(t: Blocked, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
+def _converted_block(t: Transpose, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
     """The block, after statements that convert it.
 
     A conversion that takes no blocks goes through scratch row by row: LLVM would start it in all rows before
@@ -60,25 +58,25 @@ def _converted_block(t: Blocked, src: str, j: Index) -> tuple[tuple[Statement, .
     return (loop("row", 0, rows, *at, Let("elements", value), store), again), block
 
 
-def converted_rows(t: Blocked) -> tuple[Alloc, ...]:
+def converted_rows(t: Transpose) -> tuple[Alloc, ...]:
     """Scratch for the rows of a block, if conversions need it."""
     rows, columns = t.block
     return (Alloc(CONVERTED, rows * columns * t.width),) if goes_through_scratch(t) else ()
 
 
-def goes_through_scratch(t: Blocked) -> bool:
+def goes_through_scratch(t: Transpose) -> bool:
     """Whether the rows of a block are converted one by one."""
     return t.convert is not None and not converts_blocks(*t.convert)
 
 
-def _source_dtype(t: Blocked) -> str:
+def _source_dtype(t: Transpose) -> str:
     """Elements that are moved, or only swapped, are bits."""
     if t.convert is None or t.convert[0].startswith("swap "):
         return f"bits{8 * t.source_width}"
     return dtype_of(t.convert[0])
 
 
-def _converted(t: Blocked, elements: Load) -> Load | Op:
+def _converted(t: Transpose, elements: Load) -> Load | Op:
     """Elements as they are in the destination."""
     if t.convert is None:
         return elements
@@ -87,7 +85,7 @@ def _converted(t: Blocked, elements: Load) -> Load | Op:
     return Op("cast", (elements,), dtype_of(t.convert[1]), elements.shape)
 
 
-def element_text(t: Blocked, at: str) -> str:
+def element_text(t: Transpose, at: str) -> str:
     """The value of an element, and which ones there are, for readers: bf16(f32 src[i, j]), …"""
     element, sizes = f"src[{at}i, j]", "i < rows, j < columns"
     if t.convert is None:

@@ -24,7 +24,8 @@ from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
 from codegen.passes.lower_copies.tile_loops import around_tiles, others_offset
 from codegen.schedule.schedule import TileSchedule
-from codegen.schedule.transfers import COLUMN_TABLE, TransposeRuns, TransposeTiles
+from codegen.schedule.transfers import COLUMN_TABLE
+from codegen.schedule.transposes import TransposeRuns, TransposeTiles
 
 
 def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:

@@ -19,7 +19,8 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Blocks, Call, IndexValue, Let, Load, Op, Statement, Streamed, Value, View
 from codegen.passes.lower_copies.runs import line
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfers import RUN_OFFSETS, RUN_PANEL_OFFSETS, TransposeRuns
+from codegen.schedule.transfers import RUN_OFFSETS, RUN_PANEL_OFFSETS
+from codegen.schedule.transposes import TransposeRuns
 
 
 def run_sizes(t: TransposeRuns) -> tuple[Statement, ...]:

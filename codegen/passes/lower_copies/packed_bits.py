@@ -11,7 +11,8 @@ from codegen.ir.nodes import Blocks, Call, For, Let, Load, Narrow, Op, Statement
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.packed_columns import PackedColumns
 from codegen.schedule.limits import PACKED_PREFETCH_BYTES, PACKED_SHORT_BYTES
-from codegen.schedule.transfers import PackBits, Size, UnpackBits
+from codegen.schedule.transfer_loops import Size
+from codegen.schedule.transfers import PackBits, UnpackBits
 
 WORD_BYTES = 8
 """Packed bytes of the super-vectors after the last full line."""

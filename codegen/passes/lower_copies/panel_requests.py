@@ -10,7 +10,8 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Call, Carried, For, If, IndexValue, Let, Load, Local, Statement, Value, View
 from codegen.ir.rewriting import Body
 from codegen.passes.lower_copies.dense_runs import if_less, layer_stride
-from codegen.schedule.transfers import ROW_TABLE, TransposeRuns
+from codegen.schedule.transfers import ROW_TABLE
+from codegen.schedule.transposes import TransposeRuns
 
 
 def request_next_panel(t: TransposeRuns, runs: For) -> Body:

@@ -9,7 +9,8 @@ from codegen.ir.nodes import Statement, View
 from codegen.passes.lower_copies.blocks import element_row
 from codegen.passes.lower_copies.row_buffers import drain_row
 from codegen.passes.lower_copies.transposes import tile_blocks
-from codegen.schedule.transfers import COLUMN_TABLE, TransposeTiles
+from codegen.schedule.transfers import COLUMN_TABLE
+from codegen.schedule.transposes import TransposeTiles
 
 TILE = "panel_tile"
 """The view of the panel that is indexed as the destination is: row j, element i."""

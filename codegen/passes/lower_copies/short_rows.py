@@ -6,7 +6,8 @@ from codegen.ir.building import compare, index_of, least, let, loop, minus, plus
 from codegen.ir.nodes import Blocks, Compare, For, If, Load, Statement, Store
 from codegen.passes.lower_copies.blocks import element_row, row_at, transposed_block
 from codegen.passes.lower_copies.tile_loops import other_loops
-from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE, LaneReads, TransposeTiles
+from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE
+from codegen.schedule.transposes import LaneReads, TransposeTiles
 
 OTHERS_OFFSET = "src_offset"
 """The local that holds the source offset of the other digits."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Index
 from codegen.ir.nodes import Compare, If, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.transfers import Loop, Size, TransposeRuns, TransposeTiles
-
-Transpose: TypeAlias = TransposeTiles | TransposeRuns
+from codegen.schedule.transfer_loops import Loop, Size
+from codegen.schedule.transposes import Transpose, TransposeRuns, TransposeTiles
 
 
 @dataclass(frozen=True, slots=True)

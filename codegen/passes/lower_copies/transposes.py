@@ -25,7 +25,8 @@ from codegen.passes.lower_copies.blocks import (
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
 from codegen.passes.lower_copies.tile_loops import around_tiles, other_loops, others_offset
-from codegen.schedule.transfers import COLUMN_TABLE, TransposeTiles
+from codegen.schedule.transfers import COLUMN_TABLE
+from codegen.schedule.transposes import TransposeTiles
 
 PARALLEL = {"rows": "i", "columns": "j"}
 """What threads share of a loop over tiles."""

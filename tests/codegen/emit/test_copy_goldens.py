@@ -18,7 +18,8 @@ from codegen.pipeline.steps import kernel_of
 from codegen.schedule import choose_transpose, transpose_loops
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
-from codegen.schedule.transfers import Elementwise, Loop, TransferNest
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import Elementwise, TransferNest
 from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.convert import pack_program

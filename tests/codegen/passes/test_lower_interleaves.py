@@ -13,7 +13,8 @@ from codegen.pipeline.lower_copies import lower_copy
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, OffsetTable, RowGroups
 from codegen.schedule.schedule import OUTER_RANKS, PackedSide
-from codegen.schedule.transfers import Interleave, Loop, TransferNest
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import Interleave, TransferNest
 
 AXES = "abcdefgh"[: OUTER_RANKS[-1]]
 VARIANTS: list[tuple[PackedSide, bool, str]] = [

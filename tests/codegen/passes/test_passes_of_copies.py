@@ -30,7 +30,8 @@ from codegen.runtime.kernel import Step
 from codegen.schedule.choose import EDGE_PART, choose, padded_rank
 from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
 from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule, Thresholds
-from codegen.schedule.transfers import CopyRun, Loop, TransferNest
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import CopyRun, TransferNest
 from codegen.support.errors import KernelError
 from tests.tools.boxes import box_of, copy_box, visited
 from tests.tools.replay import aligned_bytes, interpreting

@@ -26,7 +26,8 @@ from codegen.schedule.candidates import MOST_CANDIDATES, candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule, Thresholds
-from codegen.schedule.transfers import TransposeRuns, TransposeTiles, int_size
+from codegen.schedule.transfer_loops import int_size
+from codegen.schedule.transposes import Transpose, TransposeRuns
 from codegen.support.errors import KernelError
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.boxes import box_of
@@ -109,7 +110,7 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
     for threads, footprint in product((1, 4, 64), (1 << 20, 1 << 30)):
         for way in candidates(box, threads=threads, footprint=footprint, virtual_vector_size=size):
             inner = select_transfer(box, way).transfer
-            assert isinstance(inner, TransposeTiles | TransposeRuns)
+            assert isinstance(inner, Transpose)
             staged += bool(inner.panel_bytes)
             if isinstance(inner, TransposeRuns):
                 assert last_block(inner) + LINE_BYTES <= inner.panel_bytes, way

@@ -36,7 +36,9 @@ from codegen.pipeline.verify import (
 from codegen.pipeline.verify_panels import check_panels
 from codegen.schedule.offset_tables import Digit, OffsetTable
 from codegen.schedule.schedule import Schedule, Thresholds, TileSchedule
-from codegen.schedule.transfers import LaneReads, Loop, TransferNest, TransposeRuns, TransposeTiles, int_size
+from codegen.schedule.transfer_loops import Loop, int_size
+from codegen.schedule.transfers import TransferNest
+from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
 from codegen.support.errors import KernelError
 from codegen.support.settings import settings
 from tests.codegen.passes.test_passes_of_copies import normal

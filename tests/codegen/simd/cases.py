@@ -30,7 +30,8 @@ from codegen.schedule import choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, FLAT_BLOCKS, LONG_ROW_BYTES
 from codegen.schedule.machine import REGISTERS, machine
 from codegen.schedule.schedule import Thresholds
-from codegen.schedule.transfers import Transfer, TransposeRuns, TransposeTiles
+from codegen.schedule.transfers import Transfer
+from codegen.schedule.transposes import Transpose
 from codegen.support.cpu import LEVELS, host_levels
 from tests.codegen.simd.case import Bytes, Case, called_names
 from tests.conftest import SEED
@@ -135,7 +136,7 @@ def routine_of(case: Case) -> tuple[str, str]:
         verb, bits, rows, columns = min(stores, key=lambda found: found[0]).groups()
         between = sorted(name for name in names if not re.match(r"[a-z]+_(u?\d)", name))
         inner = case.program.steps[0].nest.transfer
-        if isinstance(inner, TransposeTiles | TransposeRuns):  # a panel goes out in lines of bytes
+        if isinstance(inner, Transpose):  # a panel goes out in lines of bytes
             verb, bits = f"{verb} from a panel" if inner.panel_bytes else verb, 8 * inner.width
         return " ".join([verb, *between, "square" * (rows == columns)]), f"u{bits}"
     name = min(names, key=_not_streaming)

@@ -19,7 +19,8 @@ from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.pipeline.observer import nobody
 from codegen.pipeline.steps import kernel_of
 from codegen.runtime.kernel import Kernel, copy_operands
-from codegen.schedule.transfers import Loop, PackBits, TransferNest, UnpackBits
+from codegen.schedule.transfer_loops import Loop
+from codegen.schedule.transfers import PackBits, TransferNest, UnpackBits
 from tests.tools.boxes import copy_box
 from tests.tools.guard import CANARY, Guarded
 from tests.tools.kernel_store import use_kept_ir

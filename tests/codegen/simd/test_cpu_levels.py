@@ -15,7 +15,7 @@ from llvmlite import binding
 from codegen.ir.element_types import dtype_of
 from codegen.ir.lines import LINE_BYTES
 from codegen.runtime.kernel import Kernel
-from codegen.schedule.transfers import TransposeRuns, TransposeTiles
+from codegen.schedule.transposes import Transpose
 from codegen.simd.routines import LISTED, bound_routines
 from codegen.support import cpu
 from codegen.support.cpu import LEVELS, CpuLevel, cpu_level, host_levels, level_named
@@ -142,7 +142,7 @@ def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: 
 
 def moves_lines(kernel: Kernel) -> bool:
     inner = transfers()[kernel]
-    if isinstance(inner, TransposeTiles | TransposeRuns):
+    if isinstance(inner, Transpose):
         return all(n * inner.width == LINE_BYTES for n in inner.block)
     return False
 

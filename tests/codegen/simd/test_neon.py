@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from codegen.ir.instructions import instructions
-from codegen.schedule.transfers import TransposeTiles
+from codegen.schedule.transposes import TransposeTiles
 from codegen.support.cpu import level_named
 from tests.codegen.simd.case import Bytes, Call, Case, Compiled
 from tests.codegen.simd.cases import GROUPS, WIDTHS, cases, in_turns, transfers

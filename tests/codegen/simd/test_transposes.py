@@ -19,7 +19,7 @@ from codegen.runtime.launch import Launch
 from codegen.schedule import choose_transpose, transpose_box
 from codegen.schedule.candidates import PANEL_LINES_TRIED
 from codegen.schedule.machine import machine
-from codegen.schedule.transfers import TransposeRuns, TransposeTiles
+from codegen.schedule.transposes import Transpose
 from tests.codegen.simd.forced import PLACES, Cut, Problem, check, compiled, lowered, problem
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered, watching
@@ -248,7 +248,7 @@ def _by_pitch(source: str) -> str:
 def panel_count(step: Launch) -> int:
     """How often a buffer is filled."""
     inner = step.step.nest.transfer
-    assert isinstance(inner, TransposeTiles | TransposeRuns)
+    assert isinstance(inner, Transpose)
     return prod(replace(inner, loops=(each,)).trips for each in inner.loops)
 
 
