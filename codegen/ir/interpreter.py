@@ -279,7 +279,9 @@ class _Run:
             return
         while start < stop:
             left, bodies = stop - start, (Narrow(loop.step, loop.body), *blocks.narrower)
-            widest = next((b for b in bodies if isinstance(b.count, str) or b.count <= left), None)
+            needed = loop.step + blocks.beyond, *(b.count for b in blocks.narrower)
+            fits = (isinstance(count, str) or count <= left for count in needed)
+            widest = next((b for b, fit in zip(bodies, fits, strict=True) if fit), None)
             if widest is None:
                 raise KernelError(f"interpret: no body of {loop.index} runs {left} iterations")
             done = widest.count if isinstance(widest.count, int) else left

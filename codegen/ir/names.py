@@ -66,6 +66,7 @@ def names_of(body: Iterable[Statement]) -> Iterator[str]:
                     yield from _in_value(each.update)
                 if node.blocks is not None:
                     yield from _in_index(node.blocks.latest or Affine())
+                    yield from (node.blocks.prefetched,) if node.blocks.prefetched else ()
                     for narrow in node.blocks.narrower:
                         yield from names_of(narrow.body)
             case Alloc():

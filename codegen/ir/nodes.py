@@ -277,7 +277,9 @@ class Blocks:
     compact         whether large blocks that shift share their code, with a limit of the index
     latest          without narrower bodies: the index is at most this, so that the last block is full
     streamed        ways to store lines past the cache, of which the first that applies is taken
+    beyond          iterations after a block that it stores in part, so that later ones store them again
     prefetch_bytes  the distance of prefetches in the source; 0 for none
+    prefetched      the buffer whose lines are requested at the offsets that blocks load; "" for none
     staged          whether rows go through scratch, from which full lines are streamed
     """
 
@@ -286,7 +288,9 @@ class Blocks:
     compact: bool = False
     latest: Index | None = None
     streamed: tuple[Streamed, ...] = ()
+    beyond: int = 0
     prefetch_bytes: int = 0
+    prefetched: str = ""
     staged: bool = False
 
 

@@ -281,8 +281,12 @@ class FunctionPrinter(ValuePrinter):
         if blocks.streamed:
             ways = (f"{x.way} from {x.least}" if x.least else x.way for x in blocks.streamed)
             how.append(f"streamed = [{', '.join(ways)}]")
+        if blocks.beyond:
+            how.append(f"beyond = {blocks.beyond}")
         if blocks.prefetch_bytes:
             how.append(f"prefetch_bytes = {blocks.prefetch_bytes}")
+        if blocks.prefetched:
+            how.append(f"prefetched = {self.memrefs[blocks.prefetched]}")
         how += ["staged"] * blocks.staged
         return f" {{{', '.join(how)}}}" if how else ""
 

@@ -25,7 +25,8 @@ def narrow_tails(function: Function, _: object = None) -> Function:
                i = min(i_block, rows - 16)
                …
 
-    Blocks that do not shift are followed by narrower ones: 4*n iterations at once, then single ones.
+    Blocks that do not shift are followed by narrower ones: 4*n iterations at once, then single ones. Those
+    that store a part of iterations beyond them end before the last of these.
     """
     return replace(function, body=rewrite_body(function.body, _narrowed))
 
@@ -62,7 +63,7 @@ def _narrowed(node: Statement) -> Body:
     (first,), (last,) = node.lower, node.upper
     bodies = Narrow(node.step, node.body), *blocks.narrower
     if not blocks.shifts:
-        return _followed(plain, bodies, first, last)
+        return _followed(plain, bodies, first, last, blocks.beyond)
     return _shifted(plain, bodies, first, last, compact=blocks.compact)
 
 
@@ -101,12 +102,14 @@ def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, *
     return made
 
 
-def _followed(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index) -> Body:
-    """Full blocks, then narrower ones for the rest."""
+def _followed(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, beyond: int) -> Body:
+    """Full blocks, then narrower ones for the rest, which has at least the iterations beyond a block."""
     widest, *others = bodies
     assert isinstance(widest.count, int), "the blocks of a loop have a size"
-    whole = plus(first, multiple(minus(last, first), widest.count))
-    full = replace(loop, lower=(first,), upper=(whole,), step=widest.count, body=widest.body)
+    whole = plus(first, multiple(minus(last, plus(first, beyond)), widest.count))
+    stop = whole if first == Affine() and not beyond else minus(last, widest.count + beyond - 1)
+    full = replace(loop, lower=(first,), upper=(stop,), step=widest.count, body=widest.body)
     if isinstance(others[0].count, str):
+        assert not beyond, "a body that runs any number of iterations runs fewer than a block has"
         return full, *body_at(loop, others[0], whole, rest(minus(last, first), widest.count))
     return full, *run_narrower(loop, tuple(others), whole, last)

@@ -8,7 +8,6 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
     SCRATCH,
     Blocks,
-    Call,
     Carried,
     Entries,
     For,
@@ -17,6 +16,7 @@ from codegen.ir.nodes import (
     Let,
     Load,
     Local,
+    Narrow,
     Statement,
     Store,
     Streamed,
@@ -24,11 +24,10 @@ from codegen.ir.nodes import (
 )
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.runs import STREAMED, line, part
-from codegen.schedule.limits import GATHERED_MOVES, MOVE_PREFETCH_INTERVALS
+from codegen.schedule.limits import GATHERED_MOVES
 from codegen.schedule.segments import (
     BYTES,
     DST,
-    HALF,
     HEAD,
     MOVES,
     NEXT,
@@ -52,7 +51,7 @@ def lower_gather(gather: Gather, sides: Sides) -> Lowered:
                buffer = scratch + 64 + dst_entry % 64
                for each width in 64, 32, 16, 8, 4, 2, 1:
                  for move in … step 4:  buffer[«moves».high[move]] = src_entry[«moves».low[move]] [4, width]
-                 for move in the rest:  … [1, width]
+                 narrower: 1 move; prefetched: next_entry
                if segment_bytes > 0:
                  the bytes before the first full line, unless they are carried in the buffer
                  for x in first..last step 64:  dst_entry[x] = buffer[x] [64] @streamed
@@ -102,33 +101,20 @@ def _assembled() -> tuple[Statement, ...]:
     for k, width in enumerate(MOVES):
         stop = f"stop_{width}"
         out.append(Let(stop, Load("moves", (plus("part", k),), "i64")))
-        blocks = loop(
-            "move",
-            first,
-            minus(stop, GATHERED_MOVES - 1),
-            *_moves(width, GATHERED_MOVES),
-            step=GATHERED_MOVES,
-        )
-        others = minus(stop, rest(minus(stop, first), GATHERED_MOVES))
-        out += [blocks, loop("move", others, stop, *_moves(width, 1))]
+        blocks = Blocks((Narrow(1, _moves(width, 1)),), shifts=False, prefetched="next_entry")
+        moves = _moves(width, GATHERED_MOVES)
+        out.append(loop("move", first, stop, *moves, step=GATHERED_MOVES, blocks=blocks))
         first = index_symbol(stop)
     return tuple(out)
 
 
 def _moves(width: int, count: int) -> tuple[Statement, ...]:
-    """`count` moves, and prefetches of their sources in the part's next segment.
-
-    The entries of the table are read before any store, so that LLVM reads them only once.
-    """
+    """`count` moves, whose sources are also requested in the part's next segment."""
     start, shape, move = (Affine(),), (count, width), index_symbol("move")
     sources, targets = (Entries("moves", move, half) for half in ("low", "high"))
     chunks = Local("chunks", "bits8", shape)
     load = Let("chunks", Load("src_entry", start, "bits8", shape, (0, 0), (sources, 1)))
-    store = Store("buffer", start, chunks, (0, 0), (targets, 1))
-    ahead = [(f"ahead_{k}", k) for k in range(0, count, MOVE_PREFETCH_INTERVALS.get(width, GATHERED_MOVES))]
-    entries = [Let(name, Load("moves", (plus("move", k),), "i64")) for name, k in ahead]
-    prefetches = [Call("prefetch_line", (plus("next_entry", rest(name, HALF)),)) for name, _ in ahead]
-    return (*entries, load, store, *prefetches)
+    return load, Store("buffer", start, chunks, (0, 0), (targets, 1))
 
 
 def _drained() -> tuple[Statement, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, loop, minus, multiple, plus, times
+from codegen.ir.building import Term, loop, minus, plus, times
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.nodes import Blocks, Let, Load, Local, Narrow, Op, Statement, Store, Streamed
 from codegen.passes.lower_copies.lowered import Lowered, Sides
@@ -50,8 +50,8 @@ def _reversed_groups(dst: str, src: str, length: int, count: int | str, width: i
     """Reverse each group of `length` elements. A group fits in 16 bytes.
 
     before:  reverse dst <- src, count runs of 3 elements of 1 byte
-    after:   for group in 0..count - 5 step 5: dst[3*group] = reversed_groups_3(src[3*group - 2] [16])
-             the other groups, element by element
+    after:   for group in 0..count step 5: dst[3*group] = reversed_groups_3(src[3*group - 2] [16])
+             narrower: single groups, element by element; beyond: 1
 
     A super-vector that ends with a part of a group is stored completely. The next one overwrites that part.
     """
@@ -62,11 +62,10 @@ def _reversed_groups(dst: str, src: str, length: int, count: int | str, width: i
     value = Load(src, (minus(at, each - width),), dtype, (lanes,), (0,), (width,))
     backward = Op(f"reversed_groups_{length}", (Local("lane", dtype, (lanes,)),), dtype, (lanes,))
     store = Store(dst, (at,), backward, (0,), (width,))
-    blocks = loop("group", 0, minus(count, full + more - 1), Let("lane", value), store, step=full)
     one = Load(src, (minus(at, times("x", width)),), dtype)
     elements = loop("x", 0, length, Store(dst, (plus(at, times("x", width)),), one))
-    others = loop("group", multiple(minus(count, more), full), count, elements)
-    body = (blocks,) if full + more == 1 else (blocks, others)
+    blocks = Blocks((Narrow(1, (elements,)),), shifts=False, beyond=more) if full + more > 1 else None
+    body = loop("group", 0, count, Let("lane", value), store, step=full, blocks=blocks)
     what = f"dst[{{at}}, group, x] = src[{{at}}, group, -x], group < {count}, x < {length} elements of "
     how = "Super-vectors of 16 bytes, reversed in registers"
-    return Lowered(body, what + _bytes(width), how, opaque=True)
+    return Lowered((body,), what + _bytes(width), how, opaque=True)
