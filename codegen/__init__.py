@@ -107,6 +107,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.copies import CopyProgram as CopyProgram
     from codegen.pipeline.copies import compile_copy as compile_copy
     from codegen.pipeline.copies import footprint_bytes as footprint_bytes
+    from codegen.pipeline.copy_options import CopyOptions as CopyOptions
     from codegen.pipeline.loops import Vectorized as Vectorized
     from codegen.pipeline.loops import loop_kernel as loop_kernel
     from codegen.pipeline.loops import tile_function as tile_function
@@ -220,6 +221,7 @@ _HOMES = {
     "passes.tile": "TiledLoops",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.copies": "CopyProgram compile_copy footprint_bytes",
+    "pipeline.copy_options": "CopyOptions",
     "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
     "pipeline.staged": "StagedProgram",
     "pipeline.staged_copy": "staged_copy",

@@ -23,6 +23,7 @@ from codegen.maps.access import AccessMap
 from codegen.maps.windows import tight_map
 from codegen.pipeline import gather, stage_boxes, stage_permuted, staged_loops
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.pipeline.steps import launch_of
@@ -67,7 +68,7 @@ class Copy:
             self.target,
             padding=fill,
             swap=self.swap,
-            thresholds=self.thresholds,
+            options=CopyOptions(thresholds=self.thresholds),
         )
 
 

@@ -14,6 +14,7 @@ import tilejit as tj
 from codegen.ir.strided_box import Element
 from codegen.maps.access import strided_map
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
 from codegen.schedule.schedule import Thresholds
 from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
@@ -327,7 +328,12 @@ def test_a_transpose_that_begins_inside_a_line_is_told_its_tile_too(size: tuple[
     src = strided_map((columns, rows), (4, 4 * columns), ends, element_bits=32)
     dst = strided_map((columns, rows), (4 * rows, 4), ends, element_bits=32)
     made = compile_copy(
-        src, dst, element, element, virtual_vector_size=size, thresholds=Thresholds(0), apart=True
+        src,
+        dst,
+        element,
+        element,
+        apart=True,
+        options=CopyOptions(virtual_vector_size=size, thresholds=Thresholds(0)),
     )
     (launch,) = made.launches
     assert launch.misaligned is not None

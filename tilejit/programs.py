@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codegen import (
     AccessMap,
+    CopyOptions,
     CopyProgram,
     Element,
     compile_copy,
@@ -43,12 +44,14 @@ def compiled(
         target,
         swap=swap,
         padding=padding,
-        threads=threads,
-        virtual_vector_size=tuning.virtual_vector_size,
-        specialize=tuning.specialize,
-        thresholds=machine_thresholds(footprint_bytes(src, dst)),
-        pick=pick,
         apart=apart,
+        options=CopyOptions(
+            threads=threads,
+            virtual_vector_size=tuning.virtual_vector_size,
+            specialize=tuning.specialize,
+            thresholds=machine_thresholds(footprint_bytes(src, dst)),
+            pick=pick,
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from codegen.backend.store import KernelStore, compiler_digest, default_store
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Thresholds
 from codegen.support.cpu import cpu_level, cpu_name
 from codegen.support.errors import KernelError
@@ -147,7 +148,9 @@ def _tiling(size: int, *, stream: bool) -> CopyProgram:
     src = side((RUN_BYTES, pitch, 1), (ROWS - 1) * pitch + blocks * RUN_BYTES)
     dst = side((ROWS * RUN_BYTES, RUN_BYTES, 1), size)
     always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
-    return compile_copy(src, dst, element, element, thresholds=always if stream else never)
+    return compile_copy(
+        src, dst, element, element, options=CopyOptions(thresholds=always if stream else never)
+    )
 
 
 def _line(array: NDArray[np.uint8]) -> int:

@@ -18,6 +18,7 @@ from codegen.maps.access import AccessMap
 from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
+from codegen.pipeline.copy_options import DEFAULT_OPTIONS, CopyOptions
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
@@ -36,15 +37,12 @@ from codegen.schedule.candidates import candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import choose_joined
-from codegen.schedule.schedule import DEFAULT_THRESHOLDS, OUTER_RANKS, Schedule, Thresholds, VectorSize
+from codegen.schedule.schedule import OUTER_RANKS, Schedule, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
 from codegen.support.settings import settings
 
 LEAST_TUNED_BYTES = 1 << 16
 """Footprint of the smallest copy that is tuned. For smaller ones a better schedule hardly matters."""
-
-Pick = Callable[[StridedBox, tuple[Schedule, ...]], Schedule]
-"""Picks one of several schedules of a box."""
 
 
 @dataclass(frozen=True)
@@ -125,34 +123,24 @@ def compile_copy(
     *,
     swap: bool = False,
     padding: bytes | None = None,
-    threads: int = 1,
-    observe: Observer | None = None,
-    virtual_vector_size: VectorSize | None = None,
-    specialize: str = STRUCTURE,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    pick: Pick | None = None,
+    options: CopyOptions = DEFAULT_OPTIONS,
+    observe: Observer = nobody,
     apart: bool = False,
 ) -> CopyProgram:
     """Lower a copy and find its kernels. Nothing is compiled before the program runs.
 
-    source, target       elements that the two storages hold
-    swap                 whether to reverse the bytes of source elements
-    padding              one element of the padding value in the destination's bytes (a packed one: its bits
-                         in one byte), or None to leave padding as it is
-    virtual_vector_size  elements that move at a time: one number, rows and columns, or None
-    specialize           "structure" makes kernels that many shapes share, "sizes" makes every extent and
-                         stride a literal
-    pick                 picks one of several schedules by measuring them; without it the choice is a guess
-    apart                whether each box and each padding box gets its own launch
+    source, target  elements that the two storages hold
+    swap            whether to reverse the bytes of source elements
+    padding         one element of the padding value in the destination's bytes (a packed one: its bits in one
+                    byte), or None to leave padding as it is
+    apart           whether each box and each padding box gets its own launch
     """
     unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
     src, dst = src.in_units(unit), dst.in_units(unit)
     lowered = lower_copy(src, dst)
     if settings().verify:
         verify_copy(lowered)
-    observe = observe or nobody
-    options = virtual_vector_size, specialize, thresholds, pick
-    make = _Maker(lowered, source, target, swap, padding, threads, observe, *options)
+    make = _Maker(lowered, source, target, swap, padding, options, observe)
     joined = None if apart else make.joined()
     if joined:
         return CopyProgram(lowered, (), (joined,))
@@ -184,12 +172,8 @@ class _Maker:
     target: Element
     swap: bool
     padding: bytes | None
-    threads: int
+    options: CopyOptions
     observe: Observer
-    virtual_vector_size: VectorSize | None
-    specialize: str
-    thresholds: Thresholds
-    pick: Pick | None
 
     @property
     def footprint(self) -> int:
@@ -199,7 +183,7 @@ class _Maker:
     def joined(self) -> Launch | None:
         """All boxes as one launch, or None where separate launches are better, or were asked for."""
         converts = self.swap or self.source.name != self.target.name or self.lowered.dst.unit_bits != 8
-        has_options = self.virtual_vector_size is not None or self.specialize != STRUCTURE
+        has_options = self.options.virtual_vector_size is not None or self.options.specialize != STRUCTURE
         if converts or has_options:
             return None
         pattern = None if self.padding is None else repeated(self.padding)
@@ -207,8 +191,8 @@ class _Maker:
             self.lowered,
             padded=pattern is not None,
             footprint=self.footprint,
-            thresholds=self.thresholds,
-            threads=self.threads,
+            thresholds=self.options.thresholds,
+            threads=self.options.threads,
         )
         if joined is None:
             return None
@@ -260,7 +244,7 @@ class _Maker:
         return Box(made.src, made.dst, tuple(kept), box.tables + tables)
 
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
-        options = self.threads, self.footprint, self.thresholds
+        options = self.options.threads, self.footprint, self.options.thresholds
         return run_passes(SPLIT, box, choose_cuts(box, *options), self.observe)
 
     def _launches(self, box: StridedBox, tables: tuple[PairTable, ...]) -> list[Launch]:
@@ -273,13 +257,13 @@ class _Maker:
         return [self._launch(strip, schedule, tables) for strip in strips]
 
     def _schedule(self, box: StridedBox) -> Schedule:
-        pick = self.pick if self.footprint >= LEAST_TUNED_BYTES else None
+        pick = self.options.pick if self.footprint >= LEAST_TUNED_BYTES else None
         propose = candidates if pick else choose
         found = propose(
             box,
-            threads=self.threads,
+            threads=self.options.threads,
             footprint=self.footprint,
-            thresholds=self.thresholds,
+            thresholds=self.options.thresholds,
             virtual_vector_size=self._vector_size(box),
         )
         if isinstance(found, Schedule):
@@ -289,7 +273,7 @@ class _Maker:
     def _vector_size(self, box: StridedBox) -> VectorSize | None:
         """The requested size, in elements of the box; each may hold several elements of the copy."""
         merged = max(1, box.target.bits // self.target.bits)
-        match self.virtual_vector_size:
+        match self.options.virtual_vector_size:
             case (rows, columns):
                 return rows, -(-columns // merged)
             case int(size):
@@ -297,13 +281,16 @@ class _Maker:
         return None
 
     def _launch(self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:
-        step = step_of(box, schedule, specialize=self.specialize, observe=self.observe)
+        step = step_of(box, schedule, specialize=self.options.specialize, observe=self.observe)
         inner = step.nest.transfer
         fill = self._pattern(inner) if step.nest.fills else None
         bounds = self.lowered.src.bounds, self.lowered.dst.bounds
         launch = launch_of(step, bounds, tables, fill)
         return with_alternative(
-            launch, self._vector_size(box), self.threads, lambda other: self._launch(box, other, tables)
+            launch,
+            self._vector_size(box),
+            self.options.threads,
+            lambda other: self._launch(box, other, tables),
         )
 
     def _pattern(self, inner: Transfer) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.permuted import PermutedMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import CopyProgram, compile_copy, footprint_bytes
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.staged import StagedProgram
 from codegen.support.locks import compiler_lock
 
@@ -35,7 +36,13 @@ def staged_copy(
     src, dst = direct.lowered.src, direct.lowered.dst
     thresholds = machine_thresholds(footprint_bytes(src, dst))
     apart = compile_copy(
-        src, dst, source, target, padding=padding, threads=threads, thresholds=thresholds, apart=True
+        src,
+        dst,
+        source,
+        target,
+        padding=padding,
+        apart=True,
+        options=CopyOptions(threads=threads, thresholds=thresholds),
     )
     return replace(found, pads=apart.pads_only())
 

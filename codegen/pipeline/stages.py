@@ -6,6 +6,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.schedule.choose_stages import BoxSchedule
 from codegen.schedule.schedule import Thresholds, VectorSize
 
@@ -27,7 +28,11 @@ def compile_stage(
     """
     thresholds = _ALWAYS if streams else _NEVER
     return compile_copy(
-        src, dst, source, target, thresholds=thresholds, virtual_vector_size=virtual_vector_size
+        src,
+        dst,
+        source,
+        target,
+        options=CopyOptions(thresholds=thresholds, virtual_vector_size=virtual_vector_size),
     )
 
 

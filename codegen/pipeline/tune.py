@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from codegen.backend.store import KernelStore, compiler_digest, default_store
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
-from codegen.pipeline.copies import Pick
+from codegen.pipeline.copy_options import Pick
 from codegen.pipeline.passes import SPLIT, STRIP, run_passes
 from codegen.pipeline.steps import (
     STRUCTURE,

@@ -16,6 +16,7 @@ from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline import stage_boxes, stage_permuted
 from codegen.pipeline import stages as pipeline_stages
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.observer import Observer, Stage
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.copy_calls import SegmentCalls
@@ -133,7 +134,7 @@ def stages_in_blocks(
 
     All blocks are of one sort. The kernels are those that blocks call: the first may prefetch the next block.
     """
-    direct = compile_copy(src, dst, source, target, thresholds=STREAMED)
+    direct = compile_copy(src, dst, source, target, options=CopyOptions(thresholds=STREAMED))
     schedules = dict.fromkeys(str(launch.step.schedule) for launch in direct.launches)
     parts: list[str] = []
     headings = cycle(("=== stage 1: into the block\n", "=== stage 2: out of the block\n"))
@@ -161,7 +162,7 @@ def test_stages_of_a_pack(name: str, request: pytest.FixtureRequest) -> None:
     bits = access_map(spec).element_bits
     source, target = Element(f"u{plain.element_bits}", plain.element_bits), Element(f"u{bits}", bits)
     element = source if source == target else target
-    options = {"padding": padding, "thresholds": CACHED}
+    options = {"padding": padding, "options": CopyOptions(thresholds=CACHED)}
     made = stages(f"pack {text}", plain, access_map(spec), element, **options)
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
@@ -174,7 +175,7 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
     src = strided_map((columns, rows), (width, columns * width), (0, stop), element_bits=8 * width)
     dst = strided_map((columns, rows), (rows * width, width), (0, stop), element_bits=8 * width)
     title, element = f"{kind}[{rows},{columns}] transposed", Element(kind, 8 * width)
-    made = stages(title, src, dst, element, thresholds=thresholds)
+    made = stages(title, src, dst, element, options=CopyOptions(thresholds=thresholds))
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
 
@@ -217,7 +218,12 @@ def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, 1)
 
     program = compile_copy(
-        access_map(spec), plain, element, element, observe=joining(parts), thresholds=Thresholds(0)
+        access_map(spec),
+        plain,
+        element,
+        element,
+        observe=joining(parts),
+        options=CopyOptions(thresholds=Thresholds(0)),
     )
     (launch,) = program.launches
     assert isinstance(launch.calls, SegmentCalls)

@@ -8,6 +8,7 @@ import pytest
 import tilejit as tj
 from codegen.ir.strided_box import long_axis
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.schedule import choose_order
 from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded
@@ -26,8 +27,7 @@ def program_of(source: str, target: str, threads: int = 1, thresholds: Threshold
         buffer_element(a),
         buffer_element(b),
         padding=b"\1",
-        threads=threads,
-        thresholds=thresholds,
+        options=CopyOptions(threads=threads, thresholds=thresholds),
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from codegen.frontend.lower_copy import lower_copy
 from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.schedule import Thresholds
 from codegen.schedule.transfers import CopyChunks
@@ -46,8 +47,14 @@ def programs(text: str, thresholds: Thresholds) -> tuple[Spec, CopyProgram, Copy
     width = spec.dtype.itemsize
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, width)
     element = Element(f"u{8 * width}", 8 * width)
-    there = compile_copy(plain, access_map(spec), element, element, thresholds=thresholds)
-    return spec, there, compile_copy(access_map(spec), plain, element, element, thresholds=thresholds)
+    there = compile_copy(
+        plain, access_map(spec), element, element, options=CopyOptions(thresholds=thresholds)
+    )
+    return (
+        spec,
+        there,
+        compile_copy(access_map(spec), plain, element, element, options=CopyOptions(thresholds=thresholds)),
+    )
 
 
 def contents(spec: Spec) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
@@ -130,7 +137,9 @@ def test_padding_and_far_pieces_go_box_by_box() -> None:
     plain = bytes_map(dims, np.empty(dims, np.uint16).strides, 2)
     element = Element("u16", 16)
     for padding, placed in ((b"\0\0", False), (None, True)):
-        program = compile_copy(plain, access_map(spec), element, element, padding=padding, thresholds=CACHED)
+        program = compile_copy(
+            plain, access_map(spec), element, element, padding=padding, options=CopyOptions(thresholds=CACHED)
+        )
         assert is_placed(program) == placed
 
 

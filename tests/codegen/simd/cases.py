@@ -25,6 +25,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, Root
 from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.runtime.kernel import Kernel
 from codegen.schedule import choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, FLAT_BLOCKS, LONG_ROW_BYTES
@@ -366,7 +367,7 @@ def by_table(rng: np.random.Generator, name: str, width: int, dims: Dims, dst: S
     after[places[0]] = data[places[1]]
     maps = (_table_map(side, width, dims, size) for side, size in ((src, len(data)), (dst, len(before))))
     element = _element(np.dtype(f"V{width}"))
-    program = compile_copy(*maps, element, element, thresholds=_thresholds(name))
+    program = compile_copy(*maps, element, element, options=CopyOptions(thresholds=_thresholds(name)))
     return Case(name, program, data, before, after)
 
 
@@ -457,7 +458,7 @@ def _packs(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iterat
             Element(spec.primitive_type, 8 * itemsize),
             buffer_element(spec),
             padding=fill,
-            thresholds=_thresholds(name),
+            options=CopyOptions(thresholds=_thresholds(name)),
         )
         yield Case(name, program, source, before, packed_by_definition(values, spec, element, before))
 
@@ -475,7 +476,7 @@ def _unpacks(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iter
             bytes_map(dims, steps, itemsize),
             buffer_element(spec),
             Element(spec.primitive_type, 8 * itemsize),
-            thresholds=_thresholds(name),
+            options=CopyOptions(thresholds=_thresholds(name)),
         )
         yield Case(name, program, source, before, after)
 
@@ -552,7 +553,7 @@ def _strided(
         _element(source),
         _element(target),
         swap=swap,
-        thresholds=_thresholds(name),
+        options=CopyOptions(thresholds=_thresholds(name)),
     )
     return Case(name, program, data, before, after)
 

@@ -18,6 +18,7 @@ from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import strided_map
 from codegen.pipeline import copies as pipeline
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.runtime import launch
 from codegen.runtime.launch import Launch
 from codegen.schedule import transpose_loops
@@ -159,7 +160,12 @@ def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: 
     element = Element(f"u{8 * width}", 8 * width)
     thresholds = Thresholds(0 if stream else 1 << 40)
     return compile_copy(
-        maps[0], maps[1], element, element, threads=threads, thresholds=thresholds, apart=True
+        maps[0],
+        maps[1],
+        element,
+        element,
+        apart=True,
+        options=CopyOptions(threads=threads, thresholds=thresholds),
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from codegen.frontend.lower_copy import lower_copy
 from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions
 from codegen.runtime import copy_calls as calls
 from codegen.runtime import launch, threads
 from codegen.runtime.copy_calls import SegmentCalls
@@ -60,10 +61,13 @@ def programs(text: str | Shape, *, threads: int = 1) -> tuple[Shape, CopyProgram
         element,
         element,
         padding=bytes([PADDING]) * width,
-        threads=threads,
-        thresholds=STREAM,
+        options=CopyOptions(threads=threads, thresholds=STREAM),
     )
-    return spec, pack, compile_copy(tiled, plain, element, element, threads=threads, thresholds=STREAM)
+    return (
+        spec,
+        pack,
+        compile_copy(tiled, plain, element, element, options=CopyOptions(threads=threads, thresholds=STREAM)),
+    )
 
 
 def expected(spec: Shape, content: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -191,7 +195,9 @@ def test_gaps_between_rows() -> None:
     content = np.random.default_rng(7).integers(0, 256, prod(dims) * width, np.uint8)
     rows = content.reshape(83, 6, 12).swapaxes(0, 1).reshape(6, -1)
     for count in (1, 3):
-        program = compile_copy(src, dst, element, element, threads=count, thresholds=STREAM)
+        program = compile_copy(
+            src, dst, element, element, options=CopyOptions(threads=count, thresholds=STREAM)
+        )
         made = gather_of(program)
         assert (made.row, made.filled, made.stop) == (3000, 996, 5 * 3000 + 996)
         assert made.entries(0, made.count)[:, BYTES].sum() == rows.size

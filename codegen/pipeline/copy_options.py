@@ -1,0 +1,37 @@
+"""How a copy is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from codegen.ir.strided_box import StridedBox
+from codegen.pipeline.steps import STRUCTURE
+from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Schedule, Thresholds, VectorSize
+
+Pick: TypeAlias = Callable[[StridedBox, tuple[Schedule, ...]], Schedule]
+"""Picks one of several schedules of a box."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """What all boxes of a copy share.
+
+    Attributes:
+        threads: how many threads the program runs on.
+        virtual_vector_size: elements that move at a time: one number, rows and columns, or None.
+        specialize: "structure" makes kernels that many shapes share, "sizes" makes every extent and stride a
+            literal.
+        thresholds: the sizes from which copies bypass the cache.
+        pick: picks one of several schedules by measuring them; without it the choice is a guess.
+    """
+
+    threads: int = 1
+    virtual_vector_size: VectorSize | None = None
+    specialize: str = STRUCTURE
+    thresholds: Thresholds = DEFAULT_THRESHOLDS
+    pick: Pick | None = None
+
+
+DEFAULT_OPTIONS = CopyOptions()
