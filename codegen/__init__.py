@@ -158,6 +158,8 @@ if _TYPE_CHECKING:
     from codegen.schedule.call_limits import LEND_BUFFER_BYTES as LEND_BUFFER_BYTES
     from codegen.schedule.call_limits import LOOPS_HOLD_GIL_BYTES as LOOPS_HOLD_GIL_BYTES
     from codegen.schedule.machine import machine as machine
+    from codegen.schedule.vector_size import MOST_ELEMENTS as MOST_ELEMENTS
+    from codegen.schedule.vector_size import read_vector_sizes as read_vector_sizes
     from codegen.support.caching import MOST_BOUND as MOST_BOUND
     from codegen.support.caching import lazy as lazy
     from codegen.support.caching import remember as remember
@@ -167,6 +169,7 @@ if _TYPE_CHECKING:
     from codegen.support.errors import LayoutError as LayoutError
     from codegen.support.errors import LayoutIndexError as LayoutIndexError
     from codegen.support.errors import PowerError as PowerError
+    from codegen.support.errors import ScheduleError as ScheduleError
     from codegen.support.errors import StoreError as StoreError
     from codegen.support.errors import TilejitError as TilejitError
     from codegen.support.errors import shown as shown
@@ -241,9 +244,12 @@ _HOMES = {
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.call_limits": "COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES",
     "schedule.machine": "machine",
+    "schedule.vector_size": "MOST_ELEMENTS read_vector_sizes",
     "support.caching": "MOST_BOUND lazy remember",
     "support.cpu": "cpu_level cpu_name",
-    "support.errors": "KernelError LayoutError LayoutIndexError PowerError StoreError TilejitError shown",
+    "support.errors": (
+        "KernelError LayoutError LayoutIndexError PowerError ScheduleError StoreError TilejitError shown"
+    ),
     "support.locks": "compiler_lock hold_in_forks",
     "support.versions": "is_free_threaded",
 }

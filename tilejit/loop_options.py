@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from codegen import KernelError, shown
+from codegen import MOST_ELEMENTS, KernelError, ScheduleError, read_vector_sizes, shown
 from tilejit.loop_program import LoopOptions
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
@@ -18,10 +17,7 @@ FAILS = ("scalar", "warn", "raise")
 PLACES = ("before_tile", "after_tile")
 _WORDS = {"tail": TAILS, "on_fail": FAILS, "vectorize_at": PLACES}
 _A_SIZE = 'write 256, (32, 256), "2*hw" or "auto"'
-MOST_LANES = 1 << 20
-"""Elements of the largest super-vector; more is surely a mistake."""
-
-MOST_REGISTERS = MOST_LANES // 64
+MOST_REGISTERS = MOST_ELEMENTS // 64
 """Of 64 bytes, that have so many elements at most."""
 
 
@@ -43,7 +39,7 @@ def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
         _check_word(name, getattr(wish, name), words)
     sizes, varying = _sizes(wish.virtual_vector_size), wish.fastest_varying
     if varying is not None:
-        varying = _tuple("fastest_varying", varying, 0, "dimensions of memory count from the innermost, 0")
+        varying = _dimensions(varying)
         if len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
             raise KernelError(
                 f"fastest_varying has {len(varying)} dimensions, not one for each size\n"
@@ -92,41 +88,25 @@ def _sizes(value: Any) -> tuple[int, ...] | str:
     if isinstance(value, str):
         registers = re.fullmatch(r"([1-9]\d*)\*hw", value)
         if registers and (len(registers[1]) > 9 or int(registers[1]) > MOST_REGISTERS):
-            raise KernelError(
+            raise ScheduleError(
                 f"virtual_vector_size={value!r:.40} has more than {MOST_REGISTERS} registers\n"
                 f'  a few are worked on side by side; write a size such as "4*hw", or "auto"'
             )
         if value == "auto" or registers:
             return value
-        raise KernelError(f"virtual_vector_size={value!r:.40} is not a size\n  {_A_SIZE}")
-    sizes = _tuple("virtual_vector_size", value, 1, _A_SIZE)
-    if not 1 <= len(sizes) <= 3:
-        raise KernelError(
-            f"virtual_vector_size has {len(sizes)} sizes, a super-vector one to three\n  {_A_SIZE}"
-        )
-    refuse_giants(sizes)
-    return sizes
+        raise ScheduleError(f"virtual_vector_size={value!r:.40} is not a size\n  {_A_SIZE}")
+    return read_vector_sizes(value, 3, _A_SIZE)
 
 
-def refuse_giants(sizes: tuple[int, ...]) -> None:
-    """Refuse super-vectors of more elements than any use has.
-
-    Raises:
-        KernelError: there are more than MOST_LANES.
-    """
-    if prod(sizes) > MOST_LANES:
-        raise KernelError(
-            f"virtual_vector_size={', '.join(map(shown, sizes))} has more than {MOST_LANES} elements\n"
-            "  some hundreds fill all registers; write a size such as 256 or (32, 256)"
-        )
-
-
-def _tuple(name: str, value: Any, least: int, mend: str) -> tuple[int, ...]:
+def _dimensions(value: Any) -> tuple[int, ...]:
     values = tuple(value) if isinstance(value, tuple | list) else (value,)
-    numbers = tuple(_whole(name, each) for each in values)
+    numbers = tuple(_whole("fastest_varying", each) for each in values)
     for number in numbers:
-        if number < least:
-            raise KernelError(f"{name}: {shown(number)} is less than {least}\n  {mend}")
+        if number < 0:
+            raise KernelError(
+                f"fastest_varying: {shown(number)} is less than 0\n"
+                "  dimensions of memory count from the innermost, 0"
+            )
     return numbers
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError
+from codegen import LayoutError, ScheduleError, read_vector_sizes
 
 AUTO, STRUCTURE, SIZES = "auto", "structure", "sizes"
+_A_SIZE = 'write 64, (16, 16) or "auto"'
 
 SAME_KIND = "same_kind"
 CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
@@ -56,28 +56,7 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
 def _vector_size(size: Any) -> int | tuple[int, int] | None:
     if isinstance(size, str):
         if size != AUTO:
-            raise LayoutError(f'virtual_vector_size={size[:40]!r}: write "auto", 64, or (16, 16)')
+            raise ScheduleError(f"virtual_vector_size={size[:40]!r} is not a size\n  {_A_SIZE}")
         return None
-    if not isinstance(size, tuple | list):
-        return _positive(size)
-    if len(size) != 2:
-        numbers = "1 number" if len(size) == 1 else f"{len(size)} numbers"
-        raise LayoutError(
-            f"virtual_vector_size has {numbers}\n  write one, without brackets, or two: rows and columns"
-        )
-    return _positive(size[0]), _positive(size[1])
-
-
-def _positive(size: Any) -> int:
-    wrong = TypeError(
-        f'virtual_vector_size is "auto", a whole number or a pair of them, not {type(size).__name__}'
-    )
-    if isinstance(size, bool):
-        raise wrong
-    try:
-        number = index(size)
-    except TypeError:  # arrays have __index__ too
-        raise wrong from None
-    if number < 1:
-        raise LayoutError(f"virtual_vector_size={number}: a vector has at least one element")
-    return number
+    rows, *columns = read_vector_sizes(size, 2, _A_SIZE)
+    return (rows, columns[0]) if columns else rows

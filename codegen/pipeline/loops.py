@@ -59,8 +59,8 @@ def vectorize_function(
     LoopReport.tail is the one that is legal.
 
     Raises:
-        KernelError: a size is not positive, there are not one to three sizes, fastest_varying has a different
-            length, or tail is unknown.
+        KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length, or
+            tail is unknown.
     """
     schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail)
     choice = schedule.choice

@@ -12,9 +12,13 @@ from codegen.analysis.report import UNPROFITABLE, Refusal
 from codegen.ir.nodes import Function
 from codegen.ir.visit import Access, Loop, accesses_of, loops_of
 from codegen.schedule.lane_costs import cost, unit
+from codegen.schedule.vector_size import read_vector_sizes
 from codegen.support.errors import KernelError
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
+MOST_DIMS = 3
+"""Maximum number of dimensions of a super-vector."""
+
 MOST_CHOICES = 64
 """Maximum number of loop choices tried per root."""
 
@@ -62,8 +66,8 @@ def choose_lanes(
     tail              the requested handling of the last iterations
 
     Raises:
-        KernelError: a size is not positive, there are not one to three sizes, fastest_varying has a different
-            length, or tail is unknown.
+        KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length, or
+            tail is unknown.
     """
     request = _checked(sizes, fastest_varying, reductions, tail)
     if not request.sizes:
@@ -77,10 +81,7 @@ def choose_lanes(
 def _checked(
     sizes: tuple[int, ...], fastest_varying: tuple[int, ...] | None, reductions: bool, tail: str
 ) -> Request:
-    if not 1 <= len(sizes) <= 3:
-        raise KernelError(f"expected one to three sizes of a super-vector, got {len(sizes)}: {sizes}")
-    if any(size < 1 for size in sizes):
-        raise KernelError(f"expected positive sizes of a super-vector, got {sizes}")
+    sizes = read_vector_sizes(sizes, MOST_DIMS, "write 256 or (32, 256)")
     if fastest_varying is not None and len(fastest_varying) != len(sizes):
         raise KernelError(
             f"fastest_varying {fastest_varying} has another length than the sizes {sizes}; give a memory "

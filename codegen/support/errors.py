@@ -19,6 +19,10 @@ class KernelError(TilejitError, RuntimeError):
     """A kernel could not be built, or its bounds could not be proven."""
 
 
+class ScheduleError(LayoutError, KernelError):
+    """No copy and no kernel can have such a schedule, for instance super-vectors of no elements."""
+
+
 class IntegerError(KernelError, OverflowError):
     """A Python integer does not fit the dtype it is combined with; NumPy raises OverflowError."""
 

@@ -10,8 +10,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import Function, KernelError, Vectorized, interpret, shown, vectorize_function
-from tilejit.loop_options import read_truth, refuse_giants
+from codegen import (
+    Function,
+    KernelError,
+    Vectorized,
+    interpret,
+    read_vector_sizes,
+    shown,
+    vectorize_function,
+)
+from tilejit.loop_options import read_truth
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.mlir.module import parse
 from tilejit.mlir.printing import format_program
@@ -116,9 +124,8 @@ def vectorized(
 
 def _options(sizes: Sizes, fastest: Sizes | None) -> Options:
     """Sizes and dimensions as tuples, checked."""
-    shape = _numbers("virtual_vector_size", sizes, 1)
-    refuse_giants(shape)
-    dims = None if fastest is None else _numbers("fastest_varying", fastest, 0)
+    shape = read_vector_sizes(sizes, 3, "write 256 or (32, 256)")
+    dims = None if fastest is None else _dimensions(fastest)
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
         raise KernelError(
             f"fastest_varying is {dims} where virtual_vector_size is {shape}\n"
@@ -127,13 +134,13 @@ def _options(sizes: Sizes, fastest: Sizes | None) -> Options:
     return shape, dims
 
 
-def _numbers(what: str, given: Sizes, least: int) -> tuple[int, ...]:
+def _dimensions(given: Sizes) -> tuple[int, ...]:
     many = tuple(given) if isinstance(given, tuple | list) else (given,)
     wrong = [type(n).__name__ for n in many if isinstance(n, bool) or not isinstance(n, Integral)]
     if wrong:
-        raise TypeError(f"{what} is a number or a tuple of numbers, not of {wrong[0]}")
+        raise TypeError(f"fastest_varying is a number or a tuple of numbers, not of {wrong[0]}")
     numbers = tuple(map(int, many))
-    if not 1 <= len(numbers) <= 3 or min(numbers) < least:
-        kind = "positive numbers" if least else "numbers from 0 up"
-        raise KernelError(f"{what} is {', '.join(map(shown, numbers)) or '()'}\n  write one to three {kind}")
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 0:
+        text = ", ".join(map(shown, numbers)) or "()"
+        raise KernelError(f"fastest_varying is {text}\n  write one to three numbers from 0 up")
     return numbers

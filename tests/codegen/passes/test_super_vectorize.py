@@ -151,8 +151,8 @@ def test_shifts_only_where_iterations_may_run_twice(
     [
         ((), None, "mask", "one to three sizes"),
         ((2, 2, 2, 2), None, "mask", "one to three sizes"),
-        ((0,), None, "mask", "positive"),
-        ((-8,), None, "mask", "positive"),
+        ((0,), None, "mask", "at least one element"),
+        ((-8,), None, "mask", "at least one element"),
         ((8,), (1, 0), "mask", "another length"),
         ((8,), (-1,), "mask", "from 0"),
         ((8,), None, "round", "tail is one of"),
