@@ -61,3 +61,19 @@ def test_tables_stay_small_where_extents_are_whole_multiples() -> None:
     transposes = [step.nest.transfer for step in tj.explain(src, dst).program.steps]
     assert transposes
     assert max(max(x.rows, x.columns) for x in transposes) <= 1 << 14
+
+
+def test_a_size_that_is_rounded_is_told() -> None:
+    """In elements of the copy, whatever the box has. Equal sizes and shorter loops tell nothing."""
+    four = np.zeros((50, 3, 4), "u2")
+    cases: tuple[tuple[Any, Any, Any, str], ...] = (
+        (F4.T, np.zeros((120, 100), "f4"), 3, "3 became 16x16"),
+        (F4.T, np.zeros((120, 100), "f4"), (2, 17), "2x17 became 16x32"),
+        (F4.T, np.zeros((120, 100), "f4"), 32, ""),
+        (four.transpose(1, 0, 2), np.zeros((3, 50, 4), "u2"), 6, "6 became 96"),
+        (np.zeros((30, 200), "u1")[:, :150], np.zeros((30, 150), "u1"), (8, 5), ""),
+        (np.zeros((30, 200), "u1")[:, :150], np.zeros((30, 150), "u1"), 1000, ""),
+    )
+    for src, dst, size, text in cases:
+        told = tj.explain(src, dst, virtual_vector_size=size).report()
+        assert (f"virtual_vector_size {text}" in told) if text else ("virtual_vector_size" not in told), size

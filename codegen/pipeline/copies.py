@@ -266,13 +266,20 @@ class _Maker:
             thresholds=self.options.thresholds,
             virtual_vector_size=self._vector_size(box),
         )
-        if isinstance(found, Schedule):
+        if not isinstance(found, Schedule):
+            found = pick(box, found) if pick and len(found) > 1 else found[0]
+        given = self.options.virtual_vector_size
+        if not found.sized or given is None:
             return found
-        return pick(box, found) if pick and len(found) > 1 else found[0]
+        return replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))
+
+    def _merged(self, box: StridedBox) -> int:
+        """Elements of the copy in an element of the box."""
+        return max(1, box.target.bits // self.target.bits)
 
     def _vector_size(self, box: StridedBox) -> VectorSize | None:
-        """The requested size, in elements of the box; each may hold several elements of the copy."""
-        merged = max(1, box.target.bits // self.target.bits)
+        """The requested size, in elements of the box."""
+        merged = self._merged(box)
         match self.options.virtual_vector_size:
             case (rows, columns):
                 return rows, -(-columns // merged)

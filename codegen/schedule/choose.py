@@ -18,6 +18,7 @@ from codegen.schedule.schedule import (
     OUTER_RANKS,
     SHARED_RANKS,
     STRIP,
+    GivenSize,
     Mode,
     PackedSide,
     Schedule,
@@ -123,6 +124,7 @@ def loop_schedule(
     """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size."""
     mode, inner, interleave = transfer
     strip = _strip(box, transfer, size)
+    sized = None if size is None else GivenSize(size, _elements(box, transfer, strip))
     outer, groups, together = list(outer), None, None
     if stream and interleave == "src":
         groups, together = grouped_axes(box, inner, outer, threads)
@@ -139,7 +141,7 @@ def loop_schedule(
             outer.remove(widest)
             outer.insert(0, widest)
     axes = tuple(loop.name for loop in outer)
-    rank, shared, sized = padded_rank(len(outer), threads), threads > 1, size is not None
+    rank, shared = padded_rank(len(outer), threads), threads > 1
     return Schedule(
         *(mode, axes, inner, interleave, rank, stream),
         strip=strip,
@@ -166,6 +168,15 @@ def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int
         strip = -(-strip // per_byte) * per_byte
     extent = box.axis(inner[0]).extent
     return strip if strip < extent else None
+
+
+def _elements(box: StridedBox, transfer: Selection, strip: int | None) -> int | None:
+    """The elements of a strip."""
+    _, inner, interleave = transfer
+    if strip is None:
+        return None
+    stripped = long_loop(inner, interleave)
+    return strip * prod(box.axis(name).extent for name in inner if name != stripped)
 
 
 def _strip_position(mode: Mode, outer: list[Axis], cut: Axis) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import prod
 from typing import Literal, TypeAlias
 
 from codegen.ir.blocks import Block
@@ -124,6 +125,37 @@ DEFAULT_THRESHOLDS = Thresholds()
 
 
 @dataclass(frozen=True, slots=True)
+class GivenSize:
+    """The caller's virtual_vector_size, and what it became.
+
+    given   elements of the copy; until a schedule is picked, elements of the box
+    size    elements of a strip, or rows and columns of a tile, in elements of the box; None: the loop is no
+            longer than that, or the transfer has none
+    merged  elements of the copy in one of the box
+    """
+
+    given: VectorSize
+    size: VectorSize | None
+    merged: int = 1
+
+    def __str__(self) -> str:
+        match self.size, self.given:
+            case None, _:
+                return ""
+            case (rows, columns), given:
+                became: VectorSize = rows, columns * self.merged
+                same = became == (given if isinstance(given, tuple) else (given, given))
+            case size, given:
+                became = size * self.merged
+                same = became == (prod(given) if isinstance(given, tuple) else given)
+        return "" if same else f"virtual_vector_size {_shown(self.given)} became {_shown(became)}"
+
+
+def _shown(size: VectorSize) -> str:
+    return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """How one nest runs.
 
@@ -136,7 +168,7 @@ class Schedule:
     interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
     transpose    how a transposed copy is tiled and written, for that mode
     rank         the number of outer loops after padding
-    sized        whether the caller gave the size of super-vectors, which is a literal of the kernel then
+    sized        the size of super-vectors if the caller gave it, which is a literal of the kernel then
     split        whether long digits are split, and each part has a schedule of its own
     in_bytes     whether the bytes of elements are a loop, the most minor of the box
     shared       whether threads share the iterations of the first outer loop, so that padding follows it
@@ -156,7 +188,7 @@ class Schedule:
     groups: tuple[str, ...] | None = None
     prefetch: bool = False
     shared: bool = False
-    sized: bool = False
+    sized: GivenSize | None = None
     split: bool = False
     in_bytes: bool = False
 
@@ -168,9 +200,10 @@ class Schedule:
     def __str__(self) -> str:
         order = " ".join(self.outer) or "none"
         taken = " ".join(self.inner) or "none"
+        rounded = f" | {self.sized}" if self.sized and str(self.sized) else ""
         if self.transpose:
             split = " | long digits split" if self.split else ""
-            return f"{self.mode} | {self.transpose} | others {order}{split}"
+            return f"{self.mode} | {self.transpose} | others {order}{split}{rounded}"
         packed = f" | interleave {self.interleave}" if self.interleave else ""
         packed += f" | groups {' '.join(self.groups) or 'none'}" if self.groups is not None else ""
         parallel = f" | parallel {self.outer[0]}" if self.outer and self.shared else ""
@@ -179,7 +212,7 @@ class Schedule:
         strip += " | prefetches" if self.prefetch else ""
         strip += " | bytes of elements" if self.in_bytes else ""
         shape = f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}"
-        return f"{shape}{parallel}{stream}{strip}"
+        return f"{shape}{parallel}{stream}{strip}{rounded}"
 
 
 def long_loop(inner: tuple[str, ...], interleave: PackedSide) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import BlockOrder, Schedule, TransposeSchedule, VectorSize
+from codegen.schedule.schedule import BlockOrder, GivenSize, Schedule, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
 
 ONCE = "once"
@@ -34,7 +34,9 @@ def scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: Vec
     if threads > 1 and not sized:
         cut = _shared(box, cut, size_of(others), threads)
     cut = with_loops(box, _in_blocks(box, cut, sized=sized), threads)
-    return Schedule("transpose", tuple(x.name for x in others), (), transpose=cut, sized=sized)
+    tile = cut.tile[0], cut.tile[1] * cut.together
+    given = None if size is None else GivenSize(size, tile)
+    return Schedule("transpose", tuple(x.name for x in others), (), transpose=cut, sized=given)
 
 
 def shares_sets(box: TransposeBox, distance: int) -> bool:
