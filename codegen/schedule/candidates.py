@@ -164,6 +164,8 @@ def _details(cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
     """Other orders of blocks and of tiles, other distances, and the other addressing of panels."""
     if cut.stage == "dense":
         yield replace(cut, separate=not cut.separate)
+        if cut.stream:
+            yield from (replace(cut, requests=n) for n in (0, 2 * cut.requests))
     if cut.stage or cut.block == "short":
         return
     yield from (replace(cut, order=order) for order in ORDERS)

@@ -79,6 +79,8 @@ def test_panels() -> None:
     tried = cuts(SHORT_RESULT_ROWS, thresholds=ALWAYS)
     assert {cut.separate for cut in tried} == {False, True}
     assert {cut.stream for cut in tried} == {False, True}
+    requests = {cut.requests for cut in tried if cut.tile == tried[0].tile and cut.stream}
+    assert requests == {0, tried[0].requests, 2 * tried[0].requests}
     assert len({cut.tile for cut in tried}) >= 3
     lines = {
         cut.lines for cut in cuts(normal(box_of([(700, 4, 2804), (701, 2800, 4)], 4)), thresholds=ALWAYS)
