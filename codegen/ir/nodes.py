@@ -280,6 +280,8 @@ class Blocks:
     beyond          iterations after a block that it stores in part, so that later ones store them again
     prefetch_bytes  the distance of prefetches in the source; 0 for none
     prefetched      the buffer whose lines are requested at the offsets that blocks load; "" for none
+    ahead           what the loop has, so that what follows it is requested: an "entry" of offset tables, a
+                    "tile", "rows" or "runs" that leave the panel of a tile, or "elements"; "" for no requests
     staged          whether rows go through scratch, from which full lines are streamed
     """
 
@@ -291,6 +293,7 @@ class Blocks:
     beyond: int = 0
     prefetch_bytes: int = 0
     prefetched: str = ""
+    ahead: Literal["", "entry", "tile", "rows", "runs", "elements"] = ""
     staged: bool = False
 
 

@@ -287,6 +287,8 @@ class FunctionPrinter(ValuePrinter):
             how.append(f"prefetch_bytes = {blocks.prefetch_bytes}")
         if blocks.prefetched:
             how.append(f"prefetched = {self.memrefs[blocks.prefetched]}")
+        if blocks.ahead:
+            how.append(f"ahead = {blocks.ahead}")
         how += ["staged"] * blocks.staged
         return f" {{{', '.join(how)}}}" if how else ""
 

@@ -11,6 +11,7 @@ from codegen.ir.index import index_symbol
 from codegen.ir.nodes import (
     SCRATCH,
     ArrayArg,
+    Blocks,
     BufferArg,
     Function,
     Let,
@@ -122,7 +123,8 @@ def _around(nest: TransferNest, lowered: Lowered) -> tuple[Statement, ...]:
         body = (loop(x.axis, *ends, *views, *body),)
     if not nest.entries:
         return body
-    return (loop("entry", "begin", "end", *_entry(nest), *body),)
+    blocks = Blocks(ahead="entry") if getattr(nest.transfer, "stream", False) else None
+    return (loop("entry", "begin", "end", *_entry(nest), *body, blocks=blocks),)
 
 
 def _entry(nest: TransferNest) -> list[Statement]:

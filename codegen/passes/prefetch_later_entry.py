@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, loop, minus, plus, times
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, For, Function, If, Let, Load, Narrow, Statement, Store, View
+from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Load, Narrow, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.visit import loads
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
@@ -17,7 +17,7 @@ from codegen.schedule.transfers import CopyRun, Interleave, TransferNest
 def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
     """Request the source lines of a later entry, where lines are streamed: no hardware predicts entries.
 
-    before:  for entry in begin..end: src_offset = src_offsets[entry]; …
+    before:  for entry in begin..end: src_offset = src_offsets[entry]; …                  {ahead = entry}
     after:   for entry in begin..end: src_offset = src_offsets[entry]; …
                later_offset = src_offsets[min(entry + prefetch_entries, end - 1)]
                for x in 0..prefetch_bytes step 64: prefetch src[later_offset + prefetch_low + x]
@@ -25,31 +25,34 @@ def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
     A copy that reads its entry in order prefetches while it runs, by the distance between the entries:
     requests for all lines at once would stall.
     """
-    inner = nest.transfer
-    if not nest.entries or not getattr(inner, "stream", False):
-        return function
-    later = least(plus("entry", "prefetch_entries"), plus("end", -1))
+
+    def in_entries(node: Statement) -> Body:
+        match node:
+            case For(blocks=Blocks(ahead="entry")):
+                return (_in_entry(node, nest),)
+        return (node,)
+
+    return replace(function, body=rewrite_body(function.body, in_entries))
+
+
+def _in_entry(node: For, nest: TransferNest) -> For:
+    """The loop over entries, each of which requests the lines of a later one, or says how far they are."""
+    inner, body = nest.transfer, node.body
+    later = least(plus(node.index, "prefetch_entries"), plus(*node.upper, -1))
     requests: Body = (Let("later_offset", Load(OFFSET_TABLES[0], (later,), "i64")),)
     if isinstance(inner, CopyRun) or (isinstance(inner, Interleave) and inner.reads_in_order):
         requests = (*requests, let("prefetch_distance", minus("later_offset", "src_offset")))
-        ahead = _run_ahead if isinstance(inner, CopyRun) else _rows_ahead
-        function = replace(function, body=rewrite_body(function.body, ahead))
+        body = rewrite_body(body, _run_ahead if isinstance(inner, CopyRun) else _rows_ahead)
     else:
         line = Call("prefetch_line", (plus("src", "later_offset", "prefetch_low", "x"),))
         requests = (*requests, loop("x", 0, "prefetch_bytes", line, step=LINE_BYTES))
-
-    def in_entry(node: Statement) -> Body:
-        if not isinstance(node, For) or node.index != "entry":
-            return (node,)
-        first = next(k for k, x in enumerate(node.body) if not isinstance(x, Let | View))
-        return (replace(node, body=(*node.body[:first], *requests, *node.body[first:])),)
-
-    return replace(function, body=rewrite_body(function.body, in_entry))
+    first = next(k for k, x in enumerate(body) if not isinstance(x, Let | View))
+    return replace(node, body=(*body[:first], *requests, *body[first:]))
 
 
 def _run_ahead(node: Statement) -> Body:
     """Each block of a run requests the line a page ahead; past the end, these are lines of a later run."""
-    if not isinstance(node, For) or node.blocks is None:
+    if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
         return (node,)
     (count,), (store,) = node.upper, (x for x in node.body if isinstance(x, Store))
     (src,) = (load.array for load in loads(store.value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import greatest, let, minus, plus, quotient, times
-from codegen.ir.nodes import For, Function, Let, Load, Prefetch, Statement, Store
+from codegen.ir.nodes import Blocks, For, Function, Let, Load, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.passes.lower_copies.blocks import read_block
 from codegen.passes.lower_copies.lowered import sides_of
@@ -20,7 +20,7 @@ from codegen.schedule.transposes import Transpose, TransposeRuns, TransposeTiles
 def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
     """Request a part of the next tile for each block, or for each line, that leaves the cache.
 
-    before:  for i_tile in 0..rows step 96: for j_tile in 0..columns step 96:
+    before:  for i_tile in 0..rows step 96: for j_tile in 0..columns step 96:      {ahead = tile}
                for j in j_tile..j_stop step 16: for i in i_tile..i_stop step 16:
                  dst[j, i] = transposed(src[i, j] [16, 16]) streamed
     after:   for i_tile in 0..rows step 96: for j_tile in 0..columns step 96:
@@ -31,26 +31,34 @@ def prefetch_next_tile(function: Function, nest: TransferNest) -> Function:
 
     Tiles whose rows are shorter than a lane mostly follow each other, so hardware prefetches them.
     """
-    t = nest.transfer
-    if not isinstance(t, Transpose):
-        return function
-    if isinstance(t, TransposeTiles) and (t.lanes or not t.stream):
-        return function
-    innermost, src = tile_loops(t)[-1], sides_of(nest).src
+
+    def in_tiles(node: Statement) -> Body:
+        match node:
+            case For(blocks=Blocks(ahead="tile")):
+                return (_in_tile(node, nest),)
+        return (node,)
+
+    return replace(function, body=rewrite_body(function.body, in_tiles))
+
+
+def _in_tile(node: For, nest: TransferNest) -> For:
+    """The innermost loop over tiles, whose body requests the next one."""
+    t, src = nest.transfer, sides_of(nest).src
+    assert isinstance(t, Transpose), "tiles are those of transposes"
 
     def with_requests(node: Statement) -> Body:
-        if not isinstance(node, For):
-            return (node,)
-        if node.index == innermost.index:
-            first = len(innermost.before)
-            return (replace(node, body=(*node.body[:first], next_tile(t, src), *node.body[first:])),)
-        if isinstance(t, TransposeRuns):
-            return request_next_panel(t, node) if node.index == "run" else (node,)
-        if t.staged:
-            return _drained_row(t, node) if node.index == "j" and not node.blocks else (node,)
-        return (_block(t, node),)
+        match node:
+            case For(blocks=Blocks(ahead="runs")) if isinstance(t, TransposeRuns):
+                return request_next_panel(t, node)
+            case For(blocks=Blocks(ahead="rows")) if isinstance(t, TransposeTiles):
+                return _drained_row(t, node)
+            case For() if isinstance(t, TransposeTiles) and not t.staged:
+                return (_block(t, node),)
+        return (node,)
 
-    return replace(function, body=rewrite_body(function.body, with_requests))
+    first = len(tile_loops(t)[-1].before)
+    body = *node.body[:first], next_tile(t, src), *rewrite_body(node.body[first:], with_requests)
+    return replace(node, body=body)
 
 
 def _block(t: TransposeTiles, node: For) -> For:

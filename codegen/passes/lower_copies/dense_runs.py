@@ -48,7 +48,7 @@ def drain_panel(t: TransposeRuns) -> tuple[Statement, ...]:
                for x in lines of the run:  dst[run, x] = panel[run, x] [64]
     """
     runs = let("runs", quotient(minus("j_stop", "j_first"), "run_columns"))
-    return runs, loop("run", 0, "runs", *_run_begins(t), *_run(t))
+    return runs, loop("run", 0, "runs", *_run_begins(t), *_run(t), blocks=Blocks(ahead="runs"))
 
 
 def _run_begins(t: TransposeRuns) -> tuple[Statement, ...]:

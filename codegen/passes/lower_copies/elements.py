@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.element_types import INTEGER_TYPES, dtype_of
 from codegen.ir.index import Affine, Index, index_symbol
@@ -29,6 +31,7 @@ def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
     if _is_contiguous(stmt):
         body, how = _converted_run(stmt, sides.dst, sides.src), f"Super-vectors of {_lanes(stmt)} elements"
     if stmt.prefetch:
+        body = replace(body, blocks=replace(body.blocks or Blocks(), ahead="elements"))
         how = f"Runs of {PREFETCH_ELEMENTS} elements, with prefetches between them"
     return Lowered((body,), what, how)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
-from codegen.ir.nodes import Statement, View
+from codegen.ir.nodes import Blocks, Statement, View
 from codegen.passes.lower_copies.blocks import element_row
 from codegen.passes.lower_copies.row_buffers import drain_row
 from codegen.passes.lower_copies.transposes import tile_blocks
@@ -33,7 +33,7 @@ def through_panel(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement,
         before = (let("j_first", least("j_tile", minus(t.columns, t.block[1]))),)
     size = let("row_bytes", times(minus("i_stop", "i_tile"), t.width))
     origin = plus(times(first, -t.panel_pitch), times("i_tile", -t.width))
-    drain = loop("j", first, stop, *_drained(t, dst))
+    drain = loop("j", first, stop, *_drained(t, dst), blocks=Blocks(ahead="rows"))
     return (*before, View(TILE, "panel", origin), *fill, size, drain)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Index
-from codegen.ir.nodes import Compare, If, Statement, View
+from codegen.ir.nodes import Blocks, Compare, If, Statement, View
 from codegen.ir.rewriting import Body
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfer_loops import Loop, Size
@@ -92,13 +92,19 @@ def others_offset(t: Transpose, side: Literal["src", "dst"]) -> Index:
 
 
 def around_tiles(t: Transpose, body: Body, *, parallel: bool) -> Body:
-    """All loops around a body; a parallel one runs from `begin` to `end`, which count its iterations."""
+    """All loops around a body; a parallel one runs from `begin` to `end`, which count its iterations.
+
+    The tiles that lines are stored from request the next tile, unless their rows are shorter than a lane.
+    """
+    requests = isinstance(t, TransposeRuns) or (t.stream and not t.lanes)
+    blocks = Blocks(ahead="tile") if requests else None
     for k, x in reversed(list(enumerate(tile_loops(t)))):
         first, last = index_of(0), index_of(x.stop)
         if parallel and k == 0:
             first, last = times("begin", x.step), times("end", x.step)
             last = least(last, x.stop) if x.step > 1 else last
-        body = (loop(x.index, first, last, *x.before, *body, step=x.step),)
+        body = (loop(x.index, first, last, *x.before, *body, step=x.step, blocks=blocks),)
+        blocks = None
     return body
 
 
