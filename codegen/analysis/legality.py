@@ -19,18 +19,12 @@ from codegen.analysis.report import (
     VALUE,
     Refusal,
 )
+from codegen.ir.families import FAMILIES
 from codegen.ir.index import index_symbols
 from codegen.ir.nodes import COMBINERS, Function, Op, Reduce
 from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
 
-ARITHMETIC = ("add", "sub", "mul", "div", "floordiv", "mod", "pow", "neg", "abs", "min", "max", "fma")
-BITS = ("and", "or", "xor", "not", "shl", "shr")
-CHOICES = ("eq", "ne", "lt", "le", "gt", "ge", "select", "cast")
-EXPONENTIALS = ("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "hypot")
-CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")
-HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
-ROUNDING = ("floor", "ceil", "trunc", "rint", "copysign")
-OPS = frozenset((*ARITHMETIC, *BITS, *CHOICES, *EXPONENTIALS, *CIRCULAR, *HYPERBOLIC, *ROUNDING))
+SUPPORTED = frozenset((*FAMILIES, "cast"))
 """Operations that super-vectors support."""
 
 Choice = Mapping[int, int]
@@ -101,7 +95,8 @@ def _carried(chosen: Sequence[Loop], request: Request) -> Refusal | None:
 def _operations(root: Loop) -> Refusal | None:
     for value in (*carried_values(root.node.carried), *values_of(root.node.body)):
         for part in parts(value):
-            if (isinstance(part, Op) and part.name not in OPS) or isinstance(part, Reduce) or part.shape:
+            unknown = isinstance(part, Op) and part.name not in SUPPORTED
+            if unknown or isinstance(part, Reduce) or part.shape:
                 name = part.name if isinstance(part, Op) else type(part).__name__
                 return Refusal(root.number, UNSUPPORTED, f"{name} is not supported in super-vectors")
     return None

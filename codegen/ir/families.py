@@ -1,7 +1,8 @@
 """Register-level operations on numbers, each declared once for all its element types and numbers of lanes.
 
 An operation takes registers of `LANES` lanes, or single numbers. Its meaning is that of `operations.compute`,
-lane by lane. Every CPU level has every operation: LLVM builds those that lack an instruction from others.
+lane by lane. A declaration also has the facts that others decide by. Tests compare flags, costs and levels
+with the machine code.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any
 
+from codegen.ir.c_functions import C_FUNCTIONS
+from codegen.ir.instruction import Facts
 from codegen.ir.nodes import COMBINERS
 
 SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
@@ -25,13 +28,31 @@ MOST_LANES = 1024
 
 LANES = tuple(1 << k for k in range(MOST_LANES.bit_length()))
 
+SHIFTS = ("avx512", "neon")
+"""The CPU levels that shift each lane of at least 16 bits by a number of its own."""
+
+MASKS = ("avx512",)
+"""The CPU levels whose masks have one bit for each lane. One instruction converts them to bytes or back."""
+
+ROUNDS = ("avx512", "avx2", "neon")
+"""The CPU levels that round floats to integers, and multiply and add with one rounding."""
+
+LIBMVEC = ("avx512", "avx2", "sse2")
+"""The CPU levels for which the C library has functions on registers."""
+
+CALL = 80
+"""What a call of the C library counts in costs."""
+
 MAX_ULP = 4
 """Largest error of the C library's functions in units in the last place, as glibc states for libmvec."""
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class Family(Facts):
     """An operation on registers of one element type.
+
+    The cost is what the operation adds to a copy of a register of its first operand. Masks are bytes in
+    memory, and a call of the C library counts as `CALL`.
 
     Attributes:
         name: the name in `Op`.
@@ -41,7 +62,6 @@ class Family:
         result: the element type of the result; "" for that of the operands.
         is_operator: whether `routine` is one of Python's operators.
         reduces: whether the result is one number.
-        sets_flags: whether it may set a floating-point status flag that NumPy reads, at some CPU level.
         max_ulp: the largest error of a result in units in the last place; 0 if results are exact.
     """
 
@@ -52,7 +72,6 @@ class Family:
     result: str = ""
     is_operator: bool = False
     reduces: bool = False
-    sets_flags: bool = True
     max_ulp: int = 0
 
     def result_dtype(self, dtype: str) -> str:
@@ -71,6 +90,7 @@ class Family:
 
 def _families() -> list[Family]:
     found: list[Family] = []
+    types: tuple[str, ...]
 
     def declare(names: str, arity: int, dtypes: tuple[str, ...], **facts: Any) -> None:
         """Families by "name" or "name:routine", where these differ."""
@@ -78,32 +98,37 @@ def _families() -> list[Family]:
             name, _, routine = each.partition(":")
             found.append(Family(name, routine or name, arity, dtypes, **facts))
 
-    declare("add:+ mul:*", 2, EVERY, is_operator=True)
-    declare("sub:-", 2, NUMBERS, is_operator=True)
-    declare("div:/", 2, FLOATS, is_operator=True)
-    declare("and:& or:| xor:^", 2, BITWISE, is_operator=True, sets_flags=False)
-    declare("shl:<<", 2, INTEGERS, is_operator=True)  # without variable shifts, LLVM multiplies floats
-    declare("shr:>>", 2, INTEGERS, is_operator=True, sets_flags=False)
-    declare("not:~", 1, BITWISE, is_operator=True, sets_flags=False)
-    declare("neg:-", 1, NUMBERS, is_operator=True, sets_flags=False)
-    declare("eq:== ne:!= lt:< le:<= gt:> ge:>=", 2, EVERY, is_operator=True, result="i1")
-    declare("select", 3, EVERY, sets_flags=False)
-    declare("min:minimum max:maximum", 2, EVERY)
-    declare("floordiv mod:modulo", 2, NUMBERS)
-    declare("abs", 1, EVERY, sets_flags=False)
-    declare("sqrt floor ceil trunc rint", 1, FLOATS)
-    declare("copysign", 2, FLOATS, sets_flags=False)
-    declare("fma", 3, FLOATS)
-    declare("fast_add fast_sub fast_mul", 2, NUMBERS, max_ulp=MAX_ULP)
-    declare("fast_div", 2, FLOATS, max_ulp=MAX_ULP)
-    declare("exp exp2 expm1 log log2 log10 log1p cbrt", 1, FLOATS, max_ulp=MAX_ULP)
-    declare("sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh", 1, FLOATS, max_ulp=MAX_ULP)
-    declare("atan2 hypot", 2, FLOATS, max_ulp=MAX_ULP)
-    declare("pow", 2, NUMBERS, max_ulp=MAX_ULP)
-    declare("round_to_odd:round_to_odd_f32", 1, ("f64",), result="f32")
+    declare("add:+", 2, EVERY, is_operator=True, sets_flags=True, cost=1)
+    declare("mul:*", 2, EVERY, is_operator=True, sets_flags=True, cost=9)
+    declare("sub:-", 2, NUMBERS, is_operator=True, sets_flags=True, cost=1)
+    declare("div:/", 2, FLOATS, is_operator=True, sets_flags=True, cost=1)
+    declare("and:& or:| xor:^", 2, BITWISE, is_operator=True, cost=2)
+    # Without shifts of lanes by numbers of their own, LLVM multiplies floats.
+    declare("shl:<<", 2, INTEGERS, is_operator=True, sets_flags=True, levels=SHIFTS, cost=7)
+    declare("shr:>>", 2, INTEGERS, is_operator=True, levels=SHIFTS, cost=7)
+    declare("not:~", 1, BITWISE, is_operator=True, cost=2)
+    declare("neg:-", 1, NUMBERS, is_operator=True, cost=2)
+    compared = "eq:== ne:!= lt:< le:<= gt:> ge:>="
+    declare(compared, 2, EVERY, result="i1", is_operator=True, sets_flags=True, levels=MASKS, cost=2)
+    declare("select", 3, EVERY, levels=MASKS, cost=2)
+    declare("min:minimum max:maximum", 2, EVERY, sets_flags=True, cost=12)
+    declare("floordiv mod:modulo", 2, NUMBERS, sets_flags=True, cost=17 * CALL)
+    declare("abs", 1, EVERY, cost=4)
+    declare("sqrt", 1, FLOATS, sets_flags=True, cost=1)
+    declare("floor ceil trunc rint", 1, FLOATS, sets_flags=True, levels=ROUNDS, cost=1)
+    declare("copysign", 2, FLOATS, cost=5)
+    declare("fma", 3, FLOATS, sets_flags=True, levels=ROUNDS, cost=1)
+    declare("fast_add fast_sub", 2, NUMBERS, sets_flags=True, max_ulp=MAX_ULP, cost=1)
+    declare("fast_mul", 2, NUMBERS, sets_flags=True, max_ulp=MAX_ULP, cost=9)
+    declare("fast_div", 2, FLOATS, sets_flags=True, max_ulp=MAX_ULP, cost=1)
+    for name, arity in C_FUNCTIONS.items():
+        types = NUMBERS if name == "pow" else FLOATS
+        declare(name, arity, types, sets_flags=True, max_ulp=MAX_ULP, levels=LIBMVEC, cost=CALL + 1)
+    declare("round_to_odd:round_to_odd_f32", 1, ("f64",), result="f32", sets_flags=True, cost=16)
     for combiner in COMBINERS:
-        of = BITWISE if combiner in ("and", "or", "xor") else EVERY if combiner in ("min", "max") else NUMBERS
-        declare(f"reduce_{combiner}", 1, of, reduces=True)
+        types = BITWISE if combiner in ("and", "or", "xor") else NUMBERS
+        types = EVERY if combiner in ("min", "max") else types
+        declare(f"reduce_{combiner}", 1, types, reduces=True, sets_flags=True, cost=18)
     return found
 
 

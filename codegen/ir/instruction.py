@@ -18,6 +18,24 @@ Shapes: TypeAlias = "Mapping[int, tuple[VectorShape, ...]]"
 """For each number of bits of an element, the shapes of the super-vector that an operation takes."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What others decide by, of each register-level operation: of copies and on numbers.
+
+    Attributes:
+        sets_flags: whether it may set, at some CPU level, one of the floating-point status flags that NumPy
+            reads.
+        levels: the CPU levels at which it costs at most `cost`. LLVM builds it at the others too, from more
+            instructions.
+        cost: instructions that compute, per register, for the most expensive elements and shape. Loads,
+            stores and moves are not counted.
+    """
+
+    sets_flags: bool = False
+    levels: tuple[str, ...] = LEVELS
+    cost: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ActiveCount:
     """A memory instruction acts on the first bytes only: their number is an operand.
@@ -32,8 +50,11 @@ class ActiveCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
-    """A register-level operation, its meaning, and the facts that others decide by.
+class Instruction(Facts):
+    """A register-level operation of copies, its meaning, and the facts that others decide by.
+
+    The cost is that of a register of the operand or of the result, whichever has more. A memory instruction
+    has none.
 
     Attributes:
         name: the name in `Op` and `Call`, and in the source of kernels.
@@ -41,11 +62,6 @@ class Instruction:
         shapes: the super-vectors that it takes; none for a memory instruction.
         active: the operand that counts active bytes or lanes; None if all are.
         touched: the operands that are buffers, by position: how many of their bytes each count stands for.
-        sets_flags: whether it may set one of the floating-point status flags that NumPy reads.
-        levels: the CPU levels at which an operation costs at most `cost`. LLVM builds it at the others too,
-            from more instructions.
-        cost: vector instructions per register of the operand or of the result, whichever has more, for the
-            most expensive shape. Loads, stores and moves are not counted. A memory instruction has none.
     """
 
     name: str
@@ -53,9 +69,6 @@ class Instruction:
     shapes: Shapes = field(default_factory=lambda: MappingProxyType({}))
     active: ActiveCount | None = None
     touched: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
-    sets_flags: bool = False
-    levels: tuple[str, ...] = LEVELS
-    cost: int = 0
 
     def check_operands(self, operands: Sequence[Value]) -> None:
         """Raise if the operands of an `Op` are not of the declared family.

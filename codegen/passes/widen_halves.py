@@ -6,15 +6,13 @@ from dataclasses import replace
 
 from codegen.analysis.strides import HALVES
 from codegen.ir.dtypes import COMPARISONS
+from codegen.ir.families import OWN_OF_F16
 from codegen.ir.nodes import Function, Op, Value
 from codegen.ir.rewriting import map_value, map_values
 from codegen.schedule.registers import RegisterSchedule
 
 MOVED = ("select", "broadcast", "first", "stack", "transpose", "row")
 """Operations that leave each element as it is."""
-
-OWN = ("min", "max")
-"""Operations of f16 itself: they order signed zeros differently from those of f32."""
 
 
 def widen_halves(function: Function, _: RegisterSchedule) -> Function:
@@ -35,7 +33,7 @@ def _widened(node: Value) -> Value:
         return node
     if node.name == "cast":
         return _cast_by_f32(node) if node.shape else node
-    if node.dtype == "f16" and node.name in OWN:
+    if node.dtype == "f16" and node.name in OWN_OF_F16:
         return node
     if node.dtype in HALVES:
         return _as(replace(node, operands=tuple(map(_wide, node.operands)), dtype="f32"), node.dtype)

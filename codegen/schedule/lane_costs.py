@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codegen.analysis.legality import CIRCULAR, EXPONENTIALS, HYPERBOLIC, gathered, stride
+from codegen.analysis.legality import gathered, stride
+from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.dtypes import numpy_dtype
+from codegen.ir.families import CALL
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum
 from codegen.ir.nodes import For, Function, Let, Op, Store
 from codegen.ir.visit import Access, Loop, around, carried_values, most_trips, parts, values_of
@@ -18,12 +20,8 @@ GATHERED, DIVIDED = 3.0, 60.0
 Processors have no vector division of 64-bit integers. They have no gathers of elements of less than four
 bytes either, which cost as much as the division.
 """
-FUNCTION = 80
-"""Cost of a math function, in statements."""
 DEEPER = 16.0
 """How much more often an inner loop's body runs than its surroundings, if its bounds are not numbers."""
-
-FUNCTIONS = frozenset((*EXPONENTIALS, *CIRCULAR, *HYPERBOLIC, "pow")) - {"sqrt"}
 
 MOST_TRIPS = 1 << 64
 """The most iterations that any loop is assumed to have: numbers in MLIR text may exceed a float."""
@@ -45,7 +43,7 @@ def cost(function: Function, accesses: Sequence[Access], root: Loop, lanes: Mapp
         path = around(root, loop.number)
         weight = _product([runs[n] for n in path])
         body = sum(1 for node in loop.node.body if isinstance(node, Let | Store)) + len(loop.node.carried)
-        body += FUNCTION * _functions(loop)
+        body += CALL * _functions(loop)
         total += weight * body * (WHOLE if any(n in lanes for n in path) else SCALAR) / 4
     for access in own:
         weight = _product([runs[loop.number] for loop in access.loops if loop.number in runs])
@@ -57,7 +55,7 @@ def _functions(loop: Loop) -> int:
     """Calls of math functions directly in a loop."""
     own = [node for node in loop.node.body if not isinstance(node, For)]
     values = (*carried_values(loop.node.carried), *values_of(tuple(own)))
-    return sum(isinstance(p, Op) and p.name in FUNCTIONS for value in values for p in parts(value))
+    return sum(isinstance(p, Op) and p.name in C_FUNCTIONS for value in values for p in parts(value))
 
 
 def _product(factors: Sequence[float]) -> float:

@@ -12,8 +12,9 @@ from typing import Any
 
 from llvmlite import ir
 
+from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import FAMILIES, FLOATS, LANES, UNSIGNED
-from codegen.simd.vector.math_library import ARGUMENTS, best_vector_symbol, scalar_symbol
+from codegen.simd.vector.math_library import best_vector_symbol, scalar_symbol
 from codegen.simd.vector.values import Emit, by_lanes, joined, lane, lanes_of, llvm_kind, number
 
 
@@ -24,7 +25,7 @@ def _symbol(name: str, dtype: str, lanes: int) -> str:
 
 _PLACEHOLDERS = {
     _symbol(name, dtype, lanes): (name, dtype, lanes)
-    for name in ARGUMENTS
+    for name in C_FUNCTIONS
     for dtype in FLOATS
     for lanes in LANES
 }
@@ -43,7 +44,7 @@ def _function(name: str) -> Emit:
 
 def _scalar(module: Any, name: str, dtype: str) -> Any:
     """The C library's function, marked `nobuiltin`: LLVM would replace some calls without permission."""
-    function = _declared(module, scalar_symbol(name, dtype), llvm_kind(dtype, 1), ARGUMENTS[name])
+    function = _declared(module, scalar_symbol(name, dtype), llvm_kind(dtype, 1), C_FUNCTIONS[name])
     for attribute in ("nobuiltin", "nounwind", "readnone"):
         function.attributes.add(attribute)
     return function
@@ -60,7 +61,7 @@ def _placeholder(module: Any, name: str, dtype: str, lanes: int) -> Any:
     known = module.globals.get(symbol)
     if known:
         return known
-    function = _declared(module, symbol, llvm_kind(dtype, lanes), ARGUMENTS[name])
+    function = _declared(module, symbol, llvm_kind(dtype, lanes), C_FUNCTIONS[name])
     function.linkage = "weak"
     for attribute in ("nounwind", "readnone"):
         function.attributes.add(attribute)
@@ -87,7 +88,7 @@ def library(names: Iterable[str], level: str) -> str:
 def _define(module: Any, symbol: str, name: str, dtype: str, lanes: int, version: tuple[str, int]) -> None:
     """Call the vector version for each register. Lanes missing in a register repeat the first one."""
     vector_symbol, width = version
-    arguments = ARGUMENTS[name]
+    arguments = C_FUNCTIONS[name]
     function = _declared(module, symbol, llvm_kind(dtype, lanes), arguments)
     vectorized = _declared(module, vector_symbol, llvm_kind(dtype, width), arguments)
     for attribute in ("nounwind", "readnone"):
@@ -149,6 +150,6 @@ def _squared(builder: Any, base: Any, exponent: Any) -> Any:
 
 NAMED = {
     name: by_lanes(name, count, _power if name == "pow" else _function(name), FAMILIES[name].dtypes)
-    for name, count in ARGUMENTS.items()
+    for name, count in C_FUNCTIONS.items()
 }
 """The routines of this module by their names in kernels."""

@@ -11,19 +11,12 @@ import os
 from collections.abc import Iterable
 from functools import cache
 
+from codegen.ir.c_functions import C_FUNCTIONS
+
 LIBMVEC = "libmvec.so.1"
 LIBM = "libm.so.6"
 PROCESS = "ucrtbase" if os.name == "nt" else None
 """The library to open for functions that the process has already loaded."""
-
-UNARY = (
-    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
-    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"),
-)
-BINARY = ("pow", "atan2", "hypot")
-
-ARGUMENTS = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2)
-"""Number of arguments of each function that kernels call by name."""
 
 ROUNDING = ("floor", "ceil", "trunc", "rint", "fma", "fmod")
 """Functions that LLVM itself calls where the level has no instruction."""
@@ -44,12 +37,14 @@ def scalar_symbol(name: str, dtype: str) -> str:
 def vector_symbol(letter: str, name: str, dtype: str) -> tuple[str, int]:
     """The symbol of an instruction set's version, and its lanes: ("_ZGVeN16v_expf", 16)."""
     lanes = _SETS[letter] * 8 // int(dtype[1:])
-    return f"_ZGV{letter}N{lanes}{'v' * ARGUMENTS[name]}_{scalar_symbol(name, dtype)}", lanes
+    return f"_ZGV{letter}N{lanes}{'v' * C_FUNCTIONS[name]}_{scalar_symbol(name, dtype)}", lanes
 
 
-SCALAR_SYMBOLS = frozenset(scalar_symbol(name, dtype) for name in (*ARGUMENTS, *ROUNDING) for dtype in SUFFIX)
+SCALAR_SYMBOLS = frozenset(
+    scalar_symbol(name, dtype) for name in (*C_FUNCTIONS, *ROUNDING) for dtype in SUFFIX
+)
 VECTOR_SYMBOLS = frozenset(
-    vector_symbol(s, name, dtype)[0] for s in _SETS for name in ARGUMENTS for dtype in SUFFIX
+    vector_symbol(s, name, dtype)[0] for s in _SETS for name in C_FUNCTIONS for dtype in SUFFIX
 )
 SYMBOLS = SCALAR_SYMBOLS | VECTOR_SYMBOLS
 """All C library symbols that kernels may reference."""

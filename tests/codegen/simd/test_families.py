@@ -14,13 +14,13 @@ from codegen.emit import numbers
 from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
 from codegen.ir.building import index_of, times
+from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import FAMILIES, FLOATS, MOST_LANES, Family
 from codegen.ir.nodes import BufferArg, For, Function, Load, Op, Statement, Store
 from codegen.ir.routines import Routine, is_routine, name_of, routine_named, routines
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, FLAGS_SUPPORTED, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES
 from codegen.simd.routines import bound_routines
-from codegen.simd.vector.math_library import ARGUMENTS
 from codegen.support.cpu import host_levels, level_named
 from codegen.support.errors import KernelError
 from tests.codegen.simd.instruction_cases import SmallKernel
@@ -65,7 +65,7 @@ def loop(family: Family, dtype: str, lanes: int) -> Statement:
 def arguments(family: Family, dtype: str) -> tuple[Array, Array, Array, Array]:
     """Special values and random ones, as far as the operation is defined for them."""
     x, y = operands(dtype)
-    if family.name in ARGUMENTS and dtype in FLOATS:
+    if family.name in C_FUNCTIONS and dtype in FLOATS:
         x, y = (each[-COUNT:] for each in inputs(family.name, dtype))
     elif family.max_ulp and dtype in FLOATS:
         x, y = (np.random.default_rng(5).normal(size=(2, COUNT)) + 3).astype(x.dtype)
@@ -122,7 +122,7 @@ def test_each_family(name: str, level: str) -> None:
 
 
 def check(family: Family, dtype: str, lanes: int, given: Sequence[Array], got: Array) -> None:
-    if family.name in ARGUMENTS and dtype in FLOATS:
+    if family.name in C_FUNCTIONS and dtype in FLOATS:
         assert_close(family.name, dtype, lanes, given[0], given[1], got)
         return
     wanted = expected(family, dtype, lanes, given)

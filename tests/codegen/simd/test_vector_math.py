@@ -14,11 +14,11 @@ import pytest
 from codegen.backend import object_symbols
 from codegen.backend.build import build
 from codegen.backend.object_symbols import undefined_symbols
+from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import MAX_ULP
 from codegen.runtime import kernel as kernel_module
 from codegen.simd.vector import math_library
 from codegen.simd.vector.math_library import (
-    ARGUMENTS,
     SUFFIX,
     SYMBOLS,
     VECTOR_SYMBOLS,
@@ -41,7 +41,7 @@ from tests.tools.oracle import environment
 
 NUMPY = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")}
 NUMPY |= {"pow": "power"}
-NAMES = tuple(name for name in ARGUMENTS if hasattr(np, NUMPY.get(name, name)))
+NAMES = tuple(name for name in C_FUNCTIONS if hasattr(np, NUMPY.get(name, name)))
 DOMAINS = {
     **dict.fromkeys(("exp", "exp2", "expm1", "sinh", "cosh"), (-160, 160)),
     **dict.fromkeys(("asin", "acos", "atanh"), (-1, 1)),
@@ -56,7 +56,7 @@ SEED = 7
 
 
 def test_all_functions_are_compared() -> None:
-    assert set(ARGUMENTS) == set(NAMES)
+    assert set(C_FUNCTIONS) == set(NAMES)
 
 
 def inputs(name: str, dtype: str) -> tuple[Array, Array]:
@@ -79,13 +79,13 @@ def assert_all_close(dtype: str, lanes: int, pairs: Sequence[tuple[Array, Array]
 
 
 def _text(name: str) -> str:
-    return f"{name}(x, y)" if ARGUMENTS[name] == 2 else f"{name}(x)"
+    return f"{name}(x, y)" if C_FUNCTIONS[name] == 2 else f"{name}(x)"
 
 
 def _exactly(name: str, x: Array, y: Array) -> Array:
     """What NumPy says, in the precision of the arrays."""
     function = getattr(np, NUMPY.get(name, name))
-    result: Array = function(x, y) if ARGUMENTS[name] == 2 else function(x)
+    result: Array = function(x, y) if C_FUNCTIONS[name] == 2 else function(x)
     return result
 
 
