@@ -8,11 +8,9 @@ from codegen.ir.building import compare, index_of, let, loop, minus, plus, rest,
 from codegen.ir.element_types import bits_of
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import SCRATCH, Blocks, Each, For, Function, Let, Statement, Store, View
-from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.rewriting import Body, on_buffers, rewrite_body
 from codegen.ir.visit import coefficient, loads
-from codegen.passes.lower_copies.interleaves import lower_interleave
-from codegen.passes.lower_copies.lowered import Sides, sides_of
-from codegen.passes.lower_copies.packed_bits import lower_unpacking
+from codegen.passes.lower_copies.lowered import sides_of
 from codegen.passes.lower_copies.panels import through_panel
 from codegen.passes.lower_copies.row_buffers import (
     ROW_PITCH,
@@ -25,7 +23,7 @@ from codegen.passes.lower_copies.row_buffers import (
 )
 from codegen.passes.lower_copies.transposes import tile_views
 from codegen.schedule.offset_tables import CHUNK_BYTES
-from codegen.schedule.transfers import Interleave, Transfer, TransferNest, UnpackBits
+from codegen.schedule.transfers import TransferNest
 from codegen.schedule.transposes import TransposeTiles
 
 
@@ -51,7 +49,7 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
             return through_panel(t, tile_views(t, sides_of(nest)))
         (store,) = (x for x in node.body if isinstance(x, Store))
         rows.append(store.value.shape[0])
-        return (_through_scratch(node, store, _fill(t)),)
+        return (_through_scratch(node, store),)
 
     body = rewrite_body(function.body, staged)
     if isinstance(t, TransposeTiles) and t.staged:
@@ -59,23 +57,23 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
     return replace(function, body=(*scratch_rows(max(rows)), *body) if rows else body)
 
 
-def _fill(transfer: Transfer) -> Body:
-    """The loop that moves a chunk of all rows into scratch; a chunk has a block at least."""
-    sides = Sides(ROWS, "src_chunk", in_table=False)
-    match transfer:
-        case Interleave():
-            rows = replace(transfer, rows="chunk_rows", column_step=ROW_PITCH, stream=False)
-            (blocks,) = lower_interleave(rows, sides).body
-        case UnpackBits():
-            columns = replace(transfer, columns="chunk_rows", dst_step=ROW_PITCH, stream=False)
-            (blocks,) = lower_unpacking(columns, sides).body
-        case _:
-            raise AssertionError(f"expected rows that can be staged, got {type(transfer).__name__}")
-    assert isinstance(blocks, For), "rows are moved in blocks"
-    return (replace(blocks, blocks=Blocks(latest=minus("chunk_rows", blocks.step))),)
+def _fill(node: For) -> For:
+    """The loop over the blocks of a chunk, which has one at least, from the source into scratch."""
+
+    def block(statement: Statement) -> Statement:
+        match statement:
+            case Let(value=value):
+                return on_buffers(statement, {load.array: "src_chunk" for load in loads(value)})
+            case Store(steps=(step, *others)):
+                pitch = replace(step, step=ROW_PITCH) if isinstance(step, Each) else ROW_PITCH
+                return replace(statement, array=ROWS, steps=(pitch, *others))
+        raise AssertionError(f"stage_rows: no rule for {type(statement).__name__} in a block")
+
+    blocks = Blocks(latest=minus("chunk_rows", node.step))
+    return replace(node, upper=(index_of("chunk_rows"),), body=tuple(map(block, node.body)), blocks=blocks)
 
 
-def _through_scratch(node: For, store: Store, fill: Body) -> For:
+def _through_scratch(node: For, store: Store) -> For:
     (count,), (load,) = node.upper, (x for s in node.body if isinstance(s, Let) for x in loads(s.value))
     rows, width = store.value.shape[0], bits_of(store.value.dtype) // 8
     size, packed = CHUNK_BYTES // width, coefficient(load.subscripts[0], node.index)
@@ -99,7 +97,7 @@ def _through_scratch(node: For, store: Store, fill: Body) -> For:
         *chunk_rows("chunk_rows", minus(count, "chunk"), size, node.step),
         let("chunk_bytes", times("chunk_rows", width)),
         View("src_chunk", load.array, times("chunk", packed), opaque=True),
-        *fill,
+        _fill(node),
         loop(
             "row",
             0,
