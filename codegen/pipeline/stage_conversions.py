@@ -9,7 +9,7 @@ from codegen.maps.windows import moved_map, tight_map
 from codegen.pipeline.copies import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage
-from codegen.schedule.choose_conversion import conversion_blocks
+from codegen.schedule.choose_conversion import BLOCK, conversion_blocks
 from codegen.schedule.choose_grid import block_bytes, block_strides
 
 
@@ -50,5 +50,5 @@ def _stages(
     cached = _map(cut, block_strides(cut, narrow), narrow)
     moved = Element(f"u{8 * narrow}", 8 * narrow)
     inwards = compile_stage(src, cached, source, target, streams=False)
-    outwards = compile_stage(cached, dst, moved, moved, streams=True, virtual_vector_size=cut)
+    outwards = compile_stage(cached, dst, moved, moved, streams=True, virtual_vector_size=BLOCK)
     return inwards, outwards
