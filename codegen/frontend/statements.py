@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from codegen.frontend.carried import finish, join
 from codegen.frontend.expressions import (
@@ -16,11 +16,11 @@ from codegen.frontend.expressions import (
 )
 from codegen.frontend.liveness import assigned, live_after, live_before
 from codegen.frontend.operands import Operand, apply_op, convert_operand, indexed, truth_operand
-from codegen.frontend.ranges import Bounds, read_bounds, read_range
+from codegen.frontend.ranges import Bounds, Range, read_bounds, read_range
 from codegen.frontend.scope import Missing, Scope
 from codegen.ir import dtypes
 from codegen.ir.index import Index
-from codegen.ir.nodes import COMBINERS, ArrayArg, For, Load, Local, Op, Store, Value
+from codegen.ir.nodes import COMBINERS, ArrayArg, For, Load, Local, Op, Statement, Store, Value
 
 
 def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
@@ -178,33 +178,20 @@ def _stores(statements: Sequence[ast.stmt]) -> bool:
 
 def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
     """One loop. Locals that live from one iteration to the next, or after the loop, are carried."""
-    if node.orelse:
-        raise scope.error(node.orelse[0], "loops of kernels have no else")
-    if not isinstance(node.target, ast.Name):
-        raise scope.error(node.target, "a loop of a kernel has one index")
-    if node.target.id in scope.indices or isinstance(scope.names.get(node.target.id), ArrayArg):
-        raise scope.error(node.target, f"{node.target.id} is taken; give this index another name")
+    own = _own_index(node, scope)
     loop_range = read_range(node.iter, scope)
-    index = scope.fresh(node.target.id)
+    index = scope.fresh(own)
     bounds = read_bounds(loop_range.call, index, scope)
     inner, types, names = _read_body(node, scope, bounds, live)
-    starts = {
-        name: scope.text.check(node, convert_operand, scope.names[name], dtypes.concrete(types[name]))
-        for name in names
-    }
-    updates = {
-        name: scope.text.check(node, convert_operand, inner.names[name], dtypes.concrete(types[name]))
-        for name in names
-    }
+    starts, updates = (
+        {
+            name: scope.text.check(node, convert_operand, each.names[name], dtypes.concrete(types[name]))
+            for name in names
+        }
+        for each in (scope, inner)
+    )
     body, carried = finish(inner.statements, names, starts, updates)
-    if loop_range.reduction and not any(c.combiner for c in carried) and not _accumulates(body):
-        raise scope.error(node.iter, "nothing is reduced in this loop\nwrite acc += x, or C[i] += x, in it")
-    for each in carried:
-        if loop_range.parallel and not each.combiner:
-            text = next(name for name, given in names.items() if given == each.name)
-            raise scope.error(
-                node.iter, f"{text} goes from one iteration to the next: the loop is not parallel"
-            )
+    _check_marks(node, scope, loop_range, body, {c.name: c.combiner for c in carried}, names)
     scope.statements.append(
         For(
             index,
@@ -218,10 +205,42 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
             reduction=loop_range.reduction,
         )
     )
-    for name in [node.target.id, *assigned(node.body)]:
+    for name in [own, *assigned(node.body)]:
         scope.names[name] = Missing(f"{name} has a value only inside of the loop above")
     for name, given in names.items():
         scope.names[name] = Operand(types[name], Local(given, dtypes.concrete(types[name])))
+
+
+def _own_index(node: ast.For, scope: Scope) -> str:
+    """The index of a loop, which has one of its own and no `else`."""
+    if node.orelse:
+        raise scope.error(node.orelse[0], "loops of kernels have no else")
+    if not isinstance(node.target, ast.Name):
+        raise scope.error(node.target, "a loop of a kernel has one index")
+    if node.target.id in scope.indices or isinstance(scope.names.get(node.target.id), ArrayArg):
+        raise scope.error(node.target, f"{node.target.id} is taken; give this index another name")
+    return node.target.id
+
+
+def _check_marks(
+    node: ast.For,
+    scope: Scope,
+    loop_range: Range,
+    body: Sequence[Statement],
+    combiners: Mapping[str, str],
+    names: Mapping[str, str],
+) -> None:
+    """Refuse a loop marked as a reduction that reduces nothing, or as parallel that carries other locals.
+
+    combiners  of the carried locals, by their names in the body; `names` has these by the source's names
+    """
+    if loop_range.reduction and not any(combiners.values()) and not _accumulates(body):
+        raise scope.error(node.iter, "nothing is reduced in this loop\nwrite acc += x, or C[i] += x, in it")
+    for text, name in names.items():
+        if loop_range.parallel and not combiners[name]:
+            raise scope.error(
+                node.iter, f"{text} goes from one iteration to the next: the loop is not parallel"
+            )
 
 
 def _read_body(
@@ -231,7 +250,7 @@ def _read_body(
 
     Returns its scope, and the dtypes and the names of the carried locals.
     """
-    assert isinstance(node.target, ast.Name), "checked by _loop"
+    assert isinstance(node.target, ast.Name), "checked by _own_index"
     live_inside = live | live_before(node.body, live)
     candidates = [name for name in assigned(node.body) if name in live_inside]
     carried = {name: scope.names[name] for name in candidates if isinstance(scope.names.get(name), Operand)}

@@ -7,6 +7,7 @@ NumPy.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -51,46 +52,66 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
     `which`: "first" forms take a number of leading lanes as the last argument; the other lanes read as 0.
     "where" forms of stores take a mask there.
     """
-    reads, has_step = what in LOADS, what not in ("load", "store")
-    element = I16 if half else I8 if dtype == MASK else element_kind(dtype)
-    bits = 16 if half else max(bits_of(dtype), 8)
-    value = Vector(dtype, lanes)
+    made = _Access(name, what, dtype, lanes, half, which)
+    return routine_of(name, 1 + made.has_step + (not made.reads) + bool(which), made.rule)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        address, *rest = args
-        step = rest.pop(0) if has_step else None
-        given = None if reads else to_memory(builder, rest.pop(0), dtype, half)
-        mask = rest.pop(0) if which else None
-        if which == "first":
-            mask = first_mask(builder, mask, lanes, bits)
-        if what == "gather":
-            read = _read_offsets(builder, address, step, wide(element, lanes), mask)
-            return from_memory(builder, read, dtype, half)
-        if reads:
-            read = _read(builder, address, step, wide(element, lanes), mask)
-            return from_memory(builder, read, dtype, half)
-        _write(builder, given, address, step, mask)
-        return context.get_dummy_value()
 
-    def rule(*kinds: Any) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """The types and the code of one access; the fields are the arguments of `access`."""
+
+    name: str
+    what: str
+    dtype: str
+    lanes: int
+    half: str
+    which: str
+
+    @property
+    def reads(self) -> bool:
+        return self.what in LOADS
+
+    @property
+    def has_step(self) -> bool:
+        return self.what not in ("load", "store")
+
+    def rule(self, *kinds: Any) -> Any:
+        """The signature for arguments of these types, and the code."""
         numbers = [types.int64] * len(kinds)
-        if what == "gather":
-            if shape(kinds[1]) != ("i64", lanes):
-                raise TypingError(f"{name}: expected {lanes} 64-bit offsets, got {kinds[1]}")
+        if self.what == "gather":
+            if shape(kinds[1]) != ("i64", self.lanes):
+                raise TypingError(f"{self.name}: expected {self.lanes} 64-bit offsets, got {kinds[1]}")
             numbers[1] = kinds[1]
-        if reads:
-            return value(*numbers), generate
-        written = kinds[1 + has_step]
-        if shape(written) != (dtype, lanes):
-            raise TypingError(f"{name}: expected {dtype}x{lanes}, got {written}; cast it first")
-        numbers[1 + has_step] = written
-        if which == "where":
-            if shape(kinds[-1]) != (MASK, lanes):
-                raise TypingError(f"{name}: expected a mask of {lanes} lanes, got {kinds[-1]}")
+        if self.reads:
+            return Vector(self.dtype, self.lanes)(*numbers), self.generate
+        written = kinds[1 + self.has_step]
+        if shape(written) != (self.dtype, self.lanes):
+            raise TypingError(
+                f"{self.name}: expected {self.dtype}x{self.lanes}, got {written}; cast it first"
+            )
+        numbers[1 + self.has_step] = written
+        if self.which == "where":
+            if shape(kinds[-1]) != (MASK, self.lanes):
+                raise TypingError(f"{self.name}: expected a mask of {self.lanes} lanes, got {kinds[-1]}")
             numbers[-1] = kinds[-1]
-        return types.void(*numbers), generate
+        return types.void(*numbers), self.generate
 
-    return routine_of(name, 1 + has_step + (not reads) + bool(which), rule)
+    def generate(self, context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """The LLVM code: a vector for loads."""
+        address, *rest = args
+        step = rest.pop(0) if self.has_step else None
+        given = None if self.reads else to_memory(builder, rest.pop(0), self.dtype, self.half)
+        mask = rest.pop(0) if self.which else None
+        if self.which == "first":
+            bits = 16 if self.half else max(bits_of(self.dtype), 8)
+            mask = first_mask(builder, mask, self.lanes, bits)
+        if not self.reads:
+            _write(builder, given, address, step, mask)
+            return context.get_dummy_value()
+        element = I16 if self.half else I8 if self.dtype == MASK else element_kind(self.dtype)
+        read = _read_offsets if self.what == "gather" else _read
+        found = read(builder, address, step, wide(element, self.lanes), mask)
+        return from_memory(builder, found, self.dtype, self.half)
 
 
 def streamed(name: str, dtype: str, lanes: int, half: str) -> Any:
