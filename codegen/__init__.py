@@ -120,6 +120,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.stages import compile_stage as compile_stage
     from codegen.pipeline.stages import outgrows_caches as outgrows_caches
     from codegen.pipeline.tune import tuned as tuned
+    from codegen.pipeline.tune_copies import tuned_copies as tuned_copies
     from codegen.runtime.call_tables import CallTable as CallTable
     from codegen.runtime.call_tables import Integers as Integers
     from codegen.runtime.call_tables import repeated_calls as repeated_calls
@@ -231,6 +232,7 @@ _HOMES = {
     "pipeline.staged_loops": "StagedLoops StagedOperand staged_loops",
     "pipeline.stages": "compile_stage outgrows_caches",
     "pipeline.tune": "tuned",
+    "pipeline.tune_copies": "tuned_copies",
     "runtime.call_tables": "CallTable Integers repeated_calls",
     "runtime.direct_calls": "Direct is_direct",
     "runtime.direct_entries": (

@@ -32,11 +32,12 @@ def compiled(
 
     `apart` keeps boxes and padding apart, each a launch of its own.
     """
-    pick = None
+    pick, pick_copy = None, None
     if tuning.tune:
         with compiler_lock:
-            from codegen import tuned
+            from codegen import tuned, tuned_copies
         pick = tuned(threads, specialize=tuning.specialize)
+        pick_copy = tuned_copies(threads, specialize=tuning.specialize)
     return compile_copy(
         src,
         dst,
@@ -51,6 +52,7 @@ def compiled(
             specialize=tuning.specialize,
             thresholds=machine_thresholds(footprint_bytes(src, dst)),
             pick=pick,
+            pick_copy=pick_copy,
         ),
     )
 

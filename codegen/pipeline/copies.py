@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from codegen.analysis.ranges import check_disjoint
 from codegen.frontend.lower_copy import copied_box, lower_copy, padding_box
@@ -33,10 +34,10 @@ from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
-from codegen.schedule.candidates import candidates
+from codegen.schedule.candidates import candidates, joined_candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
-from codegen.schedule.choose_joined import choose_joined
+from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
 from codegen.support.settings import settings
@@ -141,20 +142,10 @@ def compile_copy(
     if settings().verify:
         verify_copy(lowered)
     make = _Maker(lowered, source, target, swap, padding, options, observe)
-    joined = None if apart else make.joined()
-    if joined:
-        return CopyProgram(lowered, (), (joined,))
-    first: list[Launch] = []
-    launches: list[Launch] = []
-    if padding is not None:
-        if lowered.fill_first and dst.slots:
-            all_slots = PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),))
-            first += make.pad(all_slots)
-        for pad in lowered.pads:
-            launches += make.pad(pad)
-    for box in lowered.boxes:
-        launches = make.box(box) + launches
-    return CopyProgram(lowered, tuple(first), tuple(launches))
+    ways = (None,) if apart else make.ways()
+    if options.pick_copy is None or len(ways) == 1:
+        return make.program(ways[0])
+    return options.pick_copy([make.program(way) for way in ways])
 
 
 def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
@@ -180,23 +171,39 @@ class _Maker:
         """Bytes that the complete copy reads and writes."""
         return footprint_bytes(self.lowered.src, self.lowered.dst)
 
-    def joined(self) -> Launch | None:
-        """All boxes as one launch, or None where separate launches are better, or were asked for."""
+    def program(self, joined: JoinedBoxes | None) -> CopyProgram:
+        """The program whose boxes are joined so, or which runs them one by one."""
+        if joined:
+            launch = joined_launch(self.lowered, joined, self.target, self._padding, self.observe)
+            return CopyProgram(self.lowered, (), (launch,))
+        first: list[Launch] = []
+        launches: list[Launch] = []
+        dst = self.lowered.dst
+        if self.padding is not None:
+            if self.lowered.fill_first and dst.slots:
+                first += self.pad(PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),)))
+            for pad in self.lowered.pads:
+                launches += self.pad(pad)
+        for box in self.lowered.boxes:
+            launches = self.box(box) + launches
+        return CopyProgram(self.lowered, tuple(first), tuple(launches))
+
+    @property
+    def _padding(self) -> tuple[int, int] | None:
+        """The padding as two eight-byte numbers."""
+        return None if self.padding is None else repeated(self.padding)
+
+    def ways(self) -> tuple[JoinedBoxes | None, ...]:
+        """How all boxes are joined, or None to run them one by one; several where one will be picked."""
         converts = self.swap or self.source.name != self.target.name or self.lowered.dst.unit_bits != 8
         has_options = self.options.virtual_vector_size is not None or self.options.specialize != STRUCTURE
         if converts or has_options:
-            return None
-        pattern = None if self.padding is None else repeated(self.padding)
-        joined = choose_joined(
-            self.lowered,
-            padded=pattern is not None,
-            footprint=self.footprint,
-            thresholds=self.options.thresholds,
-            threads=self.options.threads,
-        )
-        if joined is None:
-            return None
-        return joined_launch(self.lowered, joined, self.target, pattern, self.observe)
+            return (None,)
+        how: dict[str, Any] = {"footprint": self.footprint, "padded": self.padding is not None}
+        how |= {"thresholds": self.options.thresholds, "threads": self.options.threads}
+        if self.options.pick_copy and self.footprint >= LEAST_TUNED_BYTES:
+            return joined_candidates(self.lowered, **how)
+        return (choose_joined(self.lowered, **how),)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from codegen.ir.strided_box import StridedBox
 from codegen.pipeline.steps import STRUCTURE
@@ -12,6 +12,16 @@ from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Schedule, Thresholds, 
 
 Pick: TypeAlias = Callable[[StridedBox, tuple[Schedule, ...]], Schedule]
 """Picks one of several schedules of a box."""
+
+Way = TypeVar("Way")
+
+
+class PickCopy(Protocol):
+    """Picks one of several programs of the same copy."""
+
+    def __call__(self, ways: Sequence[Way], /) -> Way:
+        """The program that is picked."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,7 @@ class CopyOptions:
             literal.
         thresholds: the sizes from which copies bypass the cache.
         pick: picks one of several schedules by measuring them; without it the choice is a guess.
+        pick_copy: picks one of several programs: all boxes in one launch, or box by box.
     """
 
     threads: int = 1
@@ -32,6 +43,7 @@ class CopyOptions:
     specialize: str = STRUCTURE
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     pick: Pick | None = None
+    pick_copy: PickCopy | None = None
 
 
 DEFAULT_OPTIONS = CopyOptions()

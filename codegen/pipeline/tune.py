@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -74,8 +74,13 @@ def tuned(
 ) -> Pick:
     """A function that picks a schedule by measuring on `threads` threads, once per box and machine."""
     by_clock = partial(timed, threads=threads, specialize=specialize)
-    facts = threads, specialize, cpu_name(), cpu_level().name, compiler_digest()
+    facts = machine_facts(threads, specialize)
     return partial(_pick, measure or by_clock, facts, store or default_store())
+
+
+def machine_facts(threads: int, specialize: str) -> tuple[object, ...]:
+    """What a measurement depends on besides what it measures."""
+    return threads, specialize, cpu_name(), cpu_level().name, compiler_digest()
 
 
 def _pick(
@@ -88,19 +93,33 @@ def _pick(
     """The winner of an earlier measurement, else of a new one; a note can only name one of `schedules`."""
     by_text = {repr(schedule): schedule for schedule in schedules}
     name = f"schedule-{sha256(repr((box, tuple(by_text), facts)).encode()).hexdigest()[:32]}"
-    known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
-    if not isinstance(known, str) or known not in by_text:
+
+    def times() -> Sequence[float]:
         small = shortened(box, schedules)
         if small is None:
-            return schedules[0]
+            raise MemoryError
+        return measure(small, schedules)
+
+    return by_text[winner_of(name, tuple(by_text), store, times)]
+
+
+def winner_of(
+    name: str, texts: tuple[str, ...], store: KernelStore, times: Callable[[], Sequence[float]]
+) -> str:
+    """The text with the least time, as remembered under a name; the first if there is no memory to measure.
+
+    times: measures the seconds of each
+    """
+    known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
+    if not isinstance(known, str) or known not in texts:
         try:
-            times = measure(small, schedules)
+            seconds = times()
         except MemoryError:
-            return schedules[0]
-        known = repr(schedules[times.index(min(times))])
+            return texts[0]
+        known = texts[seconds.index(min(seconds))]
         store.put_note(name, {"winner": known})
     remember(_winners, name, known)
-    return by_text[known]
+    return known
 
 
 def shortened(
@@ -193,14 +212,28 @@ def timed(
     bits = box.target.bits + (box.source.bits if box.source else 0)
     moved_bits = prod(x.extent for x in box.axes) * bits
     runs = min(max(1, BATCH_BYTES // max(1, moved_bits // 8)), MOST_RUNS)
-    runners: list[Callable[[], None]] = []
-    began = perf_counter()
-    for schedule in schedules:
-        if runners and perf_counter() - began > MOST_SECONDS:
-            break
+
+    def runner(schedule: Schedule) -> Callable[[], None]:
         parts = parts_of(box, schedule, threads)
         launches = tuple(_launch(part, own, bounds, specialize, threads) for part, own in parts)
-        runners.append(partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads))
+        return partial(run_parts, partial(run_part, launches, at, to, (src, dst)), threads)
+
+    return tuple(best_times([partial(runner, schedule) for schedule in schedules], runs, clock))
+
+
+def best_times(
+    make: Sequence[Callable[[], Callable[[], None]]], runs: int, clock: Callable[[], float]
+) -> list[float]:
+    """The best of several times of each runner, infinite for those that are not made in time.
+
+    make: makes a runner, whose kernels are compiled then; runs: of each in one measurement
+    """
+    runners: list[Callable[[], None]] = []
+    began = perf_counter()
+    for each in make:
+        if runners and perf_counter() - began > MOST_SECONDS:
+            break
+        runners.append(each())
     best = [float("inf")] * len(runners)
     for _ in range(REPEATS):
         for k, run in enumerate(runners):
@@ -209,7 +242,7 @@ def timed(
             for _ in range(runs):
                 run()
             best[k] = min(best[k], (clock() - start) / runs)
-    return *best, *[float("inf")] * (len(schedules) - len(best))
+    return [*best, *[float("inf")] * (len(make) - len(best))]
 
 
 def parts_of(box: StridedBox, schedule: Schedule, threads: int) -> tuple[tuple[StridedBox, Schedule], ...]:

@@ -9,6 +9,7 @@ from codegen.ir.blocks import Block, block_shape
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox, in_bytes
+from codegen.maps.lowered_copy import LoweredCopy
 from codegen.schedule.choose import (
     Selection,
     choose,
@@ -18,6 +19,7 @@ from codegen.schedule.choose import (
     streams_lines,
     transfer_of,
 )
+from codegen.schedule.choose_joined import JoinedBoxes, choose_joined, in_chunks, in_segments
 from codegen.schedule.choose_order import by_source
 from codegen.schedule.choose_transpose import methods
 from codegen.schedule.schedule import (
@@ -69,6 +71,20 @@ def candidates(
     others = _transposes if first.transpose else _transfers
     found = others(box, first, threads, virtual_vector_size, past_cache=past_cache)
     return tuple(dict.fromkeys([first, *found]))[:MOST_CANDIDATES]
+
+
+def joined_candidates(
+    copy: LoweredCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
+) -> tuple[JoinedBoxes | None, ...]:
+    """The ways to run all boxes of a copy that are worth measuring; the first is that of `choose_joined`.
+
+    One launch that gathers segments, or one that copies chunks with either kind of stores; None is a launch
+    for each box, whose schedules are `candidates`.
+    """
+    first = choose_joined(copy, padded=padded, footprint=footprint, thresholds=thresholds, threads=threads)
+    found = [first, None, in_segments(copy, padded=padded)]
+    found += [in_chunks(copy, padded=padded, stream=stream, threads=threads) for stream in (False, True)]
+    return tuple(dict.fromkeys(found))
 
 
 def _transfers(

@@ -34,12 +34,26 @@ def choose_joined(
     read distant ones. `padded` says whether padding is written.
     """
     stream = footprint >= thresholds.stream_bytes
-    segments = segments_of(copy, padded=padded, limits=SEGMENT_LIMITS) if stream else None
-    if segments is not None:
-        return JoinedBoxes(Schedule("gather", (), (), rank=0, stream=True), segments)
+    gathered = in_segments(copy, padded=padded) if stream else None
+    if gathered is not None:
+        return gathered
+    chunks = in_chunks(copy, padded=padded, stream=stream, threads=threads)
+    if chunks is None or (stream and isinstance(chunks.table, ChunkTable) and not chunks.table.is_near):
+        return None
+    return chunks
+
+
+def in_segments(copy: LoweredCopy, *, padded: bool) -> JoinedBoxes | None:
+    """The boxes as segments, which are gathered and stored past the cache; None if they have none."""
+    segments = segments_of(copy, padded=padded, limits=SEGMENT_LIMITS)
+    return JoinedBoxes(Schedule("gather", (), (), rank=0, stream=True), segments) if segments else None
+
+
+def in_chunks(copy: LoweredCopy, *, padded: bool, stream: bool, threads: int) -> JoinedBoxes | None:
+    """The boxes as a table of chunks; None if they have none, or if there is padding to write."""
     chunks = chunk_table_of(copy)
     pads = padded and (copy.fill_first or any(pad.volume for pad in copy.pads))
-    if chunks is None or pads or (stream and not chunks.is_near):
+    if chunks is None or pads:
         return None
     axes = tuple(f"d{k}" for k in range(len(chunks.outer)))
     rank, shared = padded_rank(len(axes), threads), threads > 1

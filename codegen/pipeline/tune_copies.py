@@ -1,0 +1,86 @@
+"""Tuning of complete copies: run the ways to make one on scratch memory once, and store which was fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from time import perf_counter
+from typing import TypeAlias
+
+import numpy as np
+
+from codegen.backend.store import KernelStore, default_store
+from codegen.ir.lines import LINE_BYTES
+from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.copy_options import PickCopy, Way
+from codegen.pipeline.staged import StagedProgram
+from codegen.pipeline.steps import STRUCTURE
+from codegen.pipeline.tune import BATCH_BYTES, CONTENT, MOST_RUNS, best_times, machine_facts, winner_of
+
+MOST_BYTES = 256 << 20
+"""Scratch memory of a measurement. Copies that take more are not measured: they cannot be shortened."""
+
+Program: TypeAlias = CopyProgram | StagedProgram
+
+MeasureCopies = Callable[[Sequence[Program]], Sequence[float]]
+"""Seconds that each program takes."""
+
+
+def tuned_copies(
+    threads: int = 1,
+    *,
+    specialize: str = STRUCTURE,
+    measure: MeasureCopies | None = None,
+    store: KernelStore | None = None,
+) -> PickCopy:
+    """A function that picks one of several programs of a copy by measuring, once per copy and machine."""
+    facts = machine_facts(threads, specialize)
+    return partial(_pick, measure or partial(timed_copies, threads=threads), facts, store or default_store())
+
+
+def _pick(measure: MeasureCopies, facts: tuple[object, ...], store: KernelStore, ways: Sequence[Way]) -> Way:
+    """The winner of an earlier measurement, else of a new one; the first program where none is possible."""
+    programs = [way for way in ways if isinstance(way, CopyProgram | StagedProgram)]
+    texts = [described(program) for program in programs]
+    if None in texts or sum(map(sum, _spans(programs[0]))) > MOST_BYTES:
+        return ways[0]
+    by_text = {sha256(repr(text).encode()).hexdigest(): way for text, way in zip(texts, ways, strict=True)}
+    name = f"copy-{sha256(repr((tuple(by_text), facts)).encode()).hexdigest()[:32]}"
+    distinct = [way for way in by_text.values() if isinstance(way, CopyProgram | StagedProgram)]
+    return by_text[winner_of(name, tuple(by_text), store, lambda: measure(distinct))]
+
+
+def described(program: Program) -> tuple[object, ...] | None:
+    """What tells a program from others, the same in every process; None with tables that are computed."""
+    launches = (*program.first, *program.launches) if isinstance(program, CopyProgram) else program.launches
+    if any(launch.tables for launch in launches):
+        return None
+    steps = ((x.step.nest, x.src_offset, x.dst_offset, x.trips, x.fill) for x in launches)
+    blocks = "" if isinstance(program, CopyProgram) else str(program)
+    return program.bounds, blocks, tuple(steps)
+
+
+def timed_copies(
+    programs: Sequence[Program], *, threads: int = 1, clock: Callable[[], float] = perf_counter
+) -> list[float]:
+    """The best of several times of each program; they take turns, on memory with room for the copy."""
+    bounds, spans = programs[0].bounds, _spans(programs[0])
+    memory = [np.empty(sum(span), np.uint8) for span in spans]
+    memory[0][:] = CONTENT
+    src, dst = (
+        x.ctypes.data + -x.ctypes.data % LINE_BYTES - low for x, (low, _) in zip(memory, bounds, strict=True)
+    )
+    moved = sum(stop - low for low, stop in bounds)
+    runs = min(max(1, BATCH_BYTES // max(1, moved)), MOST_RUNS)
+
+    def runner(program: Program) -> Callable[[], None]:
+        program.prepare(dst)
+        return partial(program.run, src, dst, threads, alive=memory)
+
+    return best_times([partial(runner, program) for program in programs], runs, clock)
+
+
+def _spans(program: Program) -> list[tuple[int, int]]:
+    """The bytes of source and destination, and those that align them."""
+    return [(stop - low, LINE_BYTES) for low, stop in program.bounds]

@@ -1,0 +1,146 @@
+"""Tuning of complete copies: every way gives the same bytes, and the fastest is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.backend.store import KernelStore
+from codegen.pipeline import tune, tune_copies
+from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copy_options import CopyOptions, Way
+from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
+from codegen.schedule.schedule import Thresholds
+from tilejit.convert import pack_program
+from tilejit.layout.as_layout import as_layout
+from tilejit.programs import buffer_element
+
+NEVER, ALWAYS = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
+GATHERED, CHUNKS = "u8[600,400]{1,0:T(8,8)}", "u16[40960] Sw<2,4,3> o 0 o 40960:1"
+"""Runs that share lines of the destination; boxes that write the same chunks again and again."""
+
+
+class Ways:
+    """Picks the program at one place, and keeps all."""
+
+    def __init__(self, place: int = 0) -> None:
+        self.place = place
+        self.programs: list[Any] = []
+
+    def __call__(self, ways: Sequence[Way], /) -> Way:
+        self.programs = list(ways)
+        return ways[self.place % len(ways)]
+
+
+class Clock:
+    """A measurement that prefers one program, and counts how often it is asked."""
+
+    def __init__(self, best: int) -> None:
+        self.best, self.asked = best, 0
+
+    def __call__(self, programs: Sequence[Program]) -> list[float]:
+        self.asked += 1
+        return [float(k != self.best) for k in range(len(programs))]
+
+
+def pack_by(text: str, pick: Ways, thresholds: Thresholds, threads: int = 1) -> CopyProgram:
+    """The pack into a layout, as one of its ways."""
+    spec = as_layout(text)
+    plain = pack_program(np.zeros(spec.dimensions, spec.dtype), spec)
+    lowered = plain.lowered if isinstance(plain, CopyProgram) else None
+    assert lowered is not None
+    element = buffer_element(spec)
+    options = CopyOptions(threads, thresholds=thresholds, pick_copy=pick)
+    return compile_copy(lowered.src, lowered.dst, element, element, options=options)
+
+
+def ways_of(text: str) -> list[CopyProgram]:
+    ways = Ways()
+    pack_by(text, ways, NEVER)
+    return ways.programs
+
+
+@pytest.fixture
+def _another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "_winners", {})
+
+
+@pytest.mark.parametrize("text", [GATHERED, CHUNKS], ids=["runs", "swizzled"])
+@pytest.mark.parametrize("thresholds", [NEVER, ALWAYS], ids=["in cache", "past it"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_way_gives_the_same_bytes(text: str, thresholds: Thresholds, threads: int) -> None:
+    spec = as_layout(text)
+    x = np.random.default_rng(3).integers(0, 200, spec.dimensions).astype(spec.dtype)
+    want = tj.pack(x, text).buffer
+    ways = Ways()
+    chosen = pack_by(text, ways, thresholds, threads)
+    assert chosen is ways.programs[0]
+    assert len(ways.programs) > 1
+    assert len({program.steps[0].schedule.mode for program in ways.programs}) > 1
+    for program in ways.programs:
+        got = np.zeros_like(want)
+        program.run(x.ctypes.data, got.ctypes.data, threads)
+        assert (got == want).all(), program.steps[0].schedule
+
+
+def test_the_first_way_is_the_one_without_a_measurement() -> None:
+    for text in (GATHERED, CHUNKS):
+        for thresholds in (NEVER, ALWAYS):
+            ways = Ways()
+            first = pack_by(text, ways, thresholds)
+            spec = as_layout(text)
+            lowered, element = first.lowered, buffer_element(spec)
+            plain = compile_copy(
+                lowered.src, lowered.dst, element, element, options=CopyOptions(thresholds=thresholds)
+            )
+            assert described(plain) == described(first)
+
+
+def test_all_times_are_measured() -> None:
+    ticks = count()
+    programs = ways_of(CHUNKS)
+    times = timed_copies(programs, clock=lambda: float(next(ticks)))
+    assert len(times) == len(programs)
+    assert all(0 < time <= 1 for time in times)
+
+
+@pytest.mark.usefixtures("_another_process")
+def test_the_winner_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, clock, store = ways_of(CHUNKS), Clock(1), KernelStore(tmp_path)
+    pick = tuned_copies(measure=clock, store=store)
+    assert pick(programs) is pick(programs) is programs[1]
+    monkeypatch.setattr(tune, "_winners", {})
+    again = ways_of(CHUNKS)
+    assert tuned_copies(measure=clock, store=store)(again) is again[1]
+    assert clock.asked == len(store.notes()) == 1
+    assert tuned_copies(2, measure=clock, store=store)(programs) is programs[1]
+    assert clock.asked == 2
+
+
+@pytest.mark.usefixtures("_another_process")
+def test_large_copies_are_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, clock = ways_of(CHUNKS), Clock(1)
+    monkeypatch.setattr(tune_copies, "MOST_BYTES", 1000)
+    assert tuned_copies(measure=clock, store=KernelStore(tmp_path))(programs) is programs[0]
+    assert not clock.asked
+
+
+@pytest.mark.usefixtures("_another_process")
+def test_a_tuned_pack_searches_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def watched(programs: Sequence[Program], **how: Any) -> list[float]:
+        asked.append(len(programs))
+        return timed_copies(programs, **how)
+
+    monkeypatch.setattr(tune_copies, "timed_copies", watched)
+    x = np.arange(600 * 400, dtype=np.uint32).astype(np.uint8).reshape(600, 400)
+    want = tj.pack(x, GATHERED).buffer
+    assert (tj.pack(x, GATHERED, tune=True).buffer == want).all()
+    assert asked == [2]
