@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codegen.ir.strided_box import Element
@@ -27,10 +27,21 @@ from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
 NAMES = "abcdefgh"
 
 
+@dataclass(frozen=True, slots=True)
+class Parametrized:
+    """A nest whose sizes are names, and the values of the names in argument order."""
+
+    nest: TransferNest
+    sizes: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        return str(self.nest)
+
+
 def parametrize_sizes(
     nest: TransferNest, is_literal: Callable[[str], bool] = lambda name: False
-) -> tuple[TransferNest, tuple[tuple[str, int], ...]]:
-    """Replace the sizes of a nest by names; return the nest and the values of the names in argument order.
+) -> Parametrized:
+    """Replace the sizes of a nest by names.
 
     before:  for i in 9: dst += 512, src += 1200:          CopyRun(count=512)
     after:   for a in a_extent: dst += a_dst, src += a_src:  CopyRun(count=count)
@@ -52,7 +63,7 @@ def parametrize_sizes(
     )
     transfer = _transfer(size, nest.transfer)
     entries = size("entries", nest.entries) if nest.entries else 0
-    return TransferNest(loops, transfer, entries, nest.unit_bits), tuple(values.items())
+    return Parametrized(TransferNest(loops, transfer, entries, nest.unit_bits), tuple(values.items()))
 
 
 _Sizes = Callable[[str, Size], Size]

@@ -10,8 +10,9 @@ from codegen.schedule.transfers import TransferNest
 
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
+    from codegen.passes.parametrize import Parametrized
 
-Stage: TypeAlias = "StridedBox | TransferNest | Function"
+Stage: TypeAlias = "StridedBox | TransferNest | Parametrized | Function"
 """What is compiled, after one of the passes."""
 
 Observer: TypeAlias = Callable[[str, Stage], None]

@@ -1,6 +1,6 @@
 """Every pass, in order, and how passes run.
 
-A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PAD, `parametrize_sizes`, `transfer_passes`.
+A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PAD, PARAMETRIZE, `transfer_passes`.
           Copies of joined boxes have JOIN instead of the passes before PAD.
 A kernel: `super_vectorize`, `vector_passes`.
 
@@ -16,6 +16,7 @@ from codegen.passes.join_boxes import join_boxes
 from codegen.passes.move_bytes import move_bytes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
 from codegen.passes.pad_rank import pad_rank
+from codegen.passes.parametrize import parametrize_sizes
 from codegen.passes.select_transfer import select_transfer
 from codegen.passes.split_axes import split_axes
 from codegen.passes.strip_mine import strip_mine
@@ -45,6 +46,9 @@ JOIN = (join_boxes,)
 
 PAD = (pad_rank,)
 """Loops around a transfer to more of them, as the schedule says."""
+
+PARAMETRIZE = (parametrize_sizes,)
+"""Loops around a transfer to the same with names for sizes, unless the caller wants a size as a literal."""
 
 
 def transfer_passes() -> tuple[Pass, ...]:

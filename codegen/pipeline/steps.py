@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
-from codegen.passes.parametrize import parametrize_sizes
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.passes import PAD, SELECT, run_passes
+from codegen.pipeline.passes import PAD, PARAMETRIZE, SELECT, run_passes
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
 from codegen.runtime.copy_calls import (
@@ -95,14 +94,13 @@ def kernel_of(
     arguments   the kernel's first arguments; names of sizes follow
     is_literal  as in `parametrize_sizes`
     """
-    parametrized, sizes = parametrize_sizes(nest, is_literal)
-    observe("parametrize_sizes", parametrized)
-    names = (*arguments, *(name for name, _ in sizes))
+    (made,) = run_passes(PARAMETRIZE, nest, is_literal, observe)
+    names = (*arguments, *(name for name, _ in made.sizes))
     if observe is not nobody:
-        _lowered(parametrized, names, observe)
+        _lowered(made.nest, names, observe)
     with compiler_lock:
-        kernel = _kernels.get((parametrized, names))
-        return kernel or remember(_kernels, (parametrized, names), _kernel(parametrized, names)), sizes
+        kernel = _kernels.get((made.nest, names))
+        return kernel or remember(_kernels, (made.nest, names), _kernel(made.nest, names)), made.sizes
 
 
 _kernels: dict[tuple[TransferNest, tuple[str, ...]], Kernel] = {}

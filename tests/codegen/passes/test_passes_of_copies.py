@@ -125,7 +125,7 @@ def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> No
         assert moved_by_loops(scalar, schedule, nest) == want
     padded = pad_rank(nest, schedule)
     assert schedule.transpose or len(padded.loops) == schedule.rank
-    _, sizes = parametrize_sizes(padded)
+    sizes = parametrize_sizes(padded).sizes
     half = {name for name, _ in sizes[::2]}
     for literals in ({name for name, _ in sizes}, half, set()):
         assert moved_by_loops(scalar, schedule, padded, literals.__contains__) == want
@@ -220,8 +220,8 @@ def test_joined_rows() -> None:
         "for d0 in 3, dst += 64, src += 576:\n    interleave: width 1, rows 4, columns 144, row step 144, "
         "column step 4, side dst, lines 1 at 64 x 9 at 192\n"
     )
-    parametrized, sizes = parametrize_sizes(nest)
-    assert ("columns", 144) in sizes
+    parametrized = parametrize_sizes(nest)
+    assert ("columns", 144) in parametrized.sizes
     assert str(parametrized).endswith(", lines by a table\n")
 
 
