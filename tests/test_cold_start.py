@@ -24,7 +24,7 @@ NEVER_OF_OURS = (
         "codegen.runtime.loop_kernel",
         "codegen.pipeline.tune",
     ),
-    *("codegen.pipeline.lower_copies", "codegen.passes.lower_transfer", "codegen.ir.nodes", "codegen.emit"),
+    *("codegen.pipeline.lower_nest", "codegen.passes.lower_transfer", "codegen.ir.nodes", "codegen.emit"),
     *(
         "codegen.frontend.python_ast",
         "codegen.ir.dtypes",

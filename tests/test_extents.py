@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.frontend.lower_copy import lower_copy
+from codegen.frontend.box_copy import box_copy
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap
 from codegen.maps.windows import tight_map
@@ -206,7 +206,7 @@ def test_tables_are_checked_before_a_byte_is_written() -> None:
 def test_tables_of_segments_are_proven_themselves(change: dict[str, int], match: str) -> None:
     """Not only the boxes that they are made of."""
     copy = WAYS["gathered"]()
-    lowered = lower_copy(copy.src.in_units(8), copy.dst.in_units(8))
+    lowered = box_copy(copy.src.in_units(8), copy.dst.in_units(8))
     segments = copy.program().launches[0].calls.segments  # type: ignore[attr-defined]
     gather._check_segments(lowered, segments)
     part = next(p for p in segments.parts if not p.fills)
@@ -218,7 +218,7 @@ def test_tables_of_segments_are_proven_themselves(change: dict[str, int], match:
 @pytest.mark.parametrize("change", [{"src": -2}, {"src": 2}, {"dst": -2}, {"dst": 2}], ids=str)
 def test_chunks_are_proven_themselves(change: dict[str, int]) -> None:
     copy = WAYS["places"]()
-    lowered = lower_copy(copy.src.in_units(8), copy.dst.in_units(8))
+    lowered = box_copy(copy.src.in_units(8), copy.dst.in_units(8))
     places = chunk_table_of(lowered)
     assert isinstance(places, ChunkTable)
     gather._check_chunks(lowered, places)

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any
 
 from codegen.analysis.ranges import check_disjoint
-from codegen.frontend.lower_copy import copied_box, lower_copy, padding_box
+from codegen.frontend.box_copy import box_copy, copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import AccessMap
-from codegen.maps.lowered_copy import LoweredCopy
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
 from codegen.pipeline.copy_options import DEFAULT_OPTIONS, CopyOptions
@@ -54,7 +54,7 @@ class CopyProgram:
     launches  launches that write disjoint slots
     """
 
-    lowered: LoweredCopy
+    boxed: BoxedCopy
     first: tuple[Launch, ...]
     launches: tuple[Launch, ...]
 
@@ -65,7 +65,7 @@ class CopyProgram:
             KernelError: the storages overlap, or a table leaves them. Then nothing has been written, except
                 by boxes before the one whose table is wrong.
         """
-        _disjoint(self.lowered, src, dst)
+        _disjoint(self.boxed, src, dst)
         self.prepare(dst)
         for launches in (self.first, self.launches):
             if launches:
@@ -88,12 +88,12 @@ class CopyProgram:
     def pads_only(self) -> CopyProgram:
         """The padding launches of a program compiled with `apart`; `run` then ignores `src`."""
         pads = tuple(x for x in self.launches if x.fill is not None)
-        return replace(self, lowered=replace(self.lowered, boxes=()), launches=pads)
+        return replace(self, boxed=replace(self.boxed, boxes=()), launches=pads)
 
     @property
     def bounds(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Byte ranges of source and destination that every launch is proven to stay within."""
-        return self.lowered.src.byte_bounds, self.lowered.dst.byte_bounds
+        return self.boxed.src.byte_bounds, self.boxed.dst.byte_bounds
 
     @property
     def fills_bytes(self) -> bool:
@@ -102,8 +102,8 @@ class CopyProgram:
         Otherwise a packed copy may share a byte with the next copy. Each reads the byte and writes it back,
         so the two must not run on different threads.
         """
-        dst = self.lowered.dst
-        return dst.unit_bits == 8 or all(_fills_bytes(box, dst.width) for box in self.lowered.boxes)
+        dst = self.boxed.dst
+        return dst.unit_bits == 8 or all(_fills_bytes(box, dst.width) for box in self.boxed.boxes)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -138,10 +138,10 @@ def compile_copy(
     """
     unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
     src, dst = src.in_units(unit), dst.in_units(unit)
-    lowered = lower_copy(src, dst)
+    boxed = box_copy(src, dst)
     if settings().verify:
-        verify_copy(lowered)
-    make = _Maker(lowered, source, target, swap, padding, options, observe)
+        verify_copy(boxed)
+    make = _Maker(boxed, source, target, swap, padding, options, observe)
     ways = (None,) if apart else make.ways()
     if options.pick_copy is None or len(ways) == 1:
         return make.program(ways[0])
@@ -158,7 +158,7 @@ def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
 class _Maker:
     """Turns boxes into launches, using the settings that all boxes of a copy share."""
 
-    lowered: LoweredCopy
+    boxed: BoxedCopy
     source: Element
     target: Element
     swap: bool
@@ -169,24 +169,24 @@ class _Maker:
     @property
     def footprint(self) -> int:
         """Bytes that the complete copy reads and writes."""
-        return footprint_bytes(self.lowered.src, self.lowered.dst)
+        return footprint_bytes(self.boxed.src, self.boxed.dst)
 
     def program(self, joined: JoinedBoxes | None) -> CopyProgram:
         """The program whose boxes are joined so, or which runs them one by one."""
         if joined:
-            launch = joined_launch(self.lowered, joined, self.target, self._padding, self.observe)
-            return CopyProgram(self.lowered, (), (launch,))
+            launch = joined_launch(self.boxed, joined, self.target, self._padding, self.observe)
+            return CopyProgram(self.boxed, (), (launch,))
         first: list[Launch] = []
         launches: list[Launch] = []
-        dst = self.lowered.dst
+        dst = self.boxed.dst
         if self.padding is not None:
-            if self.lowered.fill_first and dst.slots:
+            if self.boxed.fill_first and dst.slots:
                 first += self.pad(PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),)))
-            for pad in self.lowered.pads:
+            for pad in self.boxed.pads:
                 launches += self.pad(pad)
-        for box in self.lowered.boxes:
+        for box in self.boxed.boxes:
             launches = self.box(box) + launches
-        return CopyProgram(self.lowered, tuple(first), tuple(launches))
+        return CopyProgram(self.boxed, tuple(first), tuple(launches))
 
     @property
     def _padding(self) -> tuple[int, int] | None:
@@ -195,22 +195,22 @@ class _Maker:
 
     def ways(self) -> tuple[JoinedBoxes | None, ...]:
         """How all boxes are joined, or None to run them one by one; several where one will be picked."""
-        converts = self.swap or self.source.name != self.target.name or self.lowered.dst.unit_bits != 8
+        converts = self.swap or self.source.name != self.target.name or self.boxed.dst.unit_bits != 8
         has_options = self.options.virtual_vector_size is not None or self.options.specialize != STRUCTURE
         if converts or has_options:
             return (None,)
         how: dict[str, Any] = {"footprint": self.footprint, "padded": self.padding is not None}
         how |= {"thresholds": self.options.thresholds, "threads": self.options.threads}
         if self.options.pick_copy and self.footprint >= LEAST_TUNED_BYTES:
-            return joined_candidates(self.lowered, **how)
-        return (choose_joined(self.lowered, **how),)
+            return joined_candidates(self.boxed, **how)
+        return (choose_joined(self.boxed, **how),)
 
     def box(self, box: Box) -> list[Launch]:
         if box.volume == 0:
             return []
 
         def with_elements(box: Box) -> StridedBox:
-            return copied_box(self.lowered, box, self.source, self.target, swap=self.swap)
+            return copied_box(self.boxed, box, self.source, self.target, swap=self.swap)
 
         return self._box(box, with_elements)
 
@@ -218,7 +218,7 @@ class _Maker:
         if pad.volume == 0:
             return []
         box = Box(0, pad.dst_base, tuple((n, 0, stride) for n, stride in pad.digits))
-        return self._box(box, lambda box: padding_box(self.lowered, box, self.target))
+        return self._box(box, lambda box: padding_box(self.boxed, box, self.target))
 
     def _box(self, box: Box, with_elements: Callable[[Box], StridedBox]) -> list[Launch]:
         """The launches of a box, some of whose loops become tables if there are too many."""
@@ -245,9 +245,9 @@ class _Maker:
         digits = [(x.extent, x.src, x.dst) for x in made.axes]
         tables = tuple(_strided_table(*d) for d in digits[:-most])
         kept = digits[-most:]
-        run = made.width // self.lowered.dst.width
+        run = made.width // self.boxed.dst.width
         if run > 1:
-            kept.append((run, self.lowered.src.width, self.lowered.dst.width))
+            kept.append((run, self.boxed.src.width, self.boxed.dst.width))
         return Box(made.src, made.dst, tuple(kept), box.tables + tables)
 
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
@@ -298,7 +298,7 @@ class _Maker:
         step = step_of(box, schedule, specialize=self.options.specialize, observe=self.observe)
         inner = step.nest.transfer
         fill = self._pattern(inner) if step.nest.fills else None
-        bounds = self.lowered.src.bounds, self.lowered.dst.bounds
+        bounds = self.boxed.src.bounds, self.boxed.dst.bounds
         launch = launch_of(step, bounds, tables, fill)
         return with_alternative(
             launch,
@@ -342,7 +342,7 @@ def _strided_table(extent: int, src: int, dst: int) -> PairTable:
     return PairTable(extent, lambda m: m * src, lambda m: m * dst)
 
 
-def _disjoint(lowered: LoweredCopy, src: int, dst: int) -> None:
-    (src_low, src_stop), (dst_low, dst_stop) = lowered.src.byte_bounds, lowered.dst.byte_bounds
-    if lowered.boxes:
+def _disjoint(boxed: BoxedCopy, src: int, dst: int) -> None:
+    (src_low, src_stop), (dst_low, dst_stop) = boxed.src.byte_bounds, boxed.dst.byte_bounds
+    if boxed.boxes:
         check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from codegen.analysis.ranges import affine_range, check_range
-from codegen.frontend.lower_copy import copied_box, padding_box
+from codegen.frontend.box_copy import copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
-from codegen.maps.lowered_copy import LoweredCopy
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.refine import Box
 from codegen.pipeline.observer import Observer
 from codegen.pipeline.passes import JOIN, PAD, run_passes
@@ -20,7 +20,7 @@ from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
 
 
 def joined_launch(
-    copy: LoweredCopy, joined: JoinedBoxes, element: Element, pattern: Pattern | None, observe: Observer
+    copy: BoxedCopy, joined: JoinedBoxes, element: Element, pattern: Pattern | None, observe: Observer
 ) -> Launch:
     """The launch of a complete copy without conversions, as `choose_joined` decided.
 
@@ -49,7 +49,7 @@ def joined_launch(
     return proven(Launch(step, PlainCall(), table.src, table.dst, trips_of(nest), bounds))
 
 
-def _boxes(copy: LoweredCopy, element: Element, *, padded: bool) -> list[StridedBox]:
+def _boxes(copy: BoxedCopy, element: Element, *, padded: bool) -> list[StridedBox]:
     """All boxes, the largest one first, and those of the padding if it is written."""
     by_size = sorted(copy.boxes, key=lambda b: -b.volume)
     boxes = [copied_box(copy, box, element, element) for box in by_size if box.volume]
@@ -60,7 +60,7 @@ def _boxes(copy: LoweredCopy, element: Element, *, padded: bool) -> list[Strided
     return boxes
 
 
-def _check_segments(copy: LoweredCopy, segments: Segments) -> None:
+def _check_segments(copy: BoxedCopy, segments: Segments) -> None:
     """Prove that the segment tables stay within the source, the buffer and the destination.
 
     The runs of a part are read from `src`, stored in the buffer at `offset`, and written at `dst`.
@@ -81,7 +81,7 @@ def _check_segments(copy: LoweredCopy, segments: Segments) -> None:
     check_range("destination", low, low + segments.stop, (low, stop))
 
 
-def _check_chunks(copy: LoweredCopy, table: ChunkTable) -> None:
+def _check_chunks(copy: BoxedCopy, table: ChunkTable) -> None:
     """Prove the same for chunks that are read at every offset of `outer` and written there side by side."""
     low, high = affine_range(table.src, [(n, step) for n, step, _ in table.outer])
     nearest, farthest = min(table.offsets), max(table.offsets) + table.width
@@ -90,7 +90,7 @@ def _check_chunks(copy: LoweredCopy, table: ChunkTable) -> None:
     check_range("destination", low, high + table.bytes_each, copy.dst.bounds)
 
 
-def _check_boxes(copy: LoweredCopy) -> None:
+def _check_boxes(copy: BoxedCopy) -> None:
     """Prove that every box stays within the storages."""
     for box in copy.boxes:
         for side, base, k, access in (

@@ -12,11 +12,11 @@ if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
     from codegen.passes.parametrize import Parametrized
 
-Stage: TypeAlias = "StridedBox | TransferNest | Parametrized | Function"
+Form: TypeAlias = "StridedBox | TransferNest | Parametrized | Function"
 """What is compiled, after one of the passes."""
 
-Observer: TypeAlias = Callable[[str, Stage], None]
+Observer: TypeAlias = Callable[[str, Form], None]
 
 
-def nobody(name: str, stage: Stage) -> None:
+def nobody(name: str, form: Form) -> None:
     """An observer that does nothing."""

@@ -4,7 +4,7 @@ A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PAD, PARAMETRIZE, `transfer_pa
           Copies of joined boxes have JOIN instead of the passes before PAD.
 A kernel: `super_vectorize`, `vector_passes`.
 
-Each pass takes a stage and the decision that it obeys, which a file of `schedule/` made.
+Each pass takes a form and the decision that it obeys, which a file of `schedule/` made.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from codegen.passes.select_transfer import select_transfer
 from codegen.passes.split_axes import split_axes
 from codegen.passes.strip_mine import strip_mine
 from codegen.passes.widen_elements import widen_elements
-from codegen.pipeline.observer import Observer, Stage
+from codegen.pipeline.observer import Form, Observer
 
 Pass: TypeAlias = Callable[[Any, Any], Any]
-"""A stage and a decision in, a stage out; or several, of the boxes that one was split into."""
+"""A form and a decision in, a form out; or several, of the boxes that one was split into."""
 
 NORMALIZE = (drop_units, face_forward, coalesce, order_by_destination)
 """Box to box: one form for equivalent copies. These obey nobody."""
@@ -117,17 +117,17 @@ def vector_passes() -> tuple[Pass, ...]:
 
 
 def run_passes(
-    passes: tuple[Pass, ...], stage: Any, decision: Any, observe: Observer | None = None
+    passes: tuple[Pass, ...], form: Any, decision: Any, observe: Observer | None = None
 ) -> tuple[Any, ...]:
-    """What the passes make of a stage: one stage, or the boxes that a box was split into.
+    """What the passes make of a form: one form, or the boxes that a box was split into.
 
     `observe` sees the results of each pass.
     """
-    stages: tuple[Stage, ...] = (stage,)
+    forms: tuple[Form, ...] = (form,)
     for run in passes:
-        results = [run(each, decision) for each in stages]
-        stages = tuple(x for made in results for x in (made if isinstance(made, tuple) else (made,)))
+        results = [run(each, decision) for each in forms]
+        forms = tuple(x for made in results for x in (made if isinstance(made, tuple) else (made,)))
         if observe is not None:
-            for each in stages:
+            for each in forms:
                 observe(run.__name__, each)
-    return stages
+    return forms

@@ -22,7 +22,7 @@ def in_boxes(direct: CopyProgram, source: Element, target: Element) -> StagedPro
 
     direct: the copy in one pass. The padding is not written.
     """
-    src, dst = direct.lowered.src, direct.lowered.dst
+    src, dst = direct.boxed.src, direct.boxed.dst
     footprint = footprint_bytes(src, dst)
     if not goes_in_boxes(box_schedules(direct), footprint):
         return None

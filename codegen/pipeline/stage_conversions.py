@@ -15,12 +15,12 @@ from codegen.schedule.choose_grid import block_bytes, block_strides
 
 def in_converted_blocks(direct: CopyProgram, source: Element, target: Element) -> StagedProgram | None:
     """The conversion staged; None if one pass is as fast, or if no blocks fit."""
-    lowered = direct.lowered
-    if len(lowered.boxes) != 1:
+    boxed = direct.boxed
+    if len(boxed.boxes) != 1:
         return None
-    (box,), widths = lowered.boxes, (source.bits // 8, target.bits // 8)
+    (box,), widths = boxed.boxes, (source.bits // 8, target.bits // 8)
     transposes = [x.schedule.transpose for x in box_schedules(direct)]
-    found = conversion_blocks(box, widths, transposes, footprint_bytes(lowered.src, lowered.dst))
+    found = conversion_blocks(box, widths, transposes, footprint_bytes(boxed.src, boxed.dst))
     if found is None:
         return None
     grid = found.grid

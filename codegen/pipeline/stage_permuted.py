@@ -23,7 +23,7 @@ def in_periods(
 
     packs: whether the destination is the permuted side.
     """
-    sides = direct.lowered.src, direct.lowered.dst
+    sides = direct.boxed.src, direct.boxed.dst
     array, storage = sides if packs else sides[::-1]
     strides = _strides(array)
     itemsize = element.bits // 8

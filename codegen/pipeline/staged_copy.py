@@ -33,7 +33,7 @@ def staged_copy(
     found = _without_padding(direct, source, target, packed_as, unpacked_from)
     if found is None or padding is None:
         return found
-    src, dst = direct.lowered.src, direct.lowered.dst
+    src, dst = direct.boxed.src, direct.boxed.dst
     thresholds = machine_thresholds(footprint_bytes(src, dst))
     apart = compile_copy(
         src,

@@ -113,9 +113,9 @@ def _kernel(nest: TransferNest, arguments: tuple[str, ...]) -> Kernel:
 
 
 def _lowered(nest: TransferNest, arguments: tuple[str, ...], observe: Observer | None = None) -> Function:
-    from codegen.pipeline.lower_copies import lower_copy  # which kernels that are stored do not need
+    from codegen.pipeline.lower_nest import lower_nest  # which kernels that are stored do not need
 
-    return lower_copy(nest, arguments, observe)
+    return lower_nest(nest, arguments, observe)
 
 
 def first_arguments(nest: TransferNest) -> tuple[str, ...]:

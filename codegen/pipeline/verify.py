@@ -1,4 +1,4 @@
-"""Invariants of a lowered copy and its boxes, one per function; `TILEJIT_VERIFY=1` and the tests check them.
+"""Invariants of a copy as boxes, one per function; `TILEJIT_VERIFY=1` and the tests check them.
 
 A failed check raises KernelError, which names the invariant and a witness. Kernels run on raw addresses, so
 some checks are never skipped. `launch_of` calls `check_range`, `check_lanes` and `check_panels` for every
@@ -17,8 +17,8 @@ from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.access import map_offset
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Leaf, Offsets, Opaque, Split, Switch, Tree, Window, ceil_div
-from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairSwitch, PairTable, PairTree
 from codegen.pipeline.verify_panels import other_digits
 from codegen.schedule.offset_tables import OffsetTable
@@ -30,8 +30,8 @@ PROBES = 64
 """Indices that `check_probes` compares: first, last, middle, then random ones."""
 
 
-def verify_copy(copy: LoweredCopy) -> None:
-    """Check all invariants of a lowered copy.
+def verify_copy(copy: BoxedCopy) -> None:
+    """Check all invariants of a copy as boxes.
 
     Raises:
         KernelError: an invariant does not hold.
@@ -95,7 +95,7 @@ def check_pair_tree(tree: PairTree) -> None:
                 check_pair_tree(case)
 
 
-def check_volumes(copy: LoweredCopy) -> None:
+def check_volumes(copy: BoxedCopy) -> None:
     """Invariant 2: the boxes hold every element once, and together with the padding every slot once."""
     elements = sum(b.volume for b in copy.boxes)
     if elements != copy.src.elements:
@@ -108,7 +108,7 @@ def check_volumes(copy: LoweredCopy) -> None:
             )
 
 
-def check_box_bounds(box: Box, copy: LoweredCopy) -> None:
+def check_box_bounds(box: Box, copy: BoxedCopy) -> None:
     """Invariant 3: a box reads and writes only within the storage of each side."""
     for side, (access, base) in enumerate(((copy.src, box.src_base), (copy.dst, box.dst_base))):
         low, high = affine_range(base, [(d[0], d[1 + side]) for d in box.digits])
@@ -206,7 +206,7 @@ def check_regrouping(before: StridedBox, after: StridedBox) -> None:
             extent, src, dst = extent // match_[0], src * match_[0], dst * match_[0]
 
 
-def check_probes(copy: LoweredCopy) -> None:
+def check_probes(copy: BoxedCopy) -> None:
     """Invariant 7: boxes and access maps agree at the first, last, middle and random indices."""
     rng = np.random.default_rng(0)
     dims = copy.src.dims

@@ -9,7 +9,7 @@ from codegen.ir.blocks import Block, block_shape
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox, in_bytes
-from codegen.maps.lowered_copy import LoweredCopy
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import (
     Selection,
     choose,
@@ -74,7 +74,7 @@ def candidates(
 
 
 def joined_candidates(
-    copy: LoweredCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
+    copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
 ) -> tuple[JoinedBoxes | None, ...]:
     """The ways to run all boxes of a copy that are worth measuring; the first is that of `choose_joined`.
 

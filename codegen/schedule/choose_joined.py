@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.maps.lowered_copy import LoweredCopy
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
@@ -25,7 +25,7 @@ class JoinedBoxes:
 
 
 def choose_joined(
-    copy: LoweredCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
+    copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
 ) -> JoinedBoxes | None:
     """The boxes of a copy without conversions as one launch; None where separate launches are better.
 
@@ -43,13 +43,13 @@ def choose_joined(
     return chunks
 
 
-def in_segments(copy: LoweredCopy, *, padded: bool) -> JoinedBoxes | None:
+def in_segments(copy: BoxedCopy, *, padded: bool) -> JoinedBoxes | None:
     """The boxes as segments, which are gathered and stored past the cache; None if they have none."""
     segments = segments_of(copy, padded=padded, limits=SEGMENT_LIMITS)
     return JoinedBoxes(Schedule("gather", (), (), rank=0, stream=True), segments) if segments else None
 
 
-def in_chunks(copy: LoweredCopy, *, padded: bool, stream: bool, threads: int) -> JoinedBoxes | None:
+def in_chunks(copy: BoxedCopy, *, padded: bool, stream: bool, threads: int) -> JoinedBoxes | None:
     """The boxes as a table of chunks; None if they have none, or if there is padding to write."""
     chunks = chunk_table_of(copy)
     pads = padded and (copy.fill_first or any(pad.volume for pad in copy.pads))

@@ -10,7 +10,7 @@ import numpy as np
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
-from codegen.maps.lowered_copy import LoweredCopy
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.segments import MOST_OFFSET, MOVES, SegmentBox, Segments
 
 MOST_MOVES_BYTES = 20 << 10
@@ -60,9 +60,7 @@ class RunBox:
     fills: bool
 
 
-def segments_of(
-    copy: LoweredCopy, *, padded: bool, limits: SegmentLimits = SEGMENT_LIMITS
-) -> Segments | None:
+def segments_of(copy: BoxedCopy, *, padded: bool, limits: SegmentLimits = SEGMENT_LIMITS) -> Segments | None:
     """The segments of a copy between byte-addressed storages.
 
     None if they do not pay, or if the written bytes are not one full range at the same position in each row.
@@ -85,7 +83,7 @@ def segments_of(
     return best[1] if best and _reads_well(best[1], limits) else None
 
 
-def run_boxes_of(copy: LoweredCopy, most: int, *, padded: bool) -> list[RunBox]:
+def run_boxes_of(copy: BoxedCopy, most: int, *, padded: bool) -> list[RunBox]:
     """All boxes and, if padding is written, all boxes of padding; empty if one is not a product of digits."""
     low, width = copy.dst.bounds[0], copy.dst.width
     if (padded and copy.fill_first) or any(box.tables for box in copy.boxes) or len(copy.boxes) > most:

@@ -11,7 +11,7 @@ import numpy as np
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
-from codegen.maps.lowered_copy import LoweredCopy
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import MOST_CHUNKS
 from codegen.schedule.choose_segments import RunBox, run_boxes_of
 from codegen.schedule.offset_tables import Table
@@ -47,7 +47,7 @@ class ChunkTable:
         return max(self.offsets) - min(self.offsets) + self.width == self.bytes_each
 
 
-def chunk_table_of(copy: LoweredCopy) -> ChunkTable | None:
+def chunk_table_of(copy: BoxedCopy) -> ChunkTable | None:
     """The chunks of several boxes that differ only in the chunks that they write; None for other copies."""
     boxes = run_boxes_of(copy, MOST_BOXES, padded=False)
     if len(boxes) < 2:

@@ -52,10 +52,10 @@ def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
             seen.append(Watched(self, none, none, none))
             original(self, src, dst, threads, alive=alive)
             return
-        source = _bytes_of(self.lowered.src, src) if self.lowered.boxes else none
-        before = _bytes_of(self.lowered.dst, dst) if self.steps else none
+        source = _bytes_of(self.boxed.src, src) if self.boxed.boxes else none
+        before = _bytes_of(self.boxed.dst, dst) if self.steps else none
         original(self, src, dst, threads, alive=alive)
-        after = _bytes_of(self.lowered.dst, dst) if self.steps else none
+        after = _bytes_of(self.boxed.dst, dst) if self.steps else none
         seen.append(Watched(self, source, before, after, (src, dst)))
 
     CopyProgram.run = run  # type: ignore[method-assign]
@@ -101,7 +101,7 @@ def _is_one_element(launch: Launch, box: StridedBox) -> bool:
     return _pattern(launch) == _pattern(launch)[:width] * (16 // width)
 
 
-Stage = Callable[[Kernel], Function]
+Form = Callable[[Kernel], Function]
 """The function of a kernel after one of the passes that lower it."""
 
 
@@ -110,7 +110,7 @@ def printed(kernel: Kernel) -> Function:
     return kernel.function
 
 
-def interpreted_when_lowered(watched: Watched, stage: Stage = printed) -> Bytes:
+def interpreted_when_lowered(watched: Watched, form: Form = printed) -> Bytes:
     """The destination as the interpreter leaves it when it runs the functions of all kernels.
 
     Each call of a kernel is interpreted on the same arguments, and on storages that begin at the same offset
@@ -120,13 +120,13 @@ def interpreted_when_lowered(watched: Watched, stage: Stage = printed) -> Bytes:
     sides = zip((watched.src, watched.before), watched.addresses, program.bounds, strict=True)
     storages = [aligned_bytes(held, address + low) for held, address, (low, _) in sides]
     src, dst = (storage.ctypes.data - low for storage, (low, _) in zip(storages, program.bounds, strict=True))
-    with interpreting(storages, stage):
+    with interpreting(storages, form):
         program.run(src, dst)
     return storages[1]
 
 
 @contextmanager
-def interpreting(storages: list[Bytes], stage: Stage = printed) -> Iterator[None]:
+def interpreting(storages: list[Bytes], form: Form = printed) -> Iterator[None]:
     """Kernels are interpreted inside the block, on these bytes of source and destination."""
     original, scratch = Kernel.call, launches.scratch
     own: list[Bytes] = []
@@ -136,7 +136,7 @@ def interpreting(storages: list[Bytes], stage: Stage = printed) -> Iterator[None
         return own[0]
 
     def call(self: Kernel) -> Any:
-        return partial(_interpret_call, stage(self), storages, own)
+        return partial(_interpret_call, form(self), storages, own)
 
     Kernel.call = property(call)  # type: ignore[method-assign, assignment]
     launches.scratch = recorded

@@ -17,7 +17,7 @@ from codegen.pipeline import stage_boxes, stage_permuted
 from codegen.pipeline import stages as pipeline_stages
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.copy_options import CopyOptions
-from codegen.pipeline.observer import Observer, Stage
+from codegen.pipeline.observer import Form, Observer
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import choose_grid, choose_joined, choose_permuted, choose_transpose, transpose_loops
@@ -99,13 +99,13 @@ def joining(parts: list[str]) -> Observer:
     """
     known: set[str] = set()
 
-    def observe(name: str, stage: Stage) -> None:
-        if isinstance(stage, Function):
-            text = format_function(stage)
+    def observe(name: str, form: Form) -> None:
+        if isinstance(form, Function):
+            text = format_function(form)
             check_names(text)
         else:
-            text = str(stage)
-        is_known = text in known if isinstance(stage, Function) else parts[-1].endswith(f"\n{text}")
+            text = str(form)
+        is_known = text in known if isinstance(form, Function) else parts[-1].endswith(f"\n{text}")
         known.add(text)
         if not is_known:
             parts.append(f"--- {name}\n{text}")

@@ -11,8 +11,8 @@ import pytest
 from codegen.ir.nodes import Function
 from codegen.ir.printer import format_function
 from codegen.pipeline import steps
-from codegen.pipeline.lower_copies import lower_copy
-from codegen.pipeline.observer import Stage
+from codegen.pipeline.lower_nest import lower_nest
+from codegen.pipeline.observer import Form
 from codegen.pipeline.passes import transfer_passes
 from codegen.pipeline.steps import with_prefetch
 from codegen.runtime.kernel import Kernel
@@ -34,15 +34,15 @@ def made_from() -> dict[str, tuple[TransferNest, tuple[str, ...]]]:
 
 
 @cache
-def stages(name: str, nest: TransferNest, arguments: tuple[str, ...]) -> dict[str, Function]:
+def forms(name: str, nest: TransferNest, arguments: tuple[str, ...]) -> dict[str, Function]:
     """The function of a kernel after each pass."""
     seen: dict[str, Function] = {}
 
-    def observe(run: str, stage: Stage) -> None:
-        assert isinstance(stage, Function)
-        seen[run] = stage
+    def observe(run: str, form: Form) -> None:
+        assert isinstance(form, Function)
+        seen[run] = form
 
-    assert lower_copy(nest, arguments, observe).name == name
+    assert lower_nest(nest, arguments, observe).name == name
     return seen
 
 
@@ -72,10 +72,10 @@ def test_each_pass_keeps_the_meaning(group: str) -> None:
         watched = Watched(case.program, case.src, case.before, case.after, (-low, -dst_low))
         for name in PASSES:
 
-            def stage(kernel: Kernel, name: str = name) -> Function:
-                return stages(kernel.name, *known[kernel.name])[name]
+            def form(kernel: Kernel, name: str = name) -> Function:
+                return forms(kernel.name, *known[kernel.name])[name]
 
-            assert np.array_equal(interpreted_when_lowered(watched, stage), case.after), f"{case}: {name}"
+            assert np.array_equal(interpreted_when_lowered(watched, form), case.after), f"{case}: {name}"
 
 
 def test_elements_with_prefetches_keep_the_meaning() -> None:
@@ -105,7 +105,7 @@ def test_each_stage_prints(group: str) -> None:
     known = made_from()
     for case in some:
         for kernel in case.program.kernels:
-            for made in stages(kernel.name, *known[kernel.name]).values():
+            for made in forms(kernel.name, *known[kernel.name]).values():
                 check_names(format_function(made))
 
 
@@ -113,5 +113,5 @@ def test_the_passes_leave_no_blocks() -> None:
     """The emitter prints loops as they are."""
     assert cases()
     for nest, arguments in list(steps._kernels):
-        assert "Blocks(" not in str(lower_copy(nest, arguments))
+        assert "Blocks(" not in str(lower_nest(nest, arguments))
     assert len(set(PASSES)) == len(PASSES)

@@ -9,7 +9,7 @@ import pytest
 
 from codegen.emit.source import LINE_LENGTH
 from codegen.ir.blocks import INTERLEAVED_ROWS
-from codegen.pipeline.lower_copies import lower_copy
+from codegen.pipeline.lower_nest import lower_nest
 from codegen.runtime.kernel import Kernel
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, OffsetTable, RowGroups
 from codegen.schedule.schedule import OUTER_RANKS, PackedSide
@@ -40,7 +40,7 @@ def kernel(width: int, count: int, side: PackedSide, stream: bool, tables: str) 
     loops = tuple(Loop(a, f"{a}_extent", f"{a}_src", f"{a}_dst") for a in AXES)
     steps = [f"{a}_{name}" for name in ("dst", "src", "extent") for a in AXES]
     arguments = (LINE_TABLE, *GROUP_ARGUMENTS, "row_step", "column_step", "rows", "columns", *steps)
-    return Kernel("interleave", "", arguments, partial(lower_copy, TransferNest(loops, moved), arguments))
+    return Kernel("interleave", "", arguments, partial(lower_nest, TransferNest(loops, moved), arguments))
 
 
 @pytest.mark.parametrize(("side", "stream", "tables"), VARIANTS)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codegen.frontend.lower_copy import MAX_BOXES
+from codegen.frontend.box_copy import MAX_BOXES
 from codegen.ir.buffers import Buffer
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, StridedBox

@@ -53,11 +53,11 @@ def pack_by(text: str, pick: Ways, thresholds: Thresholds, threads: int = 1) -> 
     """The pack into a layout, as one of its ways."""
     spec = as_layout(text)
     plain = pack_program(np.zeros(spec.dimensions, spec.dtype), spec)
-    lowered = plain.lowered if isinstance(plain, CopyProgram) else None
-    assert lowered is not None
+    boxed = plain.boxed if isinstance(plain, CopyProgram) else None
+    assert boxed is not None
     element = buffer_element(spec)
     options = CopyOptions(threads, thresholds=thresholds, pick_copy=pick)
-    return compile_copy(lowered.src, lowered.dst, element, element, options=options)
+    return compile_copy(boxed.src, boxed.dst, element, element, options=options)
 
 
 def ways_of(text: str) -> list[CopyProgram]:
@@ -95,9 +95,9 @@ def test_the_first_way_is_the_one_without_a_measurement() -> None:
             ways = Ways()
             first = pack_by(text, ways, thresholds)
             spec = as_layout(text)
-            lowered, element = first.lowered, buffer_element(spec)
+            boxed, element = first.boxed, buffer_element(spec)
             plain = compile_copy(
-                lowered.src, lowered.dst, element, element, options=CopyOptions(thresholds=thresholds)
+                boxed.src, boxed.dst, element, element, options=CopyOptions(thresholds=thresholds)
             )
             assert described(plain) == described(first)
 

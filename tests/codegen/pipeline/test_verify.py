@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 
 from codegen.analysis.ranges import affine_range, check_disjoint, check_range
-from codegen.frontend.lower_copy import copied_box, lower_copy
+from codegen.frontend.box_copy import box_copy, copied_box
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import AccessMap, Root, strided_map
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Leaf, Opaque, Split, Tree, Window
-from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.refine import Box, PairLeaf, PairSplit, PairTable, PairTree
 from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_transfer import select_transfer
@@ -51,21 +51,21 @@ from tilejit.strided import span
 U32 = Element("u32", 32)
 
 
-def copy_of(text: str) -> LoweredCopy:
+def copy_of(text: str) -> BoxedCopy:
     """A C-ordered array into a tiled buffer."""
     shape = Shape.parse(text)
     assert isinstance(shape, Shape)
     array = np.empty(shape.dimensions, shape.dtype)
     src = strided_map(array.shape, array.strides, (0, array.nbytes), element_bits=8 * array.itemsize)
-    return lower_copy(src, access_map(shape).in_units(8))
+    return box_copy(src, access_map(shape).in_units(8))
 
 
 @pytest.fixture
-def tiled() -> LoweredCopy:
+def tiled() -> BoxedCopy:
     return copy_of("f32[20,30]{1,0:T(8,4)}")
 
 
-def broken(copy: LoweredCopy, change: object) -> LoweredCopy:
+def broken(copy: BoxedCopy, change: object) -> BoxedCopy:
     """The copy with its first box changed."""
     assert callable(change)
     return replace(copy, boxes=(change(copy.boxes[0]), *copy.boxes[1:]))
@@ -80,7 +80,7 @@ def test_what_the_compiler_makes_holds(case: tuple[Shape, tuple[int, ...]]) -> N
     high = sum(max(0, (n - 1) * s) for n, s in zip(shape.dimensions, strides, strict=True) if n)
     src = strided_map(shape.dimensions, strides, (low, high + size), element_bits=8 * size)
     unit = 8 if shape.bits >= 8 else 1
-    copy = lower_copy(src.in_units(unit), dst.in_units(unit))
+    copy = box_copy(src.in_units(unit), dst.in_units(unit))
     verify_copy(copy)
     for box in copy.boxes:
         elements = (Element(shape.primitive_type, bits) for bits in (8 * size, shape.bits))
@@ -125,7 +125,7 @@ def test_1_pair_trees(tree: PairTree) -> None:
         check_pair_tree(tree)
 
 
-def test_2_volumes(tiled: LoweredCopy) -> None:
+def test_2_volumes(tiled: BoxedCopy) -> None:
     check_volumes(tiled)
     with pytest.raises(KernelError, match=r"hold \d+ elements of 600"):
         check_volumes(replace(tiled, boxes=tiled.boxes[1:]))
@@ -136,7 +136,7 @@ def test_2_volumes(tiled: LoweredCopy) -> None:
 
 
 @pytest.mark.parametrize("side", ["source", "destination"])
-def test_3_bounds(tiled: LoweredCopy, side: str) -> None:
+def test_3_bounds(tiled: BoxedCopy, side: str) -> None:
     far = {"source": 20 * 30 * 4, "destination": 24 * 32 * 4}[side]
     for base in (-4, far):
         moved = {"src_base": base} if side == "source" else {"dst_base": base}
@@ -306,7 +306,7 @@ def test_6_overlap() -> None:
 
 
 @pytest.mark.parametrize("change", ["src_base", "dst_base", "strides"])
-def test_7_probes(tiled: LoweredCopy, change: str) -> None:
+def test_7_probes(tiled: BoxedCopy, change: str) -> None:
     check_probes(tiled)
 
     def wrong(box: Box) -> Box:
@@ -318,7 +318,7 @@ def test_7_probes(tiled: LoweredCopy, change: str) -> None:
         check_probes(broken(tiled, wrong))
 
 
-def test_names_of_axes(tiled: LoweredCopy) -> None:
+def test_names_of_axes(tiled: BoxedCopy) -> None:
     box = copied_box(tiled, tiled.boxes[0], U32, U32)
     with pytest.raises(KernelError, match="looped over twice"):
         verify_box(box, box.with_axes((box.axes[0], *box.axes)))
@@ -328,4 +328,4 @@ def test_a_map_that_lies_about_its_bounds_is_refused() -> None:
     src = strided_map((8,), (4,), (0, 32), element_bits=32)
     dst = AccessMap((8,), (Root((0,), Leaf(8, 4)),), 0, 8, 32, (0, 28), 8)
     with pytest.raises(KernelError, match="the destination is touched at 0 to 31"):
-        verify_copy(lower_copy(src, dst))
+        verify_copy(box_copy(src, dst))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.frontend.lower_copy import lower_copy
+from codegen.frontend.box_copy import box_copy
 from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.copy_options import CopyOptions
@@ -111,7 +111,7 @@ def test_nests_before_and_after(text: str) -> None:
 
 def found(text: str) -> ChunkTable | None:
     _, pack, _ = programs(text, CACHED)
-    return chunk_table_of(lower_copy(pack.lowered.src, pack.lowered.dst))
+    return chunk_table_of(box_copy(pack.boxed.src, pack.boxed.dst))
 
 
 def test_which_they_are() -> None:

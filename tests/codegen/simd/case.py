@@ -45,7 +45,7 @@ class Case:
     @property
     def lows(self) -> tuple[int, int]:
         """The lowest byte of the source and of the destination, counted from their base addresses."""
-        src, dst = self.program.lowered.src, self.program.lowered.dst
+        src, dst = self.program.boxed.src, self.program.boxed.dst
         return src.bounds[0] * src.unit_bits // 8, dst.bounds[0] * dst.unit_bits // 8
 
     def calls(self, dst_base: int) -> list[Call]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.frontend.lower_copy import lower_copy
+from codegen.frontend.box_copy import box_copy
 from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.copy_options import CopyOptions
@@ -270,7 +270,7 @@ def chosen(src: str | None, dst: str | None, *, padded: bool = True) -> Segments
     strides = np.empty(spec.dimensions, spec.dtype).strides
     plain = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
     sides = [(plain if text is None else access_map(spec)).in_units(8) for text in (src, dst)]
-    return segments_of(lower_copy(sides[0], sides[1]), padded=padded)
+    return segments_of(box_copy(sides[0], sides[1]), padded=padded)
 
 
 def test_what_is_gathered() -> None:

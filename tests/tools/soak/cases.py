@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tests.tools.strategies as random_of
-from codegen.frontend import lower_copy
+from codegen.frontend import box_copy
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
 from codegen.pipeline import calibrate
@@ -107,7 +107,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_transpose, "SHARED_SETS", (dict.fromkeys(WIDTHS, (1, 1)), dict.fromkeys(WIDTHS, (1, 3)))),
     (choose_joined, "SEGMENT_LIMITS", SEGMENT_LIMITS),
     (segments, "MOST_ENTRIES", (0, 3)),
-    (lower_copy, "MAX_BOXES", (1, 2)),
+    (box_copy, "MAX_BOXES", (1, 2)),
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
     (calls, "TABLE_CHUNK", (1, 7, 64)),
     (calls, "SMALL_TABLE", (0, 5)),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from codegen.ir.strided_box import StridedBox
-from codegen.maps.lowered_copy import LoweredCopy
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.pipeline import copies, proofs
 from codegen.pipeline.proofs import prove_launch
 from codegen.pipeline.verify import verify_box, verify_copy
@@ -64,7 +64,7 @@ class Sample:
         self.interpreted.update(names)
         return True
 
-    def verify_copy(self, copy: LoweredCopy) -> None:
+    def verify_copy(self, copy: BoxedCopy) -> None:
         """`verify.verify_copy` in cases of the sample."""
         if self.all:
             verify_copy(copy)

@@ -1,8 +1,7 @@
-"""Lower two access maps to the boxes of a copy, over the common digits of both sides.
+"""Two access maps to the boxes of a copy, over the common digits of both sides.
 
 Roots that share a dimension are joined, and refined into digits that each side traverses with one stride.
-Their products are guard-free boxes. For theory and proofs, see
-the project's notes on lowering.
+Their products are guard-free boxes.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import numpy as np
 
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.maps.access import AccessMap, Root, logical_roots, map_offset
+from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.digit_trees import Offsets, Split, Tree
-from codegen.maps.lowered_copy import LoweredCopy
 from codegen.maps.padding import lower_padding
 from codegen.maps.refine import (
     Box,
@@ -34,16 +33,16 @@ MAX_BOXES = 64
 """With more boxes than this, roots become tables: the number of boxes is a product over roots."""
 
 
-def lower_copy(src: AccessMap, dst: AccessMap) -> LoweredCopy:
+def box_copy(src: AccessMap, dst: AccessMap) -> BoxedCopy:
     """The boxes that copy every element of `src` to its offset in `dst`, and the padding of `dst`.
 
     Both maps have the same dims and units. The strides and bases of the boxes are in those units.
     """
     if src.dims != dst.dims:
-        raise AssertionError(f"lower_copy: the sides disagree: {src.dims} and {dst.dims}")
+        raise AssertionError(f"box_copy: the sides disagree: {src.dims} and {dst.dims}")
     pads, fill_first = lower_padding(dst)
     if 0 in src.dims:
-        return LoweredCopy(src, dst, (), (), pads, fill_first)
+        return BoxedCopy(src, dst, (), (), pads, fill_first)
     trees = tuple(_bounded(pair_trees(src, dst)))
     zero = (0,) * len(src.dims)
     src_base, dst_base = int(map_offset(src, zero)), int(map_offset(dst, zero))
@@ -56,7 +55,7 @@ def lower_copy(src: AccessMap, dst: AccessMap) -> LoweredCopy:
         )
         for parts in product(*(tree_boxes(t) for t in trees))
     )
-    return LoweredCopy(src, dst, trees, boxes, pads, fill_first)
+    return BoxedCopy(src, dst, trees, boxes, pads, fill_first)
 
 
 def pair_trees(src: AccessMap, dst: AccessMap) -> Iterator[PairTree]:
@@ -149,7 +148,7 @@ def _component_table(dims: list[int], src: AccessMap, dst: AccessMap) -> PairTab
 
 
 def copied_box(
-    copy: LoweredCopy, box: Box, source: Element, target: Element, *, swap: bool = False
+    copy: BoxedCopy, box: Box, source: Element, target: Element, *, swap: bool = False
 ) -> StridedBox:
     """One box of a copy with its elements: an axis for each digit, dst[…] = src[…].
 
@@ -160,7 +159,7 @@ def copied_box(
     return StridedBox(axes, box.src_base, box.dst_base, source, target, copy.dst.unit_bits, swap, entries)
 
 
-def padding_box(copy: LoweredCopy, box: Box, target: Element) -> StridedBox:
+def padding_box(copy: BoxedCopy, box: Box, target: Element) -> StridedBox:
     """One box of slots that receive the padding value; the source side of `box` is zero."""
     axes = tuple(Axis(f"d{k}", *digit) for k, digit in enumerate(box.digits))
     entries = prod(t.extent for t in box.tables) if box.tables else 0

@@ -9,7 +9,7 @@ from codegen.pipeline.passes import run_passes, transfer_passes
 from codegen.schedule.transfers import TransferNest
 
 
-def lower_copy(nest: TransferNest, arguments: tuple[str, ...], observe: Observer | None = None) -> Function:
+def lower_nest(nest: TransferNest, arguments: tuple[str, ...], observe: Observer | None = None) -> Function:
     """The loops of a nest; `observe` sees the function after each pass.
 
     arguments  as in `declared`

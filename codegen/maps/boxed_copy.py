@@ -1,4 +1,4 @@
-"""A copy between two access maps, as boxes: what lowering returns, and what schedules are chosen for."""
+"""A copy between two access maps, as boxes: what the frontend makes, and what schedules are chosen for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.maps.refine import Box, PairTree
 
 
 @dataclass(frozen=True, slots=True)
-class LoweredCopy:
+class BoxedCopy:
     """A copy as boxes.
 
     `pads` and the boxes hit every slot once, unless `fill_first`. Then the padding has no boxes of its own,
