@@ -61,7 +61,7 @@ def pack(
     >>> tilejit.pack(x, "(m mi) (n ni) -> m n mi ni, mi=2, ni=2").buffer.shape
     (24,)
 
-    With `virtual_vector_size`, `specialize` or `tune`, large arrays go into swizzled layouts in one step, not
+    With `virtual_vector_size` or `specialize`, large arrays go into swizzled layouts in one step, and not
     block by block.
 
     Args:

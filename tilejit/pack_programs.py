@@ -9,7 +9,7 @@ from codegen import CopyProgram, Element, compiler_lock
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map
 from tilejit.memory import bytes_map, halved
-from tilejit.programs import buffer_element, compiled
+from tilejit.programs import buffer_element, compiled, staged
 from tilejit.tuning import DEFAULT, Tuning
 
 if TYPE_CHECKING:
@@ -28,18 +28,16 @@ def pack_way(
 ) -> CopyProgram | StagedProgram:
     """The copy from an array of such elements and strides, in bytes; block by block where that is faster.
 
-    Never that where a keyword says how, as `tuning` tells. fill: one element of padding, None to keep what
-    there is; swap: whether the array's bytes are in the other order.
+    Never that where a keyword says how; with `tune`, where it was measured to be. fill: one element of
+    padding, None to keep what there is; swap: whether the array's bytes are in the other order.
     """
     program = pack_at_once(spec, strides, source, fill, swap, threads, tuning)
-    if swap or source != buffer_element(spec) or tuning != DEFAULT:
+    if swap or source != buffer_element(spec):
         return program
     permuted = _permuted(spec)
     if permuted is None:
         return program
-    with compiler_lock:
-        from codegen import staged_copy
-    return staged_copy(program, source, source, padding=fill, threads=threads, packed_as=permuted) or program
+    return staged(program, source, source, threads=threads, tuning=tuning, padding=fill, packed_as=permuted)
 
 
 @lru_cache(maxsize=512)
@@ -48,13 +46,11 @@ def unpack_way(
 ) -> CopyProgram | StagedProgram:
     """The copy into an array of those strides, in bytes; block by block as a pack is."""
     program = unpack_program(spec, strides, threads=threads, tuning=tuning)
-    permuted = _permuted(spec) if tuning == DEFAULT else None
+    permuted = _permuted(spec)
     if permuted is None:
         return program
-    with compiler_lock:
-        from codegen import staged_copy
     element = buffer_element(spec)
-    return staged_copy(program, element, element, threads=threads, unpacked_from=permuted) or program
+    return staged(program, element, element, threads=threads, tuning=tuning, unpacked_from=permuted)
 
 
 def _permuted(spec: Spec) -> PermutedMap | None:

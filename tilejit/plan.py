@@ -26,7 +26,7 @@ from tilejit.memory import LINE_BYTES, Array, address, bytes_map
 from tilejit.moves import Move, move_for
 from tilejit.native_calls import NativeCall, native_calls
 from tilejit.numpy_originals import numpy_copyto
-from tilejit.programs import compiled
+from tilejit.programs import compiled, staged
 from tilejit.shortcuts import DIRECT_FROM
 from tilejit.sizes import SIZES
 from tilejit.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
@@ -344,7 +344,7 @@ def program(
 ) -> CopyProgram | StagedProgram:
     """The copy of an array of that shape, its elements' pieces as one more dimension.
 
-    Block by block where that is faster; never so where a keyword says how.
+    Block by block where that is faster; never so where a keyword says how, but `tune` measures it.
     """
     dims = shape if move.units == 1 else (*shape, move.units)
     maps = []
@@ -354,11 +354,9 @@ def program(
     direct = compiled(
         maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
     )
-    if tuning != DEFAULT or move.swap or move.target.bits >= move.source.bits:
-        return direct
-    with compiler_lock:  # only conversions to narrower elements are staged
-        from codegen import staged_copy
-    return staged_copy(direct, move.source, move.target) or direct
+    if move.swap or move.target.bits >= move.source.bits:
+        return direct  # only conversions to narrower elements are staged
+    return staged(direct, move.source, move.target, threads=threads, tuning=tuning)
 
 
 @lru_cache(maxsize=1024)

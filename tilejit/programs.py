@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from codegen import (
     AccessMap,
     CopyOptions,
@@ -14,6 +17,9 @@ from codegen import (
 )
 from tilejit.layout.cute_shape import Spec
 from tilejit.tuning import DEFAULT, Tuning
+
+if TYPE_CHECKING:
+    from codegen import PermutedMap, StagedProgram
 
 
 def compiled(
@@ -55,6 +61,44 @@ def compiled(
             pick_copy=pick_copy,
         ),
     )
+
+
+def staged(
+    direct: CopyProgram,
+    source: Element,
+    target: Element,
+    *,
+    threads: int = 1,
+    tuning: Tuning = DEFAULT,
+    padding: bytes | None = None,
+    packed_as: PermutedMap | None = None,
+    unpacked_from: PermutedMap | None = None,
+) -> CopyProgram | StagedProgram:
+    """The copy block by block where that is faster, which `tuning` may have measured now; else `direct`.
+
+    Sizes of super-vectors, and kernels for one shape, are those of copies in one pass.
+    """
+    if replace(tuning, tune=False) != DEFAULT:
+        return direct
+    pick = None
+    with compiler_lock:  # few copies are staged, and few are tuned
+        from codegen import staged_copy
+
+        if tuning.tune:
+            from codegen import tuned_copies
+
+            pick = tuned_copies(threads)
+    found = staged_copy(
+        direct,
+        source,
+        target,
+        padding=padding,
+        threads=threads,
+        packed_as=packed_as,
+        unpacked_from=unpacked_from,
+        pick=pick,
+    )
+    return found or direct
 
 
 def buffer_element(spec: Spec) -> Element:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from codegen import CopyProgram, LayoutError, StagedProgram, staged_copy, thread_count
+from codegen import CopyProgram, LayoutError, StagedProgram, thread_count
 from tilejit.buffers import check_packable
 from tilejit.convert import of_the_layout, padding_of
 from tilejit.layout.as_layout import LayoutLike, as_layout
@@ -14,7 +14,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.memory import Array
 from tilejit.outputs import output_tiled
-from tilejit.programs import buffer_element, compiled
+from tilejit.programs import buffer_element, compiled, staged
 from tilejit.tiled_array import TiledArray, address_of
 from tilejit.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 
@@ -46,7 +46,7 @@ def relayout(
     The result equals `pack(unpack(t), obj)`, and the whole array never exists in row-major order. Most
     layouts are copied directly into each other. Where that would move only a few bytes at a time, blocks of
     at most 384 KiB, and of less than half the second-level cache, go through a buffer of that size. Memory is
-    read once and written once either way. With `virtual_vector_size`, `specialize` or `tune`, every copy is
+    read once and written once either way. With `virtual_vector_size` or `specialize`, every copy is
     direct.
 
     Args:
@@ -123,9 +123,10 @@ def relayout_program(
 def copy_or_blocks(
     source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
-    """The copy itself, or block by block where that is faster; never the latter where a keyword says how."""
+    """The copy itself, or block by block where that is faster.
+
+    Never the latter where a keyword says how; with `tune`, where it was measured to be.
+    """
     program = relayout_program(source, target, fill, threads, tuning)
-    if tuning != DEFAULT:
-        return program
     elements = buffer_element(source), buffer_element(target)
-    return staged_copy(program, *elements, padding=fill, threads=threads) or program
+    return staged(program, *elements, padding=fill, threads=threads, tuning=tuning)

@@ -17,17 +17,19 @@ from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
 from codegen.schedule.choose_stages import goes_in_boxes
 
 
-def in_boxes(direct: CopyProgram, source: Element, target: Element) -> StagedProgram | None:
+def in_boxes(
+    direct: CopyProgram, source: Element, target: Element, part: int | None = None
+) -> StagedProgram | None:
     """The copy of elements as they are, staged; None if one pass is as fast, or if no blocks fit.
 
-    direct: the copy in one pass. The padding is not written.
+    direct: the copy in one pass. The padding is not written. part: as in `staged_by`.
     """
     src, dst = direct.boxed.src, direct.boxed.dst
     footprint = footprint_bytes(src, dst)
-    if not goes_in_boxes(box_schedules(direct), footprint):
+    if part is None and not goes_in_boxes(box_schedules(direct), footprint):
         return None
     itemsize = bytes_held(source)
-    grid = common_grid(src.dims, (src, dst), itemsize)
+    grid = common_grid(src.dims, (src, dst), itemsize, part or 1)
     if grid is None or not stays_in_cache(grid.extents, itemsize):
         return None
     strides = grid.steps(src), grid.steps(dst)

@@ -13,14 +13,16 @@ from codegen.schedule.choose_conversion import BLOCK, conversion_blocks
 from codegen.schedule.choose_grid import block_bytes, block_strides
 
 
-def in_converted_blocks(direct: CopyProgram, source: Element, target: Element) -> StagedProgram | None:
-    """The conversion staged; None if one pass is as fast, or if no blocks fit."""
+def in_converted_blocks(
+    direct: CopyProgram, source: Element, target: Element, part: int | None = None
+) -> StagedProgram | None:
+    """The conversion staged; None if one pass is as fast, or if no blocks fit. part: as in `staged_by`."""
     boxed = direct.boxed
     if len(boxed.boxes) != 1:
         return None
     (box,), widths = boxed.boxes, (source.bits // 8, target.bits // 8)
     transposes = [x.schedule.transpose for x in box_schedules(direct)]
-    found = conversion_blocks(box, widths, transposes, footprint_bytes(boxed.src, boxed.dst))
+    found = conversion_blocks(box, widths, transposes, footprint_bytes(boxed.src, boxed.dst), part)
     if found is None:
         return None
     grid = found.grid

@@ -17,20 +17,22 @@ from codegen.schedule.choose_permuted import goes_in_periods, packing_tile, perm
 
 
 def in_periods(
-    direct: CopyProgram, element: Element, layout: PermutedMap, *, packs: bool
+    direct: CopyProgram, element: Element, layout: PermutedMap, *, packs: bool, part: int | None = None
 ) -> StagedProgram | None:
     """The copy between a strided array and a permuted layout staged; None if one pass is as fast.
 
-    packs: whether the destination is the permuted side.
+    packs: whether the destination is the permuted side. part: as in `staged_by`.
     """
     sides = direct.boxed.src, direct.boxed.dst
     array, storage = sides if packs else sides[::-1]
     strides = _strides(array)
     itemsize = element.bits // 8
     footprint = 2 * (storage.slots or storage.elements) * itemsize
-    if strides is None or not goes_in_periods(box_schedules(direct), footprint, packs=packs):
+    if strides is None:
         return None
-    grid = permuted_grid(layout, array.dims, strides, itemsize)
+    if part is None and not goes_in_periods(box_schedules(direct), footprint, packs=packs):
+        return None
+    grid = permuted_grid(layout, array.dims, strides, itemsize, part or 1)
     far = _steps(layout, grid.extents, itemsize) if grid else None
     if grid is None or far is None:
         return None

@@ -8,8 +8,10 @@ from codegen.ir.strided_box import Element
 from codegen.maps.permuted import PermutedMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import CopyProgram, compile_copy, footprint_bytes
-from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_options import CopyOptions, PickCopy
 from codegen.pipeline.staged import StagedProgram
+from codegen.schedule.candidates import BLOCK_PARTS
+from codegen.schedule.choose_stages import LEAST_BYTES
 from codegen.support.locks import compiler_lock
 
 
@@ -22,6 +24,7 @@ def staged_copy(
     threads: int = 1,
     packed_as: PermutedMap | None = None,
     unpacked_from: PermutedMap | None = None,
+    pick: PickCopy | None = None,
 ) -> StagedProgram | None:
     """The same copy in two stages, block by block; None if one pass is as fast.
 
@@ -29,41 +32,46 @@ def staged_copy(
     padding        one element of the padding value, or None to leave padding as it is
     packed_as      the destination as a permuted layout, if it is one
     unpacked_from  the source as a permuted layout, if it is one
+    pick           picks one of the programs in one pass and in two; without it the choice is a guess
     """
-    found = _without_padding(direct, source, target, packed_as, unpacked_from)
-    if found is None or padding is None:
-        return found
+    how = direct, source, target, packed_as, unpacked_from
     src, dst = direct.boxed.src, direct.boxed.dst
-    thresholds = machine_thresholds(footprint_bytes(src, dst))
-    apart = compile_copy(
-        src,
-        dst,
-        source,
-        target,
-        padding=padding,
-        apart=True,
-        options=CopyOptions(threads=threads, thresholds=thresholds),
-    )
-    return replace(found, pads=apart.pads_only())
+    footprint, guess = footprint_bytes(src, dst), staged_by(*how)
+    found = [guess]
+    if pick and footprint >= LEAST_BYTES:
+        found += [staged_by(*how, part) for part in BLOCK_PARTS]
+    staged = [program for program in found if program]
+    if staged and padding is not None:
+        options = CopyOptions(threads=threads, thresholds=machine_thresholds(footprint))
+        apart = compile_copy(src, dst, source, target, padding=padding, options=options, apart=True)
+        staged = [replace(program, pads=apart.pads_only()) for program in staged]
+    if pick is None or not staged:
+        return staged[0] if staged else None
+    chosen = pick([*staged, direct] if guess else [direct, *staged])
+    return chosen if isinstance(chosen, StagedProgram) else None
 
 
-def _without_padding(
+def staged_by(
     direct: CopyProgram,
     source: Element,
     target: Element,
     packed_as: PermutedMap | None,
     unpacked_from: PermutedMap | None,
+    part: int | None = None,
 ) -> StagedProgram | None:
-    """The copy of the elements; each kind is imported when needed, since few processes need more than one."""
+    """The copy of the elements; each kind is imported when needed, since few processes need more than one.
+
+    part: blocks have 1/part of the largest size, whether or not two stages seem faster
+    """
     permuted = packed_as or unpacked_from
     if permuted:
         with compiler_lock:
             from codegen.pipeline.stage_permuted import in_periods
-        return in_periods(direct, source, permuted, packs=packed_as is not None)
+        return in_periods(direct, source, permuted, packs=packed_as is not None, part=part)
     if source.name != target.name:
         with compiler_lock:
             from codegen.pipeline.stage_conversions import in_converted_blocks
-        return in_converted_blocks(direct, source, target)
+        return in_converted_blocks(direct, source, target, part)
     with compiler_lock:
         from codegen.pipeline.stage_boxes import in_boxes
-    return in_boxes(direct, source, target)
+    return in_boxes(direct, source, target, part)

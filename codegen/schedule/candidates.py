@@ -41,6 +41,9 @@ PREFETCH_BYTES_TRIED = 0, FAR_PREFETCH_BYTES, 2 * FAR_PREFETCH_BYTES
 ORDERS: tuple[BlockOrder, ...] = ("columns", "rows", "diagonals")
 BLOCKS: tuple[Block, ...] = ("64x16", "64x64", "16x64")
 
+BLOCK_PARTS = 1, 2
+"""Blocks of copies in two stages: the largest that stay in cache, and half of that."""
+
 LEAST_RUN_BYTES = 16
 """Runs that were widened to elements of at least this size are also measured as runs."""
 

@@ -50,16 +50,19 @@ class ConversionBlocks:
 
 
 def conversion_blocks(
-    box: Box, widths: tuple[int, int], transposes: Sequence[TransposeSchedule | None], footprint: int
+    box: Box,
+    widths: tuple[int, int],
+    transposes: Sequence[TransposeSchedule | None],
+    footprint: int,
+    part: int | None = None,
 ) -> ConversionBlocks | None:
     """The blocks of a large copy of one box, if elements become narrower and are transposed past the cache.
 
     widths: bytes per element of the source and of the destination. footprint: bytes that the copy reads and
-    writes. f64 to f32 gains a twentieth, f32 to bf16 a half. Conversions to wider elements gain nothing.
+    writes. part: any copy that fits blocks has some, with 1/part of the rows. f64 to f32 gains a twentieth,
+    f32 to bf16 a half. Conversions to wider elements gain nothing.
     """
-    if footprint < LEAST_BYTES or box.tables or widths[1] >= widths[0] or not transposes:
-        return None
-    if not all(x and x.stream for x in transposes):
+    if box.tables or (part is None and not _may_gain(widths, transposes, footprint)):
         return None
     digits = _joined([d for d in box.digits if d[0] > 1])
     row = next((d for d in digits if d[2] == widths[1]), None)
@@ -67,13 +70,21 @@ def conversion_blocks(
     if row is None or column is None or row is column or row[0] < LEAST[0] or column[0] < LEAST[1]:
         return None
     in_place = not any(x and x.stage for x in transposes)
-    if in_place and row[0] < SHORT_ROWS and row[1] % ALIAS_BYTES:
+    if part is None and in_place and row[0] < SHORT_ROWS and row[1] % ALIAS_BYTES:
         return None
     others = tuple(d for d in digits if d not in (row, column))
     all_digits = (*others, row, column)
-    extents = (*(1 for _ in others), *BLOCK)
+    extents = (*(1 for _ in others), BLOCK[0] // (part or 1), BLOCK[1])
     grid = BlockGrid(tuple(n for n, _, _ in all_digits), extents, merges=True)
     return ConversionBlocks(all_digits, grid) if prod(grid.counts) <= MOST_BLOCKS else None
+
+
+def _may_gain(
+    widths: tuple[int, int], transposes: Sequence[TransposeSchedule | None], footprint: int
+) -> bool:
+    """Whether elements of a large copy become narrower and are transposed past the cache."""
+    narrows = footprint >= LEAST_BYTES and widths[1] < widths[0]
+    return narrows and bool(transposes) and all(x and x.stream for x in transposes)
 
 
 def _joined(digits: list[Digit]) -> list[Digit]:

@@ -19,11 +19,11 @@ MOST_SORTS = 16
 """Most sorts of blocks: each one has its own programs."""
 
 
-def common_grid(dims: Dims, layouts: Sequence[AccessMap], itemsize: int) -> BlockGrid | None:
+def common_grid(dims: Dims, layouts: Sequence[AccessMap], itemsize: int, part: int = 1) -> BlockGrid | None:
     """The largest blocks that stay in cache after which all these layouts repeat.
 
-    itemsize: bytes per element in cache, of all arrays together. None if there are no such blocks, if some
-    begin inside a byte, or if there are too many sorts of them.
+    itemsize: bytes per element in cache, of all arrays together. part: blocks have 1/part of that size. None
+    if there are no such blocks, if some begin inside a byte, or if there are too many sorts of them.
     """
     if 0 in dims:
         return None
@@ -35,7 +35,7 @@ def common_grid(dims: Dims, layouts: Sequence[AccessMap], itemsize: int) -> Bloc
         common = tuple(map(lcm, common, own))
         least = tuple(map(max, least, _of_a_line(layout)))
     wide = tuple(ceil_div(min(n, m), g) * g for n, m, g in zip(dims, least, common, strict=True))
-    extents = _extents(dims, wide, itemsize) or _extents(dims, common, itemsize)
+    extents = _extents(dims, wide, part * itemsize) or _extents(dims, common, part * itemsize)
     grid = BlockGrid(dims, extents) if extents else None
     if grid is None or not has_few_sorts(grid) or any(grid.steps(layout) is None for layout in layouts):
         return None

@@ -26,9 +26,14 @@ MOST_COLUMNS = 1 << 12
 64. f16 packed in columns: 0.3 of memcpy by tiles of several lines each way, 0.5 by these (Zen 5, 2026-11)."""
 
 
-def permuted_grid(layout: PermutedMap, dims: Dims, strides: Dims, itemsize: int) -> BlockGrid | None:
-    """The blocks of a permuted layout of an array with these strides; None if none fill periods."""
-    extents = _extents(layout, dims, strides, itemsize)
+def permuted_grid(
+    layout: PermutedMap, dims: Dims, strides: Dims, itemsize: int, part: int = 1
+) -> BlockGrid | None:
+    """The blocks of a permuted layout of an array with these strides; None if none fill periods.
+
+    part: blocks have 1/part of the largest size
+    """
+    extents = _extents(layout, dims, strides, part * itemsize)
     grid = BlockGrid(dims, extents) if extents else None
     return grid if grid and has_few_sorts(grid) else None
 

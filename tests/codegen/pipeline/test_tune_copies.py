@@ -15,11 +15,17 @@ from codegen.backend.store import KernelStore
 from codegen.pipeline import tune, tune_copies
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.copy_options import CopyOptions, Way
+from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
 from codegen.schedule.schedule import Thresholds
+from tilejit import plan
 from tilejit.convert import pack_program
 from tilejit.layout.as_layout import as_layout
+from tilejit.moves import move_for
+from tilejit.pack_programs import pack_way
 from tilejit.programs import buffer_element
+from tilejit.relayouts import copy_or_blocks
+from tilejit.tuning import Tuning
 
 NEVER, ALWAYS = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
 GATHERED, CHUNKS = "u8[600,400]{1,0:T(8,8)}", "u16[40960] Sw<2,4,3> o 0 o 40960:1"
@@ -144,3 +150,53 @@ def test_a_tuned_pack_searches_them(monkeypatch: pytest.MonkeyPatch) -> None:
     want = tj.pack(x, GATHERED).buffer
     assert (tj.pack(x, GATHERED, tune=True).buffer == want).all()
     assert asked == [2]
+
+
+def relayouted(tuning: Tuning, threads: int) -> tuple[Any, ...]:
+    """A relayout of short rows; what it reads, what it writes."""
+    source, target = (tj.Shape.parse(f"u16[500,900]{x}") for x in ("{1,0:T(8,128)(2,1)}", "{0,1:T(4,16)}"))
+    x = np.arange(450_000, dtype=np.uint32).astype(np.uint16).reshape(500, 900)
+    program = copy_or_blocks.__wrapped__(source, target, bytes(2), threads, tuning)
+    return program, tj.pack(x, source).buffer, tj.pack(x, target).buffer
+
+
+def converted(tuning: Tuning, threads: int) -> tuple[Any, ...]:
+    """A transposed conversion to a narrower dtype."""
+    x = np.random.default_rng(5).random((420, 700))
+    move = move_for(x.dtype, np.dtype("f4"))
+    program = plan.program.__wrapped__((700, 420), (1680, 4), (8, 5600), move, threads, tuning)
+    return program, x, x.T.astype("f4", order="C")
+
+
+def swizzled(tuning: Tuning, threads: int) -> tuple[Any, ...]:
+    """A pack into a swizzled layout."""
+    spec = tj.as_layout("Sw<3,3,3> o 0 o (1024,512):(512,1)", dims=(1024, 512), dtype="u16")
+    x = np.arange(1 << 19, dtype=np.uint32).astype(np.uint16).reshape(1024, 512)
+    how = spec, x.strides, buffer_element(spec), bytes(2), False, threads, tuning
+    return pack_way.__wrapped__(*how), x, tj.pack(x, spec).buffer
+
+
+@pytest.mark.usefixtures("_another_process")
+@pytest.mark.parametrize("make", [relayouted, converted, swizzled])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_stage_and_two_give_the_same_bytes(
+    make: Any, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever is fastest; the blocks are of more than one size."""
+    monkeypatch.setattr(tune, "timed", lambda box, schedules, **_: tuple(map(float, range(len(schedules)))))
+    found: set[str] = set()
+    for best in range(3):
+        monkeypatch.setattr(tune, "_winners", {})
+        store = KernelStore(tmp_path / str(best))
+        for module in (tune, tune_copies):
+            monkeypatch.setattr(module, "default_store", lambda store=store: store)
+        monkeypatch.setattr(
+            tune_copies, "timed_copies", lambda programs, best=best, **_: Clock(best)(programs)
+        )
+        program, src, want = make(Tuning(tune=True), threads)
+        found.add(str(program) if isinstance(program, StagedProgram) else "")
+        got = np.full_like(want, 0)
+        program.run(src.ctypes.data, got.ctypes.data, threads)
+        assert (got == want).all(), program
+    assert "" in found
+    assert len(found) == 3
