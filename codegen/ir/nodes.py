@@ -257,13 +257,14 @@ class Streamed:
     full    all iterations fill lines, from the first one on
     begun   the first iterations fill lines, and the others are stored through the cache
     headed  the iterations before the first line are also stored through the cache
+    aligned as headed, but the lines are stored through the cache as well
     staged  rows begin anywhere in a line: they go through scratch
 
     least           iterations from which on the way is faster
     prefetch_bytes  as in `Blocks`
     """
 
-    way: Literal["given", "full", "begun", "headed", "staged"]
+    way: Literal["given", "full", "begun", "headed", "aligned", "staged"]
     least: int = 0
     prefetch_bytes: int = 0
 
@@ -276,7 +277,7 @@ class Blocks:
     shifts          whether a last block may begin earlier instead, so that it is full
     compact         whether large blocks that shift share their code, with a limit of the index
     latest          without narrower bodies: the index is at most this, so that the last block is full
-    streamed        ways to store lines past the cache, of which the first that applies is taken
+    streamed        ways to store lines, of which the first that applies is taken
     beyond          iterations after a block that it stores in part, so that later ones store them again
     prefetch_bytes  the distance of prefetches in the source; 0 for none
     prefetched      the buffer whose lines are requested at the offsets that blocks load; "" for none

@@ -144,6 +144,8 @@ def _headed(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
         before = (If((compare("head", "gt", 0),), before),)
         after = (If((compare("stop", "lt", last),), after),)
     lines = _main(loop, index_symbol("head"), index_symbol("stop"), way)
+    if way.way == "aligned":
+        lines = replace(lines, body=loop.body)
     return tuple(tests), (*bounds, *before, lines, *after)
 
 
@@ -158,5 +160,12 @@ def _given(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
     return (), (replace(loop, body=_streaming(loop.body)),)
 
 
-WAYS = {"given": _given, "full": _full, "begun": _begun, "headed": _headed, "staged": _staged}
+WAYS = {
+    "given": _given,
+    "full": _full,
+    "begun": _begun,
+    "headed": _headed,
+    "aligned": _headed,
+    "staged": _staged,
+}
 """The tests and the body of each way to stream a loop."""

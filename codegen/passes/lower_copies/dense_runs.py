@@ -9,14 +9,12 @@ from codegen.ir.building import (
     let,
     loop,
     minus,
-    multiple,
     plus,
     quotient,
-    rest,
     times,
 )
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, IndexValue, Let, Load, Op, Statement, Streamed, Value, View
+from codegen.ir.nodes import Blocks, Call, IndexValue, Let, Load, Narrow, Op, Statement, Streamed, Value, View
 from codegen.passes.lower_copies.runs import line
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfers import RUN_OFFSETS, RUN_PANEL_OFFSETS
@@ -66,17 +64,11 @@ def _run_begins(t: TransposeRuns) -> tuple[Statement, ...]:
 
 
 def _run(t: TransposeRuns) -> tuple[Statement, ...]:
-    """The bytes of a run before its first full line, the lines, and the bytes after them."""
-    blocks = Blocks(streamed=(Streamed("given"),) if t.stream else ())
-    return (
-        let("first", least(rest(times("out", -1), LINE_BYTES), "run_bytes")),
-        let("last", plus("first", multiple(minus("run_bytes", "first"), LINE_BYTES))),
-        Call("drain_part", ("out", "row", index_of("first"))),
-        loop("x", "first", "last", line("out", "row", "x"), step=LINE_BYTES, blocks=blocks),
-        View("out_last", "out", index_of("last")),
-        View("row_last", "row", index_of("last")),
-        Call("drain_part", ("out_last", "row_last", minus("run_bytes", "last"))),
-    )
+    """The lines of a run; fewer bytes before the first one and after the last one."""
+    ends = View("out_end", "out", index_of("x")), View("row_end", "row", index_of("x"))
+    few = Narrow("left", (*ends, Call("drain_part", ("out_end", "row_end", index_of("left")))))
+    blocks = Blocks((few,), streamed=(Streamed("headed" if t.stream else "aligned"),))
+    return (loop("x", 0, "run_bytes", line("out", "row", "x"), step=LINE_BYTES, blocks=blocks),)
 
 
 def if_less(a: Term, b: Term, then: Term, otherwise: Term) -> Value:
