@@ -89,6 +89,12 @@ def converts_blocks(source: str, target: str) -> bool:
     return any(len(shape) == 2 for shapes in conversion(source, target).shapes.values() for shape in shapes)
 
 
+def takes_block(source: str, target: str, block: tuple[int, int]) -> bool:
+    """Whether a conversion takes such a block, or its rows if it takes no blocks."""
+    shape = block if converts_blocks(source, target) else block[1:]
+    return any(shape in shapes for shapes in conversion(source, target).shapes.values())
+
+
 def instructions() -> tuple[Instruction, ...]:
     """All instructions, by name."""
     return tuple(_INSTRUCTIONS[name] for name in sorted(_INSTRUCTIONS))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from codegen.ir.blocks import Block, block_shape
-from codegen.ir.instructions import instruction
+from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox, in_bytes
 from codegen.maps.boxed_copy import BoxedCopy
@@ -148,7 +148,7 @@ def _transposes(
     if min(whole.counts(cut)) < LANE_BYTES // box.width:
         transfer = short_transfer(box, (whole.column.name, whole.row.name))
         yield loop_schedule(box, transfer, _outer(box, transfer[1]), threads, size, stream=False)
-    for changed in (*([] if size else _tiles(cut)), *_blocks(whole, cut)):
+    for changed in (*([] if size else _tiles(cut)), *_blocks(box, whole, cut)):
         yield scheduled(whole, changed, threads, size)
     for same in _details(cut):
         yield replace(first, split=False, transpose=same)
@@ -167,7 +167,7 @@ def _tiles(cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
         yield from (replace(cut, lines=n) for n in PANEL_LINES_TRIED)
 
 
-def _blocks(box: TransposeBox, cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
+def _blocks(nest: StridedBox, box: TransposeBox, cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
     """Other register blocks that have no more rows and columns than the box."""
     if cut.block == "short" or cut.layers:
         return
@@ -175,7 +175,8 @@ def _blocks(box: TransposeBox, cut: TransposeSchedule) -> Iterator[TransposeSche
     for block in BLOCKS:
         shape = block_shape(box.width, block)
         fits = shape[1] <= columns and (shape[0] <= rows or cut.stage == "dense")
-        if fits and shape in instruction("transposed").shapes[8 * box.width]:
+        taken = shape in instruction("transposed").shapes[8 * box.width]
+        if fits and taken and (nest.conversion is None or takes_block(*nest.conversion, shape)):
             yield replace(cut, block=block)
 
 

@@ -16,8 +16,9 @@ from codegen.pipeline import tune, tune_copies
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.copy_options import CopyOptions, Way
 from codegen.pipeline.staged import StagedProgram
+from codegen.pipeline.steps import step_of
 from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.schedule import Schedule, Thresholds
 from tilejit import plan
 from tilejit.convert import pack_program
 from tilejit.layout.as_layout import as_layout
@@ -200,3 +201,32 @@ def test_one_stage_and_two_give_the_same_bytes(
         assert (got == want).all(), program
     assert "" in found
     assert len(found) == 3
+
+
+@pytest.mark.usefixtures("_another_process")
+@pytest.mark.parametrize(
+    ("source", "target"), [("f8", "f4"), ("f4", "f2"), ("f4", "f8"), ("i4", "f4"), ("u2", ">u2")]
+)
+def test_every_candidate_of_a_converting_transpose_has_a_kernel(
+    source: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Conversions take few shapes of blocks."""
+    seen: list[Schedule] = []
+
+    def measured(box: Any, schedules: tuple[Schedule, ...], **_: Any) -> tuple[float, ...]:
+        for schedule in schedules:
+            assert step_of(box, schedule).kernel.source
+        seen.extend(schedules)
+        return tuple(map(float, range(len(schedules))))
+
+    monkeypatch.setattr(tune, "timed", measured)
+    monkeypatch.setattr(tune, "default_store", lambda: KernelStore(tmp_path))
+    x = (np.arange(200_000) % 1000).reshape(400, 500).astype(source)
+    out = np.zeros((500, 400), target)
+    how = 1, Tuning(tune=True)
+    move = move_for(x.dtype, out.dtype)
+    plan.program.__wrapped__(out.shape, out.strides, x.T.strides, move, *how).run(
+        x.ctypes.data, out.ctypes.data
+    )
+    assert (out == x.T.astype(target)).all()
+    assert len({s.transpose.block for s in seen if s.transpose}) > 1
