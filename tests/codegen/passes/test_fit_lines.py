@@ -37,7 +37,7 @@ RESULT = "result_of_a_long_name"
 
 def loaded(name: str) -> Value:
     """A super-vector of a buffer at the loop's index."""
-    return Load(name, AT, "f32", LANES, (0,), (1,))
+    return Load(name, AT, "f32", LANES, (0,), (4,))
 
 
 def op(name: str, *values: Value, dtype: str = "f32") -> Value:
@@ -66,7 +66,7 @@ VALUES = {
 
 
 def stored(value: Value, where: Value | None = None) -> Store:
-    return Store(RESULT, AT, value, (0,), (1,), where=where)
+    return Store(RESULT, AT, value, (0,), (4,), where=where)
 
 
 def over_i(*body: Statement, carried: tuple[Carried, ...] = ()) -> Function:
