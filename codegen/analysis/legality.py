@@ -24,9 +24,6 @@ from codegen.ir.index import index_symbols
 from codegen.ir.nodes import COMBINERS, Function, Op, Reduce
 from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
 
-SUPPORTED = frozenset((*FAMILIES, "cast"))
-"""Operations that super-vectors support."""
-
 Choice = Mapping[int, int]
 """The vector dimension of each loop, by its number."""
 
@@ -95,7 +92,7 @@ def _carried(chosen: Sequence[Loop], request: Request) -> Refusal | None:
 def _operations(root: Loop) -> Refusal | None:
     for value in (*carried_values(root.node.carried), *values_of(root.node.body)):
         for part in parts(value):
-            unknown = isinstance(part, Op) and part.name not in SUPPORTED
+            unknown = isinstance(part, Op) and part.name not in FAMILIES
             if unknown or isinstance(part, Reduce) or part.shape:
                 name = part.name if isinstance(part, Op) else type(part).__name__
                 return Refusal(root.number, UNSUPPORTED, f"{name} is not supported in super-vectors")

@@ -73,23 +73,14 @@ def _load(load: Load) -> Text:
 
 def _register(value: Op) -> Text:
     """An operation that makes a register, or a block of registers."""
-    dtype, operands = held_dtype(value.dtype), tuple(map(_value, value.operands))
-    count = value.shape[0]
+    operands = tuple(map(_value, value.operands))
     match value.name:
-        case "broadcast":
-            return call(name_of("splat", dtype, count), *operands)
-        case "first":
-            return call(name_of("first", lanes=count), *operands)
         case "stack":
             return Text(f"({', '.join(each.text for each in operands)})")
-        case "transpose":
-            return call(name_of("transposed", dtype, count), *operands)
         case "row":
             return Text(f"{operands[0].text}[{operands[1].text}]")
         case "cast" if value.dtype in HALVES:
             return call(name_of(ROUNDINGS[value.dtype]), *operands)
-        case "cast":
-            return call(name_of("cast", dtype, count), *operands)
     return _operation(value, operands)
 
 
@@ -124,6 +115,9 @@ def _operation(value: Op, operands: tuple[Text, ...]) -> Text:
     if family is None:
         kinds = ", ".join(operand.dtype for operand in value.operands)
         raise KernelError(f"kernels do not support {value.name!r} of {kinds}")
+    if family.named_by:
+        dtype = held_dtype(value.dtype) if family.named_by == "dtype" else ""
+        return call(name_of(family.routine, dtype, value.shape[0]), *operands)
     if not family.is_operator:
         own = OWN_OF_F16.get(family.name) if value.dtype == "f16" else None
         return call(name_of(own or family.routine), *operands)

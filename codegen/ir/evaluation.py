@@ -47,9 +47,7 @@ _HALVES: dict[str, Callable[[int], int]] = {"": int, "low": lambda x: x % 2**32,
 """The step that an entry of a table holds, by `Entries.half`."""
 
 _REGISTERS: dict[str, Callable[[list[Number], VectorShape], Number]] = {
-    "first": lambda found, shape: np.arange(shape[0]) < int(found[0]),
     "stack": lambda found, shape: np.reshape(found, shape),
-    "transpose": lambda found, shape: np.swapaxes(found[0], 0, 1),
     "row": lambda found, shape: found[0][int(found[1])],
     "register": lambda found, shape: found[0][: shape[0]],
     "with_register": lambda found, shape: np.concatenate([found[1], found[0][len(found[1]) :]]),
@@ -175,14 +173,10 @@ class Evaluation:
                 if is_instruction(name):
                     instruction(name).check_operands(operands)
                     return np.reshape(instruction(name).run(*found), shape)
-                if name == "broadcast":
-                    # A super-vector of outer loops has the leading dimensions.
-                    inner = (1,) * (len(shape) - np.ndim(found[0]))
-                    return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
                 if name in _REGISTERS:
                     return _REGISTERS[name](found, shape)
                 family = FAMILIES.get(name)
-                return family.meaning(found, dtype) if family else compute(name, found, dtype)
+                return family.meaning(found, dtype, shape) if family else compute(name, found, dtype)
             case Reduce(combiner, vector, start, dtype):
                 total = self.value(start)
                 for lane in np.ravel(self.value(vector)):

@@ -1,8 +1,8 @@
 """Register-level operations on numbers, each declared once for all its element types and numbers of lanes.
 
 An operation takes registers of `LANES` lanes, or single numbers. Its meaning is that of `operations.compute`,
-lane by lane. A declaration also has the facts that others decide by. Tests compare flags, costs and levels
-with the machine code.
+lane by lane; of operations that make registers, that of `operations.MADE`. A declaration also has the facts
+that others decide by. Tests compare flags, costs and levels with the machine code.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.instruction import Facts
-from codegen.ir.nodes import COMBINERS
+from codegen.ir.nodes import COMBINERS, VectorShape
 
 SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
 INTEGERS, FLOATS = SIGNED + UNSIGNED, ("f32", "f64")
@@ -59,8 +59,10 @@ class Family(Facts):
         routine: what source has: the name of a routine, or an operator.
         arity: the number of operands.
         dtypes: the element types of the operands; those of a select are its second and third.
-        result: the element type of the result; "" for that of the operands.
+        results: the element types of the result; none for that of the operands.
         is_operator: whether `routine` is one of Python's operators.
+        named_by: what the name of the routine also has: the lanes of the result, or its element type too.
+        spreads: whether the operand, if any, is one number.
         reduces: whether the result is one number.
         max_ulp: the largest error of a result in units in the last place; 0 if results are exact.
     """
@@ -69,19 +71,26 @@ class Family(Facts):
     routine: str
     arity: int
     dtypes: tuple[str, ...]
-    result: str = ""
+    results: tuple[str, ...] = ()
     is_operator: bool = False
+    named_by: Literal["", "lanes", "dtype"] = ""
+    spreads: bool = False
     reduces: bool = False
     max_ulp: int = 0
 
-    def result_dtype(self, dtype: str) -> str:
-        """The element type of the result of operands of an element type."""
-        return self.result or dtype
+    def results_of(self, dtype: str) -> tuple[str, ...]:
+        """The element types that the result of operands of an element type may have."""
+        return self.results or (dtype,)
 
-    def meaning(self, operands: Sequence[Any], dtype: str) -> Any:
-        """The result for arrays of lanes, or for numbers; `dtype` is that of the result."""
-        from codegen.ir.operations import compute  # only interpreters need it, and the dtypes it imports
+    def meaning(self, operands: Sequence[Any], dtype: str, shape: VectorShape = ()) -> Any:
+        """The result for arrays of lanes, or for numbers; `dtype` and `shape` are those of the result."""
+        from codegen.ir.operations import (  # only interpreters need it, and the dtypes it imports
+            MADE,
+            compute,
+        )
 
+        if self.name in MADE:
+            return MADE[self.name](operands, dtype, shape)
         if not self.reduces:
             return compute(self.name, operands, dtype)
         combine = partial(compute, self.name.removeprefix("reduce_"), dtype=dtype)
@@ -109,7 +118,7 @@ def _families() -> list[Family]:
     declare("not:~", 1, BITWISE, is_operator=True, cost=2)
     declare("neg:-", 1, NUMBERS, is_operator=True, cost=2)
     compared = "eq:== ne:!= lt:< le:<= gt:> ge:>="
-    declare(compared, 2, EVERY, result="i1", is_operator=True, sets_flags=True, levels=MASKS, cost=2)
+    declare(compared, 2, EVERY, results=("i1",), is_operator=True, sets_flags=True, levels=MASKS, cost=2)
     declare("select", 3, EVERY, levels=MASKS, cost=2)
     declare("min:minimum max:maximum", 2, EVERY, sets_flags=True, cost=12)
     declare("floordiv mod:modulo", 2, NUMBERS, sets_flags=True, cost=17 * CALL)
@@ -124,7 +133,12 @@ def _families() -> list[Family]:
     for name, arity in C_FUNCTIONS.items():
         types = NUMBERS if name == "pow" else FLOATS
         declare(name, arity, types, sets_flags=True, max_ulp=MAX_ULP, levels=LIBMVEC, cost=CALL + 1)
-    declare("round_to_odd:round_to_odd_f32", 1, ("f64",), result="f32", sets_flags=True, cost=16)
+    declare("round_to_odd:round_to_odd_f32", 1, ("f64",), results=("f32",), sets_flags=True, cost=16)
+    declare("cast", 1, EVERY, results=EVERY, named_by="dtype", sets_flags=True, cost=23)
+    declare("broadcast:splat", 1, EVERY, named_by="dtype", spreads=True, cost=3)
+    declare("iota", 0, NUMBERS, named_by="dtype", spreads=True, cost=1)
+    declare("first", 1, ("i64",), results=("i1",), named_by="lanes", spreads=True, cost=7)
+    declare("transpose:transposed", 1, EVERY, named_by="dtype", cost=20)
     for combiner in COMBINERS:
         types = BITWISE if combiner in ("and", "or", "xor") else NUMBERS
         types = EVERY if combiner in ("min", "max") else types

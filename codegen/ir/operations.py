@@ -11,6 +11,7 @@ import numpy as np
 
 from codegen.ir.dtypes import COMPARISONS, stored_dtype
 from codegen.ir.element_types import bits_of
+from codegen.ir.nodes import VectorShape
 from codegen.support.errors import KernelError
 
 _RELAXED: dict[str, Callable[..., Any]] = {
@@ -79,6 +80,21 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 """These run lane by lane, like `**` on a scalar: NumPy's results may differ between arrays and scalars."""
 
 
+def _spread(found: Sequence[Any], dtype: str, shape: VectorShape) -> Any:
+    """A number in each lane. A super-vector of outer loops has the leading dimensions."""
+    inner = (1,) * (len(shape) - np.ndim(found[0]))
+    return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
+
+
+MADE: dict[str, Callable[[Sequence[Any], str, VectorShape], Any]] = {
+    "broadcast": _spread,
+    "iota": lambda found, dtype, shape: np.arange(shape[0]).astype(stored_dtype(dtype)),
+    "first": lambda found, dtype, shape: np.arange(shape[0]) < int(found[0]),
+    "transpose": lambda found, dtype, shape: np.swapaxes(found[0], 0, 1),
+}
+"""Operations that make super-vectors of a shape."""
+
+
 def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
     """Run an operation on NumPy scalars, or on arrays of lanes; the result has `dtype`.
 
@@ -91,7 +107,7 @@ def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
     if name == "cast" and dtype.startswith("bits"):
         return _bits(operands[0], bits_of(dtype))
     if name == "cast":
-        return operands[0].astype(result)
+        return _cast(operands[0], dtype)
     if name == "round_to_odd":
         return _to_odd(operands[0])
     if name == "select":
@@ -105,6 +121,22 @@ def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:
         wide = [operand.astype(np.float32) for operand in operands]
         return _run(name, wide).astype(result)
     return _run(name, operands).astype(result)
+
+
+def _cast(numbers: Any, dtype: str) -> Any:
+    """Integers keep their low bits. NaN and floats out of range convert as on x86: to the smallest 32-bit
+    integer (64-bit for i64, u32, u64) truncated to the dtype, or to 0 if they are too large for u64.
+    """
+    target = stored_dtype(dtype)
+    if numbers.dtype.kind in "iubO" or target.kind not in "iu":
+        return numbers.astype(target)
+    limit = 2.0**63 if dtype in ("i64", "u32", "u64") else 2.0**31
+    exact = np.trunc(np.asarray(numbers).astype(np.float64))
+    high = (exact >= limit) & (dtype == "u64")
+    exact = np.where(high, exact - limit, exact)
+    fits = (exact >= -limit) & (exact < limit)
+    signed = np.where(fits, exact, -limit).astype(np.int64)
+    return np.where(high, signed ^ np.iinfo(np.int64).min, signed).astype(target)[()]
 
 
 def _to_odd(numbers: Any) -> Any:

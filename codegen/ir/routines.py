@@ -38,9 +38,8 @@ from codegen.support.errors import KernelError
 LOADS, STORES = ("load", "strided_load", "gather"), ("store", "strided_store", "stream")
 """Accesses of registers. Registers of halves are f32, converted when they are loaded and stored."""
 
-MADE = ("splat", "iota", "cast", "transposed")
+MADE = {family.routine: family for family in FAMILIES.values() if family.named_by == "dtype"}
 """Routines that make a register of a type, without access to memory."""
-
 
 _COMPUTED = (*EVERY, *HALF_TYPES)
 """Element types that kernels compute with."""
@@ -111,7 +110,7 @@ def _declared(dtype: str, lanes: int) -> frozenset[Routine]:
 
 
 _COMPUTING = (
-    *(family.routine for family in FAMILIES.values() if not family.is_operator),
+    *(family.routine for family in FAMILIES.values() if not (family.is_operator or family.named_by)),
     *OWN_OF_F16.values(),
     *ROUNDINGS.values(),
 )
@@ -142,7 +141,8 @@ def _registers(dtype: str, lanes: int) -> Iterator[Routine]:
     if bits_of(dtype) // 8 * lanes >= LANE_BYTES:
         yield Routine("stream", dtype, lanes)
     if dtype not in HALF_TYPES:
-        yield from (Routine(family, dtype, lanes) for family in MADE if lanes > 1 or family != "transposed")
+        made = (name for name, family in MADE.items() if dtype in (family.results or family.dtypes))
+        yield from (Routine(name, dtype, lanes) for name in made if lanes > 1 or name != "transposed")
 
 
 def _elements() -> Iterator[Routine]:

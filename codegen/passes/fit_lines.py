@@ -19,9 +19,6 @@ SUFFIX = len("_10")
 ROUTINE = len("_f32x16()")
 """Characters of a call besides the family of its routine and its arguments."""
 
-SHORT = {"broadcast": "splat", "transpose": "transposed", "stack": "", "cast": "cast"}
-"""What source has for operations that are not in FAMILIES."""
-
 
 def fit_lines(function: Function, _: RegisterSchedule) -> Function:
     """Assign operands to locals, in order, until each statement fits on its lines.
@@ -97,7 +94,7 @@ def width(value: Value) -> int:
             known = FAMILIES.get(name)
             if known is not None and known.is_operator:
                 return sum(map(width, operands)) + len("() + ()")
-            routine = SHORT.get(name, name if known is None else known.routine)
+            routine = known.routine if known is not None else "" if name == "stack" else name
             return len(routine) + ROUTINE + _list_width(operands)
     raise AssertionError(f"fit_lines: no rule for {type(value).__name__}")
 

@@ -215,9 +215,7 @@ _FUNCTIONS = {
 for _name, _symbol in _FUNCTIONS.items():
     _family = FAMILIES[_name]
     for _each in (_symbol, *([IN_PLACE[_symbol]] if _symbol in IN_PLACE else [])):
-        define_operator(
-            _each, _family.arity, EMITS[_name], _family.dtypes, mask=_family.result_dtype("") == MASK
-        )
+        define_operator(_each, _family.arity, EMITS[_name], _family.dtypes, mask=_family.results == (MASK,))
 
 
 def _routines() -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,11 @@ from codegen.emit.source import body_of
 from codegen.ir.building import index_of
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import CALL, FAMILIES, Family
-from codegen.ir.nodes import BufferArg, Function, Load, Op, Store, Value
+from codegen.ir.nodes import BufferArg, Function, Load, Op, Statement, Store, Value
+from codegen.passes.new_names import NewNames
+from codegen.passes.python_names import name_for_python
+from codegen.passes.transposed_registers import transposed
+from codegen.schedule.choose_blocks import MOST_ROWS
 from codegen.schedule.machine import REGISTERS
 from codegen.simd.vector.math_library import best_vector_symbol
 from codegen.support.cpu import LEVELS, level_named
@@ -27,39 +31,58 @@ CALLED = re.compile(r"call|blr?\s")
 HAS_LIBMVEC = all(best_vector_symbol("sse2", name, "f64", 2) for name in C_FUNCTIONS)
 
 
-def loaded(name: str, dtype: str, lanes: int) -> Load:
-    return Load(name, (index_of(0),), dtype, (lanes,), steps=(numpy_type(dtype).itemsize,))
+def loaded(name: str, dtype: str, lanes: int, offset: int = 0) -> Load:
+    return Load(name, (index_of(offset),), dtype, (lanes,), steps=(numpy_type(dtype).itemsize,))
 
 
-def one_operation(family: Family, dtype: str, lanes: int) -> Op:
-    """The operation on one register of each operand."""
-    given = tuple(loaded(name, dtype, lanes) for name in "xyz")[: family.arity]
+def one_operation(family: Family, dtype: str, made: str, lanes: int) -> Op:
+    """The operation on one register of each operand, or on one number."""
+    if family.spreads:
+        number = Load("x", (index_of(0),), dtype)
+        return Op(family.name, (number,)[: family.arity], made, (lanes,))
+    given: tuple[Value, ...] = tuple(loaded(name, dtype, lanes) for name in "xyz")[: family.arity]
     given = (loaded("mask", "i1", lanes), *given[:2]) if family.name == "select" else given
-    return Op(family.name, given, family.result_dtype(dtype), () if family.reduces else (lanes,))
+    return Op(family.name, given, made, () if family.reduces else (lanes,))
+
+
+def stored(value: Value, offset: int = 0) -> Store:
+    steps = (numpy_type(value.dtype).itemsize,) if value.shape else ()
+    return Store("out", (index_of(offset),), value, steps=steps)
+
+
+def transposed_block(dtype: str, lanes: int) -> tuple[Statement, ...]:
+    """A block of as many registers as each has lanes is transposed."""
+    body: list[Statement] = []
+    size = numpy_type(dtype).itemsize * lanes
+    registers = tuple(loaded("x", dtype, lanes, k * size) for k in range(lanes))
+    rows = transposed(registers, NewNames("cost"), body)
+    return (*body, *(stored(row, k * size) for k, row in enumerate(rows)))
 
 
 @cache
-def computing(value: Value, level: str) -> int:
-    """The instructions that compute, of a kernel that stores one value. A call counts as several."""
-    steps = (numpy_type(value.dtype).itemsize,) if value.shape else ()
-    store = Store("out", (index_of(0),), value, steps=steps)
-    name = f"cost_{sha256(repr(value).encode()).hexdigest()[:12]}"
+def computing(body: tuple[Statement, ...], level: str) -> int:
+    """The instructions of a kernel that compute. A call counts as several."""
+    name = f"cost_{sha256(repr(body).encode()).hexdigest()[:12]}"
     buffers = tuple(map(BufferArg, ("x", "y", "z", "mask", "out")))
-    function = Function(name, (), (store,), buffers=buffers, summary="one value")
+    function = Function(name, (), body, buffers=buffers, summary="one operation")
     target, move = level_named(level), NEON_MOVE if level == "neon" else X86_MOVE
-    source = f"{kernel_head(name)}\n{body_of(function, numbers)}"
+    source = f"{kernel_head(name)}\n{body_of(name_for_python(function), numbers)}"
     text = assembly(build(name, source, target).llvm_ir, target)
     lines = [line.strip() for line in text.splitlines() if re.match(r"\s+[a-z]", line)]
     return sum(CALL if CALLED.match(line) else 1 for line in lines if not move.match(line))
 
 
-def most_per_register(family: Family, level: str) -> int:
+def most_per_register(family: Family, level: str) -> float:
     """What an operation adds to a copy of its first operand, for the most expensive element type."""
-    costs = []
-    for dtype in family.dtypes:
-        lanes = REGISTERS[level][0] // numpy_type(dtype).itemsize
-        copied = computing(loaded("x", dtype, lanes), level)
-        costs.append(computing(one_operation(family, dtype, lanes), level) - copied)
+    costs: list[float] = []
+    for dtype, made in ((each, made) for each in family.dtypes for made in family.results_of(each)):
+        lanes = REGISTERS[level][0] // max(numpy_type(each).itemsize for each in (dtype, made))
+        lanes = min(lanes, MOST_ROWS) if family.name == "transpose" else lanes
+        copied = computing((stored(loaded("x", made if family.spreads else dtype, lanes)),), level)
+        if family.name == "transpose":
+            costs.append((computing(transposed_block(dtype, lanes), level) - copied) / lanes)
+        else:
+            costs.append(computing((stored(one_operation(family, dtype, made, lanes)),), level) - copied)
     return max(costs)
 
 
