@@ -229,10 +229,8 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
     monkeypatch.setattr(choose_conversion, "LEAST_BYTES", 0)
     monkeypatch.setattr(kernel, "_natives", {})
     asked: list[str] = []
-    found = kernel.native_address
-    monkeypatch.setattr(
-        kernel, "native_address", lambda name, source: asked.append(name) or found(name, source)
-    )
+    found = kernel._called
+    monkeypatch.setattr(kernel, "_called", lambda name: asked.append(name) or found(name))
     module.program.cache_clear()
     src = np.ones((512, 640), np.float32).T
     room = empty((src.size * 4 + 64,), np.uint8)

@@ -114,9 +114,9 @@ ERRORS = {
     ("loops.txt",): "is neither .mlir nor .py",
     ("nothing.mlir",): "No such file",
     ("nothing.py",): "No such file",
-    ("red.mlir", "--virtual-vector-size", "0"): "positive",
+    ("red.mlir", "--virtual-vector-size", "0"): "at least one element",
     ("red.mlir", "--virtual-vector-size", "many"): "is not a list of numbers",
-    ("loops.py", "--virtual-vector-size", "0"): "positive",
+    ("loops.py", "--virtual-vector-size", "0"): "at least one element",
     ("loops.py", "--dtype", "f31"): "f31",
 }
 
