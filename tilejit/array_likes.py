@@ -1,4 +1,4 @@
-"""Arrays of other libraries as NumPy's, without a copy; masked ones. What made an array is imported."""
+"""Arrays of other libraries as NumPy's, without a copy. What made an array is imported."""
 
 from __future__ import annotations
 
@@ -29,11 +29,6 @@ def as_numpy(x: Any) -> Any:
     if jax is not None and isinstance(x, jax.Array):
         return np.asarray(x)
     return x
-
-
-def is_masked_array(x: object) -> bool:
-    """Whether it is an array of numpy.ma's, whose import takes 10 ms."""
-    return isinstance(x, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 
 def view_of_tensor(x: Any, torch: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from codegen import ALL_FLAGS, CLEAR_FLAGS, FLAG_BITS, TEST_FLAGS
-from tilejit.callers import frames_of_ours
 from tilejit.numpy_originals import numpy_copyto
+from tilejit.support.callers import frames_of_ours
 
 _WITNESSES = {
     "over": np.array([1e300]),

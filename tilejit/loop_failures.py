@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 
 from codegen import KernelError
-from tilejit.callers import frames_of_ours
 from tilejit.loop_program import LoopProgram
+from tilejit.support.callers import frames_of_ours
 
 
 class KernelWarning(UserWarning):

@@ -24,11 +24,11 @@ from codegen import (
     shown,
     thread_count,
 )
+from tilejit.cute import division, partition
+from tilejit.cute.int_tuple import flatten, unflatten
+from tilejit.cute.layout import Layout
+from tilejit.cute.slicing import is_underscore, slice_and_offset
 from tilejit.layout.checks import integer
-from tilejit.layout.cute import division, partition
-from tilejit.layout.cute.int_tuple import flatten, unflatten
-from tilejit.layout.cute.layout import Layout
-from tilejit.layout.cute.slicing import is_underscore, slice_and_offset
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name

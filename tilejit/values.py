@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.array_likes import is_masked_array
 from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.memory import Array
+from tilejit.support.masked_arrays import is_masked_array
 
 
 def elements(value: Any, element: PrimitiveType) -> Array:

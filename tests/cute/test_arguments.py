@@ -12,7 +12,7 @@ from tests.cute import brute, draw
 from tests.tools.strategies import picker
 from tilejit import LayoutError, LayoutIndexError, cute
 from tilejit.cute import Layout, Swizzle, _, parse
-from tilejit.layout.cute.injective import meeting
+from tilejit.cute.exact.injective import meeting
 
 HUGE = 10**5000
 """More digits than Python prints."""

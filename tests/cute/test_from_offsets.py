@@ -13,8 +13,8 @@ from codegen.support.errors import LayoutError
 from tests.cute.tilings import chain_offset, has_chain, is_sum_of_chains, sizes_of
 from tests.tools.stress import share
 from tilejit import cute
-from tilejit.layout.cute.tables import table_chain, table_chains
-from tilejit.layout.cute.witness import Witness
+from tilejit.cute.tables import table_chain, table_chains
+from tilejit.cute.witness import Witness
 
 SMALL = st.integers(-3, 12)
 

@@ -15,9 +15,9 @@ from tests.cute.tilings import MERGE, all_tilings, chains_of, is_sum_of_chains, 
 from tests.tools.strategies import shapes
 from tests.tools.stress import share
 from tilejit import cute
+from tilejit.cute.tables import table_chains
+from tilejit.cute.witness import Witness
 from tilejit.layout.bridge import xla_chains as by_shape
-from tilejit.layout.cute.tables import table_chains
-from tilejit.layout.cute.witness import Witness
 from tilejit.layout.shape import tile_steps_of
 from tilejit.layout.strides import keeps_order
 

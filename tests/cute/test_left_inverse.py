@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilejit.cute import Layout, NoLayoutError, left_inverse, parse
-from tilejit.layout.cute.equations import Solutions
-from tilejit.layout.cute.primes import is_prime, prime_factors
+from tilejit.cute.exact.equations import Solutions
+from tilejit.cute.exact.primes import is_prime, prime_factors
 
 
 def gives_back(found: Layout, layout: Layout) -> bool:

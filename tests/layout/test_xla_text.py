@@ -10,7 +10,7 @@ from codegen.support.errors import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import BufferShape, Shape, TupleShape
-from tilejit.layout.tokens import mistake, tokenize
+from tilejit.support.tokens import mistake, tokenize
 
 VALID = [
     "f32[]",

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from tilejit.layout.cute.layout import Layout
-from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.layout import Layout
+from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape, make_shape

@@ -96,9 +96,9 @@ def view(
 
 def _cute_layout(text: str) -> CuteLayout | None:
     """The CuTe layout that a text is; None for anything else."""
-    from tilejit.layout.cute.layout import Layout
-    from tilejit.layout.cute.swizzle import ComposedLayout
-    from tilejit.layout.cute.text import is_cute, parse
+    from tilejit.cute.layout import Layout
+    from tilejit.cute.swizzle import ComposedLayout
+    from tilejit.cute.text import is_cute, parse
 
     found = parse(text) if is_cute(text) else None
     return found if isinstance(found, Layout | ComposedLayout) else None
@@ -117,7 +117,7 @@ def _spec(shape: str, layout: str | None, command: str) -> Spec:
 
 def _in_full(text: str, command: str) -> str:
     """How to say the array of a layout alone: a CuTe layout has the sizes, others go behind --layout."""
-    from tilejit.layout.cute.int_tuple import product
+    from tilejit.cute.int_tuple import product
 
     layout = _cute_layout(text)
     if layout is None:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from codegen import LayoutError, shown
+from tilejit.cute.construct import LayoutRight
+from tilejit.cute.layout import Layout as CuteLayout
+from tilejit.cute.slicing import has_underscore
+from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.text import is_cute, is_cute_part
+from tilejit.cute.text import parse as parse_cute
 from tilejit.layout.checks import int_tuple
-from tilejit.layout.cute.construct import LayoutRight
-from tilejit.layout.cute.layout import Layout as CuteLayout
-from tilejit.layout.cute.slicing import has_underscore
-from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
-from tilejit.layout.cute.text import is_cute, is_cute_part
-from tilejit.layout.cute.text import parse as parse_cute
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.formats.blocking import Blocking
@@ -24,9 +24,9 @@ from tilejit.layout.helpers import dims_text
 from tilejit.layout.layout import Layout
 from tilejit.layout.recipe import fill_text
 from tilejit.layout.shape import UNBOUNDED, BufferShape, Shape, TupleShape
-from tilejit.layout.tokens import MAX_INT64, named, tokenize
 from tilejit.layout.xla_print import array_text
 from tilejit.layout.xla_text import parse_layout
+from tilejit.support.tokens import MAX_INT64, named, tokenize
 
 LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout | str
 """What `as_layout` reads."""

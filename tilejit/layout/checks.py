@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from codegen import LayoutError, shown
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.tiling import MERGE
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.support.tokens import MAX_INT64
 
 
 def integer(number: object, what: str) -> int:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import AccessMap, LayoutError, Offsets, Opaque, Root, shown
-from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, rows_of
-from tilejit.layout.cute.swizzled import swizzled_roots
+from tilejit.cute.function import CHUNK, MAX_POINTS, Function, rows_of
+from tilejit.cute.swizzled import swizzled_roots
 from tilejit.layout.cute_shape import CuteShape
 
 Digit = tuple[int, int, int, int]

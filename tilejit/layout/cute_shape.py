@@ -11,15 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen import LayoutError, offset_range, shown
+from tilejit.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
+from tilejit.cute.layout import Layout
+from tilejit.cute.swizzle import ComposedLayout
+from tilejit.cute.swizzled import swizzled_roots
 from tilejit.layout.checks import int_tuple, set_fields
-from tilejit.layout.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
-from tilejit.layout.cute.layout import Layout
-from tilejit.layout.cute.swizzle import ComposedLayout
-from tilejit.layout.cute.swizzled import swizzled_roots
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.shape import Shape
-from tilejit.layout.tokens import MAX_INT64, small_int
+from tilejit.support.tokens import MAX_INT64, small_int
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
 
@@ -170,7 +170,7 @@ class CuteShape:
             LayoutError: a field is missing, unknown or wrong.
             TypeError: a field of a wrong type.
         """
-        from tilejit.layout.cute.text import parse
+        from tilejit.cute.text import parse
 
         known = {"primitive_type", "dimensions", "cute_layout", "element_size_in_bits", "padding_value"}
         if set(data) != known:
@@ -220,7 +220,7 @@ def parse_cute_shape(text: str) -> CuteShape | None:
     Raises:
         LayoutError: the part behind the brackets is not a layout, or not one of the array.
     """
-    from tilejit.layout.cute.text import is_cute, parse
+    from tilejit.cute.text import is_cute, parse
 
     head = _HEAD.match(text)
     if head is None:

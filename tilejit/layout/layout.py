@@ -18,7 +18,7 @@ from tilejit.layout.checks import (
     tile_tuples,
 )
 from tilejit.layout.tiling import MAX_TILES
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.support.tokens import MAX_INT64
 
 if TYPE_CHECKING:
     from tilejit.layout.shape import Shape

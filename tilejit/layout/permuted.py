@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codegen import PermutedMap, ceil_div
-from tilejit.layout.cute.function import Function, Mode
-from tilejit.layout.cute.swizzled import swizzled_roots
+from tilejit.cute.function import Function, Mode
+from tilejit.cute.swizzled import swizzled_roots
 from tilejit.layout.cute_shape import CuteShape, Spec
 
 

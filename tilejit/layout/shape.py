@@ -17,7 +17,7 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primit
 from tilejit.layout.layout import MAX_DEPTH, Layout
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.strides import keeps_order
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.support.tokens import MAX_INT64
 
 UNBOUNDED = -1
 __all__ = [

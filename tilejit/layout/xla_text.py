@@ -17,7 +17,7 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
 from tilejit.layout.layout import MAX_DEPTH, Layout, SplitConfig
 from tilejit.layout.shape import UNBOUNDED, AnyShape, BufferShape, Shape, TupleShape
 from tilejit.layout.tiling import MAX_TILES, MERGE
-from tilejit.layout.tokens import Token, mistake, small_int, tokenize
+from tilejit.support.tokens import Token, mistake, small_int, tokenize
 
 Item = TypeVar("Item")
 _PARTS = "D T L # * E S SC P M"

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tilejit.layout.cute.layout import Layout
+from tilejit.cute.layout import Layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import linear_index, multi_index
 from tilejit.layout.tiling import tile_steps

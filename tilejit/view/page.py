@@ -14,8 +14,8 @@ from math import prod
 from operator import mul
 from typing import Any, TypeAlias
 
-from tilejit.layout.cute.layout import Layout
-from tilejit.layout.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.layout import Layout
+from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
 from tilejit.layout.shape import Shape, tile_steps_of
 from tilejit.layout.tiling import MERGE
@@ -93,7 +93,7 @@ def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
         return layout, _named(layout)
     if not isinstance(layout, Layout | ComposedLayout):
         raise TypeError(f"a Shape or a CuTe layout is wanted, not {type(layout).__name__}")
-    from tilejit.layout.cute.function import function_of
+    from tilejit.cute.function import function_of
 
     return make_cute_shape("u8", function_of(layout).sizes, layout), str(layout)
 
@@ -197,7 +197,7 @@ def _cute_digits(shape: CuteShape) -> dict[str, Any]:
 
 def flat_digits(layout: Layout) -> list[tuple[int, int]]:
     """(size, stride) of a layout's digits, the fastest first."""
-    from tilejit.layout.cute.int_tuple import flatten
+    from tilejit.cute.int_tuple import flatten
 
     return list(zip(flatten(layout.shape), flatten(layout.stride), strict=True))
 

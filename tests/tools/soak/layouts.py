@@ -18,8 +18,8 @@ from tests.tools.oracle import (
     value_mask,
 )
 from tilejit import cute
+from tilejit.cute.layout import Layout
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute.layout import Layout
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape, make_shape

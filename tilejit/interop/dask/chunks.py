@@ -12,11 +12,11 @@ import numpy as np
 
 from codegen import LayoutError, ceil_div
 from tilejit.buffers import check_packable
+from tilejit.cute.layout import Layout as CuteLayout
+from tilejit.cute.swizzle import ComposedLayout
+from tilejit.cute.text import is_cute
+from tilejit.cute.text import parse as parse_cute
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute.layout import Layout as CuteLayout
-from tilejit.layout.cute.swizzle import ComposedLayout
-from tilejit.layout.cute.text import is_cute
-from tilejit.layout.cute.text import parse as parse_cute
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
@@ -61,7 +61,7 @@ def _fitted(obj: Any, dims: Dims) -> Dims:
     layout = parse_cute(obj) if isinstance(obj, str) and is_cute(obj) else obj
     if not isinstance(layout, CuteLayout | ComposedLayout):
         return dims
-    from tilejit.layout.cute.function import function_of
+    from tilejit.cute.function import function_of
 
     sizes = function_of(layout).sizes
     return tuple(map(min, dims, sizes)) if len(sizes) == len(dims) else dims

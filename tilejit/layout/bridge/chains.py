@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from codegen import Leaf, Split, Tree, coalesce_tree, evaluate_tree, truncate_tree
-from tilejit.layout.cute.modes import joined
-from tilejit.layout.cute.tables import Chain
-from tilejit.layout.cute.witness import Witness
+from tilejit.cute.modes import joined
+from tilejit.cute.tables import Chain
+from tilejit.cute.witness import Witness
 
 
 def cut_chain(digits: Chain, bound: int) -> Chain:

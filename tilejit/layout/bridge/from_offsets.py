@@ -7,9 +7,9 @@ from typing import NoReturn
 from numpy.typing import ArrayLike
 
 from codegen import shown
-from tilejit.layout.cute.layout import Layout
-from tilejit.layout.cute.tables import Table, exact_table, layout_of, table_chains
-from tilejit.layout.cute.witness import NoLayoutError, Witness
+from tilejit.cute.layout import Layout
+from tilejit.cute.tables import Table, exact_table, layout_of, table_chains
+from tilejit.cute.witness import NoLayoutError, Witness
 
 
 def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:

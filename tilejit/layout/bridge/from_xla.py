@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilejit.cute.layout import Layout
+from tilejit.cute.tables import layout_of
+from tilejit.cute.witness import Witness
 from tilejit.layout.bridge.from_offsets import refuse
 from tilejit.layout.bridge.xla_chains import xla_chains
-from tilejit.layout.cute.layout import Layout
-from tilejit.layout.cute.tables import layout_of
-from tilejit.layout.cute.witness import Witness
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape

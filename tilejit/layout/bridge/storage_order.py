@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilejit.layout.cute.tables import Chain
+from tilejit.cute.tables import Chain
 
 BLOCK = -1
 """In place of a dimension: pieces that an earlier stage merged."""

@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from codegen import LayoutError, shown
+from tilejit.cute.int_tuple import flatten, modes, product
+from tilejit.cute.layout import Layout, offsets
+from tilejit.cute.swizzle import ComposedLayout
+from tilejit.cute.tables import Chain
+from tilejit.cute.witness import NoLayoutError, Witness
 from tilejit.layout.bridge.chains import cut_chain
 from tilejit.layout.bridge.from_offsets import recognized
 from tilejit.layout.bridge.from_xla import BoundedLayout
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_spelling import spelled
 from tilejit.layout.checks import int_tuple, integer
-from tilejit.layout.cute.int_tuple import flatten, modes, product
-from tilejit.layout.cute.layout import Layout, offsets
-from tilejit.layout.cute.swizzle import ComposedLayout
-from tilejit.layout.cute.tables import Chain
-from tilejit.layout.cute.witness import NoLayoutError, Witness
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import Shape, make_shape
-from tilejit.layout.tokens import named
+from tilejit.support.tokens import named
 
 MOST_AXES = 64
 """Of a NumPy array."""

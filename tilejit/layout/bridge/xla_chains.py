@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import LayoutError, Opaque, logical_roots
+from tilejit.cute.tables import Chain, Table, table_chains
+from tilejit.cute.witness import Witness
 from tilejit.layout.bridge.chains import cut_chain, tree_chain
-from tilejit.layout.cute.tables import Chain, Table, table_chains
-from tilejit.layout.cute.witness import Witness
 from tilejit.layout.indexing import access_map, linear_index, shape_name
 from tilejit.layout.shape import Shape, tile_steps_of
 from tilejit.layout.strides import buffer_digits

@@ -9,7 +9,7 @@ from math import prod
 from codegen import LayoutError, shown
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.recipe import MAX_NUMPY_RANK
-from tilejit.layout.tokens import MAX_INT64
+from tilejit.support.tokens import MAX_INT64
 
 Digit = tuple[int, int]
 """A dimension, and the number of a digit in it, the most major first."""

@@ -10,7 +10,7 @@ from codegen import LayoutError, shown
 from tilejit.layout.checks import integer
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.helpers import dims_text
-from tilejit.layout.tokens import MAX_INT64, Token, mistake
+from tilejit.support.tokens import MAX_INT64, Token, mistake
 
 Sizes = Mapping[str, object]
 

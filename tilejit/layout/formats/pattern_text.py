@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from tilejit.layout.formats.pattern import Group, Pattern, cut
 from tilejit.layout.formats.reserved import reserved_mistake
-from tilejit.layout.tokens import MAX_TEXT, Token, mistake, small_int
+from tilejit.support.tokens import MAX_TEXT, Token, mistake, small_int
 
 _TOKEN = re.compile(
     r"(?P<skip>\s+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<int>[0-9]+)|(?P<sign>->|\.\.\.|[(),=])", re.ASCII

@@ -18,7 +18,7 @@ from codegen import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.blocking import Blocking, Digit
 from tilejit.layout.helpers import dims_text
-from tilejit.layout.tokens import MAX_INT64, mistake, small_int
+from tilejit.support.tokens import MAX_INT64, mistake, small_int
 
 MAX_TAG = 256
 MAX_RANK = 12

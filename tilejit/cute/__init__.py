@@ -1,0 +1,223 @@
+"""CuTe's layouts and their algebra: `tilejit.cute.Layout((2, 2), (2, 4))`, `parse("(2,2):(2,4)")`, … .
+
+Every operation is exact: what it returns holds coordinate by coordinate, and where no layout can say it, a
+LayoutError names an index that shows so.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from codegen import compiler_lock as _lock
+
+if _TYPE_CHECKING:
+    from tilejit.cute.checked import (
+        compatible,
+        congruent,
+        elem_scale,
+        inner_product,
+        prefix_product,
+        product,
+        shape_div,
+        weakly_congruent,
+    )
+    from tilejit.cute.compose import composition
+    from tilejit.cute.construct import (
+        LayoutLeft,
+        LayoutRight,
+        make_identity_layout,
+        make_layout_like,
+        make_ordered_layout,
+        product_each,
+        suffix_product,
+    )
+    from tilejit.cute.coordinates import crd2crd, crd2idx, idx2crd
+    from tilejit.cute.division import flat_divide, tiled_divide, zipped_divide
+    from tilejit.cute.exact.complement import complement
+    from tilejit.cute.exact.left_inverse import left_inverse
+    from tilejit.cute.grid import format_layout, print_layout
+    from tilejit.cute.int_tuple import IntTuple
+    from tilejit.cute.inverses import max_common_layout, max_common_vector, nullspace, right_inverse
+    from tilejit.cute.layout import Layout, coshape, cosize, offsets, size
+    from tilejit.cute.modes import (
+        append,
+        coalesce,
+        depth,
+        filter_,
+        filter_zeros,
+        flatten,
+        group,
+        make_layout,
+        prepend,
+        rank,
+        select,
+    )
+    from tilejit.cute.partition import local_partition
+    from tilejit.cute.products import (
+        blocked_product,
+        flat_product,
+        logical_product,
+        raked_product,
+        tile_to_shape,
+        tiled_product,
+        zipped_product,
+    )
+    from tilejit.cute.questions import is_bijective, is_injective
+    from tilejit.cute.recast import downcast, max_alignment, recast_layout, upcast
+    from tilejit.cute.slicing import Underscore, _, dice, domain_offset, slice_, slice_and_offset
+    from tilejit.cute.swizzle import ComposedLayout, Swizzle
+    from tilejit.cute.tables import recognize
+    from tilejit.cute.text import Tiler, parse
+    from tilejit.cute.witness import NoLayoutError, Witness
+    from tilejit.layout.bridge.from_offsets import from_offsets
+    from tilejit.layout.bridge.from_xla import BoundedLayout, bounded, from_xla
+    from tilejit.layout.bridge.to_xla import to_xla
+    from tilejit.layout.cute_shape import CuteShape
+    from tilejit.tile_views import TileView, local_tile, logical_divide
+
+    filter = filter_
+
+__all__ = [
+    "BoundedLayout",
+    "ComposedLayout",
+    "CuteShape",
+    "IntTuple",
+    "Layout",
+    "LayoutLeft",
+    "LayoutRight",
+    "NoLayoutError",
+    "Swizzle",
+    "TileView",
+    "Tiler",
+    "Underscore",
+    "Witness",
+    "_",
+    "append",
+    "blocked_product",
+    "bounded",
+    "coalesce",
+    "compatible",
+    "complement",
+    "composition",
+    "congruent",
+    "coshape",
+    "cosize",
+    "crd2crd",
+    "crd2idx",
+    "depth",
+    "dice",
+    "domain_offset",
+    "downcast",
+    "elem_scale",
+    "filter",
+    "filter_",
+    "filter_zeros",
+    "flat_divide",
+    "flat_product",
+    "flatten",
+    "format_layout",
+    "from_offsets",
+    "from_xla",
+    "group",
+    "idx2crd",
+    "inner_product",
+    "is_bijective",
+    "is_injective",
+    "left_inverse",
+    "local_partition",
+    "local_tile",
+    "logical_divide",
+    "logical_product",
+    "make_identity_layout",
+    "make_layout",
+    "make_layout_like",
+    "make_ordered_layout",
+    "max_alignment",
+    "max_common_layout",
+    "max_common_vector",
+    "nullspace",
+    "offsets",
+    "parse",
+    "prefix_product",
+    "prepend",
+    "print_layout",
+    "product",
+    "product_each",
+    "raked_product",
+    "rank",
+    "recast_layout",
+    "recognize",
+    "right_inverse",
+    "select",
+    "shape_div",
+    "size",
+    "slice_",
+    "slice_and_offset",
+    "suffix_product",
+    "tile_to_shape",
+    "tiled_divide",
+    "tiled_product",
+    "to_xla",
+    "upcast",
+    "weakly_congruent",
+    "zipped_divide",
+    "zipped_product",
+]
+
+_HOMES = {
+    "cute.checked": (
+        "compatible congruent elem_scale inner_product prefix_product product shape_div weakly_congruent"
+    ),
+    "cute.compose": "composition",
+    "cute.construct": (
+        "LayoutLeft LayoutRight make_identity_layout "
+        "make_layout_like make_ordered_layout product_each suffix_product"
+    ),
+    "cute.coordinates": "crd2crd crd2idx idx2crd",
+    "cute.division": "flat_divide tiled_divide zipped_divide",
+    "cute.exact.complement": "complement",
+    "cute.exact.left_inverse": "left_inverse",
+    "cute.grid": "format_layout print_layout",
+    "cute.int_tuple": "IntTuple",
+    "cute.inverses": "max_common_layout max_common_vector nullspace right_inverse",
+    "cute.layout": "Layout coshape cosize offsets size",
+    "cute.modes": "append coalesce depth filter_ filter_zeros flatten group make_layout prepend rank select",
+    "cute.partition": "local_partition",
+    "cute.products": (
+        "blocked_product flat_product logical_product "
+        "raked_product tile_to_shape tiled_product zipped_product"
+    ),
+    "cute.questions": "is_bijective is_injective",
+    "cute.recast": "downcast max_alignment recast_layout upcast",
+    "cute.slicing": "Underscore _ dice domain_offset slice_ slice_and_offset",
+    "cute.swizzle": "ComposedLayout Swizzle",
+    "cute.tables": "recognize",
+    "cute.text": "Tiler parse",
+    "cute.witness": "NoLayoutError Witness",
+    "layout.bridge.from_offsets": "from_offsets",
+    "layout.bridge.from_xla": "BoundedLayout bounded from_xla",
+    "layout.bridge.to_xla": "to_xla",
+    "layout.cute_shape": "CuteShape",
+    "tile_views": "TileView local_tile logical_divide",
+}
+"""The module of each public name: a layout of CuTe's needs few of them.
+
+No module has the name of a public function, which it would take the place of when it is imported.
+"""
+
+_HOME_OF = {name: f"tilejit.{home}" for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> _Any:
+    """A public name, imported when it is first asked for; `filter` is CuTe's name of `filter_`."""
+    home = _HOME_OF.get("filter_" if name == "filter" else name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with _lock:
+        module = _import_module(home)
+    found = globals()[name] = getattr(module, "filter_" if name == "filter" else name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,57 @@
+"""CuTe's functions of IntTuples as users call them: every argument is read by `as_int_tuple` first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from codegen import LayoutError
+from tilejit.cute import int_tuple
+from tilejit.cute.int_tuple import IntTuple, as_int_tuple
+from tilejit.support.tokens import named
+
+T = TypeVar("T")
+
+
+def _checked(function: Callable[..., T]) -> Callable[..., T]:
+    @wraps(function)
+    def call(*values: Any, **named: Any) -> T:
+        given = {name: as_int_tuple(value) for name, value in named.items()}
+        return function(*map(as_int_tuple, values), **given)
+
+    return call
+
+
+product = _checked(int_tuple.product)
+congruent = _checked(int_tuple.congruent)
+weakly_congruent = _checked(int_tuple.weakly_congruent)
+compatible = _checked(int_tuple.compatible)
+inner_product = _checked(int_tuple.inner_product)
+elem_scale = _checked(int_tuple.elem_scale)
+shape_div = _checked(int_tuple.shape_div)
+
+
+def prefix_product(value: object, start: int = 1) -> IntTuple:
+    """What stands before each integer, multiplied: the strides of a compact layout, first mode fastest.
+
+    ((2, 3), 4) -> ((1, 2), 6)
+
+    Raises:
+        LayoutError: the start is not an integer.
+        TypeError: not made of integers.
+    """
+    return int_tuple.prefix_product(as_int_tuple(value), integer(start))
+
+
+def integer(start: object) -> int:
+    """One integer.
+
+    Raises:
+        LayoutError: a tuple.
+        TypeError: not made of integers.
+    """
+    number = as_int_tuple(start, "a start")
+    if isinstance(number, tuple):
+        raise LayoutError(f"the start is {named(number)}\n  give one integer")
+    return number

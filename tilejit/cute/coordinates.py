@@ -1,0 +1,204 @@
+"""Coordinates to offsets and back: crd2idx, idx2crd, crd2crd."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from codegen import LayoutError, LayoutIndexError, shown
+from tilejit.cute.int_tuple import (
+    IntTuple,
+    as_int_tuple,
+    congruent,
+    flatten,
+    limit_nesting,
+    prefix_product,
+    product,
+    rank,
+    unflatten,
+)
+from tilejit.cute.integers import exact_integers, narrowed, reach_of
+from tilejit.support.tokens import MAX_INT64, named
+
+Term: TypeAlias = tuple[Any, tuple[int, ...], tuple[int, ...]]
+"""An integer or an array of them, and the flat sizes and strides that it counts."""
+
+
+def crd2idx(crd: Any, shape: object, stride: object = None) -> Any:
+    """The offset of a coordinate; integers are taken apart where the shape has tuples, first mode fastest.
+
+    (1, 2), (4, 8) -> 9    9, ((2, 2), 8), ((1, 10), 100) -> 201
+
+    Beyond its size the last mode goes on, as in CuTe. Integer arrays are coordinates too.
+
+    Raises:
+        LayoutIndexError: a coordinate is negative.
+        LayoutError: the coordinate or the stride does not nest like the shape.
+        TypeError: not made of integers.
+    """
+    sizes = as_int_tuple(shape, "a shape")
+    limit_nesting(crd, "a coordinate")
+    return offset_at(crd, sizes, _steps(sizes, stride))
+
+
+def _steps(sizes: IntTuple, stride: object) -> IntTuple:
+    """The strides given, or those of the compact layout."""
+    if stride is None:
+        return prefix_product(sizes)
+    steps = as_int_tuple(stride, "a stride")
+    if not congruent(sizes, steps):
+        raise LayoutError(f"{named(steps)} does not nest like {named(sizes)}\n  give a stride a size")
+    return steps
+
+
+def offset_at(crd: Any, shape: IntTuple, stride: IntTuple) -> Any:
+    """`crd2idx` of a shape and a stride that are known to fit."""
+    if type(crd) is int and crd >= 0:
+        return _digits_times(crd, flatten(shape), flatten(stride))
+    terms = list(_terms(crd, shape, stride))
+    arrays = [at for at, _, _ in terms if isinstance(at, np.ndarray)]
+    if not arrays:
+        return sum(_digits_times(*term) for term in terms)
+    try:
+        if len({at.shape for at in arrays}) > 1:
+            np.broadcast_shapes(*(at.shape for at in arrays))
+    except (ValueError, RuntimeError):  # the latter past 32 dimensions
+        shapes = " and ".join(str(at.shape) for at in arrays)[:80]
+        raise LayoutError(
+            f"arrays of coordinates of shapes {shapes} do not broadcast\n  give equal shapes"
+        ) from None
+    if sum(_reach(*term) for term in terms) <= MAX_INT64:
+        return sum(_digits_times(*term) for term in terms)
+    exact = [(at.astype(object) if isinstance(at, np.ndarray) else at, n, d) for at, n, d in terms]
+    return narrowed(sum(_digits_times(*term) for term in exact))
+
+
+def _terms(
+    crd: Any, shape: IntTuple, stride: IntTuple
+) -> Iterator[tuple[Any, tuple[int, ...], tuple[int, ...]]]:
+    """Integers or arrays of them, each with the flat sizes and strides that it counts."""
+    if not isinstance(crd, tuple | list):
+        yield _coordinate(crd), flatten(shape), flatten(stride)
+        return
+    if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
+        raise LayoutError(
+            f"the coordinate {named(crd)} does not fit the shape {named(shape)}\n"
+            f"  give {rank(shape)} coordinate(s), or one integer"
+        )
+    for c, s, d in zip(crd, shape, stride, strict=True):
+        yield from _terms(c, s, d)
+
+
+def _digits_times(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """The offset of an integer coordinate in flat modes, the last one without end."""
+    if not sizes:
+        return at * 0
+    out = at * 0
+    for size, step in zip(sizes[:-1], strides, strict=False):
+        if size == 0:
+            raise LayoutIndexError("a layout without elements has no coordinates\n  give a larger shape")
+        out = out + at % size * step
+        at = at // size
+    return out + at * strides[-1]
+
+
+def _reach(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """No number on the way to the offsets of some coordinates is larger."""
+    most = reach_of(at) if isinstance(at, np.ndarray) else at
+    out = most
+    for size, step in zip(sizes[:-1], strides, strict=False):
+        out += max(size, min(size, most) * abs(step))
+        most //= max(size, 1)
+    return out + max(most, 1) * abs(strides[-1]) if strides else out
+
+
+def _coordinate(crd: object) -> Any:
+    """An integer, or an array of them, none negative."""
+    if isinstance(crd, np.ndarray) and crd.ndim:
+        at = exact_integers(crd, "a coordinate")
+        if at.size and at.min() < 0:
+            raise LayoutIndexError(f"a coordinate is {shown(int(at.min()))}\n  coordinates begin at 0")
+        return at
+    return whole_number(crd)
+
+
+def whole_number(crd: object) -> int:
+    """A coordinate that is one integer.
+
+    Raises:
+        LayoutIndexError: it is negative.
+        TypeError: it is none, or a bool.
+    """
+    try:
+        at = operator.index(None if isinstance(crd, bool) else crd)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"a coordinate is made of integers, not of {type(crd).__name__}") from None
+    if at < 0:
+        raise LayoutIndexError(f"a coordinate is {shown(at)}\n  coordinates begin at 0")
+    return at
+
+
+def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
+    """The coordinate at an index, mode by mode: index / stride % size.
+
+    9, ((2, 2), 8) -> ((1, 0), 2)    5, (2, 3), (3, 1) -> (1, 2)
+
+    Without strides the index is a colexicographic number, and beyond the size the last mode goes on.
+
+    Raises:
+        LayoutIndexError: the index is negative, or with strides is not that of the coordinate so found.
+        LayoutError: the strides do not nest like the shape, or one is negative.
+        TypeError: not made of integers.
+    """
+    profile = as_int_tuple(shape, "a shape")
+    at = whole_number(index)
+    sizes = flatten(profile)
+    if min(sizes, default=1) < 1:
+        raise LayoutIndexError("a shape without elements has no coordinates\n  give a larger one")
+    if stride is not None:
+        steps = flatten(_steps(profile, stride))
+        if min(steps, default=0) < 0:
+            raise LayoutError(f"a stride is {min(steps)}\n  give strides of 0 or more")
+        parts = [at // d % s if d else 0 for s, d in zip(sizes, steps, strict=True)]
+        found: IntTuple = unflatten(iter(parts), profile)
+        if (there := sum(map(operator.mul, parts, steps))) != at:
+            raise LayoutIndexError(
+                f"index {shown(at)} is not of {named(profile)}:{named(stride)}: "
+                f"{named(found)} is at {shown(there)}\n  give an index that the strides lead to"
+            )
+        return found
+    parts = []
+    for size in sizes[:-1]:
+        at, digit = divmod(at, size)
+        parts.append(digit)
+    return unflatten(iter([*parts, at][: len(sizes)]), profile)  # type: ignore[no-any-return]
+
+
+def crd2crd(crd: Any, shape: object, into: object) -> IntTuple:
+    """The coordinate of `into` with the same colexicographic number.
+
+    (1, 2), (2, 6), (4, 3) -> (1, 1)
+
+    Raises:
+        LayoutIndexError, LayoutError, TypeError: as crd2idx and idx2crd.
+    """
+    return idx2crd(crd2idx(crd, shape), into)
+
+
+def check_within(crd: Any, shape: IntTuple, what: str) -> None:
+    """Raise where an integer of a coordinate is no place of its mode; `_` and None are any.
+
+    Raises:
+        LayoutIndexError: it is none.
+    """
+    if isinstance(crd, tuple | list):
+        if isinstance(shape, tuple) and len(crd) == len(shape):
+            for part, size in zip(crd, shape, strict=True):
+                check_within(part, size, what)
+    elif hasattr(crd, "__index__") and not 0 <= operator.index(crd) < product(shape):
+        raise LayoutIndexError(
+            f"there is no {what} {shown(operator.index(crd))}\n  there are {shown(product(shape))}"
+        )

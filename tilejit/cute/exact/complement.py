@@ -1,0 +1,213 @@
+"""complement: the layout that repeats another so that every offset below a bound is met once."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import LayoutError, shown
+from tilejit.cute.exact.injective import MAX_MARKS, distinct_offsets, is_injective
+from tilejit.cute.exact.repeats import window_repeats
+from tilejit.cute.int_tuple import as_int_tuple, product
+from tilejit.cute.layout import Layout, cosize, extent, offsets, trusted
+from tilejit.cute.modes import flat_modes, from_modes, joined, layout_like
+from tilejit.cute.witness import NoLayoutError, Witness
+from tilejit.support.tokens import named
+
+_MEND = "give strides that are multiples of what the smaller ones reach"
+MAX_SUMS = 1 << 26
+"""Sums of offsets and repeats that are looked at one by one, where strides do not tell."""
+
+Mode = tuple[int, int]
+"""The stride and the size."""
+
+Offsets: TypeAlias = NDArray[np.int64]
+
+
+def complement(layout: object, cotarget: object = None) -> Layout:
+    """The ascending layout R whose sums with the set of offsets are distinct and cover 0 to cotarget - 1.
+
+    4:2, 24 -> (2,3):(1,8)    (2,2):(1,6), 24 -> (3,2):(2,12)    4:1, 10 -> 3:4, which covers 12
+
+    An offset that the layout meets twice counts once; modes of stride 0 are dropped. R is unique but for its
+    end: whole gaps, then as many repeats as the bound takes. R begins at 0 where strides are negative, too,
+    and is one of several there: 4:-1, 8 -> 3:4, which covers -3 to 8.
+
+    Args:
+        layout: a Layout, or a size or shape for the compact one.
+        cotarget: the bound, a size, shape or Layout; the cosize of the layout where none is given.
+
+    Raises:
+        NoLayoutError: no layout does that; the witness is an offset that cannot be met once, and how many
+            times the repeats that smaller ones ask for meet it.
+        LayoutError: strides are negative, or the layout large, and it takes too long to tell.
+    """
+    base = layout_like(layout)
+    bound = _bound(base, cotarget)
+    if base.size == 0:
+        raise NoLayoutError(f"{named(base)} has no elements to repeat\n  give it some", Witness(0, 0, 1))
+    moving = _moving(base)
+    if moving and moving[0][0] < 0:
+        return _of_negative(base, bound)
+    return _of_modes(base, moving, bound)
+
+
+def _moving(base: Layout) -> list[Mode]:
+    """The modes that change the offset, in ascending order."""
+    return sorted((step, size) for size, step in flat_modes(base) if step and size != 1)
+
+
+def _of_negative(base: Layout, bound: int) -> Layout:
+    """The complement of a layout whose first offset is -begin.
+
+    The same layout from 0 on has the same repeats; they need not meet what is before `begin`.
+    """
+    begin = -extent(base)[0]
+    sizes, steps = zip(*flat_modes(base), strict=True)
+    tile = trusted(sizes, tuple(map(abs, steps)))
+    try:
+        return _of_modes(tile, _moving(tile), begin + bound)
+    except NoLayoutError:
+        found = window_repeats(tile, begin, begin + bound)
+    if found is None:
+        raise LayoutError(
+            f"{named(base)}: too many complements in {shown(bound)} would have to be tried\n"
+            "  give strides of 0 or more"
+        )
+    if isinstance(found, int):
+        raise NoLayoutError(
+            f"{named(base)} has no complement in {shown(bound)}: no repeats that meet all offsets "
+            f"from 0 to {found - begin - 1} meet {found - begin}\n  {_MEND}",
+            Witness(found - begin, 0, 1),
+        )
+    return from_modes(joined(found))
+
+
+def _of_modes(base: Layout, modes: list[Mode], bound: int) -> Layout:
+    """The complement of what (stride, size) in ascending order meet."""
+    gaps: list[tuple[int, int]] = []
+    current = 1
+    for place, (step, size) in enumerate(modes):
+        if step % current:
+            fewer = _merged(modes)
+            if len(fewer) < len(modes):
+                return _of_modes(base, fewer, bound)
+            return _undivided(base, modes, place, gaps, bound)
+        if step != current:
+            gaps.append((step // current, current))
+        current = step * size
+    gaps.append((max(1, -(-bound // current)), current))
+    return from_modes(joined(gaps))
+
+
+def _bound(base: Layout, cotarget: object) -> int:
+    if cotarget is None:
+        return cosize(base)
+    if isinstance(cotarget, Layout):
+        bound = cotarget.size
+    else:
+        bound = cotarget if type(cotarget) is int else product(as_int_tuple(cotarget, "a cotarget"))
+    if bound < 0:
+        raise LayoutError(f"the cotarget is {shown(bound)}\n  give 0 or more")
+    return bound
+
+
+def _merged(modes: list[Mode]) -> list[Mode]:
+    """The same offsets, met once or more, by fewer modes: multiples of one stride without a hole.
+
+    (1, 4), (2, 4) -> (1, 10)
+    """
+    out: list[Mode] = []
+    for step, size in modes:
+        if out and step % out[-1][0] == 0 and step <= out[-1][0] * out[-1][1]:
+            first, count = out[-1]
+            out[-1] = first, count + step // first * (size - 1)
+        else:
+            out.append((step, size))
+    return out
+
+
+def _undivided(
+    base: Layout, modes: list[Mode], place: int, gaps: list[tuple[int, int]], bound: int
+) -> Layout:
+    """The complement where what stands before a mode does not divide its stride.
+
+    The modes before it and their repeats meet every offset once; below the first other offset of the layout
+    these repeats are the only ones. One of them meets that offset again: bounds past it have no complement.
+    """
+    lower = modes[:place]
+    current = lower[-1][0] * lower[-1][1]
+    first: int | None = modes[place][0]
+    if not _repeat_of(modes[place][0], lower):
+        tile = distinct_offsets(base)
+        repeats = _repeat_of(tile, lower)
+        at = int(np.asarray(repeats != 0).argmax())
+        first = int(tile[at]) if repeats[at] else None
+    all_repeats = [*gaps, (max(1, -(-bound // current)), current)]
+    if first is None:
+        return from_modes(joined(all_repeats))
+    again = _repeat_of(first, lower)
+    if again < bound:
+        raise NoLayoutError(
+            f"{named(base)} has no complement in {shown(bound)}: offset {again} needs a repeat "
+            f"of its own, which would meet offset {first} again\n  {_MEND}",
+            Witness(first, 2, 1),
+        )
+    within = [(min(size, -(-bound // step)), step) for size, step in all_repeats if step < bound]
+    found = from_modes(joined(within))
+    _check_disjoint(base, modes, found, bound)
+    return found
+
+
+def _repeat_of(offset: Any, modes: list[Mode]) -> Any:
+    """The repeat that meets an offset, of those which these modes and their gaps make.
+
+    5, of (2, 2) -> 5: repeats at 0, 1, 4, 5 and so on    6 -> 4
+    """
+    out = 0
+    reach = 1
+    for step, size in modes:
+        out = out + offset % step // reach * reach
+        reach = step * size
+    return out + offset // reach * reach
+
+
+def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int) -> None:
+    """Raise if the repeats meet an offset twice."""
+    whole = [*((size, step) for step, size in modes), *flat_modes(repeats)]
+    apart = joined(sorted(whole, key=lambda mode: mode[1]))
+    if repeats.size == 1 or is_injective(from_modes(apart)):
+        return
+    if repeats.size * base.size > MAX_SUMS:
+        raise LayoutError(
+            f"{named(base)}: a complement is too large to be checked\n  give a smaller cotarget"
+        )
+    twice = _first_twice(distinct_offsets(base), offsets(repeats))
+    if twice is not None:
+        raise NoLayoutError(
+            f"{named(base)} has no complement in {shown(bound)}: repeats at the offsets it needs, "
+            f"{repeats}, meet offset {twice[0]} {twice[1]} times\n  {_MEND}",
+            Witness(*twice, 1),
+        )
+
+
+def _first_twice(a: Offsets, b: Offsets) -> tuple[int, int] | None:
+    """A sum of an offset of each that others give, too, and how many all in all; both ascend from 0."""
+    few, many = (a, b) if a.size < b.size else (b, a)
+    reach = int(few[-1] + many[-1]) + 1
+    if reach > MAX_MARKS:
+        sums = np.sort((few[:, None] + many).reshape(-1))
+        at = np.flatnonzero(sums[1:] == sums[:-1])
+        first = int(sums[at[0]]) if at.size else None
+    else:
+        met = np.zeros(reach, bool)
+        first = None
+        for offset in few:
+            places = many + offset
+            if met[places].any():
+                first = int(places[met[places].argmax()])
+                break
+            met[places] = True
+    return None if first is None else (first, int(np.isin(first - few, many).sum()))

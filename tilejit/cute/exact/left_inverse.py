@@ -1,0 +1,238 @@
+"""left_inverse: the layout L with L(A(i)) = i, by the chain of A's strides or a search over mixed radices.
+
+L is a sum of digit times stride in some mixed radix; `radices` finds one through all points (A(i), i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codegen import LayoutError, shown
+from tilejit.cute.compose import compose_layouts
+from tilejit.cute.exact.injective import meeting
+from tilejit.cute.exact.radices import MAX_WORK, Radices, TooManyError
+from tilejit.cute.integers import narrowed
+from tilejit.cute.layout import Layout, expect_layout, extent, trusted
+from tilejit.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
+from tilejit.cute.tables import Table
+from tilejit.cute.witness import NoLayoutError, Witness
+from tilejit.support.tokens import MAX_INT64, named
+
+MAX_TABLE = 1 << 21
+"""Elements of the largest layout of which all points are looked at."""
+MAX_SAMPLE = 1 << 12
+"""Points of larger ones to begin with."""
+MAX_ROUNDS = 20
+"""Answers through some points that others refute."""
+
+
+def left_inverse(layout: Layout) -> Layout:
+    """The layout L with L(A(i)) = i for every i, coordinates of stride 0 taken as 0; judged nowhere else.
+
+    (4,8):(1,5) -> (5,8):(1,4)    (6,3):(8,3) -> (8,6):(2,1)    4:3 -> (3,4):(0,1)
+
+    Raises:
+        NoLayoutError: there is none: an offset is negative or met twice, or no mixed radix fits; the witness
+            is an index, what a layout gives back for it that is right before, and the index again.
+        LayoutError: too many mixed radices to try, or strides past 64 bits.
+    """
+    expect_layout(layout)
+    if layout.size == 0:
+        raise NoLayoutError(f"{named(layout)} has no elements to find\n  give it some")
+    modes: list[tuple[int, int, int]] = []
+    weight = 1
+    for size, step in flat_modes(layout):
+        if size > 1 and step:
+            modes.append((step, size, weight))
+        if size > 1 and step < 0:
+            raise NoLayoutError(
+                f"{named(layout)} has no left inverse: index {shown(weight)} gives {step}, "
+                "before any element\n  give strides of 0 or more",
+                Witness(weight, step, None),
+            )
+        weight *= size
+    modes.sort()
+    return _chain(modes) or _Problem.of(layout, modes).solved()
+
+
+def _chain(modes: Sequence[tuple[int, int, int]]) -> Layout | None:
+    """Each stride divides the next and ends before it: the radices are the strides."""
+    out: list[tuple[int, int]] = []
+    current, below, slope = 1, 0, 0
+    for step, size, weight in modes:
+        if step % current or below >= step:
+            return None
+        out.append((step // current, slope))
+        current, slope = step, weight
+        below += (size - 1) * step
+    if not modes:
+        return EMPTY_MODE
+    return from_modes(joined([*out, (modes[-1][1], slope)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """A without stride 0: its modes as a layout, and the indices it should give back, as another."""
+
+    layout: Layout
+    core: Layout
+    wanted: Layout
+
+    @staticmethod
+    def of(layout: Layout, modes: Sequence[tuple[int, int, int]]) -> _Problem:
+        sizes = tuple(size for _, size, _ in modes)
+        core = trusted(sizes, tuple(step for step, _, _ in modes))
+        return _Problem(layout, core, trusted(sizes, tuple(weight for _, _, weight in modes)))
+
+    def solved(self) -> Layout:
+        """L: through all points of A, or through some and those that it then gets wrong, until none is."""
+        tops = extent(self.core)[1], extent(self.wanted)[1]
+        whole = self.core.size <= MAX_TABLE and max(tops) <= MAX_INT64
+        if not whole and (pair := meeting(self.core)):
+            indices = self.wanted(pair[0]), self.wanted(pair[1])
+            raise self.twice(min(indices), max(indices), self.core(pair[0]))
+        points = self.points(np.arange(self.core.size) if whole else self.sample())
+        work = [MAX_WORK]
+        for _ in range(MAX_ROUNDS):
+            try:
+                found = Radices.through(*points, flat_steps(self.core), work)
+            except TooManyError:
+                break
+            if found is None:
+                raise self.no_radix(*points, whole)
+            mistakes = [] if whole else self.mistakes(found)
+            if not mistakes:
+                return found
+            points = self.points(np.array(mistakes, object), points)
+        raise LayoutError(
+            f"{named(self.layout)}: too many mixed radices would have to be tried\n"
+            "  give strides of which each is a multiple of the one before"
+        )
+
+    def sample(self) -> Table:
+        """Indices of a corner, the middle and the end of each mode, together where there is room for it."""
+        together, alone = np.zeros(1, object), [0]
+        scale, room = 1, MAX_SAMPLE
+        sizes = flat_sizes(self.core)
+        for place, size in enumerate(sizes):
+            share = min(room, max(2, int(room ** (1 / (len(sizes) - place)))))
+            at = _spread(size, share).astype(object) * scale
+            together = (at[:, None] + together).reshape(-1)
+            room //= at.size
+            alone += [scale * c for c in (1, size // 2, size - 1)]
+            scale *= size
+        return narrowed(np.append(together, np.array(alone, object)))
+
+    def points(self, places: Table, others: tuple[Table, Table] | None = None) -> tuple[Table, Table]:
+        """Offsets in ascending order and the indices to give back, of elements and of other points.
+
+        Raises:
+            NoLayoutError: two indices have one offset.
+        """
+        table, wanted = self.core(places), self.wanted(places)
+        if others:
+            table, wanted = np.append(others[0], table), np.append(others[1], wanted)
+        order = np.lexsort((wanted, table))
+        table, wanted = table[order], wanted[order]
+        again = table[1:] == table[:-1]
+        twice = np.flatnonzero(again & (wanted[1:] != wanted[:-1]))
+        if twice.size:
+            at = int(twice[0])
+            raise self.twice(int(wanted[at]), int(wanted[at + 1]), int(table[at]))
+        once = np.append(True, ~again)
+        return table[once], wanted[once]
+
+    def twice(self, first: int, second: int, offset: int) -> NoLayoutError:
+        """The error for two indices of one offset."""
+        return NoLayoutError(
+            f"{named(self.layout)} has no left inverse: indices {shown(first)} and {shown(second)} "
+            f"both give {shown(offset)}\n  give strides that meet no offset twice",
+            Witness(second, first, second),
+        )
+
+    def no_radix(self, table: Table, wanted: Table, whole: bool) -> NoLayoutError:
+        """The error for points that no layout goes through, with the first that those before rule out.
+
+        They are taken in the order of the indices to give back; a search that takes too long ends with a
+        layout through fewer of them.
+        """
+        ordered = np.sort(wanted)
+        before, none, step = EMPTY_MODE, ordered.size, 1  # so many points have no layout
+        work = [MAX_WORK // 4]
+        while True:
+            values = before(table)
+            index = wanted[values != wanted].min()
+            right = int(np.searchsorted(ordered, index))
+            if right + 1 == none:
+                break
+            last = min(right + step, (right + none - 1) // 2)
+            step *= 4
+            inside = wanted <= ordered[last]
+            try:
+                found = Radices.through(table[inside], wanted[inside], flat_steps(self.core), work)
+            except (TooManyError, LayoutError):
+                break
+            none, before = (none, found) if found else (last + 1, before)
+        seen = Witness(int(index), int(values[wanted == index][0]), int(index))
+        return NoLayoutError(
+            f"{named(self.layout)} has no left inverse: no mixed radix gives back all indices: one that "
+            f"gives back {'the' if whole else right} indices before, at {seen}\n"
+            "  give strides of which each is a multiple of the one before",
+            seen,
+        )
+
+    def mistakes(self, found: Layout) -> list[int]:
+        """Indices that L gets wrong; none when it is right."""
+        try:
+            back = compose_layouts(found, self.core)
+        except NoLayoutError as error:
+            if error.witness is None:
+                raise
+            (index,) = error.witness.multi_index
+            return self.with_parts(index)
+        if back == self.wanted:
+            return []
+        out: list[int] = []
+        scale = 1
+        for mode, wanted in zip(back, self.wanted, strict=True):
+            out += [scale * c for c in range(1, min(64, wanted.size)) if mode(c) != wanted(c)][:1]
+            if mode != wanted:
+                out.append(scale * (wanted.size - 1))
+                run = mode.shape[0] if isinstance(mode.shape, tuple) else 1
+                out.append(scale * min(wanted.size - 1, run if isinstance(run, int) else 1))
+            scale *= wanted.size
+        return out
+
+    def with_parts(self, index: int) -> list[int]:
+        """An index and its coordinates, each alone."""
+        out = [index]
+        scale = 1
+        rest = index
+        for size in flat_sizes(self.core):
+            rest, digit = divmod(rest, size)
+            if digit:
+                out.append(digit * scale)
+            scale *= size
+        return out
+
+
+def _spread(size: int, count: int) -> Table:
+    """All coordinates of a mode, or so many: half of them first, the others in the middle and last."""
+    if size <= count:
+        return np.arange(size)
+    quarter = count // 4
+    middle, end = size // 2 + np.arange(quarter), size - 1 - np.arange(quarter)
+    return np.unique(np.concatenate([np.arange(count - 2 * quarter), middle, end]))
+
+
+def flat_sizes(layout: Layout) -> list[int]:
+    """Sizes from left to right."""
+    return [size for size, _ in flat_modes(layout)]
+
+
+def flat_steps(layout: Layout) -> list[int]:
+    """Strides from left to right."""
+    return [step for _, step in flat_modes(layout)]

@@ -1,0 +1,55 @@
+"""The longest right inverse where offsets are met twice or strides are negative: two searches by values.
+
+`run_by_room` looks at runs that never carry. A carry out of digit k changes the value by d[k+1] - S[k]*d[k];
+where these all have one sign no carries cancel, and nothing else need be looked at. Otherwise `run_by_table`
+goes on.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from codegen import LayoutError
+from tilejit.cute.exact.radices import TooManyError
+from tilejit.cute.exact.run_by_room import ByRoom
+from tilejit.cute.exact.run_by_table import ByTable
+from tilejit.cute.layout import Layout
+from tilejit.cute.modes import flat_modes, from_modes, joined
+from tilejit.support.tokens import MAX_INT64, named
+
+
+def longest_run(layout: Layout, found: Layout) -> Layout:
+    """The longest R with A(R(i)) = i, or `found` where nothing is longer.
+
+    (4,4):(1,2) -> (4,2):(1,8), of 8 elements; the chain of strides ends after 4
+
+    Raises:
+        LayoutError: there are too many ways to try them all, or the longest has strides past 64 bits.
+    """
+    digits = joined(flat_modes(layout))
+    search: ByRoom | ByTable = ByRoom.of(digits, found.size)
+    best = found
+    try:
+        most = search.run()
+        best = _better(search, best)
+        carries = [after[1] - size * step for (size, step), after in pairwise(digits)]
+        if min(carries, default=1) < 0 < max(carries, default=1) and search.length < most:
+            search = ByTable.of(layout, search.length)
+            search.run()
+    except TooManyError:
+        best = _better(search, best)
+        raise LayoutError(
+            f"{named(layout)}: too many ways to a right inverse; the longest found so far is {named(best)}, "
+            f"of {best.size} elements\n  give strides that are not negative and meet no offset twice"
+        ) from None
+    best = _better(search, best)
+    if any(step > MAX_INT64 for _, step in flat_modes(best)):
+        raise LayoutError(
+            f"the right inverse of {named(layout)} has strides past 64 bits\n  give smaller sizes"
+        )
+    return best
+
+
+def _better(search: ByRoom | ByTable, best: Layout) -> Layout:
+    """What a search has found, or what was there before where that is nothing."""
+    return from_modes(joined(search.best)) if search.best else best

@@ -1,0 +1,294 @@
+"""Layouts through given points, by a search over mixed radices; the strides solve equations in integers.
+
+A layout is L(x) = the sum of e[k] * (x // q[k]) over weights 1 = q[0] | q[1] | … and integers e: with the
+radices r[k] = q[k+1] / q[k] its strides are d[0] = e[0] and d[k+1] = e[k+1] + r[k] * d[k]. Of neighboring
+points x < y that says
+
+    L(y) - L(x) = the sum of e[k] * (how many multiples of q[k] are in (x, y])
+
+Say that no integers solve these equations for some of the pairs, with the weights q[0] … q[k] alone. A layout
+whose weights begin so has a multiple of q[k+1] in one of those pairs: else none of its later weights has, for
+they are multiples of that, and e[0] … e[k] would solve the equations. A weight more takes no layout away, so
+that q[k+1] may be q[k] times a prime, and the prime divides a number m for which q[k] * m is in one of the
+pairs. Pairs with few multiples of q[k] leave few primes, pairs without any leave no layout at all: they are
+taken in the order of their multiples, until they have no solution.
+
+What pairs without a multiple of q[k] ask for holds however the weights go on. Weights that end alike and have
+the same functions left after that are one case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import LayoutError
+from tilejit.cute.exact.equations import Solutions
+from tilejit.cute.exact.primes import is_prime, prime_factors
+from tilejit.cute.layout import Layout
+from tilejit.cute.modes import EMPTY_MODE, from_modes, joined
+from tilejit.cute.tables import Table
+from tilejit.support.tokens import MAX_INT64
+
+MAX_WORK = 20_000
+"""Before a search is given up: a second or two."""
+STEP_WORK = 3
+"""Of weights that are tried, besides that of the numbers in their equations."""
+NUMBERS = 1 << 13
+"""One more work."""
+
+MOST_FACTORED = 64
+"""Numbers whose prime factors are found; where there are more, primes are tried in turn."""
+
+MOST_DROPPED = 6
+"""Pairs that are left out of those without a solution, to see whether the others have one."""
+
+EACH, MOST = 64, 2048
+"""Pairs of one gap and one rise that a search begins with, and of all."""
+
+State = tuple[int, tuple[tuple[int, ...], ...]]
+"""The last weight, and those before that functions are left of: weight, base, free rows."""
+
+Span = tuple[int, int]
+"""Numbers behind the first, up to the second."""
+
+
+class TooManyError(Exception):
+    """A longer search than anyone waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Neighboring points.
+
+    Attributes:
+        low, high: their offsets.
+        rise: what the layout is to give for the higher one, less what for the lower one.
+    """
+
+    low: Table
+    high: Table
+    rise: Table
+
+    @staticmethod
+    def of(offsets: Table, values: Table) -> Pairs:
+        """Of points in ascending order of their offsets, the first of which is 0 and gives 0."""
+        return Pairs(offsets[:-1], offsets[1:], np.diff(values))
+
+    def multiples(self, weights: Sequence[int]) -> Table:
+        """How many multiples of each weight are behind the lower point, up to the higher one."""
+        out = np.empty((self.low.size, len(weights)), self.low.dtype)
+        for place, weight in enumerate(weights):
+            out[:, place] = self.high // weight - self.low // weight
+        return out
+
+    def at(self, places: NDArray[np.intp]) -> Pairs:
+        """Some of them."""
+        return Pairs(self.low[places], self.high[places], self.rise[places])
+
+    def typical(self) -> Pairs:
+        """Some of each gap and rise, small gaps first: these ask for about the same."""
+        if self.low.size <= MOST or self.low.dtype == object:
+            return self
+        gap = self.high - self.low
+        order = np.lexsort((self.rise, gap))
+        gap, rise = gap[order], self.rise[order]
+        begins = np.flatnonzero(np.append(True, (gap[1:] != gap[:-1]) | (rise[1:] != rise[:-1])))
+        counts = np.diff(np.append(begins, gap.size))
+        numbers = np.arange(gap.size) - np.repeat(begins, counts)
+        picked = order[numbers % np.repeat(np.maximum(1, counts // EACH), counts) == 0]
+        return self.at(np.sort(np.append(picked[:MOST], _spread(picked[MOST:], MOST))))
+
+    def joined(self, more: Pairs) -> Pairs:
+        """Both, one after the other."""
+        return Pairs(
+            np.append(self.low, more.low), np.append(self.high, more.high), np.append(self.rise, more.rise)
+        )
+
+
+def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """At most so many of them, from begin to end."""
+    return places[:: max(1, -(-places.size // count))]
+
+
+@dataclass(slots=True)
+class Radices:
+    """The search for weights and strides.
+
+    Attributes:
+        every: all pairs.
+        steps: numbers, such as strides, whose divisors are tried before other weights.
+        primes: those that divide any of them.
+        work: how much there may be yet, in a list that searches after this one go on with.
+        some: pairs that weights are judged by; those that all of these allow are judged by every one.
+        divisors_alone: whether others are not tried at all.
+        failed: cases that no layout begins with.
+    """
+
+    every: Pairs
+    steps: Sequence[int]
+    primes: Collection[int]
+    work: list[int]
+    some: Pairs
+    divisors_alone: bool = True
+    failed: set[State] = field(default_factory=set)
+
+    @staticmethod
+    def through(offsets: Table, values: Table, steps: Sequence[int], work: list[int]) -> Layout | None:
+        """A layout through points in ascending order of their offsets, (0, 0) the first; None where none is.
+
+        Raises:
+            TooManyError: more work than the limit.
+            LayoutError: its strides pass 64 bits.
+        """
+        if offsets.size == 1:
+            return EMPTY_MODE
+        every = Pairs.of(offsets, values)
+        primes = {p for step in steps for p in prime_factors(step)}
+        search = Radices(every, steps, primes, [work[0] // 4], every.typical())
+        with suppress(TooManyError):
+            if found := search.extend((1,), Solutions()):
+                return found
+        search = Radices(every, steps, primes, work, search.some, divisors_alone=False)
+        search.spend(16 * every.low.size)
+        return search.extend((1,), Solutions())
+
+    def extend(self, weights: tuple[int, ...], before: Solutions) -> Layout | None:
+        """Close with a digit without end, or go on with a weight more; `before` has no part for the last."""
+        rows = self.some.multiples(weights)
+        self.spend(rows.size * (1 + len(before.free)), STEP_WORK)
+        order = np.argsort(rows[:, -1], kind="stable")
+        rows, rise = rows[order], self.some.rise[order]
+        begun = int((rows[:, -1] == 0).sum())
+        settled = _narrowed(before.wider(), rows[:begun], rise[:begun], [])
+        if settled is None:
+            return None
+        state = _state(weights, settled)
+        if state in self.failed:
+            return None
+        taken: list[int] = []
+        known = _narrowed(settled, rows[begun:], rise[begun:], taken)
+        if known is None:
+            needed = [begun + k for k in _needed(settled, rows[begun:], rise[begun:], taken)]
+            for prime in self.candidates(self.some.at(order[needed]), weights[-1]):
+                found = self.extend((*weights, weights[-1] * prime), settled)
+                if found:
+                    return found
+            self.failed.add(state)
+            return None
+        wrong = self.wrong(weights, known)
+        if not wrong.size:
+            return self.layout(weights, known)
+        self.some = self.some.joined(self.every.at(wrong))
+        return self.extend(weights, before)
+
+    def wrong(self, weights: Sequence[int], known: Solutions) -> NDArray[np.intp]:
+        """Some of all pairs that rule out solutions."""
+        rows = self.every.multiples(weights)
+        self.spend(rows.size)
+        return _spread(np.flatnonzero(known.broken(rows, self.every.rise)), EACH)
+
+    def candidates(self, pairs: Pairs, weight: int) -> Iterator[int]:
+        """Primes whose product with the weight has a multiple in one of these pairs."""
+        spans = [(int(a) // weight, int(b) // weight) for a, b in zip(pairs.low, pairs.high, strict=True)]
+        if sum(b - a for a, b in spans) <= MOST_FACTORED:
+            numbers = {m for a, b in spans for m in range(a + 1, b + 1)}
+            found = {p for m in numbers for p in prime_factors(m)}
+            yield from self.in_order(found, weight)
+            return
+        first = [p for p in self.primes if _meets(spans, p)]
+        yield from self.in_order(first, weight)
+        if self.divisors_alone:
+            return
+        for number in range(2, max(b for _, b in spans) + 1):
+            if number % 64 == 0:
+                self.spend(NUMBERS)
+            if number not in first and _meets(spans, number) and is_prime(number):
+                yield number
+
+    def in_order(self, primes: Iterable[int], weight: int) -> list[int]:
+        """First those whose product with the weight divides a step, then those that divide one."""
+        divide = {p for p in primes if any(step % (weight * p) == 0 for step in self.steps)}
+        chosen = divide if self.divisors_alone else primes
+        return sorted(chosen, key=lambda p: (p not in divide, p not in self.primes, p))
+
+    def spend(self, numbers: int, steps: int = 0) -> None:
+        """Count the work of so many numbers.
+
+        Raises:
+            TooManyError: that was too many.
+        """
+        slow = 16 if self.every.high[-1] >= 1 << 31 else 1  # products pass 64 bits
+        self.work[0] -= steps + slow * numbers // NUMBERS
+        if self.work[0] < 0:
+            raise TooManyError
+
+    def layout(self, weights: Sequence[int], known: Solutions) -> Layout:
+        """One solution: strides that run on where they may, and small ones where those pass 64 bits."""
+        radices = [b // a for a, b in pairwise(weights)]
+        on = known
+        for place in range(1, len(weights)):
+            row = [int(k == place) for k in range(len(weights))]
+            on = on.narrowed(row, 0) or on
+        strides = _strides(on.base, radices)
+        for way in (on, known):
+            if max(map(abs, strides)) > MAX_INT64:
+                free = tuple(_strides(row, radices) for row in way.free)
+                strides = Solutions(_strides(way.base, radices), free).least()
+        if max(map(abs, strides)) > MAX_INT64:
+            raise LayoutError("the left inverse has strides past 64 bits\n  give smaller strides")
+        top = int(self.every.high[-1]) // weights[-1] + 1
+        return from_modes(joined(zip((*radices, top), strides, strict=True)))
+
+
+def _strides(coefficients: Sequence[int], radices: Sequence[int]) -> tuple[int, ...]:
+    """The strides of digits, of coefficients of weights."""
+    out = [coefficients[0]]
+    for radix, more in zip(radices, coefficients[1:], strict=True):
+        out.append(more + radix * out[-1])
+    return tuple(out)
+
+
+def _meets(spans: Sequence[Span], number: int) -> bool:
+    """Whether a multiple of the number is in one of the spans."""
+    return any(b // number > a // number for a, b in spans)
+
+
+def _narrowed(known: Solutions, rows: Table, rise: Table, taken: list[int]) -> Solutions | None:
+    """The solutions that fulfil all rows; `taken` gets the places of rows that took some away, in order."""
+    at, block = 0, 64
+    while at < rise.size:
+        wrong = known.broken(rows[at : at + block], rise[at : at + block])
+        first = int(wrong.argmax())
+        if not wrong[first]:
+            at, block = at + block, 2 * block
+            continue
+        at += first
+        taken.append(at)
+        fewer = known.narrowed(rows[at].tolist(), int(rise[at]))
+        if fewer is None:
+            return None
+        known, at = fewer, at + 1
+    return known
+
+
+def _needed(known: Solutions, rows: Table, rise: Table, taken: list[int]) -> list[int]:
+    """Rows without a common solution, fewer of them where some, the last ones first, can be left out."""
+    for drop in taken[-2 : -2 - MOST_DROPPED : -1]:
+        others = [place for place in taken if place != drop]
+        if _narrowed(known, rows[others], rise[others], []) is None:
+            taken = others
+    return taken
+
+
+def _state(weights: Sequence[int], settled: Solutions) -> State:
+    """What tells this case from others, the same for the same functions."""
+    free = tuple(row[:-1] for row in settled.free if any(row[:-1]))
+    own = Solutions(settled.base[:-1], free).canonical()
+    columns = zip(weights, own.base, *own.free, strict=False)
+    return weights[-1], tuple(column for column in columns if any(column[1:]))

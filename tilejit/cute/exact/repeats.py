@@ -1,0 +1,114 @@
+"""Repeats of a tile that need not begin at 0: which ascending layouts meet every offset of a window once.
+
+Offsets below the window are met or not, so that more than one choice may go on: all are tried. Sets of
+offsets are the bits of integers, so that a repeat is a shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilejit.cute.exact.injective import distinct_offsets
+from tilejit.cute.layout import Layout, cosize
+
+MAX_REACH = 1 << 14
+"""Offsets, to the end of the window, that are looked at one by one; then the last mode goes on."""
+MAX_TRIES = 1_500_000
+"""Layouts and strides: a second or two."""
+
+Mode = tuple[int, int]
+"""The size and the stride."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeats:
+    """An ascending layout, its last mode open, and the offsets that its repeats of the tile meet.
+
+    Attributes:
+        modes: of the layout; the last one goes on with `unit`, what the modes before it meet.
+        top: its highest offset.
+        met: what all repeats meet, each once.
+    """
+
+    modes: tuple[Mode, ...]
+    top: int
+    unit: int
+    met: int
+
+    def next(self, first: int) -> Iterator[_Repeats]:
+        """One repeat more of the last mode, or a new mode of two, each offset met once at most.
+
+        `first` is not met yet, and never is where the next repeat begins behind it.
+        """
+        if self.modes:
+            size, step = self.modes[-1]
+            more = self.unit << size * step
+            if size * step <= first and not more & self.met:
+                yield _Repeats(
+                    (*self.modes[:-1], (size + 1, step)), self.top + step, self.unit, self.met | more
+                )
+        for step in range(self.top + 1, first + 1):
+            more = self.met << step
+            if not more & self.met:
+                yield _Repeats((*self.modes, (2, step)), self.top + step, self.met, self.met | more)
+
+
+def window_repeats(tile: Layout, begin: int, end: int) -> list[Mode] | int | None:
+    """Modes of an ascending layout whose repeats of the tile meet begin to end - 1 once, or an offset.
+
+    (2,2):(2,3), 5, 9 -> (2, 4)    (4,2):(3,1), 10, 15 -> 13, that none meet with 10 to 12
+
+    The offset is the first that no layout meets together with all before it; None where there are too many
+    layouts to try.
+    """
+    if cosize(tile) > MAX_REACH:
+        return None
+    last = min(end, MAX_REACH)
+    window = (1 << last) - (1 << begin)
+    start = sum(1 << offset for offset in distinct_offsets(tile).tolist())
+    furthest = begin
+    ways = [iter([_Repeats((), 0, start, start)])]
+    seen: set[tuple[int, tuple[Mode, ...]]] = set()
+    tries = 0
+    while ways:
+        now = next(ways[-1], None)
+        if now is None:
+            ways.pop()
+            continue
+        tries += 1
+        missing = window & ~now.met
+        if not missing:
+            return _to_the_end(now, last, end)
+        first = (missing & -missing).bit_length() - 1
+        furthest = max(furthest, first)
+        state = now.met, now.modes[-1:]
+        if state not in seen:
+            seen.add(state)
+            ways.append(now.next(first))
+            tries += max(0, first - now.top)
+        if tries > MAX_TRIES:
+            return None
+    return furthest
+
+
+def _to_the_end(found: _Repeats, last: int, end: int) -> list[Mode] | None:
+    """The modes, the last one as long as it takes from `last`, to which all is met once, to the end.
+
+    Repeats of what its unit meets are periodic from the unit's highest offset on. None where that is not
+    before `last`, or where they meet an offset twice.
+    """
+    if end <= last:
+        return list(found.modes)
+    if not found.modes:
+        return None
+    _, step = found.modes[-1]
+    if found.unit.bit_length() + step > last:
+        return None
+    met = 0
+    for count in range(last // step + 1):
+        more = found.unit << count * step & (1 << last) - 1
+        if more & met:
+            return None
+        met |= more
+    return [*found.modes[:-1], (-(-end // step), step)]

@@ -1,0 +1,122 @@
+"""A layout as a function of one index a mode: its digits, and what is applied to their sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import LayoutError, compiler_lock
+from tilejit.cute.int_tuple import flatten, modes
+from tilejit.cute.layout import Layout, extent
+from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.support.tokens import MAX_INT64, named
+
+Mode = tuple[tuple[int, int], ...]
+"""(size, stride) of each digit of a mode, the fastest first."""
+
+CHUNK = 1 << 18
+"""Offsets that exist at one time."""
+
+MAX_POINTS = 1 << 27
+"""Coordinates that are looked at one by one, where nothing else tells what a layout touches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A sum of digits, then steps (offset, map): value -> map(value + offset), the first step first.
+
+    Sw<3,4,3> o 16 o (8,128):(128,1) -> modes (((8, 128),), ((128, 1),)), steps ((16, Sw<3,4,3>),)
+    """
+
+    modes: tuple[Mode, ...]
+    steps: tuple[tuple[int, Swizzle | Layout], ...]
+
+    def __call__(self, index: tuple[Any, ...]) -> Any:
+        """The offset of an index; integers, or int64 arrays that broadcast."""
+        value: Any = 0
+        for digits, at in zip(self.modes, index, strict=True):
+            value = value if digits else value + at * 0  # arrays broadcast, whatever they say
+            for size, stride in digits:
+                value = value + at % size * stride
+                at = at // size
+        for offset, apply in self.steps:
+            value = apply(value + offset)
+        return value
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The size of each mode."""
+        return tuple(_size(digits) for digits in self.modes)
+
+    @property
+    def swizzle(self) -> tuple[int, Swizzle] | None:
+        """The offset and the swizzle that are applied to the sum, (0, Sw<0,0,0>) for none; None for more."""
+        match self.steps:
+            case ():
+                return 0, Swizzle(0, 0, 0)
+            case ((offset, Swizzle() as swizzle),):
+                return offset, swizzle
+        return None
+
+
+@lru_cache(maxsize=1024)
+def function_of(layout: Layout | ComposedLayout) -> Function:
+    """The function of a layout; layouts composed with layouts are one where that is one.
+
+    Raises:
+        LayoutError: offsets pass 64 bits on the way.
+    """
+    steps, inner = _flat(layout)
+    while steps and steps[0][0] == 0 and isinstance(steps[0][1], Layout):
+        with compiler_lock:  # the algebra of layouts: few are composed with layouts
+            from tilejit.cute.compose import composition
+        try:
+            inner = composition(steps[0][1], inner)
+        except LayoutError:
+            break
+        steps = steps[1:]
+    low, high = extent(inner)
+    shift = sum(abs(offset) for offset, _ in steps)
+    if not -MAX_INT64 <= low - shift <= high + shift <= MAX_INT64:
+        raise LayoutError(f"an offset of {named(layout)} passes 64 bits\n  use smaller strides")
+    own = tuple(
+        tuple(zip(flatten(shape), flatten(stride), strict=True))
+        for shape, stride in zip(modes(inner.shape), modes(inner.stride), strict=True)
+    )
+    return Function(own, steps)
+
+
+Steps = tuple[tuple[int, Swizzle | Layout], ...]
+
+
+def _flat(layout: Layout | ComposedLayout) -> tuple[Steps, Layout]:
+    if isinstance(layout, Layout):
+        return (), layout
+    steps, inner = _flat(layout.inner)
+    return steps + _applied(layout.outer, layout.offset), inner
+
+
+def _applied(outer: Swizzle | Layout | ComposedLayout, offset: int) -> Steps:
+    if isinstance(outer, ComposedLayout):
+        return _applied(outer.inner, offset) + _applied(outer.outer, outer.offset)
+    return ((offset, outer),)
+
+
+def rows_of(dims: tuple[int, ...], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """The multi-indices of row-major numbers."""
+    index: list[NDArray[np.int64]] = []
+    for size in reversed(dims):
+        index.append(rows % size)
+        rows = rows // size
+    return tuple(reversed(index))
+
+
+def _size(digits: Mode) -> int:
+    out = 1
+    for size, _ in digits:
+        out *= size
+    return out

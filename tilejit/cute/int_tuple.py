@@ -1,0 +1,246 @@
+"""IntTuple: an integer or a tuple of IntTuples, and what CuTe does with shapes, strides and coordinates."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from codegen import LayoutError, shown
+from tilejit.support.tokens import MAX_INT64, named
+
+IntTuple = int | tuple["IntTuple", ...]
+MAX_DEPTH = 32
+"""Deeper nesting than any program has; recursion stays far from Python's limit."""
+
+
+def as_int_tuple(value: object, what: str = "an IntTuple", depth: int = 0) -> IntTuple:
+    """Python ints in nested tuples, from ints, NumPy integers, tuples and lists of them.
+
+    [np.int64(2), (3, 4)] -> (2, (3, 4))
+
+    Raises:
+        TypeError: something else stands in it.
+        LayoutError: a number passes 64 bits, or the nesting is too deep.
+    """
+    if type(value) is int:
+        number = value
+    elif isinstance(value, tuple | list):
+        if depth == MAX_DEPTH:
+            raise LayoutError(f"{what} nests more than {MAX_DEPTH} deep\n  nest it less")
+        return tuple(as_int_tuple(part, what, depth + 1) for part in value)
+    else:
+        try:
+            number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(
+                f"{what} is made of integers and tuples of them, not of {type(value).__name__}"
+            ) from None
+    if not -MAX_INT64 <= number <= MAX_INT64:
+        raise LayoutError(f"{what} has {shown(number)} in it\n  numbers stay within 64 bits")
+    return number
+
+
+def as_integer(value: object, what: str) -> int:
+    """One Python int of any width.
+
+    Raises:
+        TypeError: something else, bools included.
+    """
+    try:
+        return operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{what} is an integer, not {type(value).__name__}") from None
+
+
+def limit_nesting(value: object, what: str) -> None:
+    """Check how deep tuples and lists nest, whatever stands in them.
+
+    Raises:
+        LayoutError: deeper than any program's.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [part for item in level if isinstance(item, tuple | list) for part in item]
+        if not level:
+            return
+    raise LayoutError(f"{what} nests more than {MAX_DEPTH} deep\n  nest it less")
+
+
+def flatten(value: IntTuple) -> tuple[int, ...]:
+    """The integers from left to right.
+
+    ((2, 3), 4) -> (2, 3, 4)    5 -> (5,)
+    """
+    if not isinstance(value, tuple):
+        return (value,)
+    out: list[int] = []
+    for part in value:
+        if isinstance(part, tuple):
+            out += flatten(part)
+        else:
+            out.append(part)
+    return tuple(out)
+
+
+def unflatten(numbers: Iterator[Any], profile: IntTuple) -> Any:
+    """Numbers taken from an iterator into the profile's nesting.
+
+    iter((2, 3, 4)), ((0, 0), 0) -> ((2, 3), 4)
+    """
+    if isinstance(profile, tuple):
+        return tuple(unflatten(numbers, part) for part in profile)
+    return next(numbers)
+
+
+def product(value: IntTuple) -> int:
+    """The product of all integers; 1 for ().
+
+    ((2, 3), 4) -> 24
+    """
+    if not isinstance(value, tuple):
+        return value
+    out = 1
+    for part in value:
+        out *= product(part) if isinstance(part, tuple) else part
+    return out
+
+
+def rank(value: IntTuple) -> int:
+    """Modes at the top: the length of a tuple, 1 for an integer."""
+    return len(value) if isinstance(value, tuple) else 1
+
+
+def depth(value: IntTuple) -> int:
+    """How deep tuples nest: 0 for an integer.
+
+    ((2, 3), 4) -> 2    () -> 1
+    """
+    if not isinstance(value, tuple):
+        return 0
+    return 1 + max((depth(part) for part in value), default=0)
+
+
+def modes(value: IntTuple) -> tuple[IntTuple, ...]:
+    """The modes at the top; an integer is its own only mode."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def congruent(a: IntTuple, b: IntTuple) -> bool:
+    """Whether both nest alike.
+
+    ((2, 3), 4), ((1, 0), 7) -> True
+    """
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(congruent, a, b))
+    return not isinstance(a, tuple) and not isinstance(b, tuple)
+
+
+def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
+    """Whether b nests like a, or deeper where a has an integer.
+
+    (2, 3), ((1, 2), 3) -> True
+    """
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
+    return True
+
+
+def compatible(a: IntTuple, b: IntTuple) -> bool:
+    """Whether every coordinate of shape a is one of shape b: b refines a, integer by integer.
+
+    24, ((2, 3), 4) -> True    (6, 4), ((2, 3), 4) -> True    (4, 6), ((2, 3), 4) -> False
+    """
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
+    return a == product(b)
+
+
+def prefix_product(value: IntTuple, start: int = 1) -> IntTuple:
+    """What stands before each integer, multiplied: the strides of a compact layout, first mode fastest.
+
+    ((2, 3), 4) -> ((1, 2), 6)
+    """
+    return _scan(value, start)[0]
+
+
+def _scan(value: IntTuple, current: int) -> tuple[IntTuple, int]:
+    if not isinstance(value, tuple):
+        return current, current * value
+    out: list[IntTuple] = []
+    for part in value:
+        done, current = _scan(part, current)
+        out.append(done)
+    return tuple(out), current
+
+
+def inner_product(a: IntTuple, b: IntTuple) -> int:
+    """The sum of the products of integers at the same place.
+
+    ((2, 3), 4), ((1, 10), 100) -> 432
+
+    Raises:
+        LayoutError: a and b are not congruent.
+    """
+    if not congruent(a, b):
+        raise LayoutError(
+            f"{named(a)} and {named(b)} do not nest alike\n  give two IntTuples of one structure"
+        )
+    return sum(map(operator.mul, flatten(a), flatten(b)))
+
+
+def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
+    """Each integer of a times what stands there in b, its product where that is a tuple.
+
+    (2, 3), ((4, 5), 6) -> (40, 18)
+
+    Raises:
+        LayoutError: b does not nest like a.
+    """
+    if not weakly_congruent(a, b):
+        raise LayoutError(f"{named(b)} does not nest like {named(a)}\n  give a tuple for each tuple")
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(map(elem_scale, a, b))
+    return a * product(b) if isinstance(a, int) else a
+
+
+def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
+    """What is left of shape a after b elements of it are taken, the first mode first.
+
+    ((2, 3), 4), 6 -> ((1, 1), 4)    (6, 4), 3 -> (2, 4)    12, (2, 3) -> 2    (6, 4), (2, 4) -> (3, 1)
+
+    Raises:
+        LayoutError: a number neither divides the other nor is divided by it.
+    """
+    if isinstance(a, tuple):
+        if isinstance(b, tuple):
+            if len(a) != len(b):
+                raise LayoutError(
+                    f"{named(a)} and {named(b)} have different ranks\n  give one divisor a mode"
+                )
+            return tuple(map(shape_div, a, b))
+        out: list[IntTuple] = []
+        for part in a:
+            out.append(shape_div(part, b))
+            whole = product(part)
+            b = _divided(b, whole)
+        return tuple(out)
+    return _divided(a, product(b))
+
+
+def _divided(a: int, b: int) -> int:
+    if a > 0 and b > 0 and (a % b == 0 or b % a == 0):
+        return max(1, a // b)
+    raise LayoutError(
+        f"{named(a)} and {named(b)}: neither divides the other\n  divide a shape by a divisor of it"
+    )
+
+
+def text_of(value: IntTuple) -> str:
+    """CuTe's text: no spaces, and no comma in a tuple of one.
+
+    ((2, 3), 4) -> "((2,3),4)"    (4,) -> "(4)"
+    """
+    if isinstance(value, tuple):
+        return f"({','.join(map(text_of, value))})"
+    return str(value)

@@ -1,0 +1,141 @@
+"""right_inverse, the layouts two layouts have in common, and the nullspace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codegen import LayoutError
+from tilejit.cute.compose import compose_layouts
+from tilejit.cute.exact.longest_run import longest_run
+from tilejit.cute.layout import Layout, expect_layout, offsets
+from tilejit.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
+from tilejit.cute.witness import NoLayoutError
+from tilejit.support.tokens import named
+
+
+def right_inverse(layout: Layout) -> Layout:
+    """The longest layout R with A(R(i)) = i.
+
+    (4,8):(8,1) -> (8,4):(4,1)    (4,6):(0,1) -> 6:4    (4,8):(1,5) -> 4:1
+
+    R is the chain of modes whose strides follow on one another from 1; where strides are negative or offsets
+    met twice, a longer run along other ways is searched for.
+
+    Raises:
+        LayoutError: the layout has no elements, or the search was given up.
+    """
+    expect_layout(layout)
+    if layout.size == 0:
+        raise _no_elements(layout)
+    chain, reach = _chain(layout)
+    found = from_modes(joined(chain))
+    return found if _ends(layout, reach) else longest_run(layout, found)
+
+
+def _no_elements(layout: Layout) -> LayoutError:
+    return NoLayoutError(f"{named(layout)} has no elements: there is no offset 0 to find\n  give it some")
+
+
+def _chain(layout: Layout) -> tuple[list[tuple[int, int]], int]:
+    """Modes of A in the order of their strides, as modes of its right inverse, and the elements so far."""
+    by_step: dict[int, tuple[int, int]] = {}
+    weight = 1
+    for size, step in joined(flat_modes(layout)):
+        if size > by_step.get(step, (1, 0))[0]:
+            by_step[step] = (size, weight)
+        weight *= size
+    # joined() drops sizes of 1, which change no weight.
+    out: list[tuple[int, int]] = []
+    reach = 1
+    while reach in by_step:
+        size, weight = by_step.pop(reach)
+        out.append((size, weight))
+        reach *= size
+    return out, reach
+
+
+def _ends(layout: Layout, reach: int) -> bool:
+    """Whether no sum is `reach` for sure: no stride is negative, and the smaller ones end before it."""
+    smaller = 0
+    for size, step in flat_modes(layout):
+        if step < 0 and size > 1:
+            return False
+        if 0 < step <= reach and size > 1:
+            smaller += (size - 1) * step
+    return smaller < reach
+
+
+def max_common_layout(a: Layout, b: Layout) -> Layout:
+    """The longest layout R along b's right inverse with a(R(i)) = i = b(R(i)): elements contiguous in both.
+
+    (4,8):(1,4), (4,8):(1,5) -> 4:1    4:1, 8:1 -> 4:1
+
+    R(i) is a coordinate of both.
+
+    Raises:
+        LayoutError: as right_inverse.
+        TypeError: either is not a Layout.
+    """
+    if not isinstance(a, Layout):
+        raise TypeError(f"layouts have something in common, {type(a).__name__} has not")
+    if a.size == 0:
+        raise _no_elements(a)
+    inverse = _within(right_inverse(b), a.size)
+    count = _identity_run(a, inverse)
+    out: list[tuple[int, int]] = []
+    for size, step in joined(flat_modes(inverse)):
+        out.append((min(size, count), step))
+        count //= size
+        if count <= 1:
+            break
+    return from_modes(joined(out))
+
+
+def _within(inverse: Layout, size: int) -> Layout:
+    """As much of R, from its start on, as stays below `size`."""
+    out: list[tuple[int, int]] = []
+    top = size - 1
+    for count, step in joined(flat_modes(inverse)):
+        fitting = min(count, top // step + 1) if step else count
+        out.append((fitting, step))
+        top -= (fitting - 1) * step
+        if fitting < count:
+            break
+    return from_modes(joined(out))
+
+
+def max_common_vector(a: Layout, b: Layout) -> int:
+    """How many elements are contiguous in both layouts, at the same coordinates: size of max_common_layout.
+
+    (4,8):(1,4), (4,8):(1,5) -> 4
+
+    Raises:
+        LayoutError: as right_inverse.
+    """
+    return max_common_layout(a, b).size
+
+
+def _identity_run(a: Layout, inverse: Layout) -> int:
+    """The largest n with a(inverse(i)) = i below n."""
+    try:
+        first, *_others = joined(flat_modes(compose_layouts(a, inverse))) or [(1, 1)]
+        return first[0] if first[1] == 1 else 1
+    except LayoutError:
+        table = a(offsets(inverse))
+        faults = (table != np.arange(len(table))).nonzero()[0]
+        return int(faults[0]) if len(faults) else len(table)
+
+
+def nullspace(layout: Layout) -> Layout:
+    """The layout of all coordinates that stride 0 hides: A(R(i)) = 0.
+
+    (4,2,6):(0,1,0) -> (4,6):(1,8)    (4,8):(1,4) -> 1:0
+    """
+    expect_layout(layout)
+    out: list[tuple[int, int]] = []
+    weight = 1
+    for size, step in flat_modes(layout):
+        if step == 0:
+            out.append((size, weight))
+        weight *= size
+    return from_modes(out) if out else EMPTY_MODE

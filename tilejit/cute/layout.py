@@ -1,0 +1,290 @@
+"""CuTe's Layout: a shape and a stride of the same nesting, a function from coordinates to offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import LayoutError, LayoutIndexError, shown
+from tilejit.cute.coordinates import offset_at
+from tilejit.cute.int_tuple import (
+    MAX_DEPTH,
+    IntTuple,
+    as_int_tuple,
+    as_integer,
+    congruent,
+    depth,
+    flatten,
+    limit_nesting,
+    modes,
+    prefix_product,
+    product,
+    text_of,
+)
+from tilejit.support.tokens import MAX_INT64, named
+
+MAX_TABLE = 1 << 27
+"""Offsets in the largest table, 1 GiB."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Layout:
+    """Where each element lives: the offset of a coordinate is its inner product with the strides.
+
+    Layout((2, 2), (2, 4))(3) -> 6    str(Layout((4, 8))) -> "(4,8):(1,4)"    Layout.parse("(4,8):(8,1)")
+
+    Integer coordinates count the first mode fastest (colexicographic); a coordinate of a nested mode may be
+    an integer or a tuple. Beyond its size the last mode goes on, as in CuTe. Strides may be zero or negative.
+
+    Attributes:
+        shape: sizes, an integer or nested tuples of them.
+        stride: elements from one coordinate to the next, nested like the shape.
+
+    Raises:
+        LayoutError: at construction, for a negative size, a stride that nests otherwise, or past 64 bits.
+        TypeError: at construction, for anything that is not made of integers.
+    """
+
+    shape: IntTuple
+    stride: IntTuple
+
+    def __init__(self, shape: object, stride: object = None) -> None:
+        """Take a shape and a stride; without a stride the layout is compact, the first mode fastest."""
+        if stride is None or not _plain(shape, stride):
+            shape, stride = _checked(shape, stride)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "stride", stride)
+
+    @staticmethod
+    def parse(text: str) -> Layout:
+        """Read a layout such as "(2,2):(2,4)".
+
+        Raises:
+            LayoutError: the text is not a layout; the message shows where and what to write instead.
+            TypeError: not a str.
+        """
+        from tilejit.cute.text import parse_layout
+
+        return parse_layout(text)
+
+    def __str__(self) -> str:
+        """CuTe's text, shape:stride."""
+        return f"{text_of(self.shape)}:{text_of(self.stride)}"
+
+    def __repr__(self) -> str:
+        return f"Layout({self.shape}, {self.stride})"
+
+    def _repr_html_(self) -> str | None:
+        """The picture that notebooks show."""
+        from tilejit.view.notebook import layout_html
+
+        return layout_html(self)
+
+    def __call__(self, *coordinates: Any) -> Any:
+        """The offset of a coordinate: one integer, one a mode, or nested; `_` slices instead.
+
+        (4,8):(8,1) at 5 or (1, 1) -> 9    at (_, 2) -> (4):(8)
+
+        Arrays of any integers give arrays: int64, or Python's integers where an offset passes 64 bits.
+
+        Raises:
+            LayoutIndexError: a coordinate is negative.
+            LayoutError: the coordinate does not nest like the shape, or arrays do not broadcast.
+        """
+        crd = coordinates[0] if len(coordinates) == 1 else coordinates
+        if not isinstance(crd, int | np.ndarray):
+            from tilejit.cute.slicing import has_underscore, slice_
+
+            limit_nesting(crd, "a coordinate")
+            if has_underscore(crd):
+                return slice_(crd, self)
+        return offset_at(crd, self.shape, self.stride)
+
+    def __len__(self) -> int:
+        """The rank: modes at the top."""
+        return len(modes(self.shape))
+
+    def __getitem__(self, place: int | slice | tuple[int, ...]) -> Layout:
+        """A mode, a mode of a mode, or modes of a range.
+
+        ((2,3),4):((1,8),2) at 0 -> (2,3):(1,8)    at (0, 1) -> 3:8    at slice(1, None) -> (4):(2)
+
+        Raises:
+            LayoutIndexError: there is no such mode.
+        """
+        if isinstance(place, tuple):
+            out = self
+            for one in place:
+                out = out[one]
+            return out
+        shape, stride = modes(self.shape), modes(self.stride)
+        if isinstance(place, slice):
+            return trusted(shape[place], stride[place])
+        number = as_integer(place, "a mode's place")
+        if not -len(shape) <= number < len(shape):
+            raise LayoutIndexError(
+                f"there is no mode {shown(number)} in {named(self)}\n  it has {len(shape)} mode(s)"
+            )
+        return trusted(shape[number], stride[number])
+
+    def __iter__(self) -> Iterator[Layout]:
+        """The modes at the top."""
+        for shape, stride in zip(modes(self.shape), modes(self.stride), strict=True):
+            yield trusted(shape, stride)
+
+    @property
+    def size(self) -> int:
+        """Coordinates in the domain: the product of the shape."""
+        return product(self.shape)
+
+    @property
+    def cosize(self) -> int:
+        """One more than from the lowest to the highest offset; see `cosize`."""
+        return cosize(self)
+
+    @property
+    def rank(self) -> int:
+        """Modes at the top; 1 for an integer shape."""
+        return len(modes(self.shape))
+
+    @property
+    def depth(self) -> int:
+        """How deep the shape nests; 0 for an integer."""
+        return depth(self.shape)
+
+
+def _plain(shape: object, stride: object, room: int = MAX_DEPTH) -> bool:
+    """Whether both are right as they are: Python ints in tuples of one nesting, within bounds."""
+    if type(shape) is int:
+        return type(stride) is int and 0 <= shape <= MAX_INT64 and -MAX_INT64 <= stride <= MAX_INT64
+    if type(shape) is not tuple or type(stride) is not tuple or len(shape) != len(stride) or room == 0:
+        return False
+    for size, step in zip(shape, stride, strict=True):
+        if type(size) is int:
+            if type(step) is not int or not 0 <= size <= MAX_INT64 or not -MAX_INT64 <= step <= MAX_INT64:
+                return False
+        elif not _plain(size, step, room - 1):
+            return False
+    return True
+
+
+def _checked(shape: object, stride: object) -> tuple[IntTuple, IntTuple]:
+    """Both as IntTuples, or the error that says what is wrong with them."""
+    sizes = as_int_tuple(shape, "a shape")
+    smallest = min(flatten(sizes), default=1)
+    if smallest < 0:
+        raise LayoutError(f"a size is {shown(smallest)}\n  give sizes of 0 or more")
+    steps = prefix_product(sizes) if stride is None else as_int_tuple(stride, "a stride")
+    if not congruent(sizes, steps):
+        raise LayoutError(
+            f"the stride {named(steps)} does not nest like the shape {named(sizes)}\n  give one stride a size"
+        )
+    return sizes, steps
+
+
+def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
+    """A Layout of parts that are known to fit: no checks."""
+    out = object.__new__(Layout)
+    object.__setattr__(out, "shape", shape)
+    object.__setattr__(out, "stride", stride)
+    return out
+
+
+def is_composed(value: object) -> bool:
+    """Whether this is a ComposedLayout."""
+    return type(value) is not Layout and hasattr(value, "inner")
+
+
+def expect_layout(value: object) -> Layout:
+    """A Layout as itself.
+
+    Raises:
+        TypeError: anything else.
+    """
+    if is_composed(value):
+        raise TypeError(
+            "a Layout is wanted, not a ComposedLayout\n"
+            "  give its .inner, and compose what comes of it: ComposedLayout(c.outer, c.offset, …)"
+        )
+    if type(value) is not Layout:
+        raise TypeError(f"a Layout is wanted, not {type(value).__name__}; parse() reads one from a text")
+    return value
+
+
+def extent(layout: Layout) -> tuple[int, int]:
+    """The lowest and the highest offset, both included; (0, 0) where there is none.
+
+    (4,2):(-1,4) -> (-3, 4)
+    """
+    expect_layout(layout)
+    low = high = 0
+    for size, step in zip(flatten(layout.shape), flatten(layout.stride), strict=True):
+        if size == 0:
+            return 0, 0
+        if step < 0:
+            low += (size - 1) * step
+        else:
+            high += (size - 1) * step
+    return low, high
+
+
+def size(layout: Any) -> int:
+    """Coordinates in the domain of a layout, or the product of an IntTuple.
+
+    (4,(2,3)):(1,(4,8)) -> 24
+    """
+    return layout.size if hasattr(layout, "size") else product(as_int_tuple(layout))
+
+
+def cosize(layout: Any) -> int:
+    """Elements between the lowest and the highest offset, both included.
+
+    (4,8):(8,1) -> 32    (4,8):(10,1) -> 38    (4,2):(-1,4) -> 8    (4,0):(1,4) -> 0
+
+    Layouts composed with swizzles too.
+    """
+    if not isinstance(layout, Layout) and hasattr(layout, "offsets"):
+        return int(layout.cosize)
+    if expect_layout(layout).size == 0:
+        return 0
+    low, high = extent(layout)
+    return high - low + 1
+
+
+def coshape(layout: Any) -> int:
+    """The shape of the codomain: with integer strides one mode, of the cosize."""
+    return cosize(layout)
+
+
+def offsets(layout: Any) -> NDArray[np.int64]:
+    """The offsets of all coordinates, one-dimensional, in colexicographic order: table[i] == layout(i).
+
+    (2,3):(3,1) -> [0, 3, 1, 4, 2, 5]
+
+    `.reshape(flat_shape, order="F")` gives it the layout's dimensions. Layouts composed with swizzles too.
+
+    Raises:
+        LayoutError: more than 2^27 offsets, or one beyond 64 bits.
+    """
+    if not isinstance(layout, Layout) and hasattr(layout, "offsets"):
+        table: NDArray[np.int64] = layout.offsets()
+        return table
+    expect_layout(layout)
+    count = layout.size
+    if count > MAX_TABLE:
+        raise LayoutError(
+            f"the table of {named(layout)} is too large: its size is {shown(count)}\n  ask for at most 2^27"
+        )
+    low, high = extent(layout)
+    if not -MAX_INT64 <= low <= high <= MAX_INT64:
+        raise LayoutError(f"an offset of {named(layout)} passes 64 bits\n  use smaller strides")
+    table = np.zeros(min(count, 1), np.int64)
+    for extent_, step in zip(flatten(layout.shape), flatten(layout.stride), strict=True):
+        if extent_ > 1:
+            steps = np.arange(extent_, dtype=np.int64) * step
+            table = (steps[:, None] + table).reshape(-1)
+    return table

@@ -1,0 +1,96 @@
+"""The tile of a block, the elements of a thread: what kernels take out of a layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codegen import LayoutError, LayoutIndexError, shown
+from tilejit.cute.construct import product_each
+from tilejit.cute.coordinates import check_within, idx2crd, whole_number
+from tilejit.cute.division import zipped_divide
+from tilejit.cute.int_tuple import flatten, limit_nesting, modes, rank
+from tilejit.cute.layout import Layout, expect_layout, offsets
+from tilejit.cute.slicing import _, is_underscore, slice_and_offset
+from tilejit.support.tokens import named
+
+MAX_THREADS = 1 << 20
+"""Of a layout in which a thread is looked for by a table."""
+
+
+def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tuple[Layout, int]:
+    """The tile at a coordinate among the tiles, and the offset at which it begins.
+
+    (4,8):(1,4), (2, 4), (1, 0) -> (2,4):(1,4), 2
+
+    A composed layout keeps the offset itself, and the second is 0.
+
+    Args:
+        layout: a Layout, or a ComposedLayout.
+        tiler: the tile: a Layout, size or tuple of them, as in zipped_divide.
+        coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
+        proj: `_` or None where tiler and coordinate have a mode that this layout has not, else anything.
+
+    Raises:
+        LayoutIndexError: there is no such tile.
+        LayoutError, NoLayoutError: as zipped_divide; a coordinate that does not nest like the tiles; a proj
+            of another length than tiler or coordinate.
+        TypeError: a coordinate of anything else, bools included.
+    """
+    limit_nesting(coord, "a coordinate")
+    if proj is not None:
+        tiler, coord = _projected(tiler, proj, "tiler"), _projected(coord, proj, "coordinate")
+    divided = zipped_divide(layout, tiler)
+    tile, rest = modes(divided.shape)
+    if isinstance(coord, tuple | list):
+        coord = (*coord, *[_] * (rank(rest) - len(coord)))
+    check_within(coord, rest, "tile")
+    return slice_and_offset(((_,) * len(tile) if isinstance(tile, tuple) else _, coord), divided)
+
+
+def local_partition(layout: Layout, threads: Layout, index: int, proj: Any = None) -> tuple[Layout, int]:
+    """The elements of one thread, one of every tile of the threads' shape, and the offset of the first.
+
+    (4,8):(1,4), (2,4):(1,2), 3 -> (2,2):(2,16), 5
+
+    Args:
+        layout: a Layout.
+        threads: the layout of threads, from coordinates in a tile to thread numbers.
+        index: the number of the thread.
+        proj: `_` or None where `threads` has a mode that this layout has not, else anything.
+
+    Raises:
+        LayoutIndexError: there is no thread of that number.
+        LayoutError, NoLayoutError: as zipped_divide; a proj of another length than the threads' rank.
+    """
+    tiler: Any = product_each(expect_layout(threads).shape)
+    coord: Any = _thread_at(threads, whole_number(index))
+    if proj is not None:
+        tiler, coord = _projected(tiler, proj, "threads"), _projected(coord, proj, "threads")
+    divided = zipped_divide(layout, tiler)
+    return slice_and_offset((coord, (_,) * rank(modes(divided.shape)[1])), divided)
+
+
+def _projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
+    """The parts that the projection keeps."""
+    if not isinstance(proj, tuple | list) or not isinstance(parts, tuple | list):
+        raise TypeError(f"proj and {what} are tuples, not {type(proj).__name__} and {type(parts).__name__}")
+    if len(proj) != len(parts):
+        raise LayoutError(f"proj has {len(proj)} parts, but the {what} {len(parts)}\n  give one a mode")
+    return tuple(part for part, keep in zip(parts, proj, strict=True) if not is_underscore(keep))
+
+
+def _thread_at(threads: Layout, index: int) -> tuple[int, ...]:
+    """The coordinate of a thread, a number a mode."""
+    sizes = product_each(threads.shape)
+    steps = [mode.stride for mode in threads]
+    if threads.size and all(isinstance(step, int) and step > 0 for step in steps):
+        found = tuple(index // step % size for size, step in zip(sizes, steps, strict=True))  # type: ignore[operator]
+        if threads(*found) == index:
+            return found
+    if threads.size <= MAX_THREADS:
+        places = np.flatnonzero(offsets(threads) == index)
+        if places.size:
+            return flatten(idx2crd(int(places[0]), sizes))
+    raise LayoutIndexError(f"{named(threads)} has no thread {shown(index)}\n  give one of its offsets")

@@ -1,0 +1,138 @@
+"""Layouts multiplied by layouts: CuTe's four arrangements, blocked and raked, and tile_to_shape."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from codegen import LayoutError
+from tilejit.cute.compose import compose_layouts
+from tilejit.cute.construct import make_ordered_layout
+from tilejit.cute.exact.complement import complement
+from tilejit.cute.int_tuple import as_int_tuple, modes, product
+from tilejit.cute.layout import Layout, cosize, expect_layout
+from tilejit.cute.modes import append, layout_like, make_layout
+from tilejit.cute.of_inner import of_inner
+from tilejit.cute.tilers import each_mode, gathered, unpacked, zipped
+from tilejit.support.tokens import named
+
+
+@of_inner
+def logical_product(block: Layout, tiler: Any) -> Layout:
+    """The block, and the tiler over copies of it: (block, complement(block) o tiler).
+
+    (2,2):(4,1), 6:1 -> ((2,2),(2,3)):((4,1),(2,8))    4:1, 3 -> (4,3):(1,4)
+
+    Args:
+        block: a Layout.
+        tiler: a Layout, an integer n for n:1, or a tuple of these or `_`, one for each of the first modes.
+
+    Raises:
+        NoLayoutError: the block has no complement, or a part is not a layout.
+        LayoutError: more tilers than modes.
+    """
+    expect_layout(block)
+    return each_mode(block, tiler, _multiply)
+
+
+@of_inner
+def zipped_product(block: Layout, tiler: Any) -> Layout:
+    """logical_product with all blocks in the first mode and all copies in the second.
+
+    Raises:
+        NoLayoutError, LayoutError: as logical_product.
+    """
+    expect_layout(block)
+    return zipped(block, tiler, _multiply)
+
+
+@of_inner
+def tiled_product(block: Layout, tiler: Any) -> Layout:
+    """zipped_product with each mode of copies a mode of its own.
+
+    Raises:
+        NoLayoutError, LayoutError: as logical_product.
+    """
+    return unpacked(zipped_product(block, tiler), tiles=False)
+
+
+@of_inner
+def flat_product(block: Layout, tiler: Any) -> Layout:
+    """zipped_product with each block and each copy a mode of its own.
+
+    Raises:
+        NoLayoutError, LayoutError: as logical_product.
+    """
+    return unpacked(zipped_product(block, tiler), tiles=True)
+
+
+@of_inner
+def blocked_product(block: Layout, tiler: Layout) -> Layout:
+    """Mode by mode (block, copies): every element of the tiler becomes a block.
+
+    (2,5):(5,1), (3,4):(1,3) -> ((2,3),(5,4)):((5,10),(1,30))
+
+    Raises:
+        NoLayoutError: as logical_product.
+    """
+    expect_layout(block)
+    inner, outer = _ranked(block, layout_like(tiler))
+    return _paired(inner, outer)
+
+
+@of_inner
+def raked_product(block: Layout, tiler: Layout) -> Layout:
+    """Mode by mode (copies, block): the blocks are interleaved.
+
+    (2,5):(5,1), (3,4):(1,3) -> ((3,2),(4,5)):((10,5),(30,1))
+
+    Raises:
+        NoLayoutError: as logical_product.
+    """
+    expect_layout(block)
+    inner, outer = _ranked(block, layout_like(tiler))
+    return _paired(outer, inner)
+
+
+@of_inner
+def tile_to_shape(block: Layout, shape: object, order: object = None) -> Layout:
+    """The block repeated to fill a shape, across the first mode first, or in the order given.
+
+    (2,2):(1,2), (4,6) -> ((2,2),(2,3)):((1,4),(2,8))
+
+    Raises:
+        LayoutError: the block does not divide the shape, or has more modes.
+        NoLayoutError: as logical_product.
+    """
+    expect_layout(block)
+    wanted = tuple(map(product, modes(as_int_tuple(shape, "a shape"))))
+    padded = append(block, rank=len(wanted))
+    sizes = tuple(map(product, modes(padded.shape)))
+    copies = tuple(whole // part if part else 0 for whole, part in zip(wanted, sizes, strict=True))
+    if tuple(map(operator.mul, copies, sizes)) != wanted:
+        raise LayoutError(
+            f"blocks of {named(sizes)} do not fill {named(wanted)}\n  give a shape of whole blocks"
+        )
+    return blocked_product(padded, make_ordered_layout(copies, order))
+
+
+def _multiply(block: Layout, tiler: Layout) -> Layout:
+    rest = complement(block, block.size * cosize(tiler))
+    return make_layout(block, compose_layouts(rest, tiler))
+
+
+def _ranked(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
+    """Block and copies with one number of modes each."""
+    rank = max(block.rank, tiler.rank)
+    split = _multiply(_of_rank(block, rank), _of_rank(tiler, rank))
+    return split[0], split[1]
+
+
+def _of_rank(layout: Layout, rank: int) -> Layout:
+    """The layout with as many modes, in a tuple where it is one: composition cuts that without a second."""
+    return gathered(list(append(layout, rank=rank)))
+
+
+def _paired(first: Layout, second: Layout) -> Layout:
+    pairs = zip(first, second, strict=True)
+    return gathered([make_layout(a, b) for a, b in pairs])

@@ -1,0 +1,163 @@
+"""Swizzled layouts as digit trees: where bits of the offset are digits, XOR walks some of them backwards.
+
+Sw<B,M,S> XORs source bits of the offset into target bits. If each of those bits is a digit of its own, a pair
+of them is two digits of which the more major one chooses how the other is walked: up where it is 0, and where
+it is 1 down, or by another stride. What is left is affine. Runs of 2^M elements stay whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from codegen import Leaf, Root, Split, Switch, Tree, ceil_div, mode_tree
+from tilejit.cute.function import Function, Mode
+from tilejit.cute.swizzle import Swizzle
+
+MAX_PAIRS = 5
+"""Pairs of bits that become cases: 32 of them."""
+
+
+@dataclass(slots=True)
+class _Digit:
+    """A digit of a dimension: its weight there, its stride, and its part in the swizzle.
+
+    bit      the bit of the offset that it is, or -1
+    chooses  the number of the pair in which it is the more major digit, or -1
+    follows  the number of the pair in which it is the other one, or -1
+    turned   its stride, then, where the more major digit is 1
+    """
+
+    dim: int
+    weight: int
+    stride: int
+    bit: int = -1
+    chooses: int = -1
+    follows: int = -1
+    turned: int = 0
+
+
+def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tuple[Root, ...]] | None:
+    """The base and the roots of a function on [0, dims); None where bits of the offset are no digits.
+
+    Without a swizzle every sum of digits has them.
+    """
+    found = function.swizzle
+    if found is None or 0 in dims:
+        return None
+    offset, swizzle = found
+    pairs = _pairs(swizzle)
+    if not pairs:
+        return offset, tuple(
+            Root((d,), mode_tree(m, n)) for d, (m, n) in enumerate(_with(function.modes, dims))
+        )
+    top = 1 << max(max(pair) for pair in pairs) + 1
+    digits: list[list[_Digit]] = []
+    for dim, (mode, size) in enumerate(_with(function.modes, dims)):
+        cut = _bits(dim, mode, size, top)
+        if cut is None:
+            return None
+        digits.append(cut)
+    owners = _owners([digit for own in digits for digit in own], offset % top)
+    if owners is None or not _mark(pairs, owners, offset):
+        return None
+    joined = [d for d, own in enumerate(digits) if any(x.chooses >= 0 or x.follows >= 0 for x in own)]
+    roots = [Root((d,), _tree([digits[d]], (size,))) for d, size in enumerate(dims) if d not in joined]
+    if joined:
+        whole = _tree([digits[d] for d in joined], tuple(dims[d] for d in joined))
+        roots.append(Root(tuple(joined), whole))
+    return swizzle(offset), tuple(roots)
+
+
+def _with(modes: tuple[Mode, ...], dims: tuple[int, ...]) -> list[tuple[Mode, int]]:
+    return list(zip(modes, dims, strict=True))
+
+
+def _pairs(swizzle: Swizzle) -> list[tuple[int, int]]:
+    """(source, target) bits of the offset."""
+    up, down = max(0, swizzle.shift), max(0, -swizzle.shift)
+    return [(swizzle.base + up + k, swizzle.base + down + k) for k in range(swizzle.bits)]
+
+
+def _bits(dim: int, mode: Mode, extent: int, top: int) -> list[_Digit] | None:
+    """The digits that the extent uses of a mode, those below `top` a bit each; None where they cannot be."""
+    out: list[_Digit] = []
+    weight = 1
+    for place, (size, stride) in enumerate(mode):
+        if weight >= extent or size == 1:
+            continue
+        left, step, at = size, stride, weight
+        while step % top and left > 1 and at < extent:
+            if step < 0 or step & (step - 1) or (left % 2 and place < len(mode) - 1):
+                return None
+            out.append(_Digit(dim, at, step, step.bit_length() - 1))
+            left, step, at = ceil_div(left, 2), 2 * step, 2 * at
+        if left > 1 and at < extent:
+            out.append(_Digit(dim, at, step))
+        weight *= size
+    return out
+
+
+def _owners(digits: list[_Digit], fixed: int) -> dict[int, _Digit] | None:
+    """The digit of each bit, if no bit is met twice and none carries into the next."""
+    out: dict[int, _Digit] = {}
+    for digit in digits:
+        if digit.bit >= 0:
+            if digit.bit in out or fixed >> digit.bit & 1:
+                return None
+            out[digit.bit] = digit
+    return out
+
+
+def _mark(pairs: list[tuple[int, int]], owners: dict[int, _Digit], offset: int) -> bool:
+    """Give every digit its part; whether there are few enough cases."""
+    chosen = 0
+    for number, (source, target) in enumerate(pairs):
+        by, onto = owners.get(source), owners.get(target)
+        if by and onto:
+            low, high = 1 << target, 1 << source
+            if (by.dim, -by.weight) < (onto.dim, -onto.weight):
+                by.chooses, by.stride = number, high + low
+                onto.follows, onto.turned = number, -low
+            else:
+                onto.chooses = number
+                by.follows, by.stride, by.turned = number, high + low, high - low
+            chosen += 1
+        elif onto and offset >> source & 1:
+            onto.stride = -onto.stride
+        elif by:
+            by.stride += -(1 << target) if offset >> target & 1 else 1 << target
+    return chosen <= MAX_PAIRS
+
+
+def _tree(dims: list[list[_Digit]], extents: tuple[int, ...]) -> Tree:
+    """One tree over the row-major index of the dimensions, digits of the first one on top."""
+    inner = prod(extents[1:])
+    return _below(dims, extents, len(dims[0]) - 1, extents[0], inner, frozenset())
+
+
+def _below(
+    dims: list[list[_Digit]],
+    extents: tuple[int, ...],
+    place: int,
+    extent: int,
+    inner: int,
+    turned: frozenset[int],
+) -> Tree:
+    """The tree of the digits from `place` of the first dimension down; `turned`: pairs whose first is 1."""
+    if place < 0:
+        if len(dims) == 1:
+            return Leaf(1, 0)
+        return _below(
+            dims[1:], extents[1:], len(dims[1]) - 1, extents[1], inner // max(extents[1], 1), turned
+        )
+    digit = dims[0][place]
+    count, tile = ceil_div(extent, digit.weight), digit.weight * inner
+    below = dims, extents, place - 1, digit.weight, inner
+    if digit.chooses >= 0:
+        cases = (_below(*below, turned), _below(*below, turned | {digit.chooses}))[:count]
+        return Switch(extent * inner, tile, (0, digit.stride)[:count], cases)
+    stride = digit.turned if digit.follows in turned else digit.stride
+    if tile == 1:
+        return Leaf(count, stride)
+    return Split(extent * inner, tile, Leaf(count, stride), _below(*below, turned))

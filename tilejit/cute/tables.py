@@ -1,0 +1,199 @@
+"""The recognizer: is a table of offsets a layout? The coalesced answer, or the first index that shows not.
+
+A chain of digits (s0,s1,..):(d0,d1,..) sends i to (i mod s0)*d0 + (i // s0 mod s1)*d1 + ... Of all chains
+that give the same offsets on [0, n) one has the fewest digits; its first is their longest linear run, and
+
+    offset(i) = offset(i mod s0) + offset(i - i mod s0)
+
+so that the chain is found, or refuted, digit by digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen import LayoutError
+from tilejit.cute.int_tuple import IntTuple, as_int_tuple, flatten, unflatten
+from tilejit.cute.integers import exact_integers, reach_of
+from tilejit.cute.layout import Layout
+from tilejit.cute.witness import Witness
+from tilejit.support.tokens import named
+
+Chain: TypeAlias = tuple[tuple[int, int], ...]
+"""(size, stride) of each digit, the fastest first, in elements; none where there is one offset, 0."""
+
+Table: TypeAlias = NDArray[Any]
+"""Offsets as int64, or as Python's integers where int64 could overflow."""
+
+
+def recognize(table: ArrayLike, shape: object = None) -> Layout | Witness:
+    """The layout whose offsets a table holds, coalesced within each size of the shape, or a witness.
+
+    [0, 1, 10, 11] -> (2,2):(1,10)    [0, 1, 10, 12] -> Witness(3, 12, 11)    None -> one mode of all offsets
+
+    The table is in colexicographic order, and so is the witness the first index. `from_offsets` is for tables
+    with an axis a mode, and raises.
+
+    Raises:
+        LayoutError: rows of several lengths, a shape of another size, or strides past 64 bits.
+        TypeError: not a table of integers.
+    """
+    values = exact_table(table).reshape(-1)
+    profile = values.size if shape is None else as_int_tuple(shape, "a shape")
+    sizes = flatten(profile)
+    if min(sizes, default=1) < 0 or prod(sizes) != values.size:
+        raise LayoutError(
+            f"a table of {values.size} offsets does not fill the shape {named(profile)}\n"
+            "  give a shape of that size"
+        )
+    if values.size == 0:
+        return Layout(profile, unflatten(iter([0] * len(sizes)), profile))
+    if values[0]:
+        return Witness(0, int(values[0]), 0)
+    axes = [place for place, size in enumerate(sizes) if size > 1]
+    found = table_chains(values.reshape([sizes[place] for place in reversed(axes)]), whole=True)
+    if isinstance(found, Witness):
+        index = 0
+        for place, at in zip(reversed(axes), found.multi_index, strict=True):
+            index = index * sizes[place] + at
+        return Witness(index, found.value, found.expected)
+    chains: list[Chain] = [()] * len(sizes)
+    for place, chain in zip(reversed(axes), found, strict=True):
+        chains[place] = chain
+    modes = [mode_of(chain) for chain in chains]
+    return Layout(
+        unflatten(iter([size for size, _ in modes]), profile),
+        unflatten(iter([step for _, step in modes]), profile),
+    )
+
+
+def layout_of(chains: Iterable[Chain]) -> Layout:
+    """One mode a chain."""
+    modes = [mode_of(chain) for chain in chains]
+    return Layout(tuple(size for size, _ in modes), tuple(step for _, step in modes))
+
+
+def mode_of(chain: Chain) -> tuple[IntTuple, IntTuple]:
+    """Shape and stride of a chain; one digit as integers.
+
+    ((2, 1), (2, 10)) -> (2, 2), (1, 10)    () -> 1, 0
+    """
+    if len(chain) < 2:
+        return chain[0] if chain else (1, 0)
+    sizes, steps = zip(*chain, strict=True)
+    return sizes, steps
+
+
+def exact_table(table: ArrayLike) -> Table:
+    """A table as an array whose sums and differences do not overflow.
+
+    Raises:
+        LayoutError: rows of several lengths.
+        TypeError: not a table of integers.
+    """
+    try:
+        array = np.asanyarray(table)
+    except ValueError as error:
+        raise LayoutError(f"the table has no dimensions: {error}\n  give rows of one length") from error
+    if array.size == 0 and array.dtype == np.float64:
+        return np.asarray(array, np.int64)  # NumPy takes [] for floats
+    if array.dtype.kind not in "iuO" and not isinstance(table, np.ndarray):
+        array = np.asarray(table, dtype=object)  # integers past 64 bits, which NumPy takes for floats
+    values = exact_integers(array, "a table of offsets")
+    return values.astype(values.dtype if reach_of(values) * (values.ndim + 1) < 2**62 else object, copy=False)
+
+
+def table_chain(values: Table, *, whole: bool) -> Chain | Witness:
+    """The chain of a 1-D table whose first offset is 0, or the first index that breaks it.
+
+    [0, 1, 10, 11] -> ((2, 1), (2, 10))    [0, 1, 10, 12] -> Witness(3, 12, 11)
+
+    Args:
+        values: the offsets; at least one.
+        whole: the chain must end with the table: [0, 1, 10] has one without (box 4), none with.
+    """
+    digits: list[tuple[int, int]] = []
+    size, weight, broken = values.size, 1, None
+    while values.size > 1:
+        step = int(values[1])
+        run = _linear_run(values, step)
+        if run == values.size:
+            digits.append((run, step))
+            break
+        if whole and size % run:
+            return Witness(weight * run, int(values[run]), run * step)
+        wrong = _first_wrong(values, run)
+        if wrong is not None:
+            index, expected = wrong
+            broken = Witness(weight * index, int(values[index]), expected)
+            values = values[:index]
+        digits.append((run, step))
+        values, size, weight = values[::run], size // run, weight * run
+    return broken or tuple(digits)
+
+
+def _linear_run(values: Table, step: int) -> int:
+    """How many offsets from the start on are 0, step, 2*step and so on."""
+    other = np.diff(values) != step
+    first = int(other.argmax())
+    return first + 1 if other[first] else values.size
+
+
+def _first_wrong(values: Table, run: int) -> tuple[int, int] | None:
+    """The first index whose offset is not that of its run's start plus that of its place in the first run."""
+    rows, rest = divmod(values.size, run)
+    body = values[: rows * run].reshape(rows, run)
+    expected = body[:, :1] + values[:run]
+    wrong = body != expected
+    index = int(wrong.argmax())
+    if wrong.flat[index]:
+        return index, int(expected.flat[index])
+    if not rest:
+        return None
+    tail = values[rows * run] + values[:rest]
+    wrong = values[rows * run :] != tail
+    index = int(wrong.argmax())
+    return (rows * run + index, int(tail[index])) if wrong[index] else None
+
+
+def table_chains(table: Table, *, whole: bool) -> tuple[Chain, ...] | Witness:
+    """One chain an axis, whose sum the table is, or the first multi-index in C order that breaks them.
+
+    The offset of the first element must be 0, the table not empty.
+    """
+    breaks: list[Witness] = []
+    chains: list[Chain] = []
+    for axis in range(table.ndim):
+        found = table_chain(axis_table(table, axis), whole=whole)
+        if isinstance(found, Witness):
+            breaks.append(found.along(axis, table.ndim))
+        else:
+            chains.append(found)
+    mixed = mixed_axes(table) if table.ndim > 1 else None
+    if mixed:
+        breaks.append(mixed)
+    return min(breaks, key=lambda b: b.multi_index) if breaks else tuple(chains)
+
+
+def axis_table(table: Table, axis: int) -> Table:
+    """The offsets along one axis, 0 in all others."""
+    line: Table = table[tuple(slice(None) if k == axis else 0 for k in range(table.ndim))]
+    return line
+
+
+def mixed_axes(table: Table) -> Witness | None:
+    """The first index in C order whose offset is not the sum of those along the axes; None where all are."""
+    total = axis_table(table, 0)
+    for axis in range(1, table.ndim):
+        total = total[..., None] + axis_table(table, axis)
+    wrong = table != total
+    first = int(wrong.argmax())
+    if not wrong.reshape(-1)[first]:
+        return None
+    index = tuple(int(i) for i in np.unravel_index(first, table.shape))
+    return Witness(index, int(table[index]), int(total[index]))

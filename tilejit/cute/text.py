@@ -1,0 +1,269 @@
+"""CuTe's text, read strictly: layouts, swizzles, composed layouts, tilers, IntTuples and `_`.
+
+thing  := simple ('o' (INT 'o')? thing)?
+simple := 'Sw' '<' INT ',' INT ',' INT '>' | tiler | tuple (':' tuple)? | '[' thing ']'
+tiler  := '<' (simple (',' simple)*)? '>'
+tuple  := INT | '_' | '(' (tuple (',' tuple)* ','?)? ')'
+INT may begin with '_', as CuTe marks what is known when compiling: _4, _-1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from codegen import LayoutError
+from tilejit.cute.int_tuple import MAX_DEPTH, congruent, limit_nesting
+from tilejit.cute.layout import Layout
+from tilejit.cute.slicing import Underscore, _, has_underscore, is_underscore
+from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.support.tokens import MAX_TEXT, Token, mistake, small_int
+
+_TOKEN = re.compile(
+    r"(?P<skip>\s+)|(?P<int>_?-?[0-9]+)|(?P<name>Sw|S|o|∘|_)|(?P<sign>[()<>\[\],:])", re.ASCII
+)
+_SIGNS = re.compile(r"[\s0-9_()<>\[\],:\-Swo∘]*", re.ASCII)
+_PART = re.compile(r"\s*(?:Sw\s*<|<|\()[(<\s]*[0-9]", re.ASCII)
+_EXAMPLES = "(2,2):(2,4), Sw<3,4,3> o 0 o (8,8):(8,1) or <2:3,3:2>"
+
+
+class Tiler(tuple[Any, ...]):
+    """A tuple of a layout, a size, a tiler or `_` for each mode; text <2:3,3:2>.
+
+    str(Tiler((Layout(2, 3), 4, _))) -> "<2:3,4,_>"    A plain tuple does the same everywhere.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, parts: Iterable[Any] = ()) -> Tiler:
+        """Take the parts, one a mode.
+
+        Raises:
+            LayoutError: they nest too deep.
+            TypeError: a part is nothing that tiles.
+        """
+        out = super().__new__(cls, parts)
+        limit_nesting(out, "a tiler")
+        _check_tilers(out)
+        return out
+
+    def __str__(self) -> str:
+        """Its modes between angle brackets."""
+        return f"<{','.join(str(Tiler(part)) if isinstance(part, tuple) else str(part) for part in self)}>"
+
+    def __repr__(self) -> str:
+        return f"Tiler({tuple(self)!r})"
+
+
+def _check_tilers(parts: Iterable[Any]) -> None:
+    """Raise TypeError unless all are layouts, sizes, tuples of them, or `_`."""
+    for part in parts:
+        if isinstance(part, tuple | list):
+            _check_tilers(part)
+        elif not (isinstance(part, Layout) or is_underscore(part) or _is_size(part)):
+            raise TypeError(f"a tiler is made of layouts, sizes and `_`, not of {type(part).__name__}")
+
+
+def _is_size(part: object) -> bool:
+    return hasattr(part, "__index__") and not isinstance(part, bool)
+
+
+def parse(text: str) -> Any:
+    """Whatever a text of CuTe's says: a Layout, Swizzle, ComposedLayout, Tiler, an IntTuple or coordinate.
+
+    "(2,2):(2,4)" -> Layout    "Sw<3,4,3>" -> Swizzle    "<2:3,_>" -> Tiler    "(2,_)" -> (2, _)
+
+    Raises:
+        LayoutError: a mistake in the text, with the place and the mend.
+        TypeError: not a str.
+    """
+    reader = _Reader(text)
+    out = reader.thing(0)
+    reader.end()
+    return out
+
+
+def is_cute(text: str) -> bool:
+    """Whether a text can only be CuTe's: its signs alone, and a colon between shape and stride.
+
+    "(8,8):(8,1)", "Sw<3,4,3> o 0 o (8,8):(8,1)" -> True    "{1,0:T(8,128)}", "f32[2]", "tpu" -> False
+    """
+    return ":" in text and _SIGNS.fullmatch(text) is not None
+
+
+def is_cute_part(text: str) -> bool:
+    """Whether a text begins a shape, tiler or swizzle of CuTe's, without strides: nothing that is a layout.
+
+    "(8,8)", "Sw<3,4,3>" -> True    "(8,8):(8,1)", "()" -> False
+    """
+    return ":" not in text and _PART.match(text) is not None and _SIGNS.fullmatch(text) is not None
+
+
+def parse_layout(text: str) -> Layout:
+    """Read a layout alone; see `Layout.parse`."""
+    out = parse(text)
+    if not isinstance(out, Layout):
+        kind = type(out).__name__ if not isinstance(out, int) else "size"
+        raise mistake(
+            text, 0, f"this is a {kind}, not a layout", "write a shape and a stride, e.g. (2,2):(2,4)"
+        )
+    return out
+
+
+class _Reader:
+    """A position in the tokens of one text, and a method for each rule of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"a layout's text is a str, not {type(text).__name__}")
+        self.text = str(text)
+        self.tokens = _tokens(self.text)
+        self.place = 0
+
+    @property
+    def now(self) -> Token:
+        return self.tokens[self.place]
+
+    def take(self) -> Token:
+        token = self.now
+        self.place = min(self.place + 1, len(self.tokens) - 1)
+        return token
+
+    def accept(self, *texts: str) -> bool:
+        if self.now.kind == "end" or self.now.text not in texts:
+            return False
+        self.take()
+        return True
+
+    def fail(self, cause: str, mend: str, token: Token | None = None) -> NoReturn:
+        raise mistake(self.text, (token or self.now).at, cause, mend)
+
+    def found(self) -> str:
+        return "the text ends" if self.now.kind == "end" else f"found {self.now.text[:24]!r}"
+
+    def expect(self, sign: str, where: str) -> None:
+        if not self.accept(sign):
+            self.fail(f"{sign!r} is missing {where}: {self.found()}", f"put {sign!r} here")
+
+    def end(self) -> None:
+        if self.now.kind != "end":
+            self.fail(f"the text goes on after its end: {self.found()}", "take the rest out")
+
+    def deeper(self, level: int) -> int:
+        if level >= MAX_DEPTH:
+            self.fail(f"the text nests more than {MAX_DEPTH} deep", "nest it less")
+        return level + 1
+
+    def thing(self, level: int) -> Any:
+        start = self.now
+        outer = self.simple(self.deeper(level))
+        if not self.accept("o", "∘"):
+            return outer
+        offset = 0
+        if self.now.kind == "int" and self.tokens[self.place + 1].text in ("o", "∘"):
+            offset = self.number()
+            self.take()
+        inner_at = self.now
+        inner = self.thing(self.deeper(level))
+        if not isinstance(outer, Swizzle | Layout | ComposedLayout):
+            self.fail("only a swizzle or a layout can stand before 'o'", f"write e.g. {_EXAMPLES}", start)
+        if not isinstance(inner, Layout | ComposedLayout):
+            self.fail("only a layout can stand after 'o'", f"write e.g. {_EXAMPLES}", inner_at)
+        return ComposedLayout(outer, offset, inner)
+
+    def simple(self, level: int) -> Any:
+        if self.accept("Sw", "S"):
+            return self.swizzle()
+        if self.accept("<"):
+            return self.tiler(self.deeper(level))
+        if self.accept("["):
+            inside = self.thing(self.deeper(level))
+            self.expect("]", "after a composed layout")
+            return inside
+        start = self.now
+        shape = self.int_tuple(level)
+        if not self.accept(":"):
+            return shape
+        stride_at = self.now
+        stride = self.int_tuple(level)
+        if has_underscore(shape) or has_underscore(stride):
+            self.fail("_ stands in a layout", "write a number; _ is for coordinates and tilers", start)
+        if not congruent(shape, stride):
+            self.fail("the stride does not nest like the shape", "write one stride a size", stride_at)
+        try:
+            return Layout(shape, stride)
+        except LayoutError as error:
+            cause, _newline, mend = str(error).partition("\n")
+            self.fail(cause, mend.strip(), start)
+
+    def swizzle(self) -> Swizzle:
+        start = self.now
+        self.expect("<", "after Sw")
+        numbers = [self.number()]
+        while self.accept(","):
+            numbers.append(self.number())
+        self.expect(">", "after a swizzle's numbers")
+        if len(numbers) != 3:
+            self.fail(f"a swizzle has three numbers, not {len(numbers)}", "write e.g. Sw<3,4,3>", start)
+        try:
+            return Swizzle(*numbers)
+        except LayoutError as error:
+            cause, _newline, mend = str(error).partition("\n")
+            self.fail(cause, mend.strip(), start)
+
+    def tiler(self, level: int) -> Tiler:
+        parts: list[Any] = []
+        if self.accept(">"):
+            return Tiler()
+        while True:
+            at = self.now
+            parts.append(self.simple(level))
+            if isinstance(parts[-1], Swizzle | ComposedLayout):
+                self.fail("a tiler is made of layouts, sizes, tilers and _", "write e.g. <2:3,3:2>", at)
+            if not self.accept(","):
+                break
+        self.expect(">", "after a tiler")
+        return Tiler(parts)
+
+    def int_tuple(self, level: int) -> Any:
+        if self.accept("_"):
+            return _
+        if not self.accept("("):
+            return self.number()
+        parts: list[Any] = []
+        while not self.accept(")"):
+            parts.append(self.int_tuple(self.deeper(level)))
+            if not self.accept(",") and self.now.text != ")":
+                self.fail(f"')' is missing: {self.found()}", "put ')' here, or a comma between numbers")
+        return tuple(parts)
+
+    def number(self) -> int:
+        if self.now.kind != "int":
+            self.fail(f"a number is missing: {self.found()}", f"write e.g. {_EXAMPLES}")
+        value = small_int(self.now.text.removeprefix("_"))
+        if value is None:
+            self.fail("a number passes 2^63-1", "write a smaller one")
+        self.take()
+        return value
+
+
+def _tokens(text: str) -> list[Token]:
+    """The tokens, white space left out, an end token last."""
+    if len(text) > MAX_TEXT:
+        raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that")
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise mistake(text, at, f"{text[at]!r} means nothing in a CuTe layout", f"write e.g. {_EXAMPLES}")
+        kind = match.lastgroup or "skip"
+        if kind != "skip":
+            tokens.append(Token(kind, match.group(), at))
+        at = match.end()
+    tokens.append(Token("end", "", len(text)))
+    return tokens
+
+
+__all__ = ["Tiler", "Underscore", "parse", "parse_layout"]

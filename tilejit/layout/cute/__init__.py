@@ -1,1 +1,0 @@
-"""CuTe's layout algebra, exact; users find it as `tilejit.cute`."""

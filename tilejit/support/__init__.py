@@ -1,0 +1,1 @@
+"""What every package needs: tokens of texts, lines of callers, masked arrays."""
