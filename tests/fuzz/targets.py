@@ -74,9 +74,9 @@ def _array(lines: list[str]) -> tuple[tuple[int, ...], str]:
 
 
 def _pattern() -> Run:
-    from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
     from tilejit.layout.formats.spelling import blocked_shape
     from tilejit.layout.layout import Layout
+    from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 
     f32 = _element("f32")
 

@@ -14,7 +14,7 @@ import tilejit as tj
 from tests.interop import libdnnl
 from tests.interop.frameworks import framework
 from tilejit.interop import onednn
-from tilejit.layout.formats.tags import is_tag, parse_tag
+from tilejit.layout.text.tags import is_tag, parse_tag
 
 MOST = 60_000
 """Elements of an array, in a test of every tag."""

@@ -16,8 +16,8 @@ from codegen.support.errors import LayoutError, TilejitError
 from tests.tools.oracle import same_elements, slots_of
 from tests.tools.stress import share
 from tilejit.layout.formats.blocking import Blocking
-from tilejit.layout.formats.pattern_text import parse_pattern
 from tilejit.layout.formats.spelling import spell
+from tilejit.layout.text.pattern_text import parse_pattern
 
 PADDING = -1
 

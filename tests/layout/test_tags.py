@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tilejit as tj
 from codegen.support.errors import LayoutError, TilejitError
 from tests.tools.stress import share
-from tilejit.layout.formats.tags import is_tag, parse_tag
+from tilejit.layout.text.tags import is_tag, parse_tag
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, .
         LayoutError: the name is not a format's, or neither it nor --dims says the dimensions.
     """
     from tilejit.layout.as_layout import is_name
-    from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
     from tilejit.layout.formats.registry import find_format, read_call
+    from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 
     given = None if dims is None else _dims(dims)
     example = None
@@ -111,8 +111,8 @@ def _dims(text: str) -> tuple[int, ...]:
 
 
 def _heading(name: str) -> str:
-    from tilejit.layout.formats.pattern_text import is_pattern
     from tilejit.layout.formats.registry import find_format, read_call
+    from tilejit.layout.text.pattern_text import is_pattern
 
     if is_pattern(name):
         return name

@@ -22,8 +22,8 @@ from tilejit.layout.as_layout import named_format
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
-from tilejit.layout.formats.tags import is_tag, parse_tag
 from tilejit.layout.helpers import dims_text
+from tilejit.layout.text.tags import is_tag, parse_tag
 from tilejit.memory import Array
 from tilejit.tiled_array import TiledArray
 

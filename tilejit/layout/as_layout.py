@@ -16,16 +16,16 @@ from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.formats.blocking import Blocking
-from tilejit.layout.formats.pattern_text import is_pattern, parse_pattern
 from tilejit.layout.formats.registry import find_format, read_call
 from tilejit.layout.formats.reserved import ELEMENT_SIZE
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.layout import Layout
-from tilejit.layout.recipe import fill_text
 from tilejit.layout.shape import UNBOUNDED, BufferShape, Shape, TupleShape
-from tilejit.layout.xla_print import array_text
-from tilejit.layout.xla_text import parse_layout
+from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
+from tilejit.layout.text.recipe import fill_text
+from tilejit.layout.text.xla_print import array_text
+from tilejit.layout.text.xla_text import parse_layout
 from tilejit.support.tokens import MAX_INT64, named, tokenize
 
 LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout | str

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen import LayoutError, shown
-from tilejit.layout import xla_print
 from tilejit.layout.checks import (
     check_element_name,
     check_order,
@@ -17,6 +16,7 @@ from tilejit.layout.checks import (
     set_fields,
     tile_tuples,
 )
+from tilejit.layout.text import xla_print
 from tilejit.layout.tiling import MAX_TILES
 from tilejit.support.tokens import MAX_INT64
 
@@ -111,7 +111,7 @@ class Layout:
             LayoutError: the text is not a layout; the message shows where and what to write instead.
             TypeError: not a str.
         """
-        from tilejit.layout.xla_text import parse_layout
+        from tilejit.layout.text.xla_text import parse_layout
 
         return parse_layout(text, rank)
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError, shown
-from tilejit.layout import tiling, xla_print
+from tilejit.layout import tiling
 from tilejit.layout.checks import check_order, int_tuple, set_fields, tile_tuples
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
 from tilejit.layout.layout import MAX_DEPTH, Layout
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.strides import keeps_order
+from tilejit.layout.text import xla_print
 from tilejit.support.tokens import MAX_INT64
 
 UNBOUNDED = -1
@@ -130,7 +131,7 @@ class Shape:
             LayoutError: a mistake in the text; the message shows where and what to write instead.
             TypeError: not a str.
         """
-        from tilejit.layout.xla_text import parse_shape
+        from tilejit.layout.text.xla_text import parse_shape
 
         return parse_shape(text)
 
@@ -246,13 +247,13 @@ class Shape:
         Raises:
             LayoutError: the shape has no size, or NumPy's 64 dimensions do not suffice.
         """
-        from tilejit.layout.recipe import recipe
+        from tilejit.layout.text.recipe import recipe
 
         return recipe(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything about the shape in JSON's own types, padding included; `from_json` reads it back."""
-        from tilejit.layout.json_form import shape_to_json
+        from tilejit.layout.text.json_form import shape_to_json
 
         return shape_to_json(self)
 
@@ -264,7 +265,7 @@ class Shape:
             LayoutError: a field is missing, unknown or wrong.
             TypeError: not a dict.
         """
-        from tilejit.layout.json_form import shape_from_json
+        from tilejit.layout.text.json_form import shape_from_json
 
         return shape_from_json(data)
 

@@ -9,9 +9,9 @@ from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.format import Dims, Format
 from tilejit.layout.formats.pattern import checked_size
-from tilejit.layout.formats.pattern_text import parse_pattern
-from tilejit.layout.formats.tags import parse_tag
 from tilejit.layout.helpers import dims_text
+from tilejit.layout.text.pattern_text import parse_pattern
+from tilejit.layout.text.tags import parse_tag
 
 MAX_MORTON = 256
 Element = PrimitiveType

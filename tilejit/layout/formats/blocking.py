@@ -8,7 +8,7 @@ from math import prod
 
 from codegen import LayoutError, shown
 from tilejit.layout.checks import int_tuple, set_fields
-from tilejit.layout.recipe import MAX_NUMPY_RANK
+from tilejit.layout.text.recipe import MAX_NUMPY_RANK
 from tilejit.support.tokens import MAX_INT64
 
 Digit = tuple[int, int]

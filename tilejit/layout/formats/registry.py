@@ -11,7 +11,7 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats import blocked, tpu
 from tilejit.layout.formats.format import Dims, Format, keywords_of
 from tilejit.layout.formats.reserved import refuse_reserved
-from tilejit.layout.formats.tags import is_tag, parse_tag
+from tilejit.layout.text.tags import is_tag, parse_tag
 from tilejit.support.tokens import MAX_TEXT, mistake, small_int
 
 MAX_NAME = 64

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codegen import LayoutError
+from tilejit.layout.text.xla_print import array_text
 from tilejit.layout.tiling import TileStep, tile_steps
-from tilejit.layout.xla_print import array_text
 
 if TYPE_CHECKING:
     from tilejit.layout.shape import Shape

@@ -1,0 +1,1 @@
+"""Texts of layouts: XLA's, JSON, patterns, oneDNN's tags, and NumPy recipes."""
