@@ -18,7 +18,7 @@ from bench.jobs import Case, Job
 from bench.narrow import expand, squeeze
 from bench.peers import Way
 from bench.recipe import Recipe
-from tilejit.memory import empty
+from tilejit.arrays.memory import empty
 
 Allocate = Callable[[tuple[int, ...], Any], Array]
 

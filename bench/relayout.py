@@ -14,7 +14,7 @@ from bench import peers, swizzles
 from bench.arrays import Array, aligned, bits, filled, flat_bytes, short_name, shrunk
 from bench.formats import BF16, BYTES, F16, F32, FORMATS, HALVES, IMAGES, S8, U32, WORDS, Dims, Format
 from bench.jobs import Case, Job
-from tilejit.memory import empty
+from tilejit.arrays.memory import empty
 
 Allocate = Callable[[tuple[int, ...], Any], Array]
 

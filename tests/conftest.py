@@ -16,9 +16,9 @@ from codegen.backend.store import default_store
 from codegen.support.settings import settings as read_settings
 from tests.tools.kernel_store import OWN_STORE, close_store, open_store
 from tests.tools.stress import STRESS, TURN, in_turn, is_stress, lower_levels, today, turn
-from tilejit.copies import known_copy
 from tilejit.layout.formats import registry
-from tilejit.routines.known import known_cast, known_in_c_order, known_in_f_order
+from tilejit.numpy_api.copyto import known_copy
+from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
 
 SEED = 20_250_801
 """The seed of every test that draws at random."""

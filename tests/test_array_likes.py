@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tilejit.array_likes import as_numpy
+from tilejit.arrays.array_likes import as_numpy
 
 VALUES = np.arange(60000, dtype=np.float32).reshape(200, 300)
 

@@ -17,8 +17,8 @@ from codegen.runtime.threads import run_parts
 from codegen.schedule import choose_grid, choose_stages
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
-from tilejit.programs import buffer_element
-from tilejit.relayouts import relayout_program
+from tilejit.copies.relayouts import relayout_program
+from tilejit.programs.compiled import buffer_element
 
 pytestmark = pytest.mark.share(3)
 

@@ -14,10 +14,10 @@ import pytest
 import tilejit
 from codegen.ir.element_types import CONVERSIONS
 from tests.conftest import SEED
-from tilejit.moves import move_for
-from tilejit.plan import CopyPlan
-from tilejit.strided import ArrayLayout
-from tilejit.tuning import DEFAULT
+from tilejit.arrays.strided import ArrayLayout
+from tilejit.copies.moves import move_for
+from tilejit.copies.plan import CopyPlan
+from tilejit.programs.tuning import DEFAULT
 
 pytestmark = pytest.mark.share(6)
 

@@ -34,12 +34,17 @@ NEVER_OF_OURS = (
     *("codegen.passes.super_vectorize", "codegen.schedule.choose_lanes", "codegen.pipeline.loops"),
     "codegen.runtime.call_tables",
     "codegen.pipeline.tune",
-    *("tilejit.masked", "tilejit.kernels", "tilejit.loop_program", "tilejit.traced"),
-    *("tilejit.elementwise_functions", "tilejit.reductions", "tilejit.explanations", "tilejit.relayouts"),
-    *("tilejit.tiles", "tilejit.cute", "tilejit.mlir", "tilejit.layout.bridge", "tilejit.interop"),
+    *("tilejit.numpy_api.masked", "tilejit.kernels", "tilejit.loop_program", "tilejit.traced"),
+    *(
+        "tilejit.elementwise_functions",
+        "tilejit.reductions",
+        "tilejit.copies.explanations",
+        "tilejit.copies.relayouts",
+    ),
+    *("tilejit.copies.tiles", "tilejit.cute", "tilejit.mlir", "tilejit.layout.bridge", "tilejit.interop"),
     *("codegen.pipeline.staged", "codegen.pipeline.staged_copy", "codegen.pipeline.staged_loops"),
     *("codegen.schedule.choose_grid", "codegen.schedule.choose_stages", "tilejit.layout.permuted"),
-    *("tilejit.cli", "tilejit.view", "tilejit.routines.accelerate"),
+    *("tilejit.cli", "tilejit.view", "tilejit.numpy_api.accelerate"),
 )
 
 COPIES = """

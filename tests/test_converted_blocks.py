@@ -16,8 +16,9 @@ from codegen.pipeline.staged import StagedProgram
 from codegen.schedule import choose_conversion
 from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
-from tilejit import plan, programs
-from tilejit.memory import address, empty
+from tilejit.arrays.memory import address, empty
+from tilejit.copies import plan
+from tilejit.programs import compiled as programs
 
 Array = np.ndarray[Any, Any]
 BF16 = np.dtype(ml_dtypes.bfloat16)

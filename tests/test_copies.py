@@ -17,10 +17,10 @@ from codegen.runtime.direct_calls import supported
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.strategies import Pick, chance, extents, one_of, strides
 from tests.tools.stress import share
-from tilejit.plan import CopyPlan, cached_plan, plan_copy
-from tilejit.sizes import SIZES
-from tilejit.strided import overlaps_itself
-from tilejit.tuning import DEFAULT, Tuning, read_tuning
+from tilejit.arrays.strided import overlaps_itself
+from tilejit.copies.plan import CopyPlan, cached_plan, plan_copy
+from tilejit.copies.sizes import SIZES
+from tilejit.programs.tuning import DEFAULT, Tuning, read_tuning
 
 pytestmark = pytest.mark.share(4)
 
@@ -405,7 +405,7 @@ OFTEN = 5
 
 @pytest.fixture
 def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilejit.plan.DIRECT_FROM", OFTEN)
+    monkeypatch.setattr("tilejit.copies.plan.DIRECT_FROM", OFTEN)
 
 
 def often(dst: Array, src: Array) -> CopyPlan:

@@ -26,7 +26,7 @@ from codegen.simd import direct_fields as words
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
 from tests.tools.stress import share
-from tilejit.memory import address, empty
+from tilejit.arrays.memory import address, empty
 
 Array = np.ndarray[Any, Any]
 

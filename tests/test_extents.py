@@ -33,14 +33,16 @@ from codegen.schedule import choose_conversion, choose_grid, choose_permuted
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError, TilejitError
-from tilejit import loop_program, plan, programs
+from tilejit import loop_program
+from tilejit.arrays.memory import bytes_map
+from tilejit.copies import plan
+from tilejit.copies.relayouts import relayout_program
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import access_map
-from tilejit.memory import bytes_map
-from tilejit.pack_programs import pack_way
-from tilejit.programs import buffer_element
-from tilejit.relayouts import relayout_program
-from tilejit.tuning import DEFAULT
+from tilejit.programs import compiled as programs
+from tilejit.programs.compiled import buffer_element
+from tilejit.programs.pack_programs import pack_way
+from tilejit.programs.tuning import DEFAULT
 
 CACHED, STREAMED = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
 LINE_UNITS = 64

@@ -10,8 +10,8 @@ import pytest
 
 import tilejit as tj
 from tests.tools.guard import Guarded
-from tilejit.masked import copy_where
-from tilejit.sizes import SIZES
+from tilejit.copies.sizes import SIZES
+from tilejit.numpy_api.masked import copy_where
 
 DTYPES = ("u1", "i2", "f4", "f8", "?", "M8[s]", "c8")
 

@@ -11,9 +11,9 @@ import tilejit as tj
 from codegen.runtime.threads import run_parts
 from tests.test_tiles import chunk_table_of, filled, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded, span_bytes, strided_view
-from tilejit import packed_tiles
-from tilejit.packed_tiles import one_by_one
-from tilejit.tile_grid import grid_of
+from tilejit.copies import packed_tiles
+from tilejit.copies.packed_tiles import one_by_one
+from tilejit.tiled.tile_grid import grid_of
 
 pytestmark = pytest.mark.share(6)
 

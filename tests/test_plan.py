@@ -25,10 +25,11 @@ from codegen.schedule import choose_conversion
 from codegen.schedule.schedule import Thresholds
 from tests.tools.oracle import environment
 from tests.tools.strategies import Pick, extents
-from tilejit import memory, programs
-from tilejit import plan as module
-from tilejit.memory import address, empty
-from tilejit.strided import OVERLAP_WORK, broadcast_strides, overlaps_itself, span
+from tilejit.arrays import memory
+from tilejit.arrays.memory import address, empty
+from tilejit.arrays.strided import OVERLAP_WORK, broadcast_strides, overlaps_itself, span
+from tilejit.copies import plan as module
+from tilejit.programs import compiled as programs
 
 pytestmark = pytest.mark.share(2)
 

@@ -19,9 +19,9 @@ from tests.tools.oracle import random_elements
 from tests.tools.stress import share
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.indexing import linear_index
-from tilejit.pack_programs import pack_way, unpack_way
-from tilejit.programs import buffer_element
-from tilejit.tuning import DEFAULT, read_tuning
+from tilejit.programs.compiled import buffer_element
+from tilejit.programs.pack_programs import pack_way, unpack_way
+from tilejit.programs.tuning import DEFAULT, read_tuning
 
 PADDING = 0x3C
 

@@ -23,10 +23,10 @@ from codegen.schedule.transposes import TransposeRuns
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import environment
 from tests.tools.stress import lower_levels
+from tilejit.copies.plan import CopyPlan, plan_copy
 from tilejit.layout.padding import padding_bytes
-from tilejit.pack_programs import pack_at_once, unpack_program
-from tilejit.plan import CopyPlan, plan_copy
-from tilejit.tuning import Tuning
+from tilejit.programs.pack_programs import pack_at_once, unpack_program
+from tilejit.programs.tuning import Tuning
 
 pytestmark = pytest.mark.share(5)
 

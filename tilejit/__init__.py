@@ -18,10 +18,12 @@ from codegen import compiler_lock as _lock
 if _TYPE_CHECKING:
     from tilejit import cute as cute
     from tilejit import mlir as mlir
-    from tilejit.convert import pack, unpack
-    from tilejit.copies import copyto
+    from tilejit.copies.convert import pack, unpack
+    from tilejit.copies.explanations import Explanation, explain
+    from tilejit.copies.plan import CopyPlan, plan_copy
+    from tilejit.copies.relayouts import relayout
+    from tilejit.copies.tiles import gather_tiles, scatter_tiles
     from tilejit.elementwise_functions import Elementwise, elementwise
-    from tilejit.explanations import Explanation, explain
     from tilejit.kernels import Kernel, kernel, parallel, reduction
     from tilejit.layout.as_layout import as_layout, named_format
     from tilejit.layout.formats import formats, register_format
@@ -29,10 +31,8 @@ if _TYPE_CHECKING:
     from tilejit.layout.layout import Layout
     from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
     from tilejit.loop_failures import KernelWarning
-    from tilejit.plan import CopyPlan, plan_copy
-    from tilejit.relayouts import relayout
-    from tilejit.routines.accelerate import accelerate
-    from tilejit.routines.copying import (
+    from tilejit.numpy_api.accelerate import accelerate
+    from tilejit.numpy_api.copying import (
         array,
         asarray,
         ascontiguousarray,
@@ -43,10 +43,11 @@ if _TYPE_CHECKING:
         require,
         tobytes,
     )
-    from tilejit.routines.joining import concatenate, stack
-    from tilejit.routines.padding import pad
-    from tilejit.routines.taking import take
-    from tilejit.routines.views import (
+    from tilejit.numpy_api.copyto import copyto
+    from tilejit.numpy_api.joining import concatenate, stack
+    from tilejit.numpy_api.padding import pad
+    from tilejit.numpy_api.taking import take
+    from tilejit.numpy_api.views import (
         broadcast_to,
         flip,
         moveaxis,
@@ -56,8 +57,7 @@ if _TYPE_CHECKING:
         swapaxes,
         transpose,
     )
-    from tilejit.tiled_array import TiledArray
-    from tilejit.tiles import gather_tiles, scatter_tiles
+    from tilejit.tiled.tiled_array import TiledArray
 
 __version__ = "0.1.0"
 
@@ -122,10 +122,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "convert": "pack unpack",
-    "copies": "copyto",
+    "copies.convert": "pack unpack",
+    "copies.explanations": "Explanation explain",
+    "copies.plan": "CopyPlan plan_copy",
+    "copies.relayouts": "relayout",
+    "copies.tiles": "gather_tiles scatter_tiles",
     "elementwise_functions": "Elementwise elementwise",
-    "explanations": "Explanation explain",
     "kernels": "Kernel kernel parallel reduction",
     "layout.as_layout": "as_layout named_format",
     "layout.formats": "formats register_format",
@@ -133,16 +135,16 @@ _HOMES = {
     "layout.layout": "Layout",
     "layout.shape": "BufferShape Shape TupleShape make_shape",
     "loop_failures": "KernelWarning",
-    "plan": "CopyPlan plan_copy",
-    "relayouts": "relayout",
-    "routines.accelerate": "accelerate",
-    "routines.copying": "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes",
-    "routines.joining": "concatenate stack",
-    "routines.padding": "pad",
-    "routines.taking": "take",
-    "routines.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
-    "tiled_array": "TiledArray",
-    "tiles": "gather_tiles scatter_tiles",
+    "numpy_api.accelerate": "accelerate",
+    "numpy_api.copying": (
+        "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes"
+    ),
+    "numpy_api.copyto": "copyto",
+    "numpy_api.joining": "concatenate stack",
+    "numpy_api.padding": "pad",
+    "numpy_api.taking": "take",
+    "numpy_api.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
+    "tiled.tiled_array": "TiledArray",
 }
 """The module of each public name: an import of all would take ten times as long as the first pack needs.
 

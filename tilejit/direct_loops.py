@@ -21,10 +21,10 @@ from codegen import (
     SameAddress,
     SameArgument,
 )
+from tilejit.arrays.memory import HUGE_BYTES, Array, address
+from tilejit.arrays.strided import span
 from tilejit.loop_program import BoundCall, bits_of
-from tilejit.memory import HUGE_BYTES, Array, address
 from tilejit.recording import Number
-from tilejit.strided import span
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from codegen import Direct, Entry, Function, KernelError, remember
+from tilejit.arrays.memory import Array, address
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_loops import Lowering, coalesced, parts_of_few_loops
 from tilejit.elementwise_outputs import apart, order_of_all, outputs
@@ -19,7 +20,6 @@ from tilejit.loop_failures import judge
 from tilejit.loop_options import read_options
 from tilejit.loop_program import LoopOptions, LoopProgram
 from tilejit.loop_tuning import tuned
-from tilejit.memory import Array, address
 from tilejit.recorded import (
     Recorded,
     Recordings,
@@ -29,7 +29,7 @@ from tilejit.recorded import (
 )
 from tilejit.recording import Number, Stage
 from tilejit.reductions import Arrays, Plan, form_of, group_of
-from tilejit.tiled_array import TiledArray
+from tilejit.tiled.tiled_array import TiledArray
 
 
 class Elementwise(Direct):

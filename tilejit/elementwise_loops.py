@@ -25,8 +25,8 @@ from codegen import (
     dtypes,
     index_symbol,
 )
-from tilejit.memory import Array
-from tilejit.strided import order_of
+from tilejit.arrays.memory import Array
+from tilejit.arrays.strided import order_of
 
 # Python compiles at most 20 blocks, one in another, and LLVM takes 5 times as long for 16 of them as for 8.
 MOST_LOOPS = 8

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codegen import KernelError
+from tilejit.arrays.memory import Array
 from tilejit.direct_loops import elementwise_entry
 from tilejit.elementwise_outputs import outputs
-from tilejit.memory import Array
 from tilejit.recorded import Recorded, array_name, broadcast_shape
 from tilejit.reductions import Plan, reduce_all
 

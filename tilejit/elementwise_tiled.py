@@ -19,8 +19,9 @@ from codegen import (
     staged_loops,
     thread_count,
 )
-from tilejit.buffers import check_packable
-from tilejit.convert import pack
+from tilejit.arrays.memory import Array, address, empty
+from tilejit.arrays.strided import share_memory
+from tilejit.copies.convert import pack
 from tilejit.elementwise_loops import Lowering, fused, memory_order
 from tilejit.elementwise_outputs import check_array, check_dtype, check_written
 from tilejit.layout.as_layout import as_layout
@@ -29,9 +30,8 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.loop_program import LoopProgram, bits_of
-from tilejit.memory import Array, address, empty
-from tilejit.pack_programs import padding_program
-from tilejit.programs import buffer_element
+from tilejit.programs.compiled import buffer_element
+from tilejit.programs.pack_programs import padding_program
 from tilejit.recorded import (
     array_name,
     broadcast_shape,
@@ -39,8 +39,8 @@ from tilejit.recorded import (
     plain,
 )
 from tilejit.reductions import form_of, reduce_all
-from tilejit.strided import share_memory
-from tilejit.tiled_array import TiledArray, address_of
+from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.tiled_array import TiledArray, address_of
 
 if TYPE_CHECKING:
     from tilejit.elementwise_functions import Elementwise

@@ -43,8 +43,8 @@ from codegen import (
     tile_function,
     vectorize_function,
 )
-from tilejit.memory import Array, address
-from tilejit.strided import order_of, overlaps_itself, share_memory, span
+from tilejit.arrays.memory import Array, address
+from tilejit.arrays.strided import order_of, overlaps_itself, share_memory, span
 
 WRITTEN_PART = 4
 """Where less than one part in so many of what streaming needs is written, it stays in the cache."""

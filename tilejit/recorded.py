@@ -22,8 +22,8 @@ from codegen import (
     pointed,
     remember,
 )
-from tilejit.array_likes import as_numpy
-from tilejit.memory import Array
+from tilejit.arrays.array_likes import as_numpy
+from tilejit.arrays.memory import Array
 from tilejit.recording import Number, Recording, Stage
 from tilejit.traced import Integer, Traced, operand_of
 

@@ -25,8 +25,8 @@ from codegen import (
     dtypes,
     index_symbol,
 )
+from tilejit.arrays.memory import Array
 from tilejit.elementwise_loops import Lowering
-from tilejit.memory import Array
 from tilejit.recording import Stage
 
 BLOCK_STEPS = 24

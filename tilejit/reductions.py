@@ -20,13 +20,13 @@ from codegen import (
     run_parts,
     thread_count,
 )
+from tilejit.arrays.memory import Array, empty
+from tilejit.arrays.strided import order_of
 from tilejit.elementwise_loops import fused, memory_order
 from tilejit.loop_program import CHUNKS, BoundCall, LoopOptions, LoopProgram
-from tilejit.memory import Array, empty
 from tilejit.recording import Stage
 from tilejit.reduced_axes import kept_shape
 from tilejit.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
-from tilejit.strided import order_of
 
 Arrays: TypeAlias = Mapping[str, Array]
 Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], str], LoopProgram]

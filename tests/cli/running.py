@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tilejit import warming
 from tilejit.cli import app
+from tilejit.copies import warming
 
 ROOT = Path(__file__).parents[2]
 SHELL = ("<", ">", "|")

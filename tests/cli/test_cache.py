@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.running import child
 from tests.tools.oracle import printed
-from tilejit.warming import shapes
+from tilejit.copies.warming import shapes
 
 NO_STORE = {"TILEJIT_NO_CACHE": "1"}
 

@@ -217,7 +217,7 @@ MOST_BUFFER = 16 << 20
 
 def _with_little_memory() -> None:
     from codegen.support.errors import TilejitError
-    from tilejit import memory
+    from tilejit.arrays import memory
     from tilejit.interop import npy, safetensors  # noqa: F401 - what commands import later
 
     own = memory.empty

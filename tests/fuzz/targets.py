@@ -98,10 +98,10 @@ def _element(name: str) -> Any:
 
 
 def _formats() -> Run:
-    from tilejit.buffers import check_packable
     from tilejit.layout.as_layout import as_layout
     from tilejit.layout.cute_index import refuse_overlaps
     from tilejit.layout.indexing import linear_index
+    from tilejit.tiled.buffers import check_packable
 
     def run(data: bytes) -> None:
         lines = data.decode(errors="surrogateescape").split("\n", 2)

@@ -19,8 +19,8 @@ from tests.tools.oracle import environment
 jax: Any = framework("jax")
 from jax.experimental.layout import Format, Layout  # noqa: E402
 
+from tilejit.arrays.memory import empty  # noqa: E402
 from tilejit.interop import jax as ours  # noqa: E402
-from tilejit.memory import empty  # noqa: E402
 
 FLOATS = ("bf16", "f16", "f32", "f8e4m3fn", "f8e5m2", "f8e4m3", "f8e3m4", "f8e4m3fnuz", "f8e8m0fnu")
 DTYPES = (*FLOATS, "f8e5m2fnuz", "f8e4m3b11fnuz", "s8", "u16", "s32", "u32", "pred", "c64")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError
-from tilejit.convert import pack
+from tilejit.copies.convert import pack
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.layout import Layout
 from tilejit.layout.padding import checked_padding_value, padding_bytes

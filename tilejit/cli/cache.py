@@ -76,7 +76,7 @@ def warm(
 ) -> None:
     """Compile kernels ahead: of packs and unpacks of formats, or of NumPy's transposes."""
     from codegen import default_store
-    from tilejit.warming import check_format, warm_format, warm_transposes
+    from tilejit.copies.warming import check_format, warm_format, warm_transposes
 
     store = default_store()
     if not store.is_writable:

@@ -16,8 +16,8 @@ from tilejit.cli.pictures import print_picture
 from tilejit.cli.progress import steps
 
 if TYPE_CHECKING:
-    from tilejit.memory import Array
-    from tilejit.warming import Tell
+    from tilejit.arrays.memory import Array
+    from tilejit.copies.warming import Tell
 
 COLUMNS = 8192
 ROWS_PER_MIB = (1 << 20) // (2 * COLUMNS)
@@ -86,7 +86,7 @@ def measure(
     import numpy as np
 
     import tilejit
-    from tilejit.memory import empty
+    from tilejit.arrays.memory import empty
 
     shape = (mib * ROWS_PER_MIB, COLUMNS)
     tell(0, STEPS, "random numbers")

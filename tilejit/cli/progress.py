@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from tilejit.warming import Tell
+    from tilejit.copies.warming import Tell
 
 DELAY_SECONDS = 0.5
 """What is done sooner shows nothing."""

@@ -73,7 +73,7 @@ if _TYPE_CHECKING:
     from tilejit.layout.bridge.from_xla import BoundedLayout, bounded, from_xla
     from tilejit.layout.bridge.to_xla import to_xla
     from tilejit.layout.cute_shape import CuteShape
-    from tilejit.tile_views import TileView, local_tile, logical_divide
+    from tilejit.tiled.tile_views import TileView, local_tile, logical_divide
 
     filter = filter_
 

@@ -15,10 +15,10 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from codegen import LayoutError
+from tilejit.arrays.memory import Array
 from tilejit.interop.resume import Origin
 from tilejit.interop.stream import Advance, Made, Part, Say, Target, origin_of, write_parts
 from tilejit.interop.whole_file import open_ordinary
-from tilejit.memory import Array
 
 MAX_HEADER_BYTES = 100_000_000
 """The limit of the safetensors library."""

@@ -11,9 +11,9 @@ import jax.dlpack
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.copies import copyto
+from tilejit.arrays.memory import LINE_BYTES, Array, address, empty
 from tilejit.layout.dtypes import from_numpy
-from tilejit.memory import LINE_BYTES, Array, address, empty
+from tilejit.numpy_api.copyto import copyto
 
 TYPE_CODES = {
     "bf16": 4,

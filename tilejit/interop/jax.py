@@ -17,11 +17,11 @@ if find_spec("jax") is None:
 import jax
 
 from codegen import LayoutError
-from tilejit import convert
+from tilejit.arrays.memory import Array
+from tilejit.copies import convert
 from tilejit.interop.dlpack import jax_array_over
 from tilejit.interop.jax_layouts import layout_of, to_jax_format, to_jax_layout
-from tilejit.memory import Array
-from tilejit.tiled_array import TiledArray
+from tilejit.tiled.tiled_array import TiledArray
 
 __all__ = [
     "from_jax",

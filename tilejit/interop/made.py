@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tilejit.convert import pack, unpack
+from tilejit.arrays.memory import Array
+from tilejit.copies.convert import pack, unpack
+from tilejit.copies.relayouts import relayout
 from tilejit.interop.pieces import Box, Pieces, far_apart, in_pieces
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape
-from tilejit.memory import Array
-from tilejit.relayouts import relayout
-from tilejit.tiled_array import TiledArray
+from tilejit.tiled.tiled_array import TiledArray
 
 Drop = Callable[[], None]
 

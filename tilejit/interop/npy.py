@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.buffers import check_packable
+from tilejit.arrays.memory import Array
 from tilejit.interop import made
 from tilejit.interop.npy_file import ArrayFile, header, open_array, read
 from tilejit.interop.resume import Origin
@@ -38,8 +38,8 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, lookup, primitive_type
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
-from tilejit.memory import Array
-from tilejit.tiled_array import TiledArray
+from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.tiled_array import TiledArray
 
 __all__ = [
     "Plan",

@@ -13,8 +13,8 @@ from typing import IO, Any
 import numpy as np
 
 from codegen import LayoutError
+from tilejit.arrays.memory import Array
 from tilejit.interop.whole_file import open_ordinary
-from tilejit.memory import Array
 
 MAX_HEADER_BYTES = 10_000
 """NumPy's own limit, which is one of characters."""

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError
-from tilejit import convert
+from tilejit.arrays.memory import Array
+from tilejit.copies import convert
 from tilejit.layout.as_layout import named_format
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.text.tags import is_tag, parse_tag
-from tilejit.memory import Array
-from tilejit.tiled_array import TiledArray
+from tilejit.tiled.tiled_array import TiledArray
 
 __all__ = ["MemoryDesc", "from_onednn", "layout_of", "memory_desc", "of_mkldnn", "to_onednn"]
 

@@ -22,12 +22,12 @@ from codegen import (
     thread_count,
     window_map,
 )
-from tilejit.convert import padding_of
+from tilejit.arrays.memory import Array, address, bytes_map, empty
+from tilejit.arrays.values import check_range
+from tilejit.copies.convert import padding_of
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
-from tilejit.memory import Array, address, bytes_map, empty
-from tilejit.programs import buffer_element, compiled
-from tilejit.values import check_range
+from tilejit.programs.compiled import buffer_element, compiled
 
 MOST_BYTES = 32 << 20
 """Buffers up to this size are made at once, larger ones in pieces of about as much."""

@@ -13,10 +13,10 @@ from typing import IO, Any, Protocol, TypeAlias
 import numpy as np
 
 from codegen import LayoutError
+from tilejit.arrays.memory import Array
 from tilejit.interop.pieces import Pieces
 from tilejit.interop.resume import Origin, resuming
 from tilejit.interop.whole_file import CHUNK_BYTES, replacing
-from tilejit.memory import Array
 
 DROP_BYTES = 32 << 20
 """Mapped bytes that are read before their pages are given back."""

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from codegen import LayoutError
-from tilejit.buffers import check_packable
+from tilejit.arrays.memory import Array
 from tilejit.interop import made
 from tilejit.interop.container import Container, Entry, Output
 from tilejit.interop.made import row_major
@@ -24,8 +24,8 @@ from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec, spec_from_json
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.shape import Shape
-from tilejit.memory import Array
-from tilejit.tiled_array import TiledArray
+from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.tiled_array import TiledArray
 
 METADATA_PREFIX = "tilejit."
 DTYPE_OF = {

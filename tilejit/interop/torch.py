@@ -19,10 +19,10 @@ if find_spec("torch") is None:
 import torch
 
 from codegen import LayoutError
-from tilejit import convert
-from tilejit.array_likes import BY_BITS, view_of_tensor
-from tilejit.memory import Array
-from tilejit.tiled_array import TiledArray
+from tilejit.arrays.array_likes import BY_BITS, view_of_tensor
+from tilejit.arrays.memory import Array
+from tilejit.copies import convert
+from tilejit.tiled.tiled_array import TiledArray
 
 __all__ = ["from_torch", "numpy_view", "pack", "to_torch", "unpack"]
 

@@ -24,8 +24,8 @@ from zarr.abc.store import RangeByteRequest
 from zarr.storage import StorePath
 
 from codegen import LayoutError
-from tilejit.buffers import check_packable
-from tilejit.convert import pack, unpack
+from tilejit.arrays.memory import Array
+from tilejit.copies.convert import pack, unpack
 from tilejit.interop.byte_ranges import Ranges, box_ranges, indices_of, slot_ranges
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
@@ -33,8 +33,8 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, primitive_type
 from tilejit.layout.formats.reserved import refuse_reserved
 from tilejit.layout.indexing import linear_index, shape_name
-from tilejit.memory import Array
-from tilejit.tiled_array import TiledArray
+from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.tiled_array import TiledArray
 
 CODEC_NAME = "tilejit.tile"
 KEYS = ("layout", "parameters", "dtype")

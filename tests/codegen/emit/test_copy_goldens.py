@@ -22,9 +22,9 @@ from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import Elementwise, TransferNest
 from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.tools.goldens import GOLDEN, check_golden
-from tilejit.convert import pack_program
-from tilejit.explanations import c_strides
-from tilejit.pack_programs import unpack_program
+from tilejit.copies.convert import pack_program
+from tilejit.copies.explanations import c_strides
+from tilejit.programs.pack_programs import unpack_program
 
 CASES = {
     "pack_f32_8x128": "f32[20,300]{1,0:T(8,128)}",

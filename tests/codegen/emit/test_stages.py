@@ -29,10 +29,10 @@ from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.codegen.ir.printed import check_names
 from tests.codegen.simd.test_segments import ALWAYS
 from tests.tools.goldens import GOLDEN, check_golden
+from tilejit.arrays.memory import bytes_map
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.indexing import access_map
 from tilejit.layout.permuted import permuted_map
-from tilejit.memory import bytes_map
 
 GATHERED = "u8[9,50]{1,0:T(4,40)}"
 

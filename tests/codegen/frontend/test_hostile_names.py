@@ -16,7 +16,7 @@ from codegen.pipeline.loops import loops_source
 from codegen.runtime.loop_kernel import LoopsSource
 from codegen.schedule.choose_registers import choose_registers
 from codegen.simd.routines import bound_routines
-from tilejit.convert import pack_program
+from tilejit.copies.convert import pack_program
 from tilejit.layout.formats import registry
 
 HOSTILE = (

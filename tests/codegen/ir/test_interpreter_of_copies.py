@@ -10,7 +10,7 @@ from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import random_elements, same_elements
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered, watching
 from tests.tools.strategies import picker, shape, strides
-from tilejit.convert import pack, unpack
+from tilejit.copies.convert import pack, unpack
 
 INTERPRETED_BYTES = 5000
 

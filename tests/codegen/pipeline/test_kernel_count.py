@@ -7,8 +7,8 @@ import numpy as np
 import tilejit as tj
 from codegen.runtime.kernel import Kernel
 from tests.tools.stress import share
-from tilejit.convert import pack_program
-from tilejit.pack_programs import unpack_program
+from tilejit.copies.convert import pack_program
+from tilejit.programs.pack_programs import unpack_program
 
 SHAPES = 300
 MOST_KERNELS = 87

@@ -18,8 +18,8 @@ from codegen.runtime.launch import Launch
 from codegen.support.errors import KernelError
 from tests.codegen.emit.test_copy_goldens import NAMES, many_ways, program_of, virtual
 from tests.codegen.simd.cases import GROUPS, cases
-from tilejit.convert import pack_program
-from tilejit.pack_programs import unpack_program
+from tilejit.copies.convert import pack_program
+from tilejit.programs.pack_programs import unpack_program
 
 __all__ = ["many_ways"]
 

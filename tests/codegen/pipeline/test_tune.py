@@ -32,7 +32,7 @@ from codegen.schedule.transposes import Transpose, TransposeRuns
 from codegen.support.errors import KernelError
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.boxes import box_of
-from tilejit.plan import plan_copy
+from tilejit.copies.plan import plan_copy
 
 Array = np.ndarray[Any, Any]
 

@@ -44,9 +44,9 @@ from codegen.support.errors import KernelError
 from codegen.support.settings import settings
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.strategies import shapes_and_strides
+from tilejit.arrays.strided import span
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
-from tilejit.strided import span
 
 U32 = Element("u32", 32)
 

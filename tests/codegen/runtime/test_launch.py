@@ -21,7 +21,7 @@ from codegen.schedule.call_limits import UNEVEN
 from codegen.schedule.schedule import Thresholds
 from codegen.schedule.transfers import joined_tables
 from tests.tools.strategies import Pick
-from tilejit import programs
+from tilejit.programs import compiled as programs
 
 
 @given(st.data())

@@ -12,8 +12,8 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.maps.block_grid import BlockGrid, block_offset
 from codegen.schedule import choose_grid
 from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
+from tilejit.arrays.memory import array_map
 from tilejit.layout.indexing import access_map
-from tilejit.memory import array_map
 
 GRIDS = [
     ((61, 83), (24, 16)),

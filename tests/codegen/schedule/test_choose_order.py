@@ -14,7 +14,7 @@ from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit.layout.indexing import access_map
-from tilejit.programs import buffer_element
+from tilejit.programs.compiled import buffer_element
 
 PAST = Thresholds(stream_bytes=0)
 

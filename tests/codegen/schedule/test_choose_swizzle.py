@@ -15,10 +15,10 @@ from codegen.schedule.transfers import CopyChunks
 from tests.codegen.simd.forced import arenas
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
+from tilejit.arrays.memory import bytes_map
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, linear_index
-from tilejit.memory import bytes_map
 
 STREAM, CACHED = Thresholds(0), Thresholds(1 << 62)
 

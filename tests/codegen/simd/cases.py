@@ -39,10 +39,10 @@ from tests.conftest import SEED
 from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import packed_by_definition, random_elements, unpacked_by_definition
 from tests.tools.stress import in_turn
+from tilejit.arrays.memory import bytes_map
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
-from tilejit.memory import bytes_map
-from tilejit.programs import buffer_element
+from tilejit.programs.compiled import buffer_element
 
 Dims = tuple[int, ...]
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)

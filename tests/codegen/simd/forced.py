@@ -28,7 +28,7 @@ from codegen.schedule.schedule import Schedule, Staging, Thresholds, TransposeSc
 from codegen.schedule.transfers import joined_tables
 from codegen.schedule.transpose_box import TransposeBox
 from tests.tools.guard import Guarded, span_bytes, strided_view
-from tilejit.strided import span
+from tilejit.arrays.strided import span
 
 ARENA_BYTES = 1 << 20
 

@@ -24,8 +24,8 @@ from tests.tools.oracle import (
     unpacked_by_definition,
 )
 from tests.tools.stress import lower_levels
-from tilejit.convert import pack_program
-from tilejit.pack_programs import pack_at_once, pack_way, unpack_program, unpack_way
+from tilejit.copies.convert import pack_program
+from tilejit.programs.pack_programs import pack_at_once, pack_way, unpack_program, unpack_way
 
 pytestmark = pytest.mark.share(9)
 

@@ -46,14 +46,15 @@ from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
 from tests.tools.soak.sample import Sample
-from tilejit import convert, pack_programs, plan
-from tilejit.convert import pack, unpack
+from tilejit.copies import convert, plan
+from tilejit.copies.convert import pack, unpack
+from tilejit.copies.relayouts import copy_or_blocks, relayout_program
+from tilejit.copies.sizes import SIZES
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
-from tilejit.relayouts import copy_or_blocks, relayout_program
-from tilejit.sizes import SIZES
-from tilejit.tiled_array import TiledArray
+from tilejit.programs import pack_programs
+from tilejit.tiled.tiled_array import TiledArray
 
 Array = NDArray[Any]
 ARENA_BYTES = 24 << 20

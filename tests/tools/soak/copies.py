@@ -13,8 +13,8 @@ import tests.tools.strategies as random_of
 import tilejit as tj
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.replay import INTERPRETED_BYTES
-from tilejit.memory import address
-from tilejit.plan import CopyPlan
+from tilejit.arrays.memory import address
+from tilejit.copies.plan import CopyPlan
 
 if TYPE_CHECKING:
     from tests.tools.soak.cases import Case

@@ -18,14 +18,14 @@ from tests.tools.oracle import (
     value_mask,
 )
 from tilejit import cute
+from tilejit.copies.relayouts import relayout
+from tilejit.copies.tiles import gather_tiles, scatter_tiles
 from tilejit.cute.layout import Layout
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape, make_shape
-from tilejit.relayouts import relayout
-from tilejit.tiled_array import TiledArray
-from tilejit.tiles import gather_tiles, scatter_tiles
+from tilejit.tiled.tiled_array import TiledArray
 
 if TYPE_CHECKING:
     from tests.tools.soak.cases import Case

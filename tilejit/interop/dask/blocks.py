@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.convert import pack, unpack
+from tilejit.arrays.memory import Array
+from tilejit.copies.convert import pack, unpack
+from tilejit.copies.relayouts import relayout
 from tilejit.interop.dask.chunks import Dims, edge_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.helpers import dims_text
-from tilejit.memory import Array
-from tilejit.relayouts import relayout
-from tilejit.tiled_array import TiledArray
+from tilejit.tiled.tiled_array import TiledArray
 
 
 def pack_block(block: Array, *, chunk: Spec, dims: Dims, threads: int | None, block_id: Dims) -> Array:

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen import LayoutError, ceil_div
-from tilejit.buffers import check_packable
 from tilejit.cute.layout import Layout as CuteLayout
 from tilejit.cute.swizzle import ComposedLayout
 from tilejit.cute.text import is_cute
@@ -24,6 +23,7 @@ from tilejit.layout.indexing import shape_name
 from tilejit.layout.layout import Layout
 from tilejit.layout.padding import checked_padding_value
 from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.tiled.buffers import check_packable
 
 Dims: TypeAlias = tuple[int, ...]
 

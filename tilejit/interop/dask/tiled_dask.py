@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 
 from codegen import LayoutError, check_threads
-from tilejit.convert import of_the_layout
+from tilejit.copies.convert import of_the_layout
 from tilejit.interop.dask import blocks, flat
 from tilejit.interop.dask.chunks import (
     Dims,

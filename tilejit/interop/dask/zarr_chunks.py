@@ -11,7 +11,8 @@ import dask.array as da
 import numpy as np
 
 from codegen import LayoutError, TilejitError
-from tilejit.convert import pack
+from tilejit.arrays.memory import Array
+from tilejit.copies.convert import pack
 from tilejit.interop.dask.blocks import buffer_dtype, buffer_slots, extents_at
 from tilejit.interop.dask.chunks import Dims, edge_layout, holds
 from tilejit.interop.zarr import TileCodec, chunk_spec_of  # says what to install without zarr
@@ -19,7 +20,6 @@ from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
-from tilejit.memory import Array
 
 import zarr  # isort: skip
 from zarr.abc.store import Store

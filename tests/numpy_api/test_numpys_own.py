@@ -1,0 +1,111 @@
+"""NumPy's own tests of its copy routines have the same outcomes with TileJIT's routines in their place."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.tools.stress import in_turn, is_stress
+
+NUMPY = Path(np.__file__).parent
+FILES = (
+    "_core/tests/test_multiarray.py",
+    "_core/tests/test_numeric.py",
+    "_core/tests/test_shape_base.py",
+    "_core/tests/test_mem_overlap.py",
+    "lib/tests/test_arraypad.py",
+    "lib/tests/test_function_base.py",
+)
+
+KEPT = (
+    "test_numeric",
+    "test_shape_base",
+    "test_mem_overlap",
+    "test_arraypad",
+    "test_function_base",
+    *("copy", "Copy", "contiguous", "concat", "stack", "take", "assign", "Assign", "create", "Creat"),
+    *("Attr", "Subscripting", "flat", "tobytes", "swap", "transpose", "astype", "array_like", "Flag", "Zero"),
+    *("Alignment", "resize", "choose", "Broadcast", "AsArray", "AsCArray", "FromBuffer", "NewBuffer", "Bool"),
+)
+"""Files, classes and tests of NumPy's about copies; of test_multiarray, a fifth."""
+
+LEFT_OUT = (
+    "TestTextSignatures",  # how inspect sees functions written in C, which ours are not
+    "huge",  # lists of 16 GB
+    "fuzz",  # NumPy's solver for overlaps, which is slow and makes no copies
+    *(
+        "Percentile",
+        "Quantile",
+        "count_nonzero",
+        "Clip",
+        "Hist",
+        "Interp",
+        "Leaks",
+        "Dot",
+        "TestIO",
+        "Matmul",
+    ),
+    *("Corr", "Vectorize", "partition", "Trim", "Median", "argm", "Sort", "sort"),
+)
+"""Tests without copies, and slow ones."""
+
+
+def outcomes(folder: Path, accelerate: str, chosen: list[str]) -> Any:
+    """The outcomes of some of NumPy's tests, in a process of their own."""
+    report = folder / f"outcomes{accelerate}.json"
+    root = Path(__file__).parents[2]
+    environment = os.environ | {
+        "ACCELERATE": accelerate,
+        "OUTCOMES": str(report),
+        "PYTEST_ADDOPTS": "",
+        "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.numpy_api.outcomes",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+    ]
+    places = ["-c", os.devnull, "--rootdir", str(NUMPY), "-W", "ignore", "-n", "0"]
+    done = subprocess.run(
+        [*command, *places, *chosen],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert report.exists(), done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(report.read_text())
+
+
+def test_same_passes_and_failures(tmp_path: Path) -> None:
+    """Two of the files by default, where tests that pass with TileJIT's routines don't run without them."""
+    words = f"({' or '.join(KEPT)}) and not ({' or '.join(LEFT_OUT)})"
+    every = ["-k", words, *(str(NUMPY / f) for f in in_turn(FILES, 3))]
+    ours = outcomes(tmp_path, "1", every)
+    assert ours["copies"] > (300 if is_stress() else 0), (
+        "NumPy's tests have not gone through TileJIT's kernels"
+    )
+    assert len(ours["tests"]) > (3000 if is_stress() else 100)
+    others = [name for name, outcome in ours["tests"].items() if outcome != "passed"]
+    again = every if is_stress() else [f"{NUMPY}/{name}" for name in others]
+    plain = outcomes(tmp_path, "0", again) if again else {"copies": 0, "tests": {}}
+    assert plain["copies"] == 0
+    names = plain["tests"].keys() | (ours["tests"].keys() if is_stress() else set(others))
+    different = {
+        name: (plain["tests"].get(name), ours["tests"].get(name))
+        for name in names
+        if plain["tests"].get(name) != ours["tests"].get(name)
+    }
+    assert not different

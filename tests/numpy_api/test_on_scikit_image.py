@@ -1,0 +1,56 @@
+"""A library that knows nothing of us, scikit-image, on an image it ships: same answers, by our kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tilejit.copies.plan import CopyPlan
+from tilejit.copies.sizes import SIZES
+
+skimage: Any = pytest.importorskip("skimage", reason="scikit-image is not installed")
+
+
+def operations() -> dict[str, Callable[[Any], Any]]:
+    """What calls numpy.pad, concatenate, stack, take, copyto or ascontiguousarray on its way."""
+    from skimage import color, exposure, feature, filters, measure, restoration, transform, util
+
+    return {
+        "block_reduce": lambda image: measure.block_reduce(image, (3, 5, 1), np.max),
+        "montage": lambda image: util.montage([image[..., k] for k in range(3)], padding_width=3),
+        "hog": lambda image: feature.hog(image, channel_axis=-1),
+        "equalize_adapthist": lambda image: exposure.equalize_adapthist(image),
+        "rgb2lab": lambda image: color.rgb2lab(image),
+        "denoise_tv": lambda image: restoration.denoise_tv_chambolle(image[:100], max_num_iter=3),
+        "resize": lambda image: transform.resize(image, (100, 130), anti_aliasing=True),
+        "pyramid": lambda image: list(transform.pyramid_gaussian(image, max_layer=2, channel_axis=-1))[-1],
+        "gaussian": lambda image: filters.gaussian(image.transpose(1, 0, 2), 2, channel_axis=-1),
+        "view_as_windows": lambda image: np.ascontiguousarray(util.view_as_windows(image[..., 0], (8, 8), 8)),
+        "local_binary_pattern": lambda image: feature.local_binary_pattern(image[..., 0].T, 8, 1),
+        "multiscale": lambda image: feature.multiscale_basic_features(image[::4, ::4], channel_axis=-1),
+        "gray2rgb": lambda image: color.gray2rgb(image[..., 0].T),
+    }
+
+
+@pytest.mark.rotated
+def test_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from skimage import data
+
+    image = data.astronaut()
+    before = {name: np.asarray(run(image)) for name, run in operations().items()}
+    copies = []
+    run_plan = CopyPlan._run_again
+    monkeypatch.setattr(CopyPlan, "_run_again", lambda *args: (copies.append(args[0]), run_plan(*args)))
+    for name in ("small_elements", "small_run_bytes"):
+        monkeypatch.setattr(SIZES, name, 0)
+    with tj.accelerate():
+        after = {name: np.asarray(run(image)) for name, run in operations().items()}
+    for name, expected in before.items():
+        assert after[name].dtype == expected.dtype, name
+        assert after[name].shape == expected.shape, name
+        assert after[name].tobytes() == expected.tobytes(), name
+    assert any(plan.kernels for plan in copies)

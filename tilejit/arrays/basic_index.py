@@ -1,0 +1,77 @@
+"""NumPy's basic indexing as a box of the array: where it starts, its steps and extents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import bool_
+
+from codegen import LayoutIndexError
+from tilejit.arrays.memory import MAX_RANK
+
+
+def is_element(key: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a key that `box_of_key` reads names one element by as many integers as there are dimensions."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return len(parts) == len(shape) and all(hasattr(p, "__index__") for p in parts)
+
+
+def box_of_key(
+    key: Any, shape: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """(starts, steps, extents, shape of the result) of a NumPy basic index.
+
+    (2, slice(1, None, 2)), (3, 5) -> (2, 1), (1, 2), (1, 2), (2,)
+
+    Raises:
+        LayoutIndexError: the key is out of bounds, has too many parts, or gives too many dimensions.
+        TypeError: the key holds anything but integers, slices, `...` and None.
+    """
+    parts = list(key) if isinstance(key, tuple) else [key]
+    ellipses = [k for k, p in enumerate(parts) if p is Ellipsis]
+    given = sum(p is not None and p is not Ellipsis for p in parts)
+    if len(ellipses) > 1:
+        raise LayoutIndexError("an index has at most one ellipsis")
+    if given > len(shape):
+        raise LayoutIndexError(f"{given} indices for an array of {len(shape)} dimensions")
+    missing = [slice(None)] * (len(shape) - given)
+    at = ellipses[0] if ellipses else len(parts)
+    parts = parts[:at] + missing + parts[at + 1 :]
+    starts: list[int] = []
+    steps: list[int] = []
+    extents: list[int] = []
+    kept: list[int] = []
+    for part in parts:
+        if part is None:
+            kept.append(1)
+            continue
+        size = shape[len(starts)]
+        if isinstance(part, slice):
+            try:
+                start, stop, step = part.indices(size)
+            except ValueError as error:
+                raise LayoutIndexError(f"the slice {part}: {error}") from error
+            count = len(range(start, stop, step))
+            kept.append(count)
+        else:
+            start, step, count = _whole_number(part, size, len(starts)), 1, 1
+        starts.append(start if count else 0)
+        steps.append(step if count > 1 else 1)  # what is never stepped may be larger than 64 bits
+        extents.append(count)
+    if len(kept) > MAX_RANK:
+        raise LayoutIndexError(
+            f"the result would have {len(kept)} dimensions\n  NumPy's arrays have at most {MAX_RANK}"
+        )
+    return tuple(starts), tuple(steps), tuple(extents), tuple(kept)
+
+
+def _whole_number(part: Any, size: int, dimension: int) -> int:
+    if isinstance(part, bool | bool_) or not hasattr(part, "__index__"):
+        raise TypeError(f"a tiled array is indexed with integers and slices, not {type(part).__name__}")
+    try:
+        index = int(part.__index__())
+    except TypeError as error:
+        raise TypeError(f"a tiled array is indexed with integers and slices: {error}") from error
+    if not -size <= index < size:
+        raise LayoutIndexError(f"index {index} lies outside dimension {dimension}, which has {size} elements")
+    return index % size

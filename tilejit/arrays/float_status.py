@@ -1,0 +1,53 @@
+"""What NumPy says after a cast that overflowed: the processor's flags, read around a kernel."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from codegen import ALL_FLAGS, CLEAR_FLAGS, FLAG_BITS, TEST_FLAGS
+from tilejit.arrays.numpy_originals import numpy_copyto
+from tilejit.support.callers import frames_of_ours
+
+_WITNESSES = {
+    "over": np.array([1e300]),
+    "under": np.array([1e-300]),
+    "invalid": np.array([0x7FF0_0000_0000_0001], np.uint64).view(np.float64),
+}
+"""Numbers whose cast to float32 sets one flag each: too large, too small, a NaN that signals."""
+
+_WORDS = {"over": "overflow", "under": "underflow", "invalid": "invalid value"}
+"""What NumPy calls them."""
+
+
+def clear() -> None:
+    """Forget what this thread's arithmetic has done so far."""
+    if CLEAR_FLAGS:
+        CLEAR_FLAGS(ALL_FLAGS)
+
+
+def raised() -> int:
+    """The flags that this thread's arithmetic has set since `clear`."""
+    return int(TEST_FLAGS(ALL_FLAGS)) if TEST_FLAGS else 0
+
+
+def tells_of_underflow() -> bool:
+    """Whether NumPy shall do anything at all after an underflow: by default it does not."""
+    return np.geterr()["under"] != "ignore"
+
+
+def warn(flags: int) -> None:
+    """Let NumPy say what it says after a cast with these flags: nothing, a warning or an exception."""
+    if not flags:
+        return
+    modes: Any = np.geterr()
+    for name, flag in FLAG_BITS.items():
+        if not flags & flag:
+            continue
+        if modes[name] == "warn":  # by ourselves: NumPy's warning names the line that called it
+            text = f"{_WORDS[name]} encountered in cast"
+            warnings.warn(text, RuntimeWarning, stacklevel=frames_of_ours())
+        else:
+            numpy_copyto(np.empty(1, np.float32), _WITNESSES[name])

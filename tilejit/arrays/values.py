@@ -1,0 +1,128 @@
+"""Values on their way into a tiled array: what NumPy's assignment makes of them, and what is refused."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from codegen import LayoutError
+from tilejit.arrays.memory import Array
+from tilejit.layout.dtypes import PrimitiveType, from_numpy
+from tilejit.support.masked_arrays import is_masked_array
+
+
+def elements(value: Any, element: PrimitiveType) -> Array:
+    """The value as an array of the element type, converted as NumPy's assignment converts it.
+
+    [1, 2.7] for s8 -> [1, 2]    300 for u8, nan for s32, 8 for s4, 1j for f32 -> refused
+
+    Unlike NumPy it refuses, whatever the value comes in: fractions and NaN beyond an integer type, integers
+    beyond s4 and narrower, None, imaginary parts that would be lost, NaN for a type that has none. Arrays of
+    wide integers wrap around, as NumPy's do.
+
+    Raises:
+        LayoutError: the element type does not hold a value.
+        TypeError: the value is not an array of numbers.
+    """
+    if element.numpy is None:
+        raise LayoutError(f"{element.name}[] has no elements\n  use an array's shape")
+    refuse_masked(value)
+    try:
+        array = np.asarray(value)
+        if array.dtype == element.numpy:
+            return array
+        return _converted(value, array, element, element.numpy)
+    except LayoutError:
+        raise
+    except TypeError as error:
+        raise TypeError(f"the value cannot be converted to {element.name}: {error}") from error
+    except (ValueError, ArithmeticError) as error:
+        raise LayoutError(f"the value cannot be converted to {element.name}: {error}") from error
+
+
+def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype[Any]) -> Array:
+    """The assignment, after everything has been refused that it would change beyond rounding."""
+    with np.errstate(all="ignore"):
+        plain = _plain_numbers(array, element)
+        kind = plain.dtype.kind
+        wraps = kind in "iu" and isinstance(value, np.ndarray) and element.byte_dtype is None
+        if kind in "iuf" and element.kind in ("signed", "unsigned") and not wraps:
+            check_range(plain, element)
+        if kind == "f" and element.kind == "float" and element.bits < 8 and np.isnan(plain).any():
+            raise LayoutError(f"{element.name} has no NaN\n  replace them first, e.g. with np.nan_to_num")
+        out = np.empty(plain.shape, np.int64 if element.byte_dtype is not None else dtype)
+        # Python's numbers go in one by one: an array of them may be of a type that holds none exactly.
+        by_one = plain is array and not isinstance(value, np.ndarray | np.generic)
+        out[...] = value if by_one else plain
+        if element.byte_dtype is None:
+            return out
+        check_range(out, element)
+        return out.astype(dtype)
+
+
+def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
+    """The array in a type that NumPy itself calculates with, real for real elements."""
+    kind = array.dtype.kind
+    if kind == "V" and array.dtype.names is None:
+        from_numpy(array.dtype)
+        return array.astype(np.float64)
+    if kind == "O":
+        wrong = {
+            type(part).__name__ for part in array.reshape(-1) if not isinstance(part, Number | np.generic)
+        }
+        if wrong:
+            raise TypeError(f"expected numbers, got {min(wrong)}")
+        return array.astype(np.float64) if element.kind == "float" else array
+    if kind not in "biufc":
+        raise TypeError(f"expected numbers, got an array of {array.dtype}")
+    if kind == "c" and element.kind not in ("complex", "pred"):
+        if not np.all(array.imag == 0):
+            raise TypeError("it is complex, and its imaginary part would be lost; take .real")
+        return array.real
+    return array
+
+
+def check_range(array: Array, element: PrimitiveType) -> None:
+    """Refuse numbers that an integer type does not hold; fractions count without what stands after the point.
+
+    Raises:
+        LayoutError: a number, or NaN, that the type does not hold.
+    """
+    if element.integer_range is None or not array.size:
+        return
+    low, high = element.integer_range
+    least, most = array.min().item(), array.max().item()
+    if not (low - 1 < least and most < high + 1):
+        raise LayoutError(
+            f"the values reach from {least} to {most}, but {element.name} holds {low} to {high}\n"
+            "  clip or mask the values first"
+        )
+
+
+def refuse_masked(value: Any) -> None:
+    """Refuse an array with masked elements, since a layout has no place for the mask.
+
+    Raises:
+        TypeError: an element is masked.
+    """
+    if is_masked_array(value) and np.ma.is_masked(value):
+        raise TypeError("the array has masked elements\n  fill them first, e.g. x.filled(0)")
+
+
+def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
+    """The values repeated to a shape as NumPy's assignment repeats them: ones in front may be dropped.
+
+    Raises:
+        LayoutError: the shapes do not go together.
+    """
+    while values.ndim > len(shape) and values.shape[0] == 1:
+        values = values[0]
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError as error:
+        raise LayoutError(
+            f"values of shape {values.shape} do not broadcast to the {shape} that is written\n"
+            "  give that shape, or 1 for dimensions that repeat"
+        ) from error

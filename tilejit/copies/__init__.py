@@ -1,0 +1,1 @@
+"""pack, unpack, relayout, tiles by index, planned copies, and which copies TileJIT takes from NumPy."""

@@ -1,0 +1,286 @@
+"""What TileJIT does for a copy: the nests, the schedule, the generated source, LLVM IR, machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from codegen import (
+    AccessMap,
+    CopyProgram,
+    Element,
+    Kernel,
+    LayoutError,
+    StagedProgram,
+    Step,
+    thread_count,
+)
+from tilejit.arrays.memory import Array, array_map
+from tilejit.arrays.strided import broadcast_strides
+from tilejit.copies.convert import pack_program
+from tilejit.copies.moves import move_for
+from tilejit.copies.plan import program
+from tilejit.layout.as_layout import LayoutLike, as_layout
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.dtypes import PrimitiveType, from_numpy
+from tilejit.layout.indexing import access_map
+from tilejit.layout.shape import Shape, make_shape
+from tilejit.programs.compiled import compiled
+from tilejit.programs.pack_programs import unpack_program
+from tilejit.programs.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning
+from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.tiled_array import TiledArray
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One copy, taken apart; its boxes in the order they run.
+
+    `kernel` is that of the box that moves most; the texts below speak of every box unless they say otherwise.
+    """
+
+    program: CopyProgram | StagedProgram
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The boxes of the copy, the one that moves most first."""
+        return tuple(sorted(self.program.steps, key=_volume, reverse=True))
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the largest box.
+
+        Raises:
+            LayoutError: the copy moves nothing.
+        """
+        if not self.steps:
+            raise LayoutError("there are no elements to copy, so there is no kernel")
+        return self.steps[0].kernel
+
+    @property
+    def nest(self) -> str:
+        """The scalar nest of every box, with the sizes of this copy."""
+        return "\n".join(str(box) for step in self.steps for box in step.boxes)
+
+    @property
+    def schedule(self) -> str:
+        """The schedule of every box, and its nest after the passes that obey it."""
+        return "\n".join(f"{step.schedule}\n{step.nest}" for step in self.steps)
+
+    @property
+    def source(self) -> str:
+        """The generated Python of every kernel, each once."""
+        return "\n".join(kernel.source for kernel in self.program.kernels)
+
+    @property
+    def llvm_ir(self) -> str:
+        """The optimized LLVM IR of every kernel."""
+        return "\n".join(kernel.llvm_ir for kernel in self.program.kernels)
+
+    @property
+    def assembly(self) -> str:
+        """The machine code of every kernel, as text."""
+        return "\n".join(kernel.assembly for kernel in self.program.kernels)
+
+    def _repr_html_(self) -> str:
+        """Its texts, as notebooks show them."""
+        from tilejit.view.notebook import texts_html
+
+        texts = [("nest", self.nest), ("schedule", self.schedule), ("source", self.source)]
+        return texts_html(f"copy of {len(self.steps)} box{'es' * (len(self.steps) != 1)}", texts)
+
+    def report(self) -> str:
+        """Nest, schedule and source of every box."""
+        blocks = [f"blocks    {self.program}\n"] if isinstance(self.program, StagedProgram) else []
+        return "\n".join([*blocks, *(step.report() for step in self.steps), self.source])
+
+
+def explain(
+    src: Array | LayoutLike | TiledArray | None,
+    dst: Array | LayoutLike | TiledArray | None,
+    /,
+    *,
+    casting: str | None = None,
+    threads: int = 1,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: str = STRUCTURE,
+    tune: bool = False,
+    dims: Iterable[int] | None = None,
+    dtype: DTypeLike | None = None,
+    **parameters: Any,
+) -> Explanation:
+    """How the copy from one place to another is carried out.
+
+    >>> print(tilejit.explain(None, "bf16[1000,300]{1,0:T(8,128)(2,1)}").source)
+    >>> print(tilejit.explain(x, "blis-a", mr=4).schedule)
+    >>> print(tilejit.explain("tpu", "blis-a", dims=(1000, 300), dtype="bf16", mr=4).nest)
+
+    src, dst: arrays, TiledArrays, anything `as_layout` reads, or None for an array in C order. From an array
+    (or None) to a layout it is what `pack` does, casting and zero padding included, from a layout to an array
+    what `unpack` does, between arrays what `copyto` does. casting, virtual_vector_size, specialize, tune: as
+    there; casting is "no" where None, between arrays "same_kind". dims, dtype: of the array, where neither
+    side tells the shape. parameters: keywords of the side that is a format or a pattern; where both are, of
+    dst, and those of src stand in its text.
+
+    Raises:
+        LayoutError: the two sides have different shapes or dtypes, or nothing tells them; or NumPy makes this
+            copy.
+        TypeError: a side is none of these, or a keyword neither of explain's nor of a layout's.
+    """
+    count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
+    told = (dims, dtype) != (None, None) or bool(parameters)
+    if not told and _are_arrays(src, dst):
+        return Explanation(_between_arrays(src, dst, casting or SAME_KIND, count, tuning))
+    known, element = _shape_of(src, dst, dims, dtype)
+    source, target = _specs_of(src, dst, known, element, parameters)
+    if target is not None:
+        refuse_overlaps(target)
+    if source is None and target is None:
+        array = _strided_source(None, known, make_shape(element, known).dtype)
+        return Explanation(_between_arrays(array, array, casting or SAME_KIND, count, tuning))
+    casting = casting or "no"
+    if source is None and target is not None:
+        array = _strided_source(src, target.dimensions, target.dtype)
+        return Explanation(pack_program(array, target, casting=casting, threads=count, tuning=tuning))
+    if source is not None and target is None:
+        strides = _strides_of(dst, source)
+        return Explanation(unpack_program(source, strides, threads=count, tuning=tuning))
+    src_map, src_element = _side(src, source, known, element)
+    dst_map, dst_element = _side(dst, target, known, element)
+    if src_map.dims != dst_map.dims:
+        raise LayoutError(
+            f"the source has dimensions {list(src_map.dims)}, the destination {list(dst_map.dims)}"
+        )
+    if src_element.name != dst_element.name:
+        raise LayoutError(f"the source holds {src_element.name}, the destination {dst_element.name}")
+    padding = bytes(max(1, dst_element.bits // 8)) if target is not None else None
+    return Explanation(
+        compiled(src_map, dst_map, src_element, dst_element, threads=count, padding=padding, tuning=tuning)
+    )
+
+
+def _are_arrays(*sides: Any) -> bool:
+    """Whether all are arrays, or None, and one tells what None is like."""
+    arrays = [isinstance(side, np.ndarray) for side in sides]
+    return any(arrays) and all(known or side is None for known, side in zip(arrays, sides, strict=True))
+
+
+def _between_arrays(
+    src: Any, dst: Any, casting: Any, threads: int, tuning: Tuning
+) -> CopyProgram | StagedProgram:
+    """The program that `copyto` runs; None is an array in C order, like the other one."""
+    source = _strided_source(src, dst.shape, dst.dtype) if src is None else src
+    target = _strided_source(dst, src.shape, src.dtype) if dst is None else dst
+    if not np.can_cast(source.dtype, target.dtype, casting):
+        raise LayoutError(f"{source.dtype} does not become {target.dtype} by the rule {casting!r}")
+    strides = broadcast_strides(source.shape, source.strides, target.shape)
+    if strides is None:
+        raise LayoutError(
+            f"the source has dimensions {list(source.shape)}, which do not broadcast to the "
+            f"destination's {list(target.shape)}"
+        )
+    move = move_for(source.dtype, target.dtype)
+    if move is None:
+        raise LayoutError(f"NumPy copies {source.dtype} to {target.dtype}; there is no kernel to show")
+    return program(target.shape, target.strides, strides, move, threads, tuning)
+
+
+def _volume(step: Step) -> tuple[bool, int]:
+    """What a box moves, padding behind all elements."""
+    return step.box.source is not None, prod(axis.extent for axis in step.box.axes)
+
+
+def _shape_of(
+    src: Any, dst: Any, dims: Iterable[int] | None, dtype: Any
+) -> tuple[tuple[int, ...], PrimitiveType]:
+    """Dimensions and dtype from the first side that knows them, else as given."""
+    told: Any = next((side for side in (src, dst) if isinstance(side, np.ndarray | TiledArray)), None)
+    told = next((side for side in (src, dst) if _is_full(side)), None) if told is None else told
+    if told is None:
+        if dims is None or dtype is None:
+            raise LayoutError(
+                "neither side tells the shape\n"
+                '  write it out, e.g. "f32[1000,300]{1,0:T(8,128)}", or pass dims and dtype'
+            )
+        told = make_shape(dtype, dims)
+        check_packable(told)
+    elif dims is not None or dtype is not None:
+        raise TypeError("a side tells the shape already; dims and dtype are for sides that do not")
+    if isinstance(told, np.ndarray):
+        return told.shape, from_numpy(told.dtype)
+    spec = told.spec if isinstance(told, TiledArray) else as_layout(told)
+    return spec.dimensions, spec.element
+
+
+def _is_full(side: Any) -> bool:
+    """Whether a side is an array's shape, or the text of one."""
+    return isinstance(side, Shape | CuteShape) or (isinstance(side, str) and "[" in side)
+
+
+def _specs_of(
+    src: Any, dst: Any, dims: tuple[int, ...], element: PrimitiveType, parameters: dict[str, Any]
+) -> tuple[Spec | None, Spec | None]:
+    """The layouts of both sides, None for arrays; parameters go to the one that may take them."""
+    to_dst, to_src = (
+        not (side is None or isinstance(side, np.ndarray | TiledArray) or _is_full(side))
+        for side in (dst, src)
+    )
+    if parameters and not (to_dst or to_src):
+        raise TypeError(f"no side is a format or a pattern with a parameter {next(iter(parameters))[:40]!r}")
+    own, others = (parameters, {}) if to_dst else ({}, parameters)
+    return _layout_of(src, dims, element, others), _layout_of(dst, dims, element, own)
+
+
+def _layout_of(
+    side: Any, dims: tuple[int, ...], element: PrimitiveType, parameters: dict[str, Any]
+) -> Spec | None:
+    """The layout of a side that has one; None for arrays."""
+    if isinstance(side, TiledArray):
+        return side.spec
+    if side is None or isinstance(side, np.ndarray):
+        return None
+    spec = as_layout(side, dims=dims, dtype=element, **parameters)
+    check_packable(spec)
+    return spec
+
+
+def _strided_source(side: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """The array itself, or one in C order that takes no memory to speak of."""
+    if side is not None:
+        return np.asarray(side)
+    return np.lib.stride_tricks.as_strided(
+        np.empty(1, dtype), dims, c_strides(dims, dtype.itemsize), writeable=False
+    )
+
+
+def _strides_of(side: Any, source: Spec) -> tuple[int, ...]:
+    if side is None:
+        return c_strides(source.dimensions, source.dtype.itemsize)
+    if side.shape != source.dimensions or side.dtype != source.dtype:
+        raise LayoutError(
+            f"the layout is {source.dtype}{list(source.dimensions)}, the array {side.dtype}{list(side.shape)}"
+        )
+    return tuple(side.strides)
+
+
+def _side(
+    side: Any, spec: Spec | None, dims: tuple[int, ...], element: PrimitiveType
+) -> tuple[AccessMap, Element]:
+    if spec is not None:
+        return access_map(spec), Element(spec.primitive_type, spec.bits)
+    array = _strided_source(side, dims, make_shape(element, dims).dtype)
+    return array_map(array), Element(from_numpy(array.dtype).name, 8 * array.itemsize)
+
+
+def c_strides(dims: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides, in bytes, of an array in C order."""
+    strides = [itemsize] * len(dims)
+    for d in reversed(range(len(dims) - 1)):
+        strides[d] = strides[d + 1] * dims[d + 1]
+    return tuple(strides)

@@ -1,0 +1,94 @@
+"""Tiles of packed elements in any order, one by one: each is whole bytes, so one tile's kernels serve all."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen import (
+    AccessMap,
+    CallTable,
+    Element,
+    Integers,
+    Leaf,
+    compile_stage,
+    logical_roots,
+    outgrows_caches,
+    repeated_calls,
+    run_parts,
+    thread_count,
+    tight_map,
+    window_map,
+)
+from tilejit.arrays.memory import LINE_BYTES, address, array_map
+from tilejit.layout.dtypes import from_numpy
+from tilejit.layout.indexing import access_map
+from tilejit.programs.compiled import buffer_element
+from tilejit.tiled.tile_grid import Grid
+from tilejit.tiled.tiled_array import TiledArray, address_of
+
+LEAST_TILE_BYTES = 1024
+"""Smaller tiles are not worth calls of their own."""
+
+_program = lru_cache(maxsize=64)(compile_stage)
+"""The copy of one tile."""
+
+
+def one_by_one(
+    t: TiledArray, grid: Grid, numbers: Integers, held: Any, threads: int | None, *, into: bool = False
+) -> bool:
+    """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.
+
+    False where nothing was done: tiles are small, or not all alike in `held`. Each tile of the grid takes
+    whole bytes, `grid.tile_bytes`; where those of `held` may meet in a byte, one thread writes them.
+    """
+    found = _first_tile(held)
+    if found is None or not grid.tile_bytes or grid.tile_bytes < LEAST_TILE_BYTES:
+        return False
+    first, step = found
+    own = access_map(t.spec).byte_bounds
+    whole_side, held_at, held_element = side_of(held)
+    tiles = access_map(grid.stored(1)), buffer_element(t.spec), address_of(t), numbers * grid.tile_bytes, own
+    others = first, held_element, held_at, np.arange(len(numbers)) * step, whole_side.byte_bounds
+    (src, source, src_at, src_offsets, src_bounds), (dst, target, dst_at, dst_offsets, dst_bounds) = (
+        (others, tiles) if into else (tiles, others)
+    )
+    whole = len(numbers) * (grid.tile_bytes + prod(grid.tile) * held_element.bits // 8)
+    program = _program(src, dst, source, target, streams=outgrows_caches(whole))
+    on_lines = not ((dst_at + dst_offsets) % LINE_BYTES).any()
+    bounds = src_bounds, dst_bounds
+    table = repeated_calls(program.launches, src_offsets, dst_offsets, bounds, aligned=on_lines)
+    parts = thread_count(threads, whole) if into or program.fills_bytes else 1
+    run_parts(partial(_part, table, (src_at, dst_at), len(numbers), (t, held)), parts)
+    return True
+
+
+def side_of(held: Any) -> tuple[AccessMap, int, Element]:
+    """The map, the address and the element of what tiles are copied to or from."""
+    if isinstance(held, TiledArray):
+        return access_map(held.spec), address_of(held), buffer_element(held.spec)
+    return array_map(held), address(held), Element(from_numpy(held.dtype).name, 8 * held.itemsize)
+
+
+def _part(
+    table: CallTable, addresses: tuple[int, int], count: int, alive: object, part: int, parts: int
+) -> None:
+    table.run(addresses, count * part // parts, count * (part + 1) // parts)
+
+
+def _first_tile(held: Any) -> tuple[AccessMap, int] | None:
+    """The map of the first tile, and bytes from each to the next; None where those differ or are none."""
+    if not isinstance(held, TiledArray):
+        return array_map(held[:1]), held.strides[0]
+    access = access_map(held.spec)
+    trees = {root.dims: root.tree for root in logical_roots(access)}
+    tree = trees.get((0,))
+    step = tree.stride * access.unit_bits if isinstance(tree, Leaf) else 0
+    if held.shape[0] > 1 and (not step or step % 8):
+        return None
+    rank = len(held.shape)
+    first = window_map(access, (0,) * rank, (1,) * rank, (1, *held.shape[1:]))
+    return tight_map(first), step // 8

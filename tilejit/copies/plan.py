@@ -1,0 +1,396 @@
+"""A copy between two arrays of fixed layouts: checked, lowered and compiled once, then run many times."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codegen import ALL_FLAGS as ALL_FLAGS
+from codegen import (
+    COPIES_HOLD_GIL_BYTES,
+    LEND_BUFFER_BYTES,
+    CopyProgram,
+    Direct,
+    Kernel,
+    LayoutError,
+    compiler_lock,
+    in_dask_worker,
+    run_parts,
+    thread_count,
+)
+from tilejit.arrays import float_status
+from tilejit.arrays.memory import LINE_BYTES, Array, address, bytes_map
+from tilejit.arrays.numpy_originals import numpy_copyto
+from tilejit.arrays.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
+from tilejit.copies.moves import Move, move_for
+from tilejit.copies.native_calls import NativeCall, native_calls
+from tilejit.copies.shortcuts import DIRECT_FROM
+from tilejit.copies.sizes import SIZES
+from tilejit.programs.compiled import compiled, staged
+from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
+
+if TYPE_CHECKING:
+    from codegen import Entry, FreshArray, SameArgument, StagedProgram
+
+PLAIN_ARRAYS = (np.ndarray, np.memmap)
+"""Types whose elements are where their strides say, with no rules of their own for assignment."""
+
+
+class CopyPlan(Direct):
+    """A copy from one layout to another, ready to run again and again.
+
+    >>> plan = tilejit.plan_copy(dst, src)
+    >>> plan(dst, src)
+
+    It keeps no array alive, and any number of threads may call it. A copy of a plan is the plan itself; one
+    that is pickled is planned anew where it is loaded, for the machine there.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_calls",
+        "_dst",
+        "_dst_dtype",
+        "_dst_shape",
+        "_dst_strides",
+        "_far",
+        "_hides_underflow",
+        "_holds",
+        "_in_dask",
+        "_is_direct",
+        "_near",
+        "_program",
+        "_ready",
+        "_sets_flags",
+        "_src",
+        "_src_dtype",
+        "_src_shape",
+        "_src_strides",
+        "_threads",
+        "_tuning",
+        "reason",
+    )
+
+    def __init__(
+        self, dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int, *, in_dask: bool
+    ) -> None:
+        self._dst, self._src = dst, src
+        self._dst_shape, self._dst_strides, self._dst_dtype = dst.shape, dst.strides, dst.dtype
+        self._src_shape, self._src_strides, self._src_dtype = src.shape, src.strides, src.dtype
+        self._near, self._far = src.low - dst.stop, src.stop - dst.low
+        self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
+        self._asked, self._is_direct, self._holds = 0, False, False
+        self._calls: tuple[NativeCall, ...] = ()
+        self._program: CopyProgram | StagedProgram | None = None
+        self._ready: set[int] = set()
+        move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
+        self._sets_flags = move is not None and move.sets_flags
+        self._hides_underflow = move is not None and move.hides_underflow
+        self.reason = _why_numpy(dst, move)
+        if move is None or self.reason or strides is None:
+            return
+        self._program = program(dst.shape, dst.strides, strides, move, threads, tuning)
+        if threads == 1:
+            moved = 2 * prod(self._dst_shape) * self._dst_dtype.itemsize
+            self._holds = moved <= COPIES_HOLD_GIL_BYTES
+            self._calls = native_calls(self._program, hold_gil=self._holds)
+            if not self._calls and COPIES_HOLD_GIL_BYTES < moved <= LEND_BUFFER_BYTES:
+                self._calls, self._holds = native_calls(self._program, hold_gil=True), True
+
+    def __call__(self, dst: Array, src: Array) -> None:
+        """Copy src to dst, as numpy.copyto(dst, src) would.
+
+        Raises:
+            LayoutError: an array differs from those of the plan, or dst is read-only; nothing is written.
+            TypeError: an argument is not an array.
+        """
+        if not (
+            type(dst) is np.ndarray
+            and type(src) is np.ndarray
+            and dst.shape == self._dst_shape
+            and dst.strides == self._dst_strides
+            and dst.dtype is self._dst_dtype
+            and src.shape == self._src_shape
+            and src.strides == self._src_strides
+            and src.dtype is self._src_dtype
+            and dst.flags.writeable
+        ):
+            self._check(dst, src)
+            if type(dst) not in PLAIN_ARRAYS or type(src) not in PLAIN_ARRAYS:
+                numpy_copyto(dst, apart(dst, src))
+                return
+        self._run(dst, src)
+
+    _in_python = __call__
+
+    def __copy__(self) -> CopyPlan:
+        return self
+
+    def __deepcopy__(self, memo: object) -> CopyPlan:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What plans the same copy again: addresses of code and tables are this process's own."""
+        threads = None if self._in_dask else self._threads
+        dst, src = ((x.shape, x.strides, x.dtype) for x in (self._dst, self._src))
+        return _planned_anew, (dst, src, self._tuning, threads)
+
+    def _directly(self) -> CopyPlan:
+        """Itself, called without a way through Python where it has one kernel call after another."""
+        entry = self._direct_entry(self._dst_dtype, self._src_dtype)
+        if entry is not None:
+            self._answer_directly(entry)
+            self._is_direct = True
+        return self
+
+    def _direct_entry(
+        self,
+        dst_dtype: np.dtype[Any],
+        src_dtype: np.dtype[Any],
+        new: FreshArray | None = None,
+        *others: SameArgument,
+    ) -> Entry | None:
+        """What machine code does of the copy, None where it goes through Python.
+
+        dst_dtype, src_dtype: the very ones of the arrays, which may only equal those that the plan was made
+        for. new: where it goes, if that is no argument of the call; these are then the source and `others`.
+        """
+        if self._program is None or not self._calls or self._hides_underflow:
+            return None
+        with compiler_lock:  # most processes make no copy often enough
+            from codegen import ArrayArgument, DirectCall, Disjoint, Entry
+        dst = ArrayArgument(dst_dtype, self._dst_shape, self._dst_strides, written=True)
+        src = ArrayArgument(src_dtype, self._src_shape, self._src_strides, written=False)
+        src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
+        calls = tuple(
+            DirectCall(x.code, x.operands(src_at, dst_at), x.sizes, x.begin, x.end, scratch=x.scratch)
+            for x in self._calls
+        )
+        note = self._program, self._calls  # keeps code and tables alive: an entry has addresses alone
+        watches = ALL_FLAGS if self._sets_flags else 0
+        if new:
+            return Entry((src, *others), (), calls, "", not self._holds, new, note, watches)
+        apart = Disjoint(1, 0, self._near, self._far)
+        return Entry((dst, src), (apart,), calls, "", not self._holds, None, note, watches)
+
+    def _check(self, dst: Any, src: Any) -> None:
+        """Raise what is wrong with arrays that are not at first sight those of the plan."""
+        for name, array, layout in (("dst", dst, self._dst), ("src", src, self._src)):
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"{name} is a NumPy array, not {type(array).__name__}")
+            difference = layout.difference(array)
+            if difference:
+                raise LayoutError(
+                    f"{name} {difference}, for which this plan was made\n  make a plan of its own for it"
+                )
+        if not dst.flags.writeable:
+            raise LayoutError("dst is read-only\n  copy into an array of your own, or set its writeable flag")
+
+    def _run_again(self, dst: Array, src: Array) -> None:
+        """As `_run`; a plan that is asked for often comes to be called directly."""
+        if self._is_direct:
+            self(dst, src)
+            return
+        self._asked += 1
+        if self._asked == DIRECT_FROM:
+            self._directly()
+        self._run(dst, src)
+
+    def _run(self, dst: Array, src: Array) -> None:
+        """The copy between arrays known to fit, `dst` writeable; `cached_plan` and its callers know."""
+        to, at = address(dst), address(src)
+        if self._hides_underflow and float_status.tells_of_underflow():
+            numpy_copyto(dst, apart(dst, src), "unsafe")
+        elif self._near < to - at < self._far:
+            self._run_close(dst, src)
+        elif self._calls:
+            if self._sets_flags:
+                float_status.clear()
+            for call in self._calls:
+                call(at, to)
+            if self._sets_flags:
+                float_status.warn(float_status.raised())
+        else:
+            self._run_program(dst, src)
+
+    def _run_close(self, dst: Array, src: Array) -> None:
+        """The copy where one array reaches into the other: a kernel must not see them share a byte."""
+        if dst.size < SIZES.small_elements or dst is src:
+            numpy_copyto(dst, apart(dst, src), "unsafe")
+        elif self._program is not None and share_memory(dst, src):
+            _through_temporary(dst, src)
+        else:
+            self._run_program(dst, src)
+
+    def _run_program(self, dst: Array, src: Array) -> None:
+        """The copy launch by launch, on threads; by NumPy where there is no program."""
+        program = self._program
+        if program is None:
+            numpy_copyto(dst, apart(dst, src), "unsafe")
+            return
+        at, to, flags = address(src), address(dst), [0]
+        self._prepare(to)
+
+        def part(k: int, parts: int, alive: object = (dst, src)) -> None:
+            """One thread's share; `alive` holds the arrays until the last thread is done."""
+            if self._sets_flags:
+                float_status.clear()
+            program.run_share(at, to, k, parts)
+            if self._sets_flags:
+                flags.append(float_status.raised())
+
+        run_parts(part, 1 if self._in_dask and in_dask_worker() else self._threads)
+        float_status.warn(int(np.bitwise_or.reduce(flags)))
+
+    def _prepare(self, to: int) -> None:
+        """Have what a copy to that address takes: where it begins no line, kernels may be other ones."""
+        within = to % LINE_BYTES
+        if self._program is not None and within not in self._ready:
+            self._program.prepare(to)
+            self._ready.add(within)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the copy calls, each once; none where NumPy makes the copy."""
+        return self._program.kernels if self._program else ()
+
+    def report(self) -> str:
+        """What is copied, and every step of it: schedule, nest before and after."""
+        head = f"copy {self._src}\n  to {self._dst}"
+        if self._program is None:
+            return f"{head}\nnumpy.copyto: {self.reason}\n"
+        steps = "\n".join(step.report() for step in self._program.steps)
+        blocks = "" if isinstance(self._program, CopyProgram) else f"blocks    {self._program}\n"
+        return f"{head}\nthreads   {self._threads}\n{blocks}\n{steps or 'no elements'}\n"
+
+    def __repr__(self) -> str:
+        return f"<CopyPlan {self._dst} from {self._src}>"
+
+
+def plan_copy(
+    dst: Array,
+    src: Array,
+    *,
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: str = STRUCTURE,
+    tune: bool = False,
+) -> CopyPlan:
+    """Check and compile a copy once, to run it many times; nothing is copied yet.
+
+    >>> plan = tilejit.plan_copy(dst, src)
+    >>> plan(dst, src)
+
+    dst, src: NumPy arrays; src is broadcast, converted and swapped as in `copyto`. threads: a number, or None
+    to let the size decide. The other keywords are those of `copyto`. As there, a copy may read, but never
+    write, up to 15 bytes behind a row inside the span of src.
+
+    Raises:
+        LayoutError: src cannot be broadcast to dst, dst is read-only, or a keyword has no such value.
+        TypeError: an argument is not an array, or the dtypes do not convert by the rule "same_kind".
+    """
+    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    for name, array in (("dst", dst), ("src", src)):
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name} is a NumPy array, not {type(array).__name__}")
+    if not dst.flags.writeable:
+        raise LayoutError("dst is read-only\n  plan for an array of your own, or set its writeable flag")
+    if not np.can_cast(src.dtype, dst.dtype, "same_kind"):
+        raise TypeError(
+            f"{src.dtype} does not become {dst.dtype} by the rule 'same_kind'"
+            '\n  convert with src.astype, or copy with tilejit.copyto(dst, src, casting="unsafe")'
+        )
+    if broadcast_strides(src.shape, src.strides, dst.shape) is None:
+        raise LayoutError(
+            f"src of shape {src.shape} cannot be broadcast to dst of shape {dst.shape}\n"
+            "  from the last on, dimensions of src are those of dst, or 1"
+        )
+    target = ArrayLayout(dst.shape, dst.strides, dst.dtype)
+    source = ArrayLayout(src.shape, src.strides, src.dtype)
+    plan = _planned(target, source, tuning, threads)
+    plan._prepare(address(dst))
+    return plan
+
+
+def _planned(dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int | None) -> CopyPlan:
+    size = sum(prod(x.shape) * x.dtype.itemsize for x in (dst, src))
+    plan = CopyPlan(dst, src, tuning, thread_count(threads, size), in_dask=threads is None)
+    return plan._directly()
+
+
+def _planned_anew(dst: Any, src: Any, tuning: Tuning, threads: int | None) -> CopyPlan:
+    """The plan that was pickled, from (shape, strides, dtype) of either side."""
+    sides = [ArrayLayout(shape, strides, _as_made(dtype)) for shape, strides, dtype in (dst, src)]
+    return _planned(sides[0], sides[1], tuning, threads)
+
+
+def _as_made(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that arrays are made with: pickling gives an equal one, and plans look for the very same."""
+    made: np.dtype[Any] = np.dtype(dtype.type)
+    return made if made == dtype and dtype.metadata is None else dtype
+
+
+@lru_cache(maxsize=1024)
+def program(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    move: Move,
+    threads: int,
+    tuning: Tuning,
+) -> CopyProgram | StagedProgram:
+    """The copy of an array of that shape, its elements' pieces as one more dimension.
+
+    Block by block where that is faster; never so where a keyword says how, but `tune` measures it.
+    """
+    dims = shape if move.units == 1 else (*shape, move.units)
+    maps = []
+    for strides, element in ((src_strides, move.source), (dst_strides, move.target)):
+        width = element.bits // 8
+        maps.append(bytes_map(dims, strides if move.units == 1 else (*strides, width), width))
+    direct = compiled(
+        maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
+    )
+    if move.swap or move.target.bits >= move.source.bits:
+        return direct  # only conversions to narrower elements are staged
+    return staged(direct, move.source, move.target, threads=threads, tuning=tuning)
+
+
+@lru_cache(maxsize=1024)
+def cached_plan(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: np.dtype[Any],
+    src_shape: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    src_dtype: np.dtype[Any],
+    threads: int,
+    tuning: Tuning = DEFAULT,
+) -> CopyPlan | None:
+    """The plan for arrays of those layouts, or None where NumPy makes the copy."""
+    dst, src = ArrayLayout(shape, strides, dtype), ArrayLayout(src_shape, src_strides, src_dtype)
+    plan = CopyPlan(dst, src, tuning, threads, in_dask=False)
+    return None if plan.reason else plan
+
+
+def _why_numpy(dst: ArrayLayout, move: Move | None) -> str:
+    """Why no kernel makes the copy, or ""."""
+    if move is None:
+        return "these elements are more than their bytes, or no kernel converts them"
+    if overlaps_itself(dst.shape, dst.strides, dst.dtype.itemsize):
+        return "elements of the destination share memory"
+    return ""
+
+
+def _through_temporary(dst: Array, src: Array) -> None:
+    """Copy as if src had been copied first: which it is."""
+    copied = src.copy(order="K")
+    count = thread_count(None, dst.nbytes + copied.nbytes)
+    layout = copied.shape, copied.strides, copied.dtype
+    plan = cached_plan(dst.shape, dst.strides, dst.dtype, *layout, count)
+    if plan is None:
+        raise AssertionError("the same elements, and the same destination, as in a plan of their own")
+    plan._run(dst, copied)

@@ -1,0 +1,190 @@
+"""gather_tiles and scatter_tiles: some tiles of a tiled array, in any order, without the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codegen import LayoutError, thread_count
+from tilejit.arrays.memory import Array, empty
+from tilejit.arrays.values import broadcast, elements
+from tilejit.copies.convert import pack, unpack
+from tilejit.copies.packed_tiles import one_by_one, side_of
+from tilejit.copies.relayouts import relayout
+from tilejit.layout.shape import make_shape
+from tilejit.programs.compiled import buffer_element, compiled
+from tilejit.tiled.outputs import checked_out
+from tilejit.tiled.tile_grid import Grid, Table, grid_of
+from tilejit.tiled.tiled_array import TiledArray, address_of
+
+BETWEEN_BYTES = 16 << 20
+"""Packed elements that go through one buffer, which stays in the last cache; planning takes 0.5 ms each."""
+
+
+def gather_tiles(
+    t: TiledArray, ids: ArrayLike, out: Array | None = None, *, threads: int | None = None
+) -> Any:
+    """Some tiles of a tiled array, as an array [n, *tile] or in the TiledArray given as `out`.
+
+    >>> t = tilejit.pack(x, "{1,0:T(8,128)(2,1)}")     # [1000, 300]: 125 x 3 tiles of 8 x 128
+    >>> tilejit.gather_tiles(t, [4, 0, 4]).shape       # tiles (1, 1), (0, 0) and (1, 1) again
+    (3, 8, 128)
+    >>> tilejit.gather_tiles(t, [[1, 1], [0, 0]])      # the same by their places in the grid of tiles
+
+    The blocks of a paged KV cache, one a tile, by a block table:
+
+    >>> cache = tilejit.pack(np.zeros((512 * 16, 128), np.float16), "{1,0:T(16,128)}")   # 16 tokens a block
+    >>> keys = tilejit.gather_tiles(cache, block_table[sequence])                        # [blocks, 16, 128]
+
+    A tile is one of the first tile step, its elements at their logical places, its padding as stored; axes
+    that this step leaves alone belong to the grid. Axes are in physical order, the most major first. ids:
+    flat numbers of tiles (row-major in the grid), or an array [n, grid rank] of places; any integers, repeats
+    allowed. out: an array [n, *tile] of the dtype, whatever its strides, or a TiledArray of that shape, whose
+    own padding stays as it is; apart from t. threads: a number, or None to let the size decide.
+
+    Raises:
+        LayoutIndexError: an id lies outside the grid; nothing has been written.
+        LayoutError: the layout has no tiles, ids have another shape, or `out` does not fit.
+        TypeError: an argument is of a wrong type.
+    """
+    grid = _grid_of(t)
+    numbers = grid.numbers(ids)
+    shape = len(numbers), *grid.tile
+    result = empty(shape, t.dtype) if out is None else checked_out(out, shape, t.dtype, t.buffer, tiled=True)
+    _copy_tiles(t, grid, numbers, result, threads)
+    return result
+
+
+def scatter_tiles(
+    t: TiledArray, ids: ArrayLike, values: ArrayLike, *, last: str | None = None, threads: int | None = None
+) -> None:
+    """Write tiles back to their places in a tiled array: the reverse of `gather_tiles`.
+
+    >>> tilejit.scatter_tiles(t, [4, 0], tiles)                    # tiles[0] to (1, 1), tiles[1] to (0, 0)
+    >>> tilejit.scatter_tiles(t, [4, 0, 4], tiles, last="wins")    # tiles[2] to (1, 1)
+
+    Padding is written as it stands in `values`. ids: as in `gather_tiles`. values: a TiledArray or an array
+    [n, *tile], or what broadcasts to it and converts as NumPy assigns. last: None refuses an id that comes
+    twice; "wins" writes the last of those.
+
+    Raises:
+        LayoutIndexError: an id lies outside the grid; nothing has been written.
+        LayoutError: an id comes twice, the layout has no tiles, values do not fit, the buffer is read-only.
+        TypeError: an argument is of a wrong type.
+    """
+    grid = _grid_of(t)
+    if last is not None and not isinstance(last, str):
+        raise TypeError(f'last is None or "wins", not {type(last).__name__}')
+    if last not in (None, "wins"):
+        raise LayoutError(f'last={last[:40]!r}: write "wins", or leave it out')
+    numbers = grid.numbers(ids)
+    t.writeable_buffer()
+    chosen = grid.last_of_each(numbers)
+    if last is None and len(chosen) < len(numbers):
+        raise LayoutError(
+            f'{_named_twice(numbers)}\n  give each tile once, or last="wins" to write the last of them'
+        )
+    kept = _checked_values(values, t, (len(numbers), *grid.tile))
+    if len(chosen) < len(numbers):
+        kept, numbers = (kept.numpy() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
+    _copy_tiles(t, grid, numbers, kept, threads, into=True)
+
+
+def _grid_of(t: Any) -> Grid:
+    if not isinstance(t, TiledArray):
+        raise TypeError(f"tiles are taken from a TiledArray, not from {type(t).__name__}")
+    return grid_of(t.spec)
+
+
+def _copy_tiles(
+    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int | None, *, into: bool = False
+) -> None:
+    """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer."""
+    tile_bytes = grid.tile_bytes if t.spec.packed else None
+    if tile_bytes and 0 not in held.shape:
+        if not one_by_one(t, grid, numbers, held, threads, into=into):
+            copy = _scatter_packed if into else _gather_packed
+            whole = _as_bytes(t, tile_bytes)
+            for some, room in _pieces(tile_bytes, len(numbers), held):
+                part = held if isinstance(held, TiledArray) else held[some]
+                between = TiledArray(room.reshape(-1), grid.stored(len(room)))
+                copy(whole, numbers[some], part, between, threads)
+        return
+    tiles = grid.tiles(numbers), address_of(t), buffer_element(t.spec)
+    others = side_of(held)
+    (src, src_at, source), (dst, dst_at, target) = (others, tiles) if into else (tiles, others)
+    count = thread_count(threads, 2 * prod(held.shape) * t.spec.bits // 8)
+    program = compiled(src, dst, source, target, threads=count)
+    program.run(src_at, dst_at, count, alive=(t, held))
+
+
+def _as_bytes(t: TiledArray, tile_bytes: int) -> TiledArray:
+    """The same buffer as bytes in tiles of so many; packed elements move whole bytes at a time this way."""
+    count = t.nbytes // tile_bytes * tile_bytes
+    return TiledArray(t.buffer[:count], make_shape("u8", (count,), tiles=((tile_bytes,),)))
+
+
+def _pieces(tile_bytes: int, count: int, held: Any) -> Iterator[tuple[slice, Array]]:
+    """Tiles that go through one buffer together, and their rows of it: all, if they come from or go to
+    another tiled array.
+    """
+    each = count if isinstance(held, TiledArray) else min(max(BETWEEN_BYTES // tile_bytes, 1), count)
+    room = empty((each, tile_bytes), np.uint8)
+    for k in range(0, count, each):
+        yield slice(k, min(k + each, count)), room[: count - k]
+
+
+def _gather_packed(
+    whole: TiledArray, numbers: Table, result: Any, between: TiledArray, threads: int | None
+) -> None:
+    """RunBox tiles first, by `gather_tiles` of the buffer seen as bytes, which comes here no more; then the
+    elements of those that lie `between`.
+    """
+    gather_tiles(whole, numbers, out=_rows(between), threads=threads)
+    if isinstance(result, TiledArray):
+        relayout(between, result.spec, out=result, padding="keep", threads=threads)
+    else:
+        unpack(between, out=result, threads=threads)
+
+
+def _scatter_packed(
+    whole: TiledArray, numbers: Table, kept: Any, between: TiledArray, threads: int | None
+) -> None:
+    """The reverse: elements first, then whole tiles, by `scatter_tiles` of the buffer seen as bytes."""
+    if isinstance(kept, TiledArray):
+        relayout(kept, between.spec, out=between, threads=threads)
+    else:
+        pack(kept, between.spec, out=between, threads=threads)
+    scatter_tiles(whole, numbers, _rows(between), threads=threads)
+
+
+def _rows(between: TiledArray) -> Array:
+    """The bytes of tiles one after the other, a row a tile."""
+    return between.buffer.reshape(between.shape[0], -1)
+
+
+def _checked_values(values: Any, t: TiledArray, shape: tuple[int, ...]) -> Any:
+    """The values as a TiledArray or an array of that shape, apart from the buffer."""
+    if isinstance(values, TiledArray):
+        if values.shape != shape or values.dtype != t.dtype:
+            raise LayoutError(
+                f"values is {values.dtype}{list(values.shape)}, but the tiles are {t.dtype}{list(shape)}\n"
+                "  give a TiledArray like the tiles, or an array, which broadcasts and converts"
+            )
+        if np.may_share_memory(values.buffer, t.buffer):
+            return TiledArray(values.buffer.copy(), values.spec)
+        return values
+    own = elements(values, t.spec.element)
+    return broadcast(own.copy() if np.may_share_memory(own, t.buffer) else own, shape)
+
+
+def _named_twice(numbers: Table) -> str:
+    order = np.argsort(numbers, kind="stable")
+    k = int(np.flatnonzero(np.diff(numbers[order]) == 0)[0])
+    return (
+        f"ids names tile {int(numbers[order[k]])} twice, as numbers {int(order[k])} and {int(order[k + 1])}"
+    )

@@ -1,0 +1,197 @@
+"""Kernels compiled ahead of the first copy that needs them: of named formats, and of NumPy's transposes.
+
+Nothing is copied: programs are planned for arrays that nobody makes, small and large, even and uneven, and
+their kernels are built and stored. Many shapes share one kernel, so that a few stand for most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import prod
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from codegen import Element, LayoutError, default_store, thread_count
+from tilejit.arrays.memory import LINE_BYTES
+from tilejit.copies.plan import cached_plan
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import PRIMITIVE_TYPES
+from tilejit.layout.formats.registry import find_format, read_call
+from tilejit.layout.strides import row_major_strides
+from tilejit.programs.pack_programs import pack_way, unpack_way
+from tilejit.programs.tuning import DEFAULT
+from tilejit.tiled.buffers import check_packable
+
+Dims = tuple[int, ...]
+Copy = TypeVar("Copy")
+Tell: TypeAlias = Callable[[int, int, str], None]
+"""Takes how many steps are done, how many there are, and what comes now."""
+
+SIZES = (1 << 16, 4 << 20, 64 << 20)
+"""Bytes of arrays: in cache, past it on one thread, and past it on several."""
+
+WIDTHS = (1, 2, 4, 8, 16)
+"""Bytes of the elements that are transposed."""
+
+MOST_AXES = 4
+"""Of the arrays that are transposed: every order of so many axes and fewer."""
+
+BEGINS = (0, LINE_BYTES // 4)
+"""Where destinations begin within a line: ours on one, NumPy's a quarter behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """How many copies were planned, and how many of their kernels were compiled or in the store already."""
+
+    copies: int
+    compiled: int
+    stored: int
+
+
+def warm_format(name: str, tell: Tell | None = None) -> Warmed:
+    """Compile what packs and unpacks of a format take, for every dtype that it has a rule for.
+
+    "blis-a, mr=8" -> Warmed(copies=60, compiled=21, stored=0)
+
+    tell: called before each copy.
+
+    Raises:
+        LayoutError: there is no such format.
+        KernelError: a kernel could not be built.
+    """
+    check_format(name)
+    return _counted(list(_format_specs(name)), _pack_and_unpack, tell)
+
+
+def check_format(name: str) -> None:
+    """Refuse what is no format, or has parameters that are none of its own.
+
+    Raises:
+        LayoutError: there is no such format, or a parameter is wrong.
+        TypeError: the format does not take a parameter.
+    """
+    called, parameters = read_call(name)
+    found = find_format(called)
+    if found.example:
+        dims, dtype = found.example
+        as_layout(called, dims=dims, dtype=dtype, **parameters)
+
+
+def warm_transposes(tell: Tell | None = None) -> Warmed:
+    """Compile what transposes of NumPy arrays take: every order of two to four axes, every width.
+
+    Raises:
+        KernelError: a kernel could not be built.
+    """
+    return _counted(list(_transposes()), _transpose, tell)
+
+
+def _counted(copies: Sequence[Copy], prepare: Callable[[Copy], int], tell: Tell | None) -> Warmed:
+    """Prepare all copies; each says how many it was."""
+    store = default_store()
+    hits, misses = store.hits, store.misses
+    count = 0
+    for k, copy in enumerate(copies):
+        if tell:
+            tell(k, len(copies), f"{store.misses - misses} compiled, {copy}")
+        count += prepare(copy)
+    return Warmed(count, store.misses - misses, store.hits - hits)
+
+
+def _format_specs(name: str) -> Iterator[Spec]:
+    """Every layout to pack in and to unpack."""
+    small = (find_format(read_call(name)[0]).example or ((16, 16), ""))[0]
+    seen = set()
+    for element in PRIMITIVE_TYPES.values():
+        if not element.is_array_element:
+            continue
+        for size in SIZES:
+            for dims in shapes(small, size * 8 // element.storage_bits):
+                try:
+                    spec = as_layout(name, dims=dims, dtype=element)
+                    check_packable(spec)
+                except LayoutError:  # no rule for the dtype, or not as stored in bytes
+                    continue
+                # Bytes move alike, whatever they mean.
+                alike = str(spec).partition("[")[2], spec.bits, spec.dtype.itemsize
+                if alike not in seen:
+                    seen.add(alike)
+                    yield spec
+
+
+def _pack_and_unpack(spec: Spec) -> int:
+    itemsize = spec.dtype.itemsize
+    strides = tuple(itemsize * step for step in row_major_strides(spec.dimensions))
+    threads = thread_count(None, prod(spec.dimensions) * itemsize + spec.size_in_bytes)
+    source = Element(spec.primitive_type, 8 * itemsize)
+    pack = pack_way(spec, strides, source, bytes(itemsize), False, threads, DEFAULT)
+    unpack = unpack_way(spec, strides, threads, DEFAULT)
+    for program in (pack, unpack):
+        for begin in BEGINS:
+            program.prepare(begin)
+    return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """An array in C order, and the order that its axes are to have."""
+
+    dims: Dims
+    order: Dims
+    dtype: np.dtype[np.generic]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.dims))}] transposed to axes {self.order}"
+
+
+def _transposes() -> Iterator[Transpose]:
+    for width in WIDTHS:
+        dtype = np.dtype(np.complex128 if width == 16 else f"u{width}")
+        for rank in range(2, MOST_AXES + 1):
+            for order in permutations(range(rank)):
+                for size in SIZES:
+                    for dims in shapes((8,) * rank, size // width):
+                        yield Transpose(dims, order, dtype)
+
+
+def _transpose(copy: Transpose) -> int:
+    """Prepare the copy of a transposed view in C order, if a kernel makes it."""
+    dims, order, dtype = copy.dims, copy.order, copy.dtype
+    strides = [dtype.itemsize * step for step in row_major_strides(dims)]
+    shape, turned = (tuple(sizes[axis] for axis in order) for sizes in (dims, strides))
+    if turned == tuple(strides):
+        return 0
+    straight = tuple(dtype.itemsize * step for step in row_major_strides(shape))
+    threads = thread_count(None, 2 * prod(dims) * dtype.itemsize)
+    plan = cached_plan(shape, straight, dtype, shape, turned, dtype, threads)
+    if plan is None:
+        return 0
+    for begin in BEGINS:
+        plan._prepare(begin)
+    return 1
+
+
+def shapes(small: Dims, elements: int) -> tuple[Dims, ...]:
+    """A shape of so many elements or somewhat more, and those that tiles do not divide: anywhere, in the last
+    dimension, in the others. The last tile is nearly full, or has one index, or a few that move as a word.
+
+    ((16, 32), 1) -> (16, 32), (15, 31), (16, 31), (15, 32), (13, 25), …, (14, 28), (16, 28), (14, 32)
+    """
+    even = list(small)
+    while prod(even) < elements:
+        even[even.index(min(even))] *= 2
+    out = [even]
+    cuts: tuple[Callable[[int], int], ...] = (
+        lambda n: n - 1,
+        lambda n: n - n // 4 + 1,
+        lambda n: n - n // 4 + min(4, n // 8),
+    )
+    for cut in cuts:
+        uneven = [cut(n) if n > 2 else n for n in even]
+        out += [uneven, [*even[:-1], uneven[-1]], [*uneven[:-1], even[-1]]]
+    return tuple(dict.fromkeys(tuple(dims) for dims in out))

@@ -1,0 +1,218 @@
+"""Our copy routines in NumPy's place, for code that can't be edited."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+import threading
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from codegen import compiler_lock, hold_in_forks
+from tilejit.arrays import numpy_originals
+from tilejit.copies.shortcuts import forget_all
+from tilejit.copies.sizes import SIZES, are_small, is_small
+from tilejit.numpy_api.copying import ascontiguousarray, asfortranarray
+from tilejit.numpy_api.copyto import copyto
+from tilejit.numpy_api.joining import concatenate, stack
+from tilejit.numpy_api.padding import pad
+from tilejit.numpy_api.taking import take
+
+
+def _takes_itself(x: Any) -> bool:
+    """Whether it is small, or no array but has a `take` that NumPy would call, such as a tensor's."""
+    return is_small(x) or (not isinstance(x, np.ndarray) and hasattr(x, "take"))
+
+
+_OURS: dict[Callable[..., Any], Callable[[Any], bool]] = {
+    copyto: is_small,
+    ascontiguousarray: is_small,
+    asfortranarray: is_small,
+    concatenate: are_small,
+    stack: are_small,
+    pad: is_small,
+    take: _takes_itself,
+}
+"""What is swapped, and what says of a first argument that it is NumPy's, whatever the others are."""
+
+
+class _Inside(threading.local):
+    """Whether this thread is in one of our routines: what they call themselves is NumPy's own."""
+
+    now = False
+
+
+_inside = _Inside()
+
+
+def _in_place_of(
+    original: Callable[..., Any], ours: Callable[..., Any], is_numpys: Callable[[Any], bool]
+) -> Callable[..., Any]:
+    """The routine that stands in NumPy's place: ours, or NumPy's own for what is its, or where ours asks."""
+
+    @wraps(original)
+    def routine(*args: Any, **kwargs: Any) -> Any:
+        if (args and is_numpys(args[0]) and "threads" not in kwargs) or _inside.now:
+            return original(*args, **kwargs)
+        _inside.now = True
+        try:
+            return ours(*args, **kwargs)
+        finally:
+            _inside.now = False
+
+    return routine
+
+
+_ORIGINALS = {ours.__name__: getattr(numpy_originals, f"numpy_{ours.__name__}") for ours in _OURS}
+_ACCELERATED = {
+    ours.__name__: _in_place_of(_ORIGINALS[ours.__name__], ours, is_numpys)
+    for ours, is_numpys in _OURS.items()
+}
+
+_lock = threading.Lock()
+hold_in_forks(_lock)
+_open: dict[object, int | None] = {}
+"""`smallest` of the `with` blocks, and permanent swaps, that are open in all threads, the latest last."""
+_outside = SIZES.small_elements
+"""What it was before the first of them."""
+_imports = 0
+"""How many modules of Numba are being imported within them."""
+
+
+class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
+    """Put our copyto, ascontiguousarray, asfortranarray, concatenate, stack, pad and take into `numpy`.
+
+    >>> with tilejit.accelerate():
+    ...     library_that_calls_numpy(x)
+
+    Blocks may be nested and open in several threads; NumPy's own routines are back when the last one is left,
+    and none is replaced that somebody else has replaced meanwhile. Calls by name only: methods such as
+    `x.T.copy()`, and names that were imported from `numpy` before, stay NumPy's.
+
+    permanent: swap at once and for good, as for a run of tests. smallest: the number of elements from which
+    on a copy is made by a kernel, for all threads, until the block is left; None leaves it as it is. Of
+    several open blocks the latest says.
+
+    What stands in NumPy's place is a function of Python with `threads=` besides. Types with tables of their
+    own for `__array_function__` are given NumPy's own routine, which is not `np.concatenate` within the
+    block; there a routine that was imported before cannot be pickled.
+
+    Raises:
+        TypeError: smallest is not a whole number.
+        ValueError: smallest is negative.
+    """
+
+    def __init__(self, *, permanent: bool = False, smallest: int | None = None) -> None:
+        if smallest is not None:
+            if isinstance(smallest, bool) or not isinstance(smallest, int | np.integer):
+                raise TypeError(f"smallest is a number of elements, not {type(smallest).__name__}")
+            if smallest < 0:
+                raise ValueError(f"smallest={smallest} is negative\n  0 lets kernels make every copy")
+        self._smallest = None if smallest is None else int(smallest)
+        self._opened: list[object] = []
+        if permanent:
+            self.__enter__()
+
+    def __enter__(self) -> accelerate:
+        global _outside
+        # Imported late by NumPy, needed whole by Numba: no kernel can be compiled in the middle of that.
+        with compiler_lock:
+            import numpy.random  # noqa: F401
+
+        with _lock:
+            if not _open:
+                _outside = SIZES.small_elements
+            block = object()
+            _open[block] = self._smallest
+            self._opened.append(block)
+            _set_smallest()
+            if len(_open) == 1:
+                if not _imports:
+                    _replace(_ORIGINALS, _ACCELERATED)
+                sys.meta_path.insert(0, _numba_sees_numpy)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _lock:
+            if not self._opened:
+                return
+            del _open[self._opened.pop()]
+            _set_smallest()
+            if not _open:
+                _replace(_ACCELERATED, _ORIGINALS)
+                if _numba_sees_numpy in sys.meta_path:
+                    sys.meta_path.remove(_numba_sees_numpy)
+
+
+class _NumbaSeesNumPy(importlib.abc.MetaPathFinder):
+    """Imports Numba's modules with NumPy's own routines in their places: they keep tables of them for good.
+
+    Many are imported only when the first function is compiled, which may be one of our kernels.
+    """
+
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """What the other finders find of Numba; None for all else."""
+        if name.partition(".")[0] != "numba":
+            return None
+        others = [finder for finder in sys.meta_path if finder is not self]
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _LoaderOfNumba(spec.loader)
+        return spec
+
+
+class _LoaderOfNumba(importlib.abc.Loader):
+    """Runs a module as its own loader does, while ours are out of NumPy."""
+
+    def __init__(self, loader: importlib.abc.Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        """As the module's own loader makes it."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run it; from here on the module knows nothing of this."""
+        global _imports
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        with _lock:
+            _imports += 1
+            _replace(_ACCELERATED, _ORIGINALS)
+        try:
+            self._loader.exec_module(module)
+        finally:
+            with _lock:
+                _imports -= 1
+                if _open and not _imports:
+                    _replace(_ORIGINALS, _ACCELERATED)
+
+
+_numba_sees_numpy = _NumbaSeesNumPy()
+
+
+def _set_smallest() -> None:
+    """The threshold that the latest of the open blocks asks for, else the one from before them all."""
+    asked = [smallest for smallest in _open.values() if smallest is not None]
+    now = asked[-1] if asked else _outside
+    if now != SIZES.small_elements:
+        SIZES.small_elements = now
+        forget_all()
+
+
+def _replace(old: dict[str, Callable[..., Any]], new: dict[str, Callable[..., Any]]) -> None:
+    """Put the new routines where the old ones stand; what is neither was put there by somebody else."""
+    for name, routine in new.items():
+        if getattr(np, name) is old[name]:
+            setattr(np, name, routine)

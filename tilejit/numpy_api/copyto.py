@@ -1,0 +1,174 @@
+"""NumPy's copy routines, at the speed of memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import ndarray
+from numpy.typing import ArrayLike
+
+from codegen import check_threads, compiler_lock, thread_count, threads_by_size
+from tilejit.arrays.array_likes import as_numpy
+from tilejit.arrays.memory import Array
+from tilejit.arrays.numpy_originals import numpy_copyto
+from tilejit.arrays.strided import apart
+from tilejit.copies.moves import can_cast
+from tilejit.copies.plan import PLAIN_ARRAYS, cached_plan
+from tilejit.copies.shortcuts import Shortcut, passed_on
+from tilejit.copies.sizes import SIZES, numpy_is_as_fast
+from tilejit.programs.tuning import (
+    AUTO,
+    CASTINGS,
+    DEFAULT,
+    SAME_KIND,
+    STRUCTURE,
+    Tuning,
+    VectorSize,
+    read_tuning,
+)
+
+if TYPE_CHECKING:
+    from codegen import Entry
+
+
+def copyto(
+    dst: Array,
+    src: ArrayLike,
+    casting: str = SAME_KIND,
+    where: ArrayLike = True,
+    *,
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: str = STRUCTURE,
+    tune: bool = False,
+) -> Any:
+    """Copy values from one array to another: numpy.copyto, only faster.
+
+    >>> tilejit.copyto(dst, src.T)
+
+    dst, src, casting, where: as in NumPy, overlapping arrays and exceptions included. threads: a number, or
+    None to let the size decide. virtual_vector_size: elements that move at one time: along a contiguous run,
+    of all interleaved rows together, or rows and columns of the tile of a transpose (one number for both);
+    rounded up to whole blocks. Or "auto". Fills have sizes of their own and leave it unread.
+    specialize: "sizes" compiles a kernel for just this shape. tune: measure a few ways once and keep the
+    fastest.
+
+    Nothing outside the span of either array is touched, nor what lies between the rows of dst. Of what lies
+    between the rows of src, up to 15 bytes behind a row may be read; they go nowhere.
+
+    Conversions warn as NumPy's do.
+
+    NumPy itself copies where no kernel can: objects, structured dtypes with holes, masked arrays,
+    destinations whose elements share memory, rare conversions, and all conversions where `where` is an array;
+    and where the array is small. What comes back is None, or what a class's `__array_function__` returns.
+
+    Raises:
+        KernelError: threads is less than one.
+        LayoutError: virtual_vector_size, specialize or tune have no such value.
+        TypeError: dst is not an array, the conversion is forbidden, or a keyword is of a wrong type.
+        ValueError: src cannot be broadcast to dst, or dst is read-only.
+    """
+    tuning = DEFAULT
+    if virtual_vector_size is not AUTO or specialize is not STRUCTURE or tune is not False:
+        tuning = read_tuning(virtual_vector_size, specialize, tune)
+    if threads is not None and (type(threads) is not int or threads < 1):
+        check_threads(threads)
+    if tuning is DEFAULT and type(dst) is ndarray:
+        numpys = dst.size < SIZES.small_elements  # is_small, written out
+        if not numpys and where is True:
+            if casting is SAME_KIND and threads is None and known_copy(dst, src) is None:
+                return None
+            numpys = numpy_is_as_fast(dst, src)
+        if numpys:
+            if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy copies what overlaps
+                src = apart(dst, src)
+            # NumPy takes 0.1 us to read arguments that are as if they were not given.
+            if where is not True:
+                return numpy_copyto(dst, src, casting, where)
+            if casting is SAME_KIND:
+                return numpy_copyto(dst, src)
+            return numpy_copyto(dst, src, casting)
+    source = _as_array(src)
+    if not (
+        where is True
+        and source is not None
+        and type(dst) in PLAIN_ARRAYS
+        and dst.flags.writeable
+        and _is_rule(casting)
+        and (source.dtype is dst.dtype or can_cast(source.dtype, dst.dtype, casting))
+    ):
+        if _by_masked_stores(dst, src if source is None else source, casting, where):
+            return None
+        return numpy_copyto(dst, src if source is None else apart(dst, source), casting, where)
+    return (
+        None if _by_kernel(dst, source, threads, tuning) else numpy_copyto(dst, apart(dst, source), casting)
+    )
+
+
+def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
+    """Copy src to dst, converting as needed, whatever rule of conversion NumPy would ask for.
+
+    False where no kernel makes the copy: then nothing was written. `dst` is writeable.
+    """
+    if threads is None:
+        if known_copy(dst, src) is None:
+            return True
+        if numpy_is_as_fast(dst, src):
+            numpy_copyto(dst, src, "unsafe")
+            return True
+    return _by_kernel(dst, src, threads, DEFAULT)
+
+
+def _entry_of_copy(dst: Any, src: Any) -> Entry | None:
+    """What machine code does of copies like this one, if it may."""
+    if type(dst) is not ndarray or type(src) is not ndarray or not can_cast(src.dtype, dst.dtype, SAME_KIND):
+        return None
+    if threads_by_size(None, dst.nbytes + src.nbytes) > 1:
+        return None
+    plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
+    entry = plan._direct_entry(dst.dtype, src.dtype) if plan else None
+    if entry is None and numpy_is_as_fast(dst, src):
+        return passed_on(numpy_copyto, dst, src, apart=True)
+    return entry
+
+
+known_copy = Shortcut(_entry_of_copy)
+"""known_copy(dst, src): None if the copy has been made, by the rule "same_kind"."""
+
+
+def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> bool:
+    count = thread_count(threads, dst.nbytes + src.nbytes)
+    layouts = dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype
+    # Looked up without the usual keywords: their hash is made in Python.
+    plan = cached_plan(*layouts, count) if tuning is DEFAULT else cached_plan(*layouts, count, tuning)
+    if plan is None:
+        return False
+    plan._run_again(dst, src)
+    return True
+
+
+def _by_masked_stores(dst: Any, src: Any, casting: Any, where: Any) -> bool:
+    """Whether a kernel has copied the elements that `where` chooses."""
+    if not (
+        type(where) is np.ndarray and type(dst) is np.ndarray and dst.flags.writeable and _is_rule(casting)
+    ):
+        return False
+    with compiler_lock:  # the compiler of expressions: most processes never choose elements
+        from tilejit.numpy_api.masked import copy_where
+    return copy_where(dst, src, casting, where)
+
+
+def _is_rule(casting: Any) -> bool:
+    """Whether it is one of NumPy's rules, as a string and nothing else."""
+    return type(casting) is str and casting in CASTINGS
+
+
+def _as_array(src: Any) -> Array | None:
+    """The source as a plain array, or None where NumPy has rules of its own for it."""
+    if type(src) in PLAIN_ARRAYS:
+        return src  # type: ignore[no-any-return]
+    if isinstance(src, bool | int | float | complex) or hasattr(type(src), "__array_function__"):
+        return None
+    array = np.asanyarray(as_numpy(src))
+    return array if type(array) in PLAIN_ARRAYS else None

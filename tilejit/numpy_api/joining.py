@@ -1,0 +1,203 @@
+"""NumPy's routines that make one array of several: concatenate, stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from codegen import check_threads
+from tilejit.arrays.array_likes import as_numpy
+from tilejit.arrays.memory import Array
+from tilejit.arrays.numpy_originals import numpy_concatenate, numpy_stack
+from tilejit.copies.sizes import are_ours, are_small, numpy_joins_as_fast
+from tilejit.numpy_api.copyto import copyto
+from tilejit.numpy_api.results import allocate, common_order
+from tilejit.programs.tuning import CASTINGS, SAME_KIND
+
+WOVEN_BYTES = 1 << 18
+"""Of arrays stacked element by element, what is brought together in cache at a time."""
+
+MOST_WOVEN = 16
+"""More arrays than these are stacked element by element by NumPy's way."""
+
+Routine = Callable[..., Any]
+
+
+def concatenate(
+    arrays: Sequence[ArrayLike] | Array,
+    /,
+    axis: int | None = 0,
+    out: Array | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: str = SAME_KIND,
+    threads: int | None = None,
+) -> Any:
+    """Arrays one behind the other along an axis: numpy.concatenate, only faster.
+
+    >>> tilejit.concatenate([a.T, b.T], axis=1)
+
+    All arguments as in NumPy. threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        ValueError: the arrays' shapes do not go together.
+    """
+    if threads is not None:
+        check_threads(threads)
+    if are_small(arrays) or numpy_joins_as_fast(arrays):
+        if dtype is None and casting is SAME_KIND:  # _by_numpy, written out
+            return numpy_concatenate(arrays, axis, out)
+        return numpy_concatenate(arrays, axis, out, dtype=dtype, casting=casting)
+    given = _as_arrays(arrays)
+    joined = _joined(given, axis, out, dtype, casting, threads)
+    return _by_numpy(numpy_concatenate, given, axis, out, dtype, casting) if joined is None else joined
+
+
+def stack(
+    arrays: Sequence[ArrayLike] | Array,
+    axis: int | None = 0,
+    out: Array | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: str = SAME_KIND,
+    threads: int | None = None,
+) -> Any:
+    """Arrays of one shape side by side along a new axis: numpy.stack, only faster.
+
+    >>> tilejit.stack([red, green, blue], axis=-1)
+
+    All arguments as in NumPy. threads: a number, or None to let the size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        ValueError: the arrays' shapes differ, or there is none.
+    """
+    if threads is not None:
+        check_threads(threads)
+    if are_small(arrays) or (type(axis) is int and axis == -1 and numpy_joins_as_fast(arrays, woven=True)):
+        return _by_numpy(numpy_stack, arrays, axis, out, dtype, casting)
+    given = _as_arrays(arrays)
+    stacked = _stacked(given, axis, out, dtype, casting, threads)
+    return _by_numpy(numpy_stack, given, axis, out, dtype, casting) if stacked is None else stacked
+
+
+def _by_numpy(routine: Routine, arrays: Any, axis: Any, out: Any, dtype: Any, casting: Any) -> Any:
+    if dtype is None and casting is SAME_KIND:
+        return routine(arrays, axis, out)
+    return routine(arrays, axis, out, dtype=dtype, casting=casting)
+
+
+def _as_arrays(arrays: Any) -> Any:
+    """Those of other libraries as NumPy's; what is no list of arrays as it is."""
+    return [as_numpy(x) for x in arrays] if type(arrays) in (list, tuple) else arrays
+
+
+def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Any:
+    """The arrays one behind the other, or None where NumPy joins them."""
+    if type(parts) is not list or not are_ours(parts):
+        return None
+    rank = parts[0].ndim
+    if not _is_axis(axis, rank) or (out is not None and type(out) is not np.ndarray):
+        return None
+    axis %= rank
+    target, shape = _common_dtype(parts, out, dtype, casting), _joined_shape(parts, axis)
+    if target is None or shape is None:
+        return None
+    if out is None:
+        out = allocate(shape, target, common_order(parts))
+    elif out.shape != shape or not out.flags.writeable or any(np.may_share_memory(out, x) for x in parts):
+        return None
+    begin, before = 0, (slice(None),) * axis
+    for x in parts:
+        end = begin + x.shape[axis]
+        copyto(out[(*before, slice(begin, end))], x, casting, threads=threads)
+        begin = end
+    return out
+
+
+def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Any:
+    """The arrays side by side, or None where NumPy stacks them."""
+    if type(parts) is not list or not are_ours(parts):
+        return None
+    rank = parts[0].ndim + 1
+    if not _is_axis(axis, rank) or any(x.shape != parts[0].shape for x in parts):
+        return None
+    axis %= rank
+    if axis == rank - 1 > 0 and out is None and dtype is None and casting in CASTINGS:
+        if numpy_joins_as_fast(parts, woven=True):
+            return None
+        woven = _woven(parts, threads)
+        if woven is not None:
+            return woven
+    if numpy_joins_as_fast(parts):
+        return None
+    place = (slice(None),) * axis + (None,)
+    return _joined([x[place] for x in parts], axis, out, dtype, casting, threads)
+
+
+def _is_axis(axis: Any, rank: int) -> bool:
+    return type(axis) is int and -rank <= axis < rank
+
+
+def _woven(parts: list[Array], threads: int | None) -> Array | None:
+    """Arrays of one dtype in C order as neighbors along a new last axis; None where they are something else.
+
+    A block of each goes to rows of a buffer in cache, and from there the rows become columns in one go:
+    element by element into every n-th place is several times as slow.
+    """
+    first, count = parts[0], len(parts)
+    if count > MOST_WOVEN:
+        return None
+    dtype = _common_dtype(parts, None, None, SAME_KIND)
+    if dtype is None or dtype.names is not None:
+        return None
+    if any(x.dtype != dtype or not x.flags.c_contiguous for x in parts):
+        return None
+    out = allocate((*first.shape, count), dtype)
+    flat, pairs = [x.reshape(-1) for x in parts], out.reshape(-1, count)
+    block = max(WOVEN_BYTES // (count * first.itemsize), 1)
+    buffer = allocate((count * min(block, first.size),), dtype)
+    for begin in range(0, first.size, block):
+        end = min(begin + block, first.size)
+        rows = buffer[: count * (end - begin)]
+        numpy_concatenate([x[begin:end] for x in flat], 0, rows)
+        copyto(pairs[begin:end], rows.reshape(count, -1).T, threads=threads)
+    return out
+
+
+def _joined_shape(parts: list[Array], axis: int) -> tuple[int, ...] | None:
+    """The shape of the arrays together, or None where they do not fit."""
+    first, extent = parts[0].shape, 0
+    for x in parts:
+        shape = x.shape
+        if shape != first and (
+            len(shape) != len(first) or shape[:axis] != first[:axis] or shape[axis + 1 :] != first[axis + 1 :]
+        ):
+            return None
+        extent += shape[axis]
+    return (*first[:axis], extent, *first[axis + 1 :])
+
+
+def _common_dtype(parts: list[Array], out: Any, dtype: Any, casting: Any) -> np.dtype[Any] | None:
+    """The dtype of the result where all arrays may become it, or None for NumPy to see to."""
+    first = parts[0].dtype
+    is_plain = out is dtype is None and casting is SAME_KIND and first is np.dtype(first.type)
+    if is_plain and all(x.dtype is first for x in parts):
+        return first  # what promotion and its rules come to, for which NumPy takes 2 us
+    try:
+        if out is not None:
+            target = out.dtype if dtype is None else None
+        elif dtype is not None:
+            target = np.dtype(dtype)
+        else:
+            # Of all in order: of dtypes that are equal, as "l" and "q", the result has but one.
+            target = np.result_type(*(x.dtype for x in parts))
+        if target is None or target.hasobject or target.itemsize == 0 or target.kind in "SUV":
+            return target if target is not None and all(x.dtype == target for x in parts) else None
+        return target if all(np.can_cast(x.dtype, target, casting) for x in parts) else None
+    except TypeError:
+        return None

@@ -1,0 +1,67 @@
+"""Calls of routines with fresh results that come often: what machine code does of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import ndarray
+
+from codegen import compiler_lock, threads_by_size
+from tilejit.arrays.memory import HUGE_BYTES, Array
+from tilejit.arrays.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarray
+from tilejit.copies.plan import cached_plan
+from tilejit.copies.shortcuts import Shortcut, passed_on
+from tilejit.copies.sizes import (
+    SIZES,
+    is_constant,
+    numpy_converts_as_fast,
+    numpy_lays_as_fast,
+)
+from tilejit.numpy_api.wanted import differs, native
+
+if TYPE_CHECKING:
+    from codegen import Entry
+
+
+def _entry_in_order(order: str, numpys: Callable[..., Any], a: Array) -> Entry | None:
+    """What machine code does of a call with such an array, where NumPy answers it, or in C order a kernel."""
+    numpys_to_lay = numpy_lays_as_fast(a, order)
+    if not differs(a, a.dtype, order) or (order == "F" and numpys_to_lay):
+        return passed_on(numpys, a)
+    return _entry_of_duplicate(a, a.dtype, owner=numpys_to_lay) if order == "C" else None
+
+
+def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
+    """What machine code does of the conversion of such an array, which is in C order then."""
+    target = native(x, dtype) if is_constant(dtype) else None
+    if target is None:
+        return None
+    numpys_to_convert = numpy_converts_as_fast(x, dtype)
+    entry = _entry_of_duplicate(x, target, dtype, owner=numpys_to_convert) if x.flags.c_contiguous else None
+    return passed_on(ndarray.astype, x, dtype) if entry is None and numpys_to_convert else entry
+
+
+def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: bool) -> Entry | None:
+    """What machine code does of calls with `x` and the very `others` that give a fresh copy in C order.
+
+    owner: whether NumPy has made it so far, whose arrays own their memory; ours do below a size.
+    """
+    size = x.size * dtype.itemsize
+    if x.dtype.hasobject or dtype.hasobject or not 0 < size < HUGE_BYTES:
+        return None
+    if threads_by_size(None, size + x.nbytes) > 1:
+        return None
+    with compiler_lock:  # most processes make no call often enough
+        from codegen import FreshArray, SameArgument
+    strides = np.empty(x.shape, dtype).strides
+    plan = cached_plan(x.shape, strides, dtype, x.shape, x.strides, x.dtype, 1)
+    new = FreshArray(dtype, x.shape, owner=owner or size < SIZES.aligned_bytes)
+    return plan._direct_entry(dtype, x.dtype, new, *map(SameArgument, others)) if plan else None
+
+
+known_in_c_order = Shortcut(partial(_entry_in_order, "C", numpy_ascontiguousarray))
+known_in_f_order = Shortcut(partial(_entry_in_order, "F", numpy_asfortranarray))
+known_cast = Shortcut(_entry_of_cast)

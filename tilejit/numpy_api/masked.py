@@ -1,0 +1,75 @@
+"""Copies of chosen elements: `copyto(dst, src, where=mask)` as a kernel with masked stores."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tilejit.arrays.memory import Array
+from tilejit.arrays.numpy_originals import numpy_copyto
+from tilejit.arrays.strided import overlaps_itself
+from tilejit.copies.moves import move_for
+from tilejit.copies.plan import plan_copy
+from tilejit.copies.sizes import is_ours
+from tilejit.elementwise_functions import Elementwise, elementwise
+
+_WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
+
+
+def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
+    """Copy those elements at which `where` is true; False where NumPy shall do it: then nothing is written.
+
+    dst: writeable. src: an array of its dtype, or a number; where: an array of bool; both are broadcast.
+
+    Raises:
+        what NumPy raises: src is a number that does not become one of dst's dtype.
+    """
+    words = _WORDS.get(dst.itemsize)
+    if (
+        not is_ours(dst)
+        or words is None
+        or type(where) is not np.ndarray
+        or where.dtype != np.bool_
+        or not dst.dtype.isnative
+        or move_for(dst.dtype, dst.dtype) is None
+        or overlaps_itself(dst.shape, dst.strides, dst.itemsize)
+    ):
+        return False
+    values = _values(dst, src, casting)
+    if values is None or any(np.may_share_memory(dst, x) for x in (values, where)):
+        return False
+    try:
+        values, mask = np.broadcast_to(values, dst.shape), np.broadcast_to(where, dst.shape)
+    except ValueError:
+        return False
+    values, mask = _along(dst, values.view(words)), _along(dst, mask)
+    _same()(values, out=dst.view(words), where=mask)
+    return True
+
+
+@cache
+def _same() -> Elementwise:
+    """Made when first asked for: an import is no time to look at what this Python is like."""
+    made: Elementwise = elementwise(lambda value: value)
+    return made
+
+
+def _along(dst: Array, x: Array) -> Array:
+    """The array, copied to the order of `dst` where they run along different axes: gathers cost more."""
+    if 0 in x.strides or not x.ndim or (x.strides[-1] == x.itemsize) == (dst.strides[-1] == dst.itemsize):
+        return x
+    laid = np.empty_like(dst, x.dtype)
+    plan = plan_copy(laid, x)
+    plan(laid, x)
+    return laid
+
+
+def _values(dst: Array, src: Any, casting: Any) -> Array | None:
+    """The source as an array of dst's dtype, or None where converting it is NumPy's to do."""
+    if isinstance(src, bool | int | float | complex | np.generic):
+        number = np.empty((), dst.dtype)
+        numpy_copyto(number, src, casting)
+        return number
+    return src if type(src) is np.ndarray and src.dtype == dst.dtype else None

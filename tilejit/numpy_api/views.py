@@ -1,0 +1,210 @@
+"""Routines that NumPy answers with a view, answered with a copy in C order: transposes, flips, rolls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codegen import check_threads
+from tilejit.arrays.array_likes import as_numpy
+from tilejit.arrays.memory import Array
+from tilejit.arrays.numpy_originals import numpy_flip, numpy_rot90
+from tilejit.copies.sizes import is_ours
+from tilejit.numpy_api.copyto import copyto
+from tilejit.numpy_api.results import allocate, duplicate, memory_order
+
+Axes = int | Sequence[int] | None
+
+
+def transpose(
+    a: ArrayLike,
+    axes: int | Sequence[int] | None = None,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Any:
+    """The axes in another order, copied: numpy.ascontiguousarray(numpy.transpose(a, axes)), only faster.
+
+    >>> tilejit.transpose(x, (0, 3, 1, 2))  # NHWC to NCHW
+
+    a, axes: as in NumPy. out: an array of the result's shape to copy to, of any strides, converted by the
+    rule "same_kind"; without it a fresh array in C order, never a view. threads: a number, or None to let the
+    size decide.
+
+    Raises:
+        KernelError: threads is less than one.
+        ValueError: axes is not a permutation of the array's, or out has another shape.
+    """
+    return _copied(np.transpose(as_numpy(a), axes), out, threads)
+
+
+def moveaxis(
+    a: ArrayLike,
+    source: int | Sequence[int],
+    destination: int | Sequence[int],
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Any:
+    """Some axes at other places, copied: numpy.moveaxis, then C order, only faster.
+
+    >>> tilejit.moveaxis(x, -1, 1)
+
+    a, source, destination: as in NumPy. out, threads, errors: as in `transpose`.
+    """
+    return _copied(np.moveaxis(as_numpy(a), source, destination), out, threads)
+
+
+def swapaxes(
+    a: ArrayLike, axis1: int, axis2: int, *, out: Array | None = None, threads: int | None = None
+) -> Any:
+    """Two axes exchanged, copied: numpy.swapaxes, then C order, only faster.
+
+    >>> tilejit.swapaxes(x, 0, 2)
+
+    a, axis1, axis2: as in NumPy. out, threads, errors: as in `transpose`.
+    """
+    return _copied(np.swapaxes(as_numpy(a), axis1, axis2), out, threads)
+
+
+def rollaxis(
+    a: ArrayLike, axis: int, start: int = 0, *, out: Array | None = None, threads: int | None = None
+) -> Any:
+    """An axis moved in front of another, copied: numpy.rollaxis, then C order, only faster.
+
+    >>> tilejit.rollaxis(x, 2)
+
+    a, axis, start: as in NumPy. out, threads, errors: as in `transpose`.
+    """
+    return _copied(np.rollaxis(as_numpy(a), axis, start), out, threads)
+
+
+def flip(
+    m: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Any:
+    """Elements in reverse along some axes, copied: numpy.flip, then C order, only faster.
+
+    >>> tilejit.flip(x, axis=0)
+
+    m, axis: as in NumPy. out, threads, errors: as in `transpose`.
+    """
+    return _copied(numpy_flip(as_numpy(m), axis), out, threads)
+
+
+def rot90(
+    m: ArrayLike,
+    k: int = 1,
+    axes: Sequence[int] = (0, 1),
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Any:
+    """A plane turned by quarters, copied: numpy.rot90, then C order, only faster.
+
+    >>> tilejit.rot90(image)
+
+    m, k, axes: as in NumPy. out, threads, errors: as in `transpose`.
+    """
+    return _copied(numpy_rot90(as_numpy(m), k, axes), out, threads)
+
+
+def broadcast_to(
+    array: ArrayLike,
+    shape: int | Sequence[int],
+    subok: bool = False,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Any:
+    """An array repeated to a shape, copied: numpy.broadcast_to, then C order, only faster.
+
+    >>> tilejit.broadcast_to(row, (1000, 300))
+
+    array, shape, subok: as in NumPy. out, threads, errors: as in `transpose`.
+    """
+    return _copied(np.broadcast_to(as_numpy(array), shape, subok), out, threads)
+
+
+def roll(
+    a: ArrayLike,
+    shift: int | Sequence[int],
+    axis: int | Sequence[int] | None = None,
+    *,
+    threads: int | None = None,
+) -> Any:
+    """Elements moved round along some axes, those of the end to the beginning: numpy.roll, only faster.
+
+    >>> tilejit.roll(x, (3, -2), axis=(0, 1))
+
+    a, shift, axis: as in NumPy, and the result's order too. threads: a number, or None to let the size
+    decide.
+
+    Raises:
+        AxisError: there is no such axis.
+        KernelError: threads is less than one.
+        ValueError: shift and axis do not go together.
+    """
+    if threads is not None:
+        check_threads(threads)
+    given = as_numpy(a)
+    if not (is_ours(given) and given.ndim):
+        return np.roll(given, shift, axis)
+    if axis is None:
+        return roll(_flat(given, threads), shift, 0, threads=threads).reshape(given.shape)
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, given.ndim, allow_duplicate=True)
+    pairs = np.broadcast(shift, axes)
+    if pairs.ndim > 1:
+        return np.roll(given, shift, axis)
+    shifts = dict.fromkeys(range(given.ndim), 0)
+    for by, along in pairs:
+        shifts[int(along)] += int(by)
+    result = allocate(given.shape, given.dtype, memory_order(given, "K"))
+    turns = [_turned(size, shifts[k]) for k, size in enumerate(given.shape)]
+    for parts in product(*turns):
+        copyto(result[tuple(to for to, _ in parts)], given[tuple(at for _, at in parts)], threads=threads)
+    return result
+
+
+def _turned(size: int, shift: int) -> list[tuple[slice, slice]]:
+    """Where the one or two segments of an axis go, and where they are.
+
+    5, 2 -> [(2:, :3), (:2, 3:)]    5, 0 -> [(:, :)]
+    """
+    shift %= size
+    if shift == 0:
+        return [(slice(None), slice(None))]
+    return [(slice(shift, None), slice(None, size - shift)), (slice(None, shift), slice(size - shift, None))]
+
+
+def _flat(x: Array, threads: int | None) -> Array:
+    """The elements in C order along one axis; a view where that is one."""
+    if x.flags.c_contiguous:
+        return x.reshape(-1)
+    copied = duplicate(x, threads=threads)
+    return x.ravel() if copied is None else copied.reshape(-1)
+
+
+def _copied(view: Any, out: Array | None, threads: int | None) -> Any:
+    """The view's elements in `out`, or in a fresh array in C order."""
+    if threads is not None:
+        check_threads(threads)
+    if out is not None:
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out is a NumPy array, not {type(out).__name__}")
+        if out.shape != view.shape:
+            raise ValueError(f"out has shape {out.shape}, the result {view.shape}")
+        copyto(out, view, threads=threads)
+        return out
+    if is_ours(view):
+        result = duplicate(view, threads=threads)
+        if result is not None:
+            return result
+    return view.copy(order="C") if isinstance(view, np.ndarray) else view

@@ -1,0 +1,1 @@
+"""Compiled programs of copies between layouts, and the keywords that choose them."""

@@ -1,0 +1,106 @@
+"""Copies compiled as the caller wishes, with what is known of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from codegen import (
+    AccessMap,
+    CopyOptions,
+    CopyProgram,
+    Element,
+    compile_copy,
+    compiler_lock,
+    footprint_bytes,
+    machine_thresholds,
+)
+from tilejit.layout.cute_shape import Spec
+from tilejit.programs.tuning import DEFAULT, Tuning
+
+if TYPE_CHECKING:
+    from codegen import PermutedMap, StagedProgram
+
+
+def compiled(
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    *,
+    threads: int,
+    tuning: Tuning = DEFAULT,
+    swap: bool = False,
+    padding: bytes | None = None,
+    apart: bool = False,
+) -> CopyProgram:
+    """The program of a copy for so many threads; `tuning` may have its schedules measured now.
+
+    `apart` keeps boxes and padding apart, each a launch of its own.
+    """
+    pick, pick_copy = None, None
+    if tuning.tune:
+        with compiler_lock:
+            from codegen import tuned, tuned_copies
+        pick = tuned(threads, specialize=tuning.specialize)
+        pick_copy = tuned_copies(threads, specialize=tuning.specialize)
+    return compile_copy(
+        src,
+        dst,
+        source,
+        target,
+        swap=swap,
+        padding=padding,
+        apart=apart,
+        options=CopyOptions(
+            threads=threads,
+            virtual_vector_size=tuning.virtual_vector_size,
+            specialize=tuning.specialize,
+            thresholds=machine_thresholds(footprint_bytes(src, dst)),
+            pick=pick,
+            pick_copy=pick_copy,
+        ),
+    )
+
+
+def staged(
+    direct: CopyProgram,
+    source: Element,
+    target: Element,
+    *,
+    threads: int = 1,
+    tuning: Tuning = DEFAULT,
+    padding: bytes | None = None,
+    packed_as: PermutedMap | None = None,
+    unpacked_from: PermutedMap | None = None,
+) -> CopyProgram | StagedProgram:
+    """The copy block by block where that is faster, which `tuning` may have measured now; else `direct`.
+
+    Sizes of super-vectors, and kernels for one shape, are those of copies in one pass.
+    """
+    if replace(tuning, tune=False) != DEFAULT:
+        return direct
+    pick = None
+    with compiler_lock:  # few copies are staged, and few are tuned
+        from codegen import staged_copy
+
+        if tuning.tune:
+            from codegen import tuned_copies
+
+            pick = tuned_copies(threads)
+    found = staged_copy(
+        direct,
+        source,
+        target,
+        padding=padding,
+        threads=threads,
+        packed_as=packed_as,
+        unpacked_from=unpacked_from,
+        pick=pick,
+    )
+    return found or direct
+
+
+def buffer_element(spec: Spec) -> Element:
+    """What the shape's buffer holds."""
+    return Element(spec.primitive_type, spec.bits)

@@ -1,1 +1,0 @@
-"""NumPy's routines that copy: same names, arguments, answers and exceptions, faster."""

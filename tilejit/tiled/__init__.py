@@ -1,0 +1,1 @@
+"""TiledArray, its buffers and tiles, and views of it."""
