@@ -34,10 +34,15 @@ NEVER_OF_OURS = (
     *("codegen.passes.super_vectorize", "codegen.schedule.choose_lanes", "codegen.pipeline.loops"),
     "codegen.runtime.call_tables",
     "codegen.pipeline.tune",
-    *("tilejit.numpy_api.masked", "tilejit.kernels", "tilejit.loop_program", "tilejit.traced"),
     *(
-        "tilejit.elementwise_functions",
-        "tilejit.reductions",
+        "tilejit.numpy_api.masked",
+        "tilejit.kernels.kernel",
+        "tilejit.kernels.program",
+        "tilejit.expressions.traced",
+    ),
+    *(
+        "tilejit.expressions.elementwise",
+        "tilejit.expressions.reductions",
         "tilejit.copies.explanations",
         "tilejit.copies.relayouts",
     ),

@@ -178,7 +178,7 @@ def test_integers_that_a_function_must_know() -> None:
 
 @pytest.mark.rotated
 def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
-    for module in ("codegen.support.caching", "tilejit.recorded"):
+    for module in ("codegen.support.caching", "tilejit.expressions.recorded"):
         monkeypatch.setattr(import_module(module), "MOST_BOUND", 4)
     function = lambda x, n: x**n  # noqa: E731
     run, x = tj.elementwise(function), np.arange(6, dtype=np.int64)

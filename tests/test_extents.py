@@ -33,10 +33,10 @@ from codegen.schedule import choose_conversion, choose_grid, choose_permuted
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError, TilejitError
-from tilejit import loop_program
 from tilejit.arrays.memory import bytes_map
 from tilejit.copies import plan
 from tilejit.copies.relayouts import relayout_program
+from tilejit.kernels import program as loop_program
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import access_map
 from tilejit.programs import compiled as programs

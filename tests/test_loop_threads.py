@@ -11,8 +11,8 @@ import tilejit as tj
 from codegen.runtime import threads
 from codegen.runtime.loop_kernel import BoundKernel
 from codegen.schedule.call_limits import PARALLEL_BYTES
-from tilejit import loop_program
-from tilejit.loop_program import LoopOptions
+from tilejit.kernels import program as loop_program
+from tilejit.kernels.program import LoopOptions
 
 MOST = 3
 SMALL, LARGE = 1 << 10, PARALLEL_BYTES >> 3

@@ -10,8 +10,8 @@ import pytest
 
 import tilejit as tj
 from codegen.backend.store import KernelStore
-from tilejit import loop_tuning
-from tilejit.loop_program import LoopOptions
+from tilejit.kernels import tuning as loop_tuning
+from tilejit.kernels.program import LoopOptions
 
 
 def double(a: Any, c: Any) -> None:

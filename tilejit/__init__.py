@@ -23,14 +23,14 @@ if _TYPE_CHECKING:
     from tilejit.copies.plan import CopyPlan, plan_copy
     from tilejit.copies.relayouts import relayout
     from tilejit.copies.tiles import gather_tiles, scatter_tiles
-    from tilejit.elementwise_functions import Elementwise, elementwise
-    from tilejit.kernels import Kernel, kernel, parallel, reduction
+    from tilejit.expressions.elementwise import Elementwise, elementwise
+    from tilejit.kernels.failures import KernelWarning
+    from tilejit.kernels.kernel import Kernel, kernel, parallel, reduction
     from tilejit.layout.as_layout import as_layout, named_format
     from tilejit.layout.formats import formats, register_format
     from tilejit.layout.indexing import linear_index, multi_index
     from tilejit.layout.layout import Layout
     from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
-    from tilejit.loop_failures import KernelWarning
     from tilejit.numpy_api.accelerate import accelerate
     from tilejit.numpy_api.copying import (
         array,
@@ -127,14 +127,14 @@ _HOMES = {
     "copies.plan": "CopyPlan plan_copy",
     "copies.relayouts": "relayout",
     "copies.tiles": "gather_tiles scatter_tiles",
-    "elementwise_functions": "Elementwise elementwise",
-    "kernels": "Kernel kernel parallel reduction",
+    "expressions.elementwise": "Elementwise elementwise",
+    "kernels.kernel": "Kernel kernel parallel reduction",
     "layout.as_layout": "as_layout named_format",
     "layout.formats": "formats register_format",
     "layout.indexing": "linear_index multi_index",
     "layout.layout": "Layout",
     "layout.shape": "BufferShape Shape TupleShape make_shape",
-    "loop_failures": "KernelWarning",
+    "kernels.failures": "KernelWarning",
     "numpy_api.accelerate": "accelerate",
     "numpy_api.copying": (
         "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes"

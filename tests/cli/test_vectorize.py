@@ -149,7 +149,7 @@ def test_parameters_by_annotation_and_by_use(tmp_path: Path) -> None:
 
 def test_kernels_of_a_file_come_before_other_functions(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text(
-        "from tilejit.kernels import kernel\n"
+        "from tilejit.kernels.kernel import kernel\n"
         "def helper():\n    return open('x')\n"
         "@kernel(virtual_vector_size=8)\n"
         "def copy(A, C):\n    for i in range(C.shape[0]):\n        C[i] = A[i]\n"

@@ -19,8 +19,8 @@ from codegen import (
     shown,
     vectorize_function,
 )
-from tilejit.loop_options import read_truth
-from tilejit.loop_program import LoopOptions, LoopProgram
+from tilejit.kernels.options import read_truth
+from tilejit.kernels.program import LoopOptions, LoopProgram
 from tilejit.mlir.module import parse
 from tilejit.mlir.printing import format_program
 from tilejit.mlir.program import Program

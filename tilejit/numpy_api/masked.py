@@ -13,7 +13,7 @@ from tilejit.arrays.strided import overlaps_itself
 from tilejit.copies.moves import move_for
 from tilejit.copies.plan import plan_copy
 from tilejit.copies.sizes import is_ours
-from tilejit.elementwise_functions import Elementwise, elementwise
+from tilejit.expressions.elementwise import Elementwise, elementwise
 
 _WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
 

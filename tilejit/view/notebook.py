@@ -13,7 +13,7 @@ from tilejit.view.page import CuteLayout
 from tilejit.view.svg import svg
 
 if TYPE_CHECKING:
-    from tilejit.kernels import Kernel
+    from tilejit.kernels.kernel import Kernel
 
 STYLE = "overflow-x:auto;max-width:100%"
 OPEN = ' open=""'

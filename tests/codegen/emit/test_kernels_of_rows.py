@@ -14,7 +14,7 @@ from tests.codegen.frontend import kernels
 from tests.codegen.passes import table
 from tests.codegen.passes.meaning import arguments
 from tests.codegen.passes.rows import ROWS, Row
-from tilejit.loop_program import LoopOptions, LoopProgram
+from tilejit.kernels.program import LoopOptions, LoopProgram
 
 pytestmark = pytest.mark.share(15)
 

@@ -14,7 +14,7 @@ from codegen.schedule.schedule import Thresholds
 from tests.codegen.simd.levels import AtLevels
 from tests.conftest import SEED
 from tests.tools.guard import Guarded
-from tilejit import loop_program
+from tilejit.kernels import program as loop_program
 
 
 def scaled(x, y):

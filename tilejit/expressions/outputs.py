@@ -10,8 +10,8 @@ import numpy as np
 from codegen import LayoutError
 from tilejit.arrays.memory import Array, address, empty
 from tilejit.arrays.strided import share_memory
-from tilejit.elementwise_loops import memory_order
-from tilejit.recorded import is_plain
+from tilejit.expressions.loops import memory_order
+from tilejit.expressions.recorded import is_plain
 
 
 def outputs(

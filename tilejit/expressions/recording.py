@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from codegen import KernelError, Local, Operand, ScalarArg, dtypes
-from tilejit.reduced_axes import Axes, kept_rank
+from tilejit.expressions.reduced_axes import Axes, kept_rank
 
 Names: TypeAlias = frozenset[str]
 """The arrays that an expression is made of."""

@@ -22,11 +22,11 @@ from codegen import (
 )
 from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.strided import order_of
-from tilejit.elementwise_loops import fused, memory_order
-from tilejit.loop_program import CHUNKS, BoundCall, LoopOptions, LoopProgram
-from tilejit.recording import Stage
-from tilejit.reduced_axes import kept_shape
-from tilejit.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
+from tilejit.expressions.loops import fused, memory_order
+from tilejit.expressions.recording import Stage
+from tilejit.expressions.reduced_axes import kept_shape
+from tilejit.expressions.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
+from tilejit.kernels.program import CHUNKS, BoundCall, LoopOptions, LoopProgram
 
 Arrays: TypeAlias = Mapping[str, Array]
 Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], str], LoopProgram]

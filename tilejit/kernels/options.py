@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from codegen import MOST_ELEMENTS, KernelError, ScheduleError, read_vector_sizes, shown
-from tilejit.loop_program import LoopOptions
+from tilejit.kernels.program import LoopOptions
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 FAILS = ("scalar", "warn", "raise")

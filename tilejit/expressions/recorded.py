@@ -24,8 +24,8 @@ from codegen import (
 )
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
-from tilejit.recording import Number, Recording, Stage
-from tilejit.traced import Integer, Traced, operand_of
+from tilejit.expressions.recording import Number, Recording, Stage
+from tilejit.expressions.traced import Integer, Traced, operand_of
 
 MOST_DIMENSIONS = 32
 """NumPy broadcasts no more of them."""

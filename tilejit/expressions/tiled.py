@@ -22,28 +22,28 @@ from codegen import (
 from tilejit.arrays.memory import Array, address, empty
 from tilejit.arrays.strided import share_memory
 from tilejit.copies.convert import pack
-from tilejit.elementwise_loops import Lowering, fused, memory_order
-from tilejit.elementwise_outputs import check_array, check_dtype, check_written
-from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute_index import refuse_overlaps
-from tilejit.layout.cute_shape import Spec
-from tilejit.layout.indexing import access_map, shape_name
-from tilejit.layout.padding import padding_bytes
-from tilejit.loop_program import LoopProgram, bits_of
-from tilejit.programs.compiled import buffer_element
-from tilejit.programs.pack_programs import padding_program
-from tilejit.recorded import (
+from tilejit.expressions.loops import Lowering, fused, memory_order
+from tilejit.expressions.outputs import check_array, check_dtype, check_written
+from tilejit.expressions.recorded import (
     array_name,
     broadcast_shape,
     is_number,
     plain,
 )
-from tilejit.reductions import form_of, reduce_all
+from tilejit.expressions.reductions import form_of, reduce_all
+from tilejit.kernels.program import LoopProgram, bits_of
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import access_map, shape_name
+from tilejit.layout.padding import padding_bytes
+from tilejit.programs.compiled import buffer_element
+from tilejit.programs.pack_programs import padding_program
 from tilejit.tiled.buffers import check_packable
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
 if TYPE_CHECKING:
-    from tilejit.elementwise_functions import Elementwise
+    from tilejit.expressions.elementwise import Elementwise
 
 Operand: TypeAlias = Array | TiledArray
 

@@ -11,24 +11,24 @@ import numpy as np
 
 from codegen import Direct, Entry, Function, KernelError, remember
 from tilejit.arrays.memory import Array, address
-from tilejit.direct_loops import elementwise_entry
-from tilejit.elementwise_loops import Lowering, coalesced, parts_of_few_loops
-from tilejit.elementwise_outputs import apart, order_of_all, outputs
-from tilejit.elementwise_stages import compute_in_stages
-from tilejit.elementwise_tiled import BlockPlan, compute_tiled
-from tilejit.loop_failures import judge
-from tilejit.loop_options import read_options
-from tilejit.loop_program import LoopOptions, LoopProgram
-from tilejit.loop_tuning import tuned
-from tilejit.recorded import (
+from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
+from tilejit.expressions.outputs import apart, order_of_all, outputs
+from tilejit.expressions.recorded import (
     Recorded,
     Recordings,
     broadcast_shape,
     is_number,
     plain,
 )
-from tilejit.recording import Number, Stage
-from tilejit.reductions import Arrays, Plan, form_of, group_of
+from tilejit.expressions.recording import Number, Stage
+from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
+from tilejit.expressions.stages import compute_in_stages
+from tilejit.expressions.tiled import BlockPlan, compute_tiled
+from tilejit.kernels.direct_loops import elementwise_entry
+from tilejit.kernels.failures import judge
+from tilejit.kernels.options import read_options
+from tilejit.kernels.program import LoopOptions, LoopProgram
+from tilejit.kernels.tuning import tuned
 from tilejit.tiled.tiled_array import TiledArray
 
 

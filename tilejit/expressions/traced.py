@@ -23,10 +23,10 @@ from codegen import (
     strong_operand,
     truth_operand,
 )
-from tilejit.no_array import NoArray, UnknownAttribute
-from tilejit.recording import Names, Part, Recording
-from tilejit.reduced_axes import bound_arguments
-from tilejit.traced_reductions import PRODUCTS, REDUCTIONS, check_exponent, product, reduced
+from tilejit.expressions.no_array import NoArray, UnknownAttribute
+from tilejit.expressions.recording import Names, Part, Recording
+from tilejit.expressions.reduced_axes import bound_arguments
+from tilejit.expressions.traced_reductions import PRODUCTS, REDUCTIONS, check_exponent, product, reduced
 
 
 class Traced(NoArray, NDArrayOperatorsMixin):

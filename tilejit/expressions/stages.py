@@ -10,13 +10,13 @@ import numpy as np
 
 from codegen import KernelError
 from tilejit.arrays.memory import Array
-from tilejit.direct_loops import elementwise_entry
-from tilejit.elementwise_outputs import outputs
-from tilejit.recorded import Recorded, array_name, broadcast_shape
-from tilejit.reductions import Plan, reduce_all
+from tilejit.expressions.outputs import outputs
+from tilejit.expressions.recorded import Recorded, array_name, broadcast_shape
+from tilejit.expressions.reductions import Plan, reduce_all
+from tilejit.kernels.direct_loops import elementwise_entry
 
 if TYPE_CHECKING:
-    from tilejit.elementwise_functions import Elementwise
+    from tilejit.expressions.elementwise import Elementwise
 
 
 def compute_in_stages(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from codegen import KernelError
-from tilejit.loop_program import LoopProgram
+from tilejit.kernels.program import LoopProgram
 from tilejit.support.callers import frames_of_ours
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from codegen import Function, KernelStore, compiler_digest, cpu_level, cpu_name, default_store, remember
 from tilejit.arrays.memory import Array
-from tilejit.loop_program import LoopOptions, LoopProgram
+from tilejit.kernels.program import LoopOptions, LoopProgram
 
 CANDIDATES = ("4*hw", "1*hw", "2*hw", "8*hw")
 """Super-vectors that are tried, in registers; the first is kept where nothing can be measured."""

@@ -26,8 +26,8 @@ from codegen import (
     index_symbol,
 )
 from tilejit.arrays.memory import Array
-from tilejit.elementwise_loops import Lowering
-from tilejit.recording import Stage
+from tilejit.expressions.loops import Lowering
+from tilejit.expressions.recording import Stage
 
 BLOCK_STEPS = 24
 """Additions to a lane of a block of a row; then its lanes are added, and that to a wider sum."""

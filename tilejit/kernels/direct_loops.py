@@ -23,8 +23,8 @@ from codegen import (
 )
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
 from tilejit.arrays.strided import span
-from tilejit.loop_program import BoundCall, bits_of
-from tilejit.recording import Number
+from tilejit.expressions.recording import Number
+from tilejit.kernels.program import BoundCall, bits_of
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:

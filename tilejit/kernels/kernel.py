@@ -11,11 +11,11 @@ import numpy as np
 
 from codegen import LOOP_MARK, ArrayArg, Direct, KernelError, ScalarArg, check_fits, lazy, remember
 from tilejit.arrays.strided import order_of
-from tilejit.direct_loops import kernel_entry
-from tilejit.loop_failures import judge
-from tilejit.loop_options import read_options
-from tilejit.loop_program import BoundCall, LoopOptions, LoopProgram, call_key
-from tilejit.loop_tuning import tuned
+from tilejit.kernels.direct_loops import kernel_entry
+from tilejit.kernels.failures import judge
+from tilejit.kernels.options import read_options
+from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram, call_key
+from tilejit.kernels.tuning import tuned
 
 Loop = TypeVar("Loop", bound=Iterable[int])
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from codegen import KernelError, Operand, apply_op, cast_operand, convert_operand, dtypes
-from tilejit.recording import Part, Recording, Stage
-from tilejit.reduced_axes import read_axes
+from tilejit.expressions.recording import Part, Recording, Stage
+from tilejit.expressions.reduced_axes import read_axes
 
 REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "max", "mean": "add"}
 """NumPy's names, and what combines two elements."""

@@ -1,0 +1,1 @@
+"""`elementwise`: tracing, loops, outputs, stages, reductions, tiled operands."""
