@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,10 @@ EXPLORERS = {
     "cute": "((2,4),(2,4)):((1,8),(4,32))",
     "swizzle": "Sw<3,0,3> o 0 o (8,8):(8,1)",
 }
-INTEROP = ("jax", "torch", "tenstorrent", "onednn", "zarr", "dask", "safetensors", "npy")
-"""Modules of `tilejit.interop` in the order of the reference, those that there are."""
-INTEROP_OPTIONS = "      heading_level: 2\n      show_root_full_path: true"
+INTEROP = ("jax", "torch", "tenstorrent", "onednn", "zarr", "dask")
+FILES = ("safetensors", "npy")
+"""Modules of `tilejit.interop` and `tilejit.files` in the order of the reference, those that there are."""
+MODULE_OPTIONS = "      heading_level: 2\n      show_root_full_path: true"
 RESULTS = ("bench/results.md",)
 
 
@@ -44,7 +45,8 @@ def on_files(files: Any, config: Any) -> Any:
         **{f"pictures/{name}.svg": svg(layout(text)) for name, text in PICTURES.items()},
         **{f"explorer/{name}.html": page(layout(text)) for name, text in EXPLORERS.items()},
         **{name: (ROOT / name).read_text() for name in RESULTS},
-        "reference/interop.md": interop(),
+        "reference/interop.md": modules("interop", "Arrays of other libraries.", INTEROP),
+        "reference/files.md": modules("files", "Files of arrays.", FILES),
     }
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
@@ -56,16 +58,15 @@ def layout(text: str) -> tilejit.Shape | CuteShape | CuteLayout:
     return tilejit.Shape.parse(text) if re.match(r"[a-z]\w*\[", text) else tilejit.cute.parse(text)
 
 
-def interop() -> str:
-    """The page of the modules for other libraries."""
-    there = [name for name in INTEROP if list((ROOT / "tilejit" / "interop").glob(f"{name}*"))]
+def modules(package: str, subject: str, names: Sequence[str]) -> str:
+    """The page of a package whose modules are imported one by one."""
+    there = [name for name in names if list((ROOT / "tilejit" / package).glob(f"{name}*"))]
     lines = [
-        "# tilejit.interop",
+        f"# tilejit.{package}",
         "",
-        "Files and arrays of other libraries. Import the module you need. If its library is missing,",
-        "the error says what to install.",
+        f"{subject} Import the module you need. If its library is missing, the error says what to install.",
         "",
-        *(f"::: tilejit.interop.{name}\n    options:\n{INTEROP_OPTIONS}\n" for name in there),
+        *(f"::: tilejit.{package}.{name}\n    options:\n{MODULE_OPTIONS}\n" for name in there),
     ]
     return "\n".join(lines)
 

@@ -34,22 +34,12 @@ NEVER_OF_OURS = (
     *("codegen.passes.super_vectorize", "codegen.schedule.choose_lanes", "codegen.pipeline.loops"),
     "codegen.runtime.call_tables",
     "codegen.pipeline.tune",
-    *(
-        "tilejit.numpy_api.masked",
-        "tilejit.kernels.kernel",
-        "tilejit.kernels.program",
-        "tilejit.expressions.traced",
-    ),
-    *(
-        "tilejit.expressions.elementwise",
-        "tilejit.expressions.reductions",
-        "tilejit.copies.explanations",
-        "tilejit.copies.relayouts",
-    ),
-    *("tilejit.copies.tiles", "tilejit.cute", "tilejit.mlir", "tilejit.layout.bridge", "tilejit.interop"),
+    *("tilejit.kernels", "tilejit.expressions", "tilejit.mlir", "tilejit.files", "tilejit.interop"),
+    *("tilejit.view", "tilejit.cli", "tilejit.numpy_api.masked", "tilejit.numpy_api.accelerate"),
+    *("tilejit.copies.explanations", "tilejit.copies.relayouts", "tilejit.copies.tiles"),
+    *("tilejit.cute.compose", "tilejit.cute.products", "tilejit.layout.bridge"),
     *("codegen.pipeline.staged", "codegen.pipeline.staged_copy", "codegen.pipeline.staged_loops"),
     *("codegen.schedule.choose_grid", "codegen.schedule.choose_stages", "tilejit.layout.permuted"),
-    *("tilejit.cli", "tilejit.view", "tilejit.numpy_api.accelerate"),
 )
 
 COPIES = """

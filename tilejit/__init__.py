@@ -128,13 +128,13 @@ _HOMES = {
     "copies.relayouts": "relayout",
     "copies.tiles": "gather_tiles scatter_tiles",
     "expressions.elementwise": "Elementwise elementwise",
+    "kernels.failures": "KernelWarning",
     "kernels.kernel": "Kernel kernel parallel reduction",
     "layout.as_layout": "as_layout named_format",
     "layout.formats": "formats register_format",
     "layout.indexing": "linear_index multi_index",
     "layout.layout": "Layout",
     "layout.shape": "BufferShape Shape TupleShape make_shape",
-    "kernels.failures": "KernelWarning",
     "numpy_api.accelerate": "accelerate",
     "numpy_api.copying": (
         "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes"

@@ -14,9 +14,9 @@ from safetensors.numpy import save_file
 import tilejit
 from tests.cli.running import fails, run
 from tests.cli.terminals import shown
-from tests.interop.containers import model, save_model
-from tilejit.interop import container, safetensors
-from tilejit.interop.directory import DONE_NAME, INDEX_NAME
+from tests.files.containers import model, save_model
+from tilejit.files import container, safetensors
+from tilejit.files.directory import DONE_NAME, INDEX_NAME
 
 SHARDS = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 

@@ -14,9 +14,9 @@ import pytest
 
 import tilejit
 from tests.cli.running import child, environment, fails, run
-from tests.interop.containers import save_model
-from tilejit.interop import container, safetensors
-from tilejit.interop.whole_file import _open_nameless
+from tests.files.containers import save_model
+from tilejit.files import container, safetensors
+from tilejit.files.whole_file import _open_nameless
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import tilejit.cli
-from tests.interop.containers import save_model
-from tilejit.interop import container
+from tests.files.containers import save_model
+from tilejit.files import container
 
 OLD = b"what was there before\n" * 1000
 TEMPORARY = ".tilejit-*"

@@ -157,7 +157,7 @@ def _command() -> Any:
 def _files() -> dict[str, bytes]:
     """The files that commands find, by name."""
     import tilejit
-    from tests.interop.containers import entry, raw
+    from tests.files.containers import entry, raw
 
     plain = io.BytesIO()
     np.save(plain, np.arange(15, dtype=np.float32).reshape(3, 5))
@@ -218,7 +218,10 @@ MOST_BUFFER = 16 << 20
 def _with_little_memory() -> None:
     from codegen.support.errors import TilejitError
     from tilejit.arrays import memory
-    from tilejit.interop import npy, safetensors  # noqa: F401 - what commands import later
+    from tilejit.files import (
+        npy,  # noqa: F401 - what commands import later
+        safetensors,  # noqa: F401 - what commands import later
+    )
 
     own = memory.empty
 

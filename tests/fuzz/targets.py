@@ -127,8 +127,8 @@ def _mlir() -> Run:
 
 
 def _files() -> Run:
-    from tilejit.interop import npy
-    from tilejit.interop.safetensors import plan_pack, plan_unpack
+    from tilejit.files import npy
+    from tilejit.files.safetensors import plan_pack, plan_unpack
     from tilejit.layout.as_layout import as_layout
 
     folder = tempfile.mkdtemp(prefix="tilejit-fuzz-")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tilejit.interop import npy, safetensors
+from tilejit.files import npy, safetensors
 from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.formats import registry
 from tilejit.layout.formats.reserved import ELEMENT_SIZE, RESERVED

@@ -46,7 +46,7 @@ def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The tensors of the .safetensors file that IN says."""
     from codegen import TilejitError
-    from tilejit.interop import container
+    from tilejit.files import container
 
     # Behind an option without its value arguments are not told apart yet.
     given = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]

@@ -16,11 +16,11 @@ from tilejit.cli.progress import progress
 from tilejit.cli.streams import Source, StandardOutput, Target
 
 if TYPE_CHECKING:
-    from tilejit.interop.container import Container
-    from tilejit.interop.directory import Shards
-    from tilejit.interop.npy import Plan as ArrayPlan
-    from tilejit.interop.rules import Rules
-    from tilejit.interop.safetensors import Plan
+    from tilejit.files.container import Container
+    from tilejit.files.directory import Shards
+    from tilejit.files.npy import Plan as ArrayPlan
+    from tilejit.files.rules import Rules
+    from tilejit.files.safetensors import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def run_directory(
     source: Path, target: Path, planner: Planner, options: Options, rules: Rules | None = None
 ) -> None:
     """Write the files of a directory into another, each all or nothing, the index last."""
-    from tilejit.interop.directory import Finished, read_shards, write_index
+    from tilejit.files.directory import Finished, read_shards, write_index
 
     shards = read_shards(source)
     _check_directories(shards, target)
@@ -136,7 +136,7 @@ def run_directory(
 
 def _check_directories(shards: Shards, target: Path) -> None:
     """Refuse to write over what is read, and beside an index of other files."""
-    from tilejit.interop.directory import INDEX_NAME
+    from tilejit.files.directory import INDEX_NAME
 
     if not target.exists():
         return
@@ -157,7 +157,7 @@ def _check_directories(shards: Shards, target: Path) -> None:
 
 
 def _jobs(shards: Shards, target: Path, planner: Planner) -> list[Job]:
-    from tilejit.interop import container
+    from tilejit.files import container
 
     open_files: dict[str, Any] = {}
     found: set[str] = set()
@@ -191,7 +191,7 @@ def _jobs(shards: Shards, target: Path, planner: Planner) -> list[Job]:
 
 
 def _array_in(path: Path, to: Path, planner: Planner) -> Job:
-    from tilejit.interop import npy
+    from tilejit.files import npy
 
     assert planner.array is not None
     copy = npy.plan_copy(path)  # damaged files are no misfits

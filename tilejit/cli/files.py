@@ -16,8 +16,8 @@ from tilejit.cli.parameters import Numbers, Parameters, parameters_checked, read
 from tilejit.cli.streams import Source, StandardOutput, Target, ends
 
 if TYPE_CHECKING:
-    from tilejit.interop.npy import Plan as ArrayPlan
-    from tilejit.interop.rules import Rules
+    from tilejit.files.npy import Plan as ArrayPlan
+    from tilejit.files.rules import Rules
 
 In = Annotated[
     Path,
@@ -118,7 +118,7 @@ def pack(
     own = wishes if rules else None
     came, goes = ends(source, target, dry_run=dry_run, resume=resume)
     if source.is_dir():
-        from tilejit.interop import safetensors
+        from tilejit.files import safetensors
 
         planner = Planner(
             lambda file, names: safetensors.draft_pack(file, wishes, names, threads),
@@ -136,7 +136,7 @@ def pack(
             raise TilejitError(f"no rule packs {came.stem!r}")
         _run_array(came, goes, plan, options)
         return
-    from tilejit.interop import container, safetensors
+    from tilejit.files import container, safetensors
 
     with parameters_checked():
         drafted = safetensors.draft_pack(container.read(came), wishes, tensor or None, threads)
@@ -158,7 +158,7 @@ def unpack(
     options = Options("unpacked", dry_run, resume, as_json, quiet=quiet)
     came, goes = ends(source, target, dry_run=dry_run, resume=resume)
     if source.is_dir():
-        from tilejit.interop import safetensors
+        from tilejit.files import safetensors
 
         _refuse(shape, OF_NPY)
         planner = Planner(
@@ -167,13 +167,13 @@ def unpack(
         run_directory(source, target, planner, options)
         return
     if _kind(came, goes) == ".npy":
-        from tilejit.interop import npy
+        from tilejit.files import npy
 
         _refuse(tensor, OF_SAFETENSORS)
         plan = npy.plan_unpack(came, _given(shape), threads)
         _run_array(came, goes, plan, options, bare=True)
         return
-    from tilejit.interop import safetensors
+    from tilejit.files import safetensors
 
     _refuse(shape, OF_NPY)
     drafted = safetensors.plan_unpack(came, tensors=tensor or (), threads=threads)
@@ -204,7 +204,7 @@ def relayout(
     own = wishes if rules else None
     came, goes = ends(source, target, dry_run=dry_run, resume=resume)
     if source.is_dir():
-        from tilejit.interop import safetensors
+        from tilejit.files import safetensors
 
         _refuse(shape, OF_NPY)
         planner = Planner(
@@ -215,7 +215,7 @@ def relayout(
             run_directory(source, target, planner, options, own)
         return
     if _kind(came, goes) == ".npy":
-        from tilejit.interop import npy
+        from tilejit.files import npy
 
         _refuse(tensor, OF_SAFETENSORS)
         wish = wishes.wish(came.stem)
@@ -225,7 +225,7 @@ def relayout(
             plan = npy.plan_relayout(came, _given(shape), wish.layout, wish.parameters, threads)
         _run_array(came, goes, plan, options)
         return
-    from tilejit.interop import container, safetensors
+    from tilejit.files import container, safetensors
 
     _refuse(shape, OF_NPY)
     with parameters_checked():
@@ -235,7 +235,7 @@ def relayout(
 
 def _wishes(layout: str | None, parameters: Numbers, rules: Path | None, dtype: str | None) -> Rules:
     """What each tensor shall become, by --layout and --rules."""
-    from tilejit.interop.rules import Wish, read_rules, rules_of
+    from tilejit.files.rules import Wish, read_rules, rules_of
 
     if layout is None and rules is None:
         raise typer.BadParameter("give --layout, or --rules FILE")
@@ -248,7 +248,7 @@ def _wishes(layout: str | None, parameters: Numbers, rules: Path | None, dtype: 
 
 
 def _array_plan(path: Source, name: str, wishes: Rules, threads: int | None) -> ArrayPlan | None:
-    from tilejit.interop import npy
+    from tilejit.files import npy
 
     wish = wishes.wish(name)
     if wish is None:

@@ -87,7 +87,7 @@ def view(
         if sys.stdout is not None:  # where it is closed, what is printed goes nowhere
             StandardOutput(".html").write(text.encode("ascii"))
         return
-    from tilejit.interop.whole_file import replacing
+    from tilejit.files.whole_file import replacing
 
     with replacing(output) as file:
         file.write(text.encode("ascii"))

@@ -1,1 +1,1 @@
-"""Layouts in the formats and libraries of others; import the module you need, none is imported here."""
+"""Arrays of other libraries; import the module you need, none is imported here."""

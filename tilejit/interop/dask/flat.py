@@ -15,9 +15,9 @@ import numpy as np
 from codegen import LayoutError, check_threads, thread_count
 from tilejit.arrays.memory import Array
 from tilejit.copies.convert import of_the_layout, pack
+from tilejit.files.pieces import Cut, cut, piece_buffer
+from tilejit.files.whole_file import mode_of, sync_directory
 from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, known_dims, read_layout
-from tilejit.interop.pieces import Cut, cut, piece_buffer
-from tilejit.interop.whole_file import mode_of, sync_directory
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilejit import LayoutError
-from tilejit.interop.rules import Wish, read_rules
+from tilejit.files.rules import Wish, read_rules
 
 GOOD = r"""# layouts of a model
 [[rule]]

@@ -18,10 +18,10 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
-from tilejit.interop import made
-from tilejit.interop.npy_file import ArrayFile, header, open_array, read
-from tilejit.interop.resume import Origin
-from tilejit.interop.stream import (
+from tilejit.files import made
+from tilejit.files.npy_file import ArrayFile, header, open_array, read
+from tilejit.files.resume import Origin
+from tilejit.files.stream import (
     Advance,
     Made,
     Mapped,

@@ -12,13 +12,13 @@ from math import prod
 from typing import Any
 
 from codegen import LayoutError
-from tilejit.interop import container
-from tilejit.interop import tensors as single
-from tilejit.interop.container import Container, Entry, Output
-from tilejit.interop.resume import Origin
-from tilejit.interop.rules import Rules, rules_of
-from tilejit.interop.stream import Advance, Made, Say, Target
-from tilejit.interop.tensors import METADATA_PREFIX, MisfitError
+from tilejit.files import container
+from tilejit.files import tensors as single
+from tilejit.files.container import Container, Entry, Output
+from tilejit.files.resume import Origin
+from tilejit.files.rules import Rules, rules_of
+from tilejit.files.stream import Advance, Made, Say, Target
+from tilejit.files.tensors import METADATA_PREFIX, MisfitError
 from tilejit.layout.cute_shape import Spec
 
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
-from tilejit.interop.resume import Origin
-from tilejit.interop.stream import Advance, Made, Part, Say, Target, origin_of, write_parts
-from tilejit.interop.whole_file import open_ordinary
+from tilejit.files.resume import Origin
+from tilejit.files.stream import Advance, Made, Part, Say, Target, origin_of, write_parts
+from tilejit.files.whole_file import open_ordinary
 
 MAX_HEADER_BYTES = 100_000_000
 """The limit of the safetensors library."""

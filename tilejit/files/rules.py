@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from codegen import LayoutError
-from tilejit.interop.whole_file import open_ordinary
+from tilejit.files.whole_file import open_ordinary
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.formats.reserved import refuse_reserved
 

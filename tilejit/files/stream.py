@@ -14,9 +14,9 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
-from tilejit.interop.pieces import Pieces
-from tilejit.interop.resume import Origin, resuming
-from tilejit.interop.whole_file import CHUNK_BYTES, replacing
+from tilejit.files.pieces import Pieces
+from tilejit.files.resume import Origin, resuming
+from tilejit.files.whole_file import CHUNK_BYTES, replacing
 
 DROP_BYTES = 32 << 20
 """Mapped bytes that are read before their pages are given back."""

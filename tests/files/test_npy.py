@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilejit
-from tilejit.interop import npy
+from tilejit.files import npy
 
 ARRAYS: dict[str, Any] = {
     "matrix": np.arange(33 * 300, dtype=np.float32).reshape(33, 300),

@@ -14,11 +14,11 @@ from typing import Any
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
-from tilejit.interop import made
-from tilejit.interop.container import Container, Entry, Output
-from tilejit.interop.made import row_major
-from tilejit.interop.pieces import Pieces
-from tilejit.interop.stream import Made, Mapped, Named, drop_pages
+from tilejit.files import made
+from tilejit.files.container import Container, Entry, Output
+from tilejit.files.made import row_major
+from tilejit.files.pieces import Pieces
+from tilejit.files.stream import Made, Mapped, Named, drop_pages
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec, spec_from_json

@@ -11,7 +11,7 @@ import numpy as np
 from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.relayouts import relayout
-from tilejit.interop.pieces import Box, Pieces, far_apart, in_pieces
+from tilejit.files.pieces import Box, Pieces, far_apart, in_pieces
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.layout import Layout
 from tilejit.layout.shape import Shape

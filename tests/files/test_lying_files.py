@@ -14,8 +14,8 @@ import pytest
 
 import tilejit as tj
 from tests.cli.running import fails
-from tests.interop.containers import entry, raw
-from tilejit.interop import npy
+from tests.files.containers import entry, raw
+from tilejit.files import npy
 
 GOOD = entry("F32", [2, 2], 0, 16)
 FAR = 2**62

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tilejit.interop import whole_file
-from tilejit.interop.whole_file import replacing
+from tilejit.files import whole_file
+from tilejit.files.whole_file import replacing
 
 
 @pytest.fixture(params=["nameless", "named"], autouse=True)

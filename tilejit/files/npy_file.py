@@ -14,7 +14,7 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
-from tilejit.interop.whole_file import open_ordinary
+from tilejit.files.whole_file import open_ordinary
 
 MAX_HEADER_BYTES = 10_000
 """NumPy's own limit, which is one of characters."""

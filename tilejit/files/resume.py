@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from codegen import TilejitError
-from tilejit.interop.whole_file import mode_of, sync_directory
+from tilejit.files.whole_file import mode_of, sync_directory
 
 SYNC_BYTES = 64 << 20
 """Bytes after which what is written is put on disk and noted: what a killed run loses at most."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from codegen import LayoutError
-from tilejit.interop.resume import Origin
-from tilejit.interop.whole_file import open_ordinary, replacing
+from tilejit.files.resume import Origin
+from tilejit.files.whole_file import open_ordinary, replacing
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_INDEX_BYTES = 100_000_000

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from tests.cli.running import environment, run
-from tests.interop.containers import save_model
+from tests.files.containers import save_model
 from tilejit import TilejitError
-from tilejit.interop import pieces, resume
-from tilejit.interop.resume import resuming
+from tilejit.files import pieces, resume
+from tilejit.files.resume import resuming
 
 ORIGIN = {"tilejit": "1", "input_bytes": 5, "output": "ab"}
 WHOLE = bytes(range(256)) * 8
@@ -157,7 +157,9 @@ def test_nothing_is_noted_before_it_is_on_disk(tmp_path: Path, monkeypatch: pyte
 
 SLOW = """
 import os, sys, time
-from tilejit.interop import pieces, resume, stream
+from tilejit.files import pieces
+from tilejit.files import resume
+from tilejit.files import stream
 pieces.MOST_BYTES = resume.SYNC_BYTES = stream.CHUNK_BYTES = 4096
 real = os.write
 def write(handle, data):
@@ -224,7 +226,7 @@ def test_runs_that_are_killed_again_and_again(tmp_path: Path, seed: int, kind: s
 def test_a_changed_input_is_said_and_packed_anew(tmp_path: Path) -> None:
     source, target, want = tmp_path / "x.npy", tmp_path / "y.npy", tmp_path / "want.npy"
     np.save(source, np.zeros((100, 300), np.float32))
-    from tilejit.interop import npy
+    from tilejit.files import npy
 
     origin = npy.plan_pack(source, "{1,0:T(8,128)}", None, {}).origin()
     written(target, 1000, dict(origin))

@@ -16,10 +16,10 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save_file
 
 import tilejit
-from tests.interop.containers import BF16, entry, model, raw, save_model
+from tests.files.containers import BF16, entry, model, raw, save_model
 from tests.tools.stress import share
-from tilejit.interop import container
-from tilejit.interop.safetensors import plan_pack, plan_unpack
+from tilejit.files import container
+from tilejit.files.safetensors import plan_pack, plan_unpack
 
 
 @pytest.fixture
@@ -329,7 +329,7 @@ def test_a_flipped_byte_is_read_or_refused(
 
 
 def test_the_dtypes_are_those_of_ml_dtypes() -> None:
-    from tilejit.interop.tensors import DTYPE_OF
+    from tilejit.files.tensors import DTYPE_OF
     from tilejit.layout.dtypes import lookup
 
     for name, dtype in DTYPE_OF.items():

@@ -14,9 +14,9 @@ import pytest
 
 import tilejit
 from tests.cli.running import environment, run
-from tests.interop.containers import save_model
-from tilejit.interop import made, pieces
-from tilejit.interop.pieces import Pieces, cut
+from tests.files.containers import save_model
+from tilejit.files import made, pieces
+from tilejit.files.pieces import Pieces, cut
 
 CASES = [
     ("{1,0:T(8,128)}", (100, 300), np.float32),
@@ -102,7 +102,7 @@ def test_files_in_pieces_are_files_made_at_once(
 
 
 def test_an_error_in_a_late_piece_names_the_tensor_and_leaves_nothing(tmp_path: Path) -> None:
-    from tilejit.interop import container
+    from tilejit.files import container
 
     x = np.zeros((200, 200), np.int8)
     x[199, 199] = 100
@@ -117,7 +117,7 @@ def test_an_error_in_a_late_piece_names_the_tensor_and_leaves_nothing(tmp_path: 
 
 LIMITED = """
 import resource, sys
-import tilejit.cli.files, tilejit.interop.npy
+import tilejit.cli.files, tilejit.files.npy
 from tilejit.cli import main
 used = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_DATA, (used + (256 << 20), -1))
@@ -142,7 +142,7 @@ def test_a_file_larger_than_the_memory_that_is_allowed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     y = tilejit.TiledArray.from_buffer(np.load(packed, mmap_mode="r"), f"f32[16384,8192]{layout}")
     assert (y[15000:15002, 100:300] == x[15000:15002, 100:300]).all()
-    at_once = LIMITED.replace("main()", "import tilejit.interop.pieces as p; p.MOST_BYTES = 1 << 40; main()")
+    at_once = LIMITED.replace("main()", "import tilejit.files.pieces as p; p.MOST_BYTES = 1 << 40; main()")
     done = limited([sys.executable, "-c", at_once, *command])
     assert done.returncode == 2
     assert "memory" in done.stderr

@@ -1,0 +1,1 @@
+"""Files: npy and safetensors, streamed in parts, resumed, sharded by rules."""
