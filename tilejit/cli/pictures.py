@@ -97,8 +97,9 @@ def view(
 def _cute_layout(text: str) -> CuteLayout | None:
     """The CuTe layout that a text is; None for anything else."""
     from tilejit.cute.layout import Layout
+    from tilejit.cute.parsing import parse
     from tilejit.cute.swizzle import ComposedLayout
-    from tilejit.cute.text import is_cute, parse
+    from tilejit.cute.text import is_cute
 
     found = parse(text) if is_cute(text) else None
     return found if isinstance(found, Layout | ComposedLayout) else None

@@ -34,6 +34,7 @@ from tilejit.layout.shape import Shape, make_shape
 from tilejit.programs.compiled import compiled
 from tilejit.programs.pack_programs import unpack_program
 from tilejit.programs.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning
+from tilejit.support.notebook import notebook_html
 from tilejit.tiled.buffers import check_packable
 from tilejit.tiled.tiled_array import TiledArray
 
@@ -88,12 +89,12 @@ class Explanation:
         """The machine code of every kernel, as text."""
         return "\n".join(kernel.assembly for kernel in self.program.kernels)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """Its texts, as notebooks show them."""
-        from tilejit.view.notebook import texts_html
-
         texts = [("nest", self.nest), ("schedule", self.schedule), ("source", self.source)]
-        return texts_html(f"copy of {len(self.steps)} box{'es' * (len(self.steps) != 1)}", texts)
+        return notebook_html(
+            "texts_html", f"copy of {len(self.steps)} box{'es' * (len(self.steps) != 1)}", texts
+        )
 
     def report(self) -> str:
         """Nest, schedule and source of every box."""

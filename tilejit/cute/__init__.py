@@ -52,6 +52,7 @@ if _TYPE_CHECKING:
         rank,
         select,
     )
+    from tilejit.cute.parsing import Tiler, parse
     from tilejit.cute.partition import local_partition
     from tilejit.cute.products import (
         blocked_product,
@@ -64,10 +65,10 @@ if _TYPE_CHECKING:
     )
     from tilejit.cute.questions import is_bijective, is_injective
     from tilejit.cute.recast import downcast, max_alignment, recast_layout, upcast
-    from tilejit.cute.slicing import Underscore, _, dice, domain_offset, slice_, slice_and_offset
+    from tilejit.cute.slicing import dice, domain_offset, slice_, slice_and_offset
     from tilejit.cute.swizzle import ComposedLayout, Swizzle
     from tilejit.cute.tables import recognize
-    from tilejit.cute.text import Tiler, parse
+    from tilejit.cute.underscore import Underscore, _
     from tilejit.cute.witness import NoLayoutError, Witness
     from tilejit.layout.bridge.from_offsets import from_offsets
     from tilejit.layout.bridge.from_xla import BoundedLayout, bounded, from_xla
@@ -182,6 +183,7 @@ _HOMES = {
     "cute.inverses": "max_common_layout max_common_vector nullspace right_inverse",
     "cute.layout": "Layout coshape cosize offsets size",
     "cute.modes": "append coalesce depth filter_ filter_zeros flatten group make_layout prepend rank select",
+    "cute.parsing": "Tiler parse",
     "cute.partition": "local_partition",
     "cute.products": (
         "blocked_product flat_product logical_product "
@@ -189,16 +191,16 @@ _HOMES = {
     ),
     "cute.questions": "is_bijective is_injective",
     "cute.recast": "downcast max_alignment recast_layout upcast",
-    "cute.slicing": "Underscore _ dice domain_offset slice_ slice_and_offset",
+    "cute.slicing": "dice domain_offset slice_ slice_and_offset",
     "cute.swizzle": "ComposedLayout Swizzle",
     "cute.tables": "recognize",
-    "cute.text": "Tiler parse",
+    "cute.underscore": "Underscore _",
     "cute.witness": "NoLayoutError Witness",
     "layout.bridge.from_offsets": "from_offsets",
     "layout.bridge.from_xla": "BoundedLayout bounded from_xla",
     "layout.bridge.to_xla": "to_xla",
     "layout.cute_shape": "CuteShape",
-    "tile_views": "TileView local_tile logical_divide",
+    "tiled.tile_views": "TileView local_tile logical_divide",
 }
 """The module of each public name: a layout of CuTe's needs few of them.
 

@@ -8,8 +8,8 @@ from tilejit.cute.exact.carries import Digits, compose_with_carries
 from tilejit.cute.int_tuple import IntTuple, flatten, limit_nesting, unflatten
 from tilejit.cute.layout import Layout, trusted
 from tilejit.cute.modes import by_mode
-from tilejit.cute.slicing import is_underscore
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.underscore import is_underscore
 from tilejit.cute.witness import NoLayoutError
 
 

@@ -25,6 +25,9 @@ from tilejit.cute.int_tuple import (
     product,
     text_of,
 )
+from tilejit.cute.text import read_layout
+from tilejit.cute.underscore import has_underscore, kept_modes
+from tilejit.support.notebook import notebook_html
 from tilejit.support.tokens import MAX_INT64, named
 
 MAX_TABLE = 1 << 27
@@ -67,9 +70,8 @@ class Layout:
             LayoutError: the text is not a layout; the message shows where and what to write instead.
             TypeError: not a str.
         """
-        from tilejit.cute.text import parse_layout
-
-        return parse_layout(text)
+        layout: Layout = read_layout(text, Layout)
+        return layout
 
     def __str__(self) -> str:
         """CuTe's text, shape:stride."""
@@ -80,9 +82,7 @@ class Layout:
 
     def _repr_html_(self) -> str | None:
         """The picture that notebooks show."""
-        from tilejit.view.notebook import layout_html
-
-        return layout_html(self)
+        return notebook_html("layout_html", self)
 
     def __call__(self, *coordinates: Any) -> Any:
         """The offset of a coordinate: one integer, one a mode, or nested; `_` slices instead.
@@ -97,12 +97,15 @@ class Layout:
         """
         crd = coordinates[0] if len(coordinates) == 1 else coordinates
         if not isinstance(crd, int | np.ndarray):
-            from tilejit.cute.slicing import has_underscore, slice_
-
             limit_nesting(crd, "a coordinate")
             if has_underscore(crd):
-                return slice_(crd, self)
+                return self.sliced(crd)
         return offset_at(crd, self.shape, self.stride)
+
+    def sliced(self, crd: Any, whole: bool = True) -> Layout:
+        """The modes at which a coordinate has `_`, or those where it has an integer, side by side."""
+        kept = kept_modes(crd, self.shape, self.stride, whole)
+        return trusted(tuple(shape for shape, _ in kept), tuple(stride for _, stride in kept))
 
     def __len__(self) -> int:
         """The rank: modes at the top."""

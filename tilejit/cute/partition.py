@@ -12,7 +12,8 @@ from tilejit.cute.coordinates import check_within, idx2crd, whole_number
 from tilejit.cute.division import zipped_divide
 from tilejit.cute.int_tuple import flatten, limit_nesting, modes, rank
 from tilejit.cute.layout import Layout, expect_layout, offsets
-from tilejit.cute.slicing import _, is_underscore, slice_and_offset
+from tilejit.cute.slicing import slice_and_offset
+from tilejit.cute.underscore import _, is_underscore
 from tilejit.support.tokens import named
 
 MAX_THREADS = 1 << 20

@@ -1,44 +1,14 @@
-"""`_`, which keeps a mode, and what it does in coordinates: slice, dice, slice_and_offset, domain_offset."""
+"""What `_` does in coordinates: slice, dice, slice_and_offset, domain_offset."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from codegen import LayoutError
-from tilejit.cute.coordinates import offset_at, whole_number
-from tilejit.cute.int_tuple import IntTuple, limit_nesting
-from tilejit.cute.layout import Layout, expect_layout, is_composed, trusted
-from tilejit.support.tokens import named
-
-
-class Underscore:
-    """The type of `_`, a mode that stays whole."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "_"
-
-    def __reduce__(self) -> str:
-        return "_"
-
-
-_ = Underscore()
-
-
-def is_underscore(value: object) -> bool:
-    """Whether a coordinate or a tiler keeps the mode: `_`, None, or the slice `:`."""
-    return (
-        value is None or isinstance(value, Underscore) or (isinstance(value, slice) and value == slice(None))
-    )
-
-
-def has_underscore(crd: object) -> bool:
-    """Whether `_` stands anywhere in a coordinate."""
-    if isinstance(crd, tuple | list):
-        return any(map(has_underscore, crd))
-    return is_underscore(crd)
+from tilejit.cute.coordinates import offset_at
+from tilejit.cute.int_tuple import limit_nesting
+from tilejit.cute.layout import Layout, expect_layout, is_composed
+from tilejit.cute.underscore import is_underscore
 
 
 def slice_(crd: Any, layout: Any) -> Any:
@@ -56,7 +26,7 @@ def slice_(crd: Any, layout: Any) -> Any:
         return slice_and_offset(crd, layout)[0]
     expect_layout(layout)
     limit_nesting(crd, "a coordinate")
-    return _side_by_side(_kept(crd, layout.shape, layout.stride, True))
+    return layout.sliced(crd)
 
 
 def dice(crd: Any, layout: Layout) -> Layout:
@@ -70,7 +40,7 @@ def dice(crd: Any, layout: Layout) -> Layout:
     """
     expect_layout(layout)
     limit_nesting(crd, "a coordinate")
-    return _side_by_side(_kept(crd, layout.shape, layout.stride, False))
+    return layout.sliced(crd, whole=False)
 
 
 def slice_and_offset(crd: Any, layout: Any) -> tuple[Any, int]:
@@ -105,26 +75,6 @@ def _moved(composed: Any, inner: tuple[Any, int]) -> tuple[Any, int]:
     """A o offset + start o inner, which begins at 0: what A does depends on where B begins."""
     kept, start = inner
     return replace(composed, offset=composed.offset + start, inner=kept), 0
-
-
-def _side_by_side(kept: list[tuple[IntTuple, IntTuple]]) -> Layout:
-    return trusted(tuple(shape for shape, _ in kept), tuple(stride for _, stride in kept))
-
-
-def _kept(crd: Any, shape: IntTuple, stride: IntTuple, whole: bool) -> list[tuple[IntTuple, IntTuple]]:
-    """Modes under `_` (whole) or under integers (not whole), in order."""
-    if isinstance(crd, tuple | list):
-        if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
-            raise LayoutError(
-                f"the coordinate {named(crd)} does not fit {named(trusted(shape, stride))}\n"
-                "  give one integer or _ a mode"
-            )
-        parts = zip(crd, shape, stride, strict=True)
-        return [pair for c, s, d in parts for pair in _kept(c, s, d, whole)]
-    free = is_underscore(crd)
-    if not free:
-        whole_number(crd)
-    return [(shape, stride)] if free is whole else []
 
 
 def _filled(crd: Any) -> Any:

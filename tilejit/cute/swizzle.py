@@ -14,7 +14,9 @@ from tilejit.cute.exact.injective import is_injective
 from tilejit.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting
 from tilejit.cute.integers import exact_integers, reach_of
 from tilejit.cute.layout import Layout, extent, offsets
-from tilejit.cute.slicing import has_underscore, slice_and_offset
+from tilejit.cute.slicing import slice_and_offset
+from tilejit.cute.underscore import has_underscore
+from tilejit.support.notebook import notebook_html
 from tilejit.support.tokens import MAX_INT64, named
 
 MAX_BITS = 63
@@ -173,9 +175,7 @@ class ComposedLayout:
 
     def _repr_html_(self) -> str | None:
         """The picture that notebooks show."""
-        from tilejit.view.notebook import layout_html
-
-        return layout_html(self)
+        return notebook_html("layout_html", self)
 
     def __str__(self) -> str:
         """CuTe's text, A o offset o B."""

@@ -10,14 +10,13 @@ INT may begin with '_', as CuTe marks what is known when compiling: _4, _-1.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
 
 from codegen import LayoutError
-from tilejit.cute.int_tuple import MAX_DEPTH, congruent, limit_nesting
-from tilejit.cute.layout import Layout
-from tilejit.cute.slicing import Underscore, _, has_underscore, is_underscore
-from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.int_tuple import MAX_DEPTH, congruent
+from tilejit.cute.underscore import _, has_underscore
 from tilejit.support.tokens import MAX_TEXT, Token, mistake, small_int
 
 _TOKEN = re.compile(
@@ -26,62 +25,6 @@ _TOKEN = re.compile(
 _SIGNS = re.compile(r"[\s0-9_()<>\[\],:\-Swo∘]*", re.ASCII)
 _PART = re.compile(r"\s*(?:Sw\s*<|<|\()[(<\s]*[0-9]", re.ASCII)
 _EXAMPLES = "(2,2):(2,4), Sw<3,4,3> o 0 o (8,8):(8,1) or <2:3,3:2>"
-
-
-class Tiler(tuple[Any, ...]):
-    """A tuple of a layout, a size, a tiler or `_` for each mode; text <2:3,3:2>.
-
-    str(Tiler((Layout(2, 3), 4, _))) -> "<2:3,4,_>"    A plain tuple does the same everywhere.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, parts: Iterable[Any] = ()) -> Tiler:
-        """Take the parts, one a mode.
-
-        Raises:
-            LayoutError: they nest too deep.
-            TypeError: a part is nothing that tiles.
-        """
-        out = super().__new__(cls, parts)
-        limit_nesting(out, "a tiler")
-        _check_tilers(out)
-        return out
-
-    def __str__(self) -> str:
-        """Its modes between angle brackets."""
-        return f"<{','.join(str(Tiler(part)) if isinstance(part, tuple) else str(part) for part in self)}>"
-
-    def __repr__(self) -> str:
-        return f"Tiler({tuple(self)!r})"
-
-
-def _check_tilers(parts: Iterable[Any]) -> None:
-    """Raise TypeError unless all are layouts, sizes, tuples of them, or `_`."""
-    for part in parts:
-        if isinstance(part, tuple | list):
-            _check_tilers(part)
-        elif not (isinstance(part, Layout) or is_underscore(part) or _is_size(part)):
-            raise TypeError(f"a tiler is made of layouts, sizes and `_`, not of {type(part).__name__}")
-
-
-def _is_size(part: object) -> bool:
-    return hasattr(part, "__index__") and not isinstance(part, bool)
-
-
-def parse(text: str) -> Any:
-    """Whatever a text of CuTe's says: a Layout, Swizzle, ComposedLayout, Tiler, an IntTuple or coordinate.
-
-    "(2,2):(2,4)" -> Layout    "Sw<3,4,3>" -> Swizzle    "<2:3,_>" -> Tiler    "(2,_)" -> (2, _)
-
-    Raises:
-        LayoutError: a mistake in the text, with the place and the mend.
-        TypeError: not a str.
-    """
-    reader = _Reader(text)
-    out = reader.thing(0)
-    reader.end()
-    return out
 
 
 def is_cute(text: str) -> bool:
@@ -100,25 +43,61 @@ def is_cute_part(text: str) -> bool:
     return ":" not in text and _PART.match(text) is not None and _SIGNS.fullmatch(text) is not None
 
 
-def parse_layout(text: str) -> Layout:
-    """Read a layout alone; see `Layout.parse`."""
-    out = parse(text)
-    if not isinstance(out, Layout):
-        kind = type(out).__name__ if not isinstance(out, int) else "size"
-        raise mistake(
-            text, 0, f"this is a {kind}, not a layout", "write a shape and a stride, e.g. (2,2):(2,4)"
-        )
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """What builds the things that a text names, from their parts; the reader knows none of their classes."""
+
+    layout: Callable[[Any, Any], Any]
+    swizzle: Callable[[int, int, int], Any]
+    composed: Callable[[Any, int, Any], Any]
+    tiler: Callable[[list[Any]], Any]
+
+
+class Thing(NamedTuple):
+    """What stands in a text, and what was built of it; of an IntTuple or a coordinate the kind is "tuple"."""
+
+    kind: str
+    value: Any
+
+
+def read(text: str, makers: Makers) -> Thing:
+    """The thing that a text names.
+
+    "Sw<3,4,3>" -> Thing("Swizzle", Swizzle(3, 4, 3))
+
+    Raises:
+        LayoutError: a mistake in the text, with the place and the mend.
+        TypeError: not a str.
+    """
+    reader = _Reader(text, makers)
+    out = reader.thing(0)
+    reader.end()
     return out
+
+
+def read_layout(text: str, make: Callable[[Any, Any], Any]) -> Any:
+    """The layout that a text names, and nothing else; see `Layout.parse`."""
+    kind, layout = read(text, Makers(make, _unmade, _unmade, _unmade))
+    if kind == "Layout":
+        return layout
+    if kind == "tuple":
+        kind = "size" if isinstance(layout, int) else type(layout).__name__
+    raise mistake(text, 0, f"this is a {kind}, not a layout", "write a shape and a stride, e.g. (2,2):(2,4)")
+
+
+def _unmade(*_parts: Any) -> None:
+    """Nothing: where a layout alone is wanted, the rest is refused by its kind."""
 
 
 class _Reader:
     """A position in the tokens of one text, and a method for each rule of the grammar."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, makers: Makers) -> None:
         if not isinstance(text, str):
             raise TypeError(f"a layout's text is a str, not {type(text).__name__}")
         self.text = str(text)
         self.tokens = _tokens(self.text)
+        self.makers = makers
         self.place = 0
 
     @property
@@ -155,7 +134,7 @@ class _Reader:
             self.fail(f"the text nests more than {MAX_DEPTH} deep", "nest it less")
         return level + 1
 
-    def thing(self, level: int) -> Any:
+    def thing(self, level: int) -> Thing:
         start = self.now
         outer = self.simple(self.deeper(level))
         if not self.accept("o", "∘"):
@@ -166,13 +145,13 @@ class _Reader:
             self.take()
         inner_at = self.now
         inner = self.thing(self.deeper(level))
-        if not isinstance(outer, Swizzle | Layout | ComposedLayout):
+        if outer.kind not in ("Swizzle", "Layout", "ComposedLayout"):
             self.fail("only a swizzle or a layout can stand before 'o'", f"write e.g. {_EXAMPLES}", start)
-        if not isinstance(inner, Layout | ComposedLayout):
+        if inner.kind not in ("Layout", "ComposedLayout"):
             self.fail("only a layout can stand after 'o'", f"write e.g. {_EXAMPLES}", inner_at)
-        return ComposedLayout(outer, offset, inner)
+        return Thing("ComposedLayout", self.makers.composed(outer.value, offset, inner.value))
 
-    def simple(self, level: int) -> Any:
+    def simple(self, level: int) -> Thing:
         if self.accept("Sw", "S"):
             return self.swizzle()
         if self.accept("<"):
@@ -184,7 +163,7 @@ class _Reader:
         start = self.now
         shape = self.int_tuple(level)
         if not self.accept(":"):
-            return shape
+            return Thing("tuple", shape)
         stride_at = self.now
         stride = self.int_tuple(level)
         if has_underscore(shape) or has_underscore(stride):
@@ -192,12 +171,12 @@ class _Reader:
         if not congruent(shape, stride):
             self.fail("the stride does not nest like the shape", "write one stride a size", stride_at)
         try:
-            return Layout(shape, stride)
+            return Thing("Layout", self.makers.layout(shape, stride))
         except LayoutError as error:
             cause, _newline, mend = str(error).partition("\n")
             self.fail(cause, mend.strip(), start)
 
-    def swizzle(self) -> Swizzle:
+    def swizzle(self) -> Thing:
         start = self.now
         self.expect("<", "after Sw")
         numbers = [self.number()]
@@ -207,24 +186,25 @@ class _Reader:
         if len(numbers) != 3:
             self.fail(f"a swizzle has three numbers, not {len(numbers)}", "write e.g. Sw<3,4,3>", start)
         try:
-            return Swizzle(*numbers)
+            return Thing("Swizzle", self.makers.swizzle(*numbers))
         except LayoutError as error:
             cause, _newline, mend = str(error).partition("\n")
             self.fail(cause, mend.strip(), start)
 
-    def tiler(self, level: int) -> Tiler:
+    def tiler(self, level: int) -> Thing:
         parts: list[Any] = []
         if self.accept(">"):
-            return Tiler()
+            return Thing("Tiler", self.makers.tiler([]))
         while True:
             at = self.now
-            parts.append(self.simple(level))
-            if isinstance(parts[-1], Swizzle | ComposedLayout):
+            part = self.simple(level)
+            if part.kind in ("Swizzle", "ComposedLayout"):
                 self.fail("a tiler is made of layouts, sizes, tilers and _", "write e.g. <2:3,3:2>", at)
+            parts.append(part.value)
             if not self.accept(","):
                 break
         self.expect(">", "after a tiler")
-        return Tiler(parts)
+        return Thing("Tiler", self.makers.tiler(parts))
 
     def int_tuple(self, level: int) -> Any:
         if self.accept("_"):
@@ -264,6 +244,3 @@ def _tokens(text: str) -> list[Token]:
         at = match.end()
     tokens.append(Token("end", "", len(text)))
     return tokens
-
-
-__all__ = ["Tiler", "Underscore", "parse", "parse_layout"]

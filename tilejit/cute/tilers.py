@@ -7,7 +7,7 @@ from typing import Any
 
 from tilejit.cute.layout import Layout, trusted
 from tilejit.cute.modes import EMPTY_MODE, by_mode, layout_like, make_layout
-from tilejit.cute.slicing import is_underscore
+from tilejit.cute.underscore import is_underscore
 
 Split = Callable[[Layout, Layout], Layout]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from codegen import Direct, Entry, Function, KernelError, remember
 from tilejit.arrays.memory import Array, address
+from tilejit.expressions.engine import BlockPlan
 from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
 from tilejit.expressions.outputs import apart, order_of_all, outputs
 from tilejit.expressions.recorded import (
@@ -23,7 +24,7 @@ from tilejit.expressions.recorded import (
 from tilejit.expressions.recording import Number, Stage
 from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
 from tilejit.expressions.stages import compute_in_stages
-from tilejit.expressions.tiled import BlockPlan, compute_tiled
+from tilejit.expressions.tiled import compute_tiled
 from tilejit.kernels.direct_loops import elementwise_entry
 from tilejit.kernels.failures import judge
 from tilejit.kernels.options import read_options

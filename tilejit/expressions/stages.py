@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from codegen import KernelError
 from tilejit.arrays.memory import Array
+from tilejit.expressions.engine import Engine
 from tilejit.expressions.outputs import outputs
 from tilejit.expressions.recorded import Recorded, array_name, broadcast_shape
 from tilejit.expressions.reductions import Plan, reduce_all
 from tilejit.kernels.direct_loops import elementwise_entry
 
-if TYPE_CHECKING:
-    from tilejit.expressions.elementwise import Elementwise
-
 
 def compute_in_stages(
-    e: Elementwise, recorded: Recorded, given: list[Any], numbers: list[Any], out: Any, mask: Array | None
+    e: Engine, recorded: Recorded, given: list[Any], numbers: list[Any], out: Any, mask: Array | None
 ) -> Any:
     """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
@@ -70,7 +68,7 @@ def _shapes(
 
 
 def _answer_reduction(
-    e: Elementwise, recorded: Recorded, given: list[Any], numbers: list[Any], plan_of: Callable[..., Plan]
+    e: Engine, recorded: Recorded, given: list[Any], numbers: list[Any], plan_of: Callable[..., Plan]
 ) -> None:
     """Let machine code answer the next calls like this one, where a kernel gives the result as it is."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from codegen import (
     BoundKernel,
     LayoutError,
-    StagedLoops,
     StagedOperand,
     check_bounds,
     dtypes,
@@ -22,6 +20,7 @@ from codegen import (
 from tilejit.arrays.memory import Array, address, empty
 from tilejit.arrays.strided import share_memory
 from tilejit.copies.convert import pack
+from tilejit.expressions.engine import BlockPlan, Engine
 from tilejit.expressions.loops import Lowering, fused, memory_order
 from tilejit.expressions.outputs import check_array, check_dtype, check_written
 from tilejit.expressions.recorded import (
@@ -42,16 +41,13 @@ from tilejit.programs.pack_programs import padding_program
 from tilejit.tiled.buffers import check_packable
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
-if TYPE_CHECKING:
-    from tilejit.expressions.elementwise import Elementwise
-
 Operand: TypeAlias = Array | TiledArray
 
 LEAST_BYTES = 1 << 19
 """Results below this stay in cache on their way through a plain array."""
 
 
-def compute_tiled(e: Elementwise, args: tuple[Any, ...], out: Any, where: Any, layout: Any) -> Any:
+def compute_tiled(e: Engine, args: tuple[Any, ...], out: Any, where: Any, layout: Any) -> Any:
     """The call of an expression where an argument, a result or the mask is tiled, or is to be.
 
     Raises:
@@ -90,7 +86,7 @@ def _untiled(x: Any) -> Any:
     return x.numpy() if isinstance(x, TiledArray) else x
 
 
-def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
+def _slot_by_slot(e: Engine, args: tuple[Any, ...], out: Any) -> Any:
     """Padding too, where all have one layout and results their dtype; else None."""
     outs = () if out is None else out if isinstance(out, tuple) else (out,)
     arrays = [x for x in (*args, *outs) if not is_number(x)]
@@ -116,18 +112,10 @@ def _slot_by_slot(e: Elementwise, args: tuple[Any, ...], out: Any) -> Any:
     return tuple(TiledArray(x, spec) for x in made) if recorded.several else TiledArray(made, spec)
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPlan:
-    """An expression computed block by block, and the program of its last block."""
-
-    loops: StagedLoops
-    program: LoopProgram
-
-
 class _Call:
     """One call: the arguments, and what the function makes of them."""
 
-    def __init__(self, e: Elementwise, args: tuple[Any, ...], mask: Operand | None) -> None:
+    def __init__(self, e: Engine, args: tuple[Any, ...], mask: Operand | None) -> None:
         self.e, self.mask = e, mask
         given = [_given(x, f"argument {k}") for k, x in enumerate(args)]
         self.arrays: dict[str, Operand] = {array_name(k): x for k, x in enumerate(given) if not is_number(x)}

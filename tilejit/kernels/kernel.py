@@ -16,6 +16,7 @@ from tilejit.kernels.failures import judge
 from tilejit.kernels.options import read_options
 from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram, call_key
 from tilejit.kernels.tuning import tuned
+from tilejit.support.notebook import notebook_html
 
 Loop = TypeVar("Loop", bound=Iterable[int])
 
@@ -190,11 +191,9 @@ class Kernel(Direct):
     def __repr__(self) -> str:
         return f"<tilejit.Kernel {self.python.__name__}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """The loops, and what was made of them, as notebooks show it."""
-        from tilejit.view.notebook import kernel_html
-
-        return kernel_html(self)
+        return notebook_html("kernel_html", self)
 
 
 @overload

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 from codegen import LayoutError, shown
 from tilejit.cute.construct import LayoutRight
 from tilejit.cute.layout import Layout as CuteLayout
-from tilejit.cute.slicing import has_underscore
+from tilejit.cute.parsing import parse as parse_cute
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.cute.text import is_cute, is_cute_part
-from tilejit.cute.text import parse as parse_cute
+from tilejit.cute.underscore import has_underscore
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import PrimitiveType, primitive_type

@@ -19,6 +19,7 @@ from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.shape import Shape
+from tilejit.support.notebook import notebook_html
 from tilejit.support.tokens import MAX_INT64, small_int
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
@@ -170,7 +171,7 @@ class CuteShape:
             LayoutError: a field is missing, unknown or wrong.
             TypeError: a field of a wrong type.
         """
-        from tilejit.cute.text import parse
+        from tilejit.cute.parsing import parse
 
         known = {"primitive_type", "dimensions", "cute_layout", "element_size_in_bits", "padding_value"}
         if set(data) != known:
@@ -188,9 +189,7 @@ class CuteShape:
 
     def _repr_html_(self) -> str | None:
         """The picture that notebooks show."""
-        from tilejit.view.notebook import layout_html
-
-        return layout_html(self)
+        return notebook_html("layout_html", self)
 
     def __str__(self) -> str:
         """The array and CuTe's text, f32[3,5] (4,8):(8,1); `as_layout` reads it back."""
@@ -220,7 +219,8 @@ def parse_cute_shape(text: str) -> CuteShape | None:
     Raises:
         LayoutError: the part behind the brackets is not a layout, or not one of the array.
     """
-    from tilejit.cute.text import is_cute, parse
+    from tilejit.cute.parsing import parse
+    from tilejit.cute.text import is_cute
 
     head = _HEAD.match(text)
     if head is None:

@@ -18,6 +18,7 @@ from tilejit.layout.layout import MAX_DEPTH, Layout
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.strides import keeps_order
 from tilejit.layout.text import xla_print
+from tilejit.support.notebook import notebook_html
 from tilejit.support.tokens import MAX_INT64
 
 UNBOUNDED = -1
@@ -271,9 +272,7 @@ class Shape:
 
     def _repr_html_(self) -> str | None:
         """The picture that notebooks show."""
-        from tilejit.view.notebook import layout_html
-
-        return layout_html(self)
+        return notebook_html("layout_html", self)
 
     def __str__(self) -> str:
         """XLA's text.

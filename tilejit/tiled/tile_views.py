@@ -29,7 +29,8 @@ from tilejit.arrays.values import broadcast, elements
 from tilejit.cute import division, partition
 from tilejit.cute.int_tuple import flatten, unflatten
 from tilejit.cute.layout import Layout
-from tilejit.cute.slicing import is_underscore, slice_and_offset
+from tilejit.cute.slicing import slice_and_offset
+from tilejit.cute.underscore import is_underscore
 from tilejit.layout.checks import integer
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.helpers import dims_text

@@ -18,6 +18,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map, linear_index, shape_name
 from tilejit.layout.shape import Shape
 from tilejit.programs.compiled import compiled
+from tilejit.support.notebook import notebook_html
 from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes
 
 
@@ -133,9 +134,7 @@ class TiledArray:
 
     def _repr_html_(self) -> str | None:
         """The picture of its layout that notebooks show."""
-        from tilejit.view.notebook import layout_html
-
-        return layout_html(self.spec, repr(self))
+        return notebook_html("layout_html", self.spec, repr(self))
 
     def __getitem__(self, key: Any) -> Any:
         """An element as a scalar, or a slice as a new array in C order.

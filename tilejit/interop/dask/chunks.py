@@ -12,9 +12,9 @@ import numpy as np
 
 from codegen import LayoutError, ceil_div
 from tilejit.cute.layout import Layout as CuteLayout
+from tilejit.cute.parsing import parse as parse_cute
 from tilejit.cute.swizzle import ComposedLayout
 from tilejit.cute.text import is_cute
-from tilejit.cute.text import parse as parse_cute
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
