@@ -28,9 +28,9 @@ if _TYPE_CHECKING:
     from tilejit.kernels.kernel import Kernel, kernel, parallel, reduction
     from tilejit.layout.as_layout import as_layout, named_format
     from tilejit.layout.formats import formats, register_format
+    from tilejit.layout.from_parts import make_shape
     from tilejit.layout.indexing import linear_index, multi_index
-    from tilejit.layout.layout import Layout
-    from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
+    from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
     from tilejit.numpy_api.accelerate import accelerate
     from tilejit.numpy_api.copying import (
         array,
@@ -132,9 +132,9 @@ _HOMES = {
     "kernels.kernel": "Kernel kernel parallel reduction",
     "layout.as_layout": "as_layout named_format",
     "layout.formats": "formats register_format",
+    "layout.from_parts": "make_shape",
     "layout.indexing": "linear_index multi_index",
-    "layout.layout": "Layout",
-    "layout.shape": "BufferShape Shape TupleShape make_shape",
+    "layout.shape": "BufferShape Layout Shape TupleShape",
     "numpy_api.accelerate": "accelerate",
     "numpy_api.copying": (
         "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes"

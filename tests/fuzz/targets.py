@@ -34,8 +34,7 @@ class Target:
 
 
 def _shape() -> Run:
-    from tilejit.layout.layout import Layout
-    from tilejit.layout.shape import Shape
+    from tilejit.layout.shape import Layout, Shape
 
     def run(data: bytes) -> None:
         text = data.decode(errors="surrogateescape")
@@ -75,7 +74,7 @@ def _array(lines: list[str]) -> tuple[tuple[int, ...], str]:
 
 def _pattern() -> Run:
     from tilejit.layout.formats.spelling import blocked_shape
-    from tilejit.layout.layout import Layout
+    from tilejit.layout.shape import Layout
     from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 
     f32 = _element("f32")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from codegen.support.errors import LayoutError
 from tilejit.layout.as_layout import as_layout, named_format
 from tilejit.layout.formats import describe_format, format_parameters, formats
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import Shape
+from tilejit.layout.shape import Layout, Shape
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError, LayoutIndexError
+from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import (
     axis_letters,
     bump_indices,
@@ -19,7 +20,7 @@ from tilejit.layout.helpers import (
     normalize_dimension,
     reshape_is_bitcast,
 )
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.shape import Shape
 
 
 def parsed(text: str) -> Shape:

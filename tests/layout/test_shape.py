@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from codegen.support.errors import LayoutError
 from tilejit.copies.convert import pack
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.layout import Layout
+from tilejit.layout.from_parts import make_shape
 from tilejit.layout.padding import checked_padding_value, padding_bytes
-from tilejit.layout.shape import BufferShape, Shape, TupleShape, make_shape
+from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
 from tilejit.layout.tiling import TileStep, tile_steps
 
 

@@ -11,9 +11,9 @@ import pytest
 from codegen.support.errors import LayoutError
 from tilejit.layout.as_layout import named_format
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
+from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import byte_strides, reshape_is_bitcast, validate_layout
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.shape import Layout, Shape
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "xla_cases.json").read_text())
 

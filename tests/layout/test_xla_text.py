@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import BufferShape, Shape, TupleShape
+from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
 from tilejit.support.tokens import mistake, tokenize
 
 VALID = [

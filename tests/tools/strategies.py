@@ -14,7 +14,8 @@ from tilejit.cute.layout import Layout
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.from_parts import make_shape
+from tilejit.layout.shape import Shape
 
 Pick = Callable[[int, int], int]
 """pick(low, high) -> an integer of [low, high]."""

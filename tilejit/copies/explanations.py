@@ -29,8 +29,9 @@ from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import PrimitiveType, from_numpy
+from tilejit.layout.from_parts import make_shape
 from tilejit.layout.indexing import access_map
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.shape import Shape
 from tilejit.programs.compiled import compiled
 from tilejit.programs.pack_programs import unpack_program
 from tilejit.programs.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning

@@ -15,7 +15,7 @@ from tilejit.arrays.values import broadcast, elements
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.packed_tiles import one_by_one, side_of
 from tilejit.copies.relayouts import relayout
-from tilejit.layout.shape import make_shape
+from tilejit.layout.from_parts import make_shape
 from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.outputs import checked_out
 from tilejit.tiled.tile_grid import Grid, Table, grid_of

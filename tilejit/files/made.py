@@ -13,8 +13,7 @@ from tilejit.copies.convert import pack, unpack
 from tilejit.copies.relayouts import relayout
 from tilejit.files.pieces import Box, Pieces, far_apart, in_pieces
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import Shape
+from tilejit.layout.shape import Layout, Shape
 from tilejit.tiled.tiled_array import TiledArray
 
 Drop = Callable[[], None]

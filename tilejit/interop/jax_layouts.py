@@ -15,8 +15,7 @@ from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import shape_name
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import Shape
+from tilejit.layout.shape import Layout, Shape
 from tilejit.layout.tiling import MERGE
 
 

@@ -3,6 +3,7 @@
 from tilejit.layout.as_layout import as_layout, named_format, recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, primitive_type
 from tilejit.layout.formats import describe_format, format_parameters, formats, register_format
+from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import (
     axis_letters,
     bump_indices,
@@ -15,8 +16,7 @@ from tilejit.layout.helpers import (
     reshape_is_bitcast,
     validate_layout,
 )
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import AnyShape, BufferShape, Shape, TupleShape, make_shape
+from tilejit.layout.shape import AnyShape, BufferShape, Layout, Shape, TupleShape
 from tilejit.layout.tiling import TileStep, tile_steps
 
 __all__ = [

@@ -15,17 +15,16 @@ from tilejit.cute.underscore import has_underscore
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.registry import find_format, read_call
 from tilejit.layout.formats.reserved import ELEMENT_SIZE
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
-from tilejit.layout.layout import Layout
-from tilejit.layout.shape import UNBOUNDED, BufferShape, Shape, TupleShape
+from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
 from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 from tilejit.layout.text.recipe import fill_text
 from tilejit.layout.text.xla_print import array_text
-from tilejit.layout.text.xla_text import parse_layout
 from tilejit.support.tokens import MAX_INT64, named, tokenize
 
 LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout | str
@@ -273,7 +272,7 @@ def _read(text: str, dims: tuple[int, ...] | None) -> object:
     """A Layout where the text opens with a brace, else a shape."""
     start = text.lstrip()[:1]
     if start == "{" or (start == "/" and tokenize(text)[0].text == "{"):
-        return parse_layout(text, None if dims is None else len(dims))
+        return Layout.parse(text, None if dims is None else len(dims))
     return Shape.parse(text)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from codegen import LayoutError, shown
 from tilejit.layout.dtypes import lookup
+from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.tiling import MERGE
 from tilejit.support.tokens import MAX_INT64
 
@@ -145,6 +146,30 @@ def checked_split(split: tuple[int, Sequence[int]], rank: int) -> tuple[int, tup
     if not indices or not all(0 <= index <= MAX_INT64 for index in indices):
         raise LayoutError("a split config needs one or more indices from 0 to 2^63-1\n  write e.g. SC(1:200)")
     return dim, indices
+
+
+def checked_number(number: object, name: str, least: int) -> int:
+    """A field of a layout as an int; raises a LayoutError unless it lies from `least` to 2^63-1."""
+    value = operator.index(number)  # type: ignore[arg-type]
+    if not least <= value <= MAX_INT64:
+        raise LayoutError(f"{name} is {shown(value)}\n  give a number from {least} to 2^63-1")
+    return value
+
+
+def checked_padded(padded: Iterable[int], dims: Sequence[int]) -> tuple[int, ...]:
+    """padded_dimensions as ints; raises a LayoutError unless each holds its dimension."""
+    sizes = int_tuple(padded, "padded_dimensions")
+    if len(sizes) != len(dims):
+        raise LayoutError(
+            f"padded_dimensions has {len(sizes)} sizes for {len(dims)} dimensions\n  give one for each"
+        )
+    for size, wide in zip(dims, sizes, strict=True):
+        if size == UNBOUNDED or not size <= wide <= MAX_INT64:
+            raise LayoutError(
+                f"a dimension of {'?' if size == UNBOUNDED else size} cannot be padded to {shown(wide)}\n"
+                "  give a size no smaller than the dimension, and no '?'"
+            )
+    return sizes
 
 
 def set_fields(value: object, **fields: object) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from codegen import LayoutError, LayoutIndexError, shown
 from tilejit.layout.checks import int_tuple
-from tilejit.layout.shape import UNBOUNDED, Shape, tile_steps_of
+from tilejit.layout.fields import UNBOUNDED
+from tilejit.layout.shape import Shape, tile_steps_of
 from tilejit.layout.strides import axis_stride, row_major_strides
 
 _LETTERS: dict[int, tuple[str, ...]] = {

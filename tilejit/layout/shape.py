@@ -1,10 +1,9 @@
-"""`Shape`: where each element of a logical array lives in its buffer, in XLA's terms."""
+"""`Shape` and its `Layout`: where each element of a logical array lives in its buffer, in XLA's terms."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,26 +11,123 @@ import numpy as np
 
 from codegen import LayoutError, shown
 from tilejit.layout import tiling
-from tilejit.layout.checks import check_order, int_tuple, set_fields, tile_tuples
-from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
-from tilejit.layout.layout import MAX_DEPTH, Layout
+from tilejit.layout.checks import (
+    check_element_name,
+    check_order,
+    check_tile,
+    checked_number,
+    checked_padded,
+    checked_split,
+    int_tuple,
+    set_fields,
+    tile_tuples,
+)
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
+from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.strides import keeps_order
 from tilejit.layout.text import xla_print
+from tilejit.layout.text.recipe import recipe
+from tilejit.layout.text.xla_text import read_layout, read_shape
 from tilejit.support.notebook import notebook_html
 from tilejit.support.tokens import MAX_INT64
 
-UNBOUNDED = -1
-__all__ = [
-    "UNBOUNDED",
-    "AnyShape",
-    "BufferShape",
-    "Layout",
-    "Shape",
-    "TupleShape",
-    "make_shape",
-    "tile_steps_of",
-]
+_LEAST = {
+    "element_size_in_bits": 0,
+    "tail_padding_alignment_in_elements": 1,
+    "memory_space": 0,
+    "dynamic_shape_metadata_prefix_bytes": 0,
+}
+"""The least value of each number of a layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the dimensions of a shape lie in memory; carries everything between XLA's braces.
+
+    str(Layout((1, 0), ((8, 128), (2, 1)))) -> "{1,0:T(8,128)(2,1)}"    `*` in a tile is -1 (MERGE).
+
+    Attributes:
+        minor_to_major: logical dimensions, the fastest varying first.
+        tiles: outermost first; sizes in elements.
+        element_size_in_bits: E; 0 is the type's own storage width.
+        tail_padding_alignment_in_elements: L.
+        memory_space: S.
+        index_type: # in the text.
+        pointer_type: * in the text.
+        split_configs: SC; pairs of a dimension and its split indices.
+        physical_shape: P.
+        dynamic_shape_metadata_prefix_bytes: M.
+
+    Raises:
+        LayoutError: at construction, for anything that describes no memory.
+        TypeError: at construction, for a field of a wrong type.
+    """
+
+    minor_to_major: tuple[int, ...]
+    tiles: tuple[tuple[int, ...], ...] = ()
+    element_size_in_bits: int = 0
+    tail_padding_alignment_in_elements: int = 1
+    memory_space: int = 0
+    index_type: str | None = None
+    pointer_type: str | None = None
+    split_configs: tuple[SplitConfig, ...] = ()
+    physical_shape: Shape | None = None
+    dynamic_shape_metadata_prefix_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every field, and turn lists and NumPy integers into tuples and ints."""
+        order = int_tuple(self.minor_to_major, "minor_to_major")
+        set_fields(self, minor_to_major=order, tiles=tile_tuples(self.tiles))
+        check_order(order, len(order))
+        for tile in self.tiles:
+            check_tile(tile)
+        if len(self.tiles) > tiling.MAX_TILES:
+            raise LayoutError(f"the layout has {len(self.tiles)} tiles\n  use at most {tiling.MAX_TILES}")
+        for name, least in _LEAST.items():
+            set_fields(self, **{name: checked_number(getattr(self, name), name, least)})
+        for name in ("index_type", "pointer_type"):
+            if getattr(self, name) is not None:
+                set_fields(self, **{name: check_element_name(getattr(self, name), name)})
+        set_fields(self, split_configs=tuple(checked_split(s, len(order)) for s in self.split_configs))
+        if len({dim for dim, _ in self.split_configs}) < len(self.split_configs):
+            raise LayoutError(
+                "the split config names a dimension twice\n  give each dimension's indices in one place"
+            )
+        if self.physical_shape is not None:
+            _check_physical_shape(self.physical_shape)
+
+    @property
+    def descending(self) -> bool:
+        """Whether the order is row-major: the last dimension is the fastest."""
+        return self.minor_to_major == tuple(reversed(range(len(self.minor_to_major))))
+
+    def __str__(self) -> str:
+        """XLA's text, braces included, defaults left out."""
+        return xla_print.print_layout(self)
+
+    @staticmethod
+    def parse(text: str, rank: int | None = None) -> Layout:
+        """Read a layout alone, such as "{1,0:T(8,128)}"; given a rank, the order must be of that rank.
+
+        Raises:
+            LayoutError: the text is not a layout; the message shows where and what to write instead.
+            TypeError: not a str.
+        """
+        layout: Layout = read_layout(text, rank, MAKERS)
+        return layout
+
+
+def _check_physical_shape(shape: Shape | None) -> None:
+    """The shape in P: an array's, nested not too deep."""
+    depth = 0
+    while shape is not None:
+        if not isinstance(shape, Shape):
+            raise TypeError(f"physical_shape is a Shape or None, not {type(shape).__name__}")
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise LayoutError(f"physical shapes nest more than {MAX_DEPTH} deep\n  nest them less")
+        shape = shape.layout.physical_shape if shape.layout else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +197,7 @@ class Shape:
         set_fields(self, padding_value=value, _padding_text=repr(value))
         if self.padded_dimensions is None:
             return
-        padded = int_tuple(self.padded_dimensions, "padded_dimensions")
-        set_fields(self, padded_dimensions=padded)
-        if len(padded) != self.rank:
-            raise LayoutError(
-                f"padded_dimensions has {len(padded)} sizes for {self.rank} dimensions\n  give one for each"
-            )
-        for size, wide in zip(self.dimensions, padded, strict=True):
-            if size == UNBOUNDED or not size <= wide <= MAX_INT64:
-                raise LayoutError(
-                    f"a dimension of {'?' if size == UNBOUNDED else size} cannot be padded to {shown(wide)}\n"
-                    "  give a size no smaller than the dimension, and no '?'"
-                )
+        set_fields(self, padded_dimensions=checked_padded(self.padded_dimensions, self.dimensions))
 
     def _counted_slots(self) -> int:
         """Element slots of the buffer, `?` counted as 1; raises beyond 2^63 bits."""
@@ -132,9 +217,8 @@ class Shape:
             LayoutError: a mistake in the text; the message shows where and what to write instead.
             TypeError: not a str.
         """
-        from tilejit.layout.text.xla_text import parse_shape
-
-        return parse_shape(text)
+        shape: AnyShape = read_shape(text, MAKERS)
+        return shape
 
     @property
     def element(self) -> PrimitiveType:
@@ -248,8 +332,6 @@ class Shape:
         Raises:
             LayoutError: the shape has no size, or NumPy's 64 dimensions do not suffice.
         """
-        from tilejit.layout.text.recipe import recipe
-
         return recipe(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -268,7 +350,8 @@ class Shape:
         """
         from tilejit.layout.text.json_form import shape_from_json
 
-        return shape_from_json(data)
+        shape: Shape = shape_from_json(data, MAKERS)
+        return shape
 
     def _repr_html_(self) -> str | None:
         """The picture that notebooks show."""
@@ -327,54 +410,10 @@ class BufferShape:
 
 
 AnyShape = Shape | TupleShape | BufferShape
+MAKERS = Makers(Layout, Shape, TupleShape, BufferShape)
 
 
 @functools.lru_cache(maxsize=256)
 def tile_steps_of(shape: Shape) -> tuple[tuple[tiling.TileStep, ...], tuple[tuple[int, ...], ...]]:
     """`tile_steps`, remembered for the shapes in use."""
     return tiling.tile_steps(shape)
-
-
-def make_shape(
-    dtype: object,
-    dims: Iterable[int],
-    minor_to_major: Iterable[int] | None = None,
-    tiles: Iterable[Iterable[int]] = (),
-    *,
-    padded_dimensions: Iterable[int] | None = None,
-    padding_value: PaddingValue | None = None,
-    element_size_in_bits: int = 0,
-    tail_padding_alignment_in_elements: int = 1,
-    memory_space: int = 0,
-) -> Shape:
-    """A shape from its parts; dimensions in minor_to_major may count from the end.
-
-    make_shape("f32", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=0) -> 15 slots, column-major
-
-    Raises:
-        LayoutError: the parts do not describe an array.
-        TypeError: a part of a wrong type.
-    """
-    sizes = int_tuple(dims, "dims")
-    rank = len(sizes)
-    order = (
-        tuple(reversed(range(rank)))
-        if minor_to_major is None
-        else int_tuple(minor_to_major, "minor_to_major")
-    )
-    layout = Layout(
-        minor_to_major=tuple(d + rank if -rank <= d < 0 else d for d in order),
-        tiles=tile_tuples(tiles),
-        element_size_in_bits=element_size_in_bits,
-        tail_padding_alignment_in_elements=tail_padding_alignment_in_elements,
-        memory_space=memory_space,
-    )
-    return Shape(
-        primitive_type=primitive_type(dtype).name,
-        dimensions=sizes,
-        layout=layout,
-        padded_dimensions=None
-        if padded_dimensions is None
-        else int_tuple(padded_dimensions, "padded_dimensions"),
-        padding_value=padding_value,
-    )

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from codegen import LayoutError
-
-if TYPE_CHECKING:
-    from tilejit.layout.shape import Shape
+from tilejit.layout.fields import ShapeFields
 
 MERGE = -1
 MAX_TILES = 64
@@ -42,7 +39,7 @@ class TileStep:
     untouched: int
 
 
-def tile_steps(shape: Shape) -> tuple[tuple[TileStep, ...], tuple[Extents, ...]]:
+def tile_steps(shape: ShapeFields) -> tuple[tuple[TileStep, ...], tuple[Extents, ...]]:
     """The tile steps of a shape, and the axis extents before each step and at the end.
 
     f32[3,5]{1,0:T(2,2)} -> (TileStep(0, ((0,),(1,)), (2,2), 0),), ((3,5), (2,3,2,2))
@@ -57,7 +54,7 @@ def tile_steps(shape: Shape) -> tuple[tuple[TileStep, ...], tuple[Extents, ...]]
     return expand(physical_extents(shape), shape.layout.tiles if shape.layout else ())
 
 
-def physical_extents(shape: Shape) -> Extents:
+def physical_extents(shape: ShapeFields) -> Extents:
     """The dimensions in physical order, most major first, after padded_dimensions; `?` stays -1."""
     dims = shape.dimensions if shape.padded_dimensions is None else shape.padded_dimensions
     if shape.layout is None:
@@ -122,7 +119,7 @@ def physical_size(extents: Sequence[int], tail_alignment: int, bits: int) -> int
     return size
 
 
-def refuse_unsized(shape: Shape) -> None:
+def refuse_unsized(shape: ShapeFields) -> None:
     """Raise a LayoutError for a shape whose buffer has no size known here."""
     if shape.primitive_type in ("token", "opaque"):
         raise LayoutError(f"{shape.primitive_type}[] has no elements, so no size\n  use an array's shape")

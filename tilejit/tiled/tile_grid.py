@@ -15,9 +15,10 @@ from codegen import AccessMap, LayoutError, LayoutIndexError, Leaf, Offsets, Opa
 from tilejit.arrays.memory import Array
 from tilejit.arrays.values import refuse_masked
 from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name
-from tilejit.layout.shape import Shape, make_shape, tile_steps_of
+from tilejit.layout.shape import Shape, tile_steps_of
 
 Table = NDArray[np.int64]
 

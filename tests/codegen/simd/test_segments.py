@@ -29,8 +29,9 @@ from tests.tools.replay import Watched, interpreted, interpreted_when_lowered
 from tests.tools.strategies import picker, shape
 from tilejit.arrays.memory import bytes_map
 from tilejit.layout.as_layout import as_layout
+from tilejit.layout.from_parts import make_shape
 from tilejit.layout.indexing import access_map, linear_index
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.shape import Shape
 
 STREAM = Thresholds(0)
 PADDING = 0x3C

@@ -24,7 +24,8 @@ from tilejit.cute.layout import Layout
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.from_parts import make_shape
+from tilejit.layout.shape import Shape
 from tilejit.tiled.tiled_array import TiledArray
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import shape_name
-from tilejit.layout.layout import Layout
 from tilejit.layout.padding import checked_padding_value
-from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.shape import Layout, Shape, tile_steps_of
 from tilejit.tiled.buffers import check_packable
 
 Dims: TypeAlias = tuple[int, ...]

@@ -18,8 +18,9 @@ from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_spelling import spelled
 from tilejit.layout.checks import int_tuple, integer
 from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import dims_text
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.shape import Shape
 from tilejit.support.tokens import named
 
 MOST_AXES = 64

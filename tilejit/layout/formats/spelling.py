@@ -16,7 +16,8 @@ from itertools import permutations
 from codegen import LayoutError, shown
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, Digit
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.from_parts import make_shape
+from tilejit.layout.shape import Shape
 from tilejit.layout.tiling import MAX_TILED_AXES
 
 Keys = Mapping[Digit, int]

@@ -7,7 +7,8 @@ import math
 from codegen import LayoutError
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.format import Format
-from tilejit.layout.shape import Shape, make_shape
+from tilejit.layout.from_parts import make_shape
+from tilejit.layout.shape import Shape
 
 LANES = 128
 # The tile height that a second-minor size must be a multiple of to get it, by elements to 32 bits.

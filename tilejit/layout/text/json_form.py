@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from typing import Any, cast
 
 from codegen import LayoutError
-from tilejit.layout.layout import MAX_DEPTH, Layout
+from tilejit.layout.fields import MAX_DEPTH, LayoutFields, Makers, ShapeFields
 from tilejit.layout.padding import PaddingValue
-from tilejit.layout.shape import Shape
 
 _SHAPE_FIELDS = ("primitive_type", "dimensions", "layout", "dynamic", "padded_dimensions", "padding_value")
-_LAYOUT_FIELDS = tuple(field.name for field in fields(Layout))
+_LAYOUT_FIELDS = (
+    *("minor_to_major", "tiles", "element_size_in_bits", "tail_padding_alignment_in_elements"),
+    *("memory_space", "index_type", "pointer_type", "split_configs", "physical_shape"),
+    "dynamic_shape_metadata_prefix_bytes",
+)
 
 
-def shape_to_json(shape: Shape) -> dict[str, Any]:
+def shape_to_json(shape: ShapeFields) -> dict[str, Any]:
     """A dict that json.dumps takes as it is; infinities and NaN are spelled as strings.
 
     {"primitive_type": "f32", "dimensions": [2, 3], "layout": {"minor_to_major": [0, 1], …}, …}
@@ -30,7 +32,7 @@ def shape_to_json(shape: Shape) -> dict[str, Any]:
     }
 
 
-def shape_from_json(data: dict[str, Any], depth: int = 0) -> Shape:
+def shape_from_json(data: dict[str, Any], makers: Makers, depth: int = 0) -> Any:
     """The shape of a dict that `shape_to_json` made; fields left out take their defaults.
 
     Raises:
@@ -44,10 +46,10 @@ def shape_from_json(data: dict[str, Any], depth: int = 0) -> Shape:
     _check_fields(data, _SHAPE_FIELDS, ("primitive_type", "dimensions"))
     layout = data.get("layout")
     try:
-        return Shape(
+        return makers.shape(
             primitive_type=data["primitive_type"],
             dimensions=data["dimensions"],
-            layout=None if layout is None else _layout_from_json(layout, depth),
+            layout=None if layout is None else _layout_from_json(layout, makers, depth),
             dynamic=tuple(data.get("dynamic", ())),
             padded_dimensions=data.get("padded_dimensions"),
             padding_value=_value_from_json(data.get("padding_value")),
@@ -58,7 +60,7 @@ def shape_from_json(data: dict[str, Any], depth: int = 0) -> Shape:
         ) from error
 
 
-def _layout_to_json(layout: Layout) -> dict[str, Any]:
+def _layout_to_json(layout: LayoutFields) -> dict[str, Any]:
     form: dict[str, Any] = {name: getattr(layout, name) for name in _LAYOUT_FIELDS}
     form["minor_to_major"] = list(layout.minor_to_major)
     form["tiles"] = [list(tile) for tile in layout.tiles]
@@ -67,10 +69,11 @@ def _layout_to_json(layout: Layout) -> dict[str, Any]:
     return form
 
 
-def _layout_from_json(form: dict[str, Any], depth: int) -> Layout:
+def _layout_from_json(form: dict[str, Any], makers: Makers, depth: int) -> Any:
     _check_fields(form, _LAYOUT_FIELDS, ("minor_to_major",))
     inner = form.get("physical_shape")
-    return Layout(**{**form, "physical_shape": None if inner is None else shape_from_json(inner, depth + 1)})
+    physical = None if inner is None else shape_from_json(inner, makers, depth + 1)
+    return makers.layout(**{**form, "physical_shape": physical})
 
 
 def _check_fields(form: dict[str, Any], known: tuple[str, ...], needed: tuple[str, ...]) -> None:

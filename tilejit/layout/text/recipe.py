@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from codegen import LayoutError
+from tilejit.layout.fields import ShapeFields
 from tilejit.layout.text.xla_print import array_text
 from tilejit.layout.tiling import TileStep, tile_steps
-
-if TYPE_CHECKING:
-    from tilejit.layout.shape import Shape
 
 MAX_NUMPY_RANK = 64
 
 
-def recipe(shape: Shape) -> str:
+def recipe(shape: ShapeFields) -> str:
     """The source of `pack(x)`, which brings an array of the shape's dimensions to its flat buffer.
 
     f32[3,5]{1,0:T(2,2)} ->
@@ -44,7 +40,7 @@ def recipe(shape: Shape) -> str:
     return f'import numpy as np\n\n\ndef pack(x):\n    """{array_text(shape)}"""\n{body}\n'
 
 
-def _order_lines(shape: Shape) -> list[str]:
+def _order_lines(shape: ShapeFields) -> list[str]:
     """Pad to padded_dimensions, then bring the dimensions into physical order."""
     _check_rank(shape.rank)
     lines: list[str] = []
@@ -82,7 +78,7 @@ def _step_lines(step: TileStep, before: tuple[int, ...], fill: str) -> list[str]
     return lines
 
 
-def _packing_lines(shape: Shape) -> list[str]:
+def _packing_lines(shape: ShapeFields) -> list[str]:
     """Several elements to a byte, the first in the low bits."""
     bits = shape.bits
     if bits == shape.element.storage_bits:
@@ -106,7 +102,7 @@ def _pad_line(now: tuple[int, ...], wanted: tuple[int, ...], fill: str) -> str:
     return f"x = np.pad(x, ({widths}{',' if len(now) == 1 else ''}){fill})"
 
 
-def fill_text(shape: Shape) -> str:
+def fill_text(shape: ShapeFields) -> str:
     """The argument of np.pad that gives the padding value, if it is not NumPy's own zero."""
     value = shape.padding_value
     if value is None and shape.primitive_type == "f8e8m0fnu":

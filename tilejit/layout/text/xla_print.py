@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from codegen import LayoutError
+from tilejit.layout.fields import LayoutFields, ShapeFields
 from tilejit.layout.tiling import MERGE
 
-if TYPE_CHECKING:
-    from tilejit.layout.layout import Layout
-    from tilejit.layout.shape import Shape
 
-
-def print_shape(shape: Shape) -> str:
+def print_shape(shape: ShapeFields) -> str:
     """The text of an array's shape; `Shape.parse` reads it back.
 
     f32[3,<=5]{1,0:T(2,2)}    f32[]    f32[]{:T(256)}    token[]
@@ -29,7 +25,7 @@ def print_shape(shape: Shape) -> str:
     return array_text(shape)
 
 
-def array_text(shape: Shape) -> str:
+def array_text(shape: ShapeFields) -> str:
     """The text of an array's shape with any padding left out."""
     dims = ",".join(
         _dimension(size, dynamic) for size, dynamic in zip(shape.dimensions, shape.dynamic, strict=True)
@@ -38,7 +34,7 @@ def array_text(shape: Shape) -> str:
     return f"{shape.primitive_type}[{dims}]{'' if layout == '{}' else layout}"
 
 
-def print_layout(layout: Layout) -> str:
+def print_layout(layout: LayoutFields) -> str:
     """The text of a layout, braces included.
 
     {1,0:T(8,128)(2,1)E(16)S(1)}    {}    {:T(256)}
@@ -60,7 +56,7 @@ def _dimension(size: int, dynamic: bool) -> str:
     return f"<={size}" if dynamic else str(size)
 
 
-def _properties(layout: Layout) -> str:
+def _properties(layout: LayoutFields) -> str:
     """What stands after the colon, in XLA's order."""
     parts: list[str] = []
     if layout.tiles:

@@ -14,8 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from codegen import LayoutError
 from tilejit.layout.checks import order_fault, order_mend, tile_fault
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
-from tilejit.layout.layout import MAX_DEPTH, Layout, SplitConfig
-from tilejit.layout.shape import UNBOUNDED, AnyShape, BufferShape, Shape, TupleShape
+from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
 from tilejit.layout.tiling import MAX_TILES, MERGE
 from tilejit.support.tokens import Token, mistake, small_int, tokenize
 
@@ -23,31 +22,31 @@ Item = TypeVar("Item")
 _PARTS = "D T L # * E S SC P M"
 
 
-def parse_shape(text: str) -> AnyShape:
+def read_shape(text: str, makers: Makers) -> Any:
     """Read a shape, a tuple or a buffer; see `Shape.parse`."""
     if not isinstance(text, str):
         raise TypeError(f"a shape's text is a str, not {type(text).__name__}")
-    return _parse_shape(str(text))
+    return _read_shape(str(text), makers)
 
 
 @functools.lru_cache(maxsize=256)
-def _parse_shape(text: str) -> AnyShape:
-    reader = _Reader(text)
+def _read_shape(text: str, makers: Makers) -> Any:
+    reader = _Reader(text, makers)
     shape = reader.shape(0)
     reader.expect_end()
     return shape
 
 
-def parse_layout(text: str, rank: int | None = None) -> Layout:
+def read_layout(text: str, rank: int | None, makers: Makers) -> Any:
     """Read a layout alone, such as "{1,0:T(8,128)}"; see `Layout.parse`."""
     if not isinstance(text, str):
         raise TypeError(f"a layout's text is a str, not {type(text).__name__}")
-    return _parse_layout(str(text), rank)
+    return _read_layout(str(text), rank, makers)
 
 
 @functools.lru_cache(maxsize=256)
-def _parse_layout(text: str, rank: int | None) -> Layout:
-    reader = _Reader(text)
+def _read_layout(text: str, rank: int | None, makers: Makers) -> Any:
+    reader = _Reader(text, makers)
     if reader.now.text != "{":
         reader.fail("a layout begins with {", "write e.g. {1,0:T(8,128)}")
     layout = reader.layout(rank, 0)
@@ -58,8 +57,8 @@ def _parse_layout(text: str, rank: int | None) -> Layout:
 class _Reader:
     """A position in the tokens of one text, and a method for each rule of the grammar."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, makers: Makers) -> None:
+        self.text, self.make = text, makers
         self.tokens = tokenize(text)
         self.place = 0
 
@@ -142,7 +141,7 @@ class _Reader:
 
     # --- shapes ---
 
-    def shape(self, depth: int) -> AnyShape:
+    def shape(self, depth: int) -> Any:
         if depth > MAX_DEPTH:
             self.fail(f"shapes nest more than {MAX_DEPTH} deep", "nest them less")
         if self.accept("("):
@@ -151,24 +150,24 @@ class _Reader:
             return self.buffer(depth)
         return self.array(depth)
 
-    def tuple_members(self, depth: int) -> TupleShape:
+    def tuple_members(self, depth: int) -> Any:
         if self.accept(")"):
-            return TupleShape(())
+            return self.make.tuple_shape(())
         members = self.list_of(lambda: self.shape(depth + 1))
         self.expect(")", "after a tuple's shapes")
-        return TupleShape(tuple(members))
+        return self.make.tuple_shape(tuple(members))
 
-    def buffer(self, depth: int) -> BufferShape:
+    def buffer(self, depth: int) -> Any:
         self.take()
         self.expect("(", "after b")
         start = self.now
         shape = self.shape(depth + 1)
-        if not isinstance(shape, Shape) or not shape.element.is_array_element:
+        if not isinstance(shape, self.make.shape) or not shape.element.is_array_element:
             self.fail("a buffer holds an array", "write b(f32[2]) or the like", start)
         self.expect(")", "after a buffer's shape")
-        return BufferShape(shape)
+        return self.make.buffer(shape)
 
-    def array(self, depth: int) -> Shape:
+    def array(self, depth: int) -> Any:
         start = self.now
         name = self.element_name()
         if self.now.text != "[":
@@ -184,8 +183,9 @@ class _Reader:
             self.fail(f"{name} takes no dimensions and no layout", f"write {name}[]", start)
         layout = None
         if PRIMITIVE_TYPES[name].is_array_element:
-            layout = self.layout(len(sizes), depth) if self.layout_follows() else _row_major(len(sizes))
-        return self.build(start, lambda: Shape(name, sizes, layout, tuple(dynamic for _, dynamic in dims)))
+            layout = self.layout(len(sizes), depth) if self.layout_follows() else self.row_major(len(sizes))
+        flags = tuple(dynamic for _, dynamic in dims)
+        return self.build(start, lambda: self.make.shape(name, sizes, layout, flags))
 
     def element_name(self) -> str:
         """A dtype in lower or upper case; given back in lower."""
@@ -222,7 +222,7 @@ class _Reader:
     def layout_follows(self) -> bool:
         return self.now.text == "{" and (self.ahead.kind == "int" or self.ahead.text == ":")
 
-    def layout(self, rank: int | None, depth: int) -> Layout:
+    def layout(self, rank: int | None, depth: int) -> Any:
         start = self.now
         self.expect("{", "before a layout")
         order = self.minor_to_major(rank)
@@ -235,7 +235,7 @@ class _Reader:
                 f"close the layout; its parts stand in the order {_PARTS}",
             )
         self.take()
-        return self.build(start, lambda: Layout(order, **fields))
+        return self.build(start, lambda: self.make.layout(order, **fields))
 
     def minor_to_major(self, rank: int | None) -> tuple[int, ...]:
         places: list[Token] = []
@@ -371,13 +371,12 @@ class _Reader:
             configs.append(self.in_parentheses(one, "a split"))
         return tuple(configs)
 
-    def physical_shape(self, depth: int) -> Shape:
+    def physical_shape(self, depth: int) -> Any:
         start = self.now
         shape = self.shape(depth + 1)
-        if not isinstance(shape, Shape) or not shape.element.is_array_element:
+        if not isinstance(shape, self.make.shape) or not shape.element.is_array_element:
             self.fail("a physical shape is an array's", "write e.g. P(s32[10,20]{1,0})", start)
         return shape
 
-
-def _row_major(rank: int) -> Layout:
-    return Layout(tuple(reversed(range(rank))))
+    def row_major(self, rank: int) -> Any:
+        return self.make.layout(tuple(reversed(range(rank))))
