@@ -21,11 +21,11 @@ from tilejit.expressions.recorded import (
     is_number,
     plain,
 )
-from tilejit.expressions.recording import Number, Stage
+from tilejit.expressions.recording import Stage
 from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
 from tilejit.expressions.stages import compute_in_stages
 from tilejit.expressions.tiled import compute_tiled
-from tilejit.kernels.direct_loops import elementwise_entry
+from tilejit.kernels.direct_loops import Number, elementwise_entry
 from tilejit.kernels.failures import judge
 from tilejit.kernels.options import read_options
 from tilejit.kernels.program import LoopOptions, LoopProgram

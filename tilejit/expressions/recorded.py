@@ -24,8 +24,9 @@ from codegen import (
 )
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
-from tilejit.expressions.recording import Number, Recording, Stage
+from tilejit.expressions.recording import Recording, Stage
 from tilejit.expressions.traced import Integer, Traced, operand_of
+from tilejit.kernels.direct_loops import Number
 
 MOST_DIMENSIONS = 32
 """NumPy broadcasts no more of them."""

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from codegen import KernelError, Local, Operand, ScalarArg, dtypes
 from tilejit.expressions.reduced_axes import Axes, kept_rank
+from tilejit.kernels.direct_loops import Number
 
 Names: TypeAlias = frozenset[str]
 """The arrays that an expression is made of."""
@@ -35,18 +36,6 @@ class Stage:
     axes: Axes
     keepdims: bool = False
     pair: tuple[Names, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number among the arguments of a function that its kernels have as an argument, too.
-
-    at      which argument it is
-    scalar  what it is to kernels; an integer is converted to that dtype before the call
-    """
-
-    at: int
-    scalar: ScalarArg
 
 
 @dataclass()

@@ -7,6 +7,7 @@ which arrays are apart, which are one and the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,23 @@ from codegen import (
     FreshArray,
     SameAddress,
     SameArgument,
+    ScalarArg,
 )
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
 from tilejit.arrays.strided import span
-from tilejit.expressions.recording import Number
 from tilejit.kernels.program import BoundCall, bits_of
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number among the arguments of a function that its kernels have as an argument, too.
+
+    at      which argument it is
+    scalar  what it is to kernels; an integer is converted to that dtype before the call
+    """
+
+    at: int
+    scalar: ScalarArg
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:
