@@ -15,7 +15,7 @@ from codegen.pipeline.loops import tile_function, vectorize_function
 from tests.codegen.ir.nests import function, i, j, load, loop, m, n, over_m, over_n, plus, store
 from tests.codegen.passes.meaning import same_meaning
 from tests.codegen.passes.table import ROWS, Row
-from tests.test_kernels import arguments, same, scaled
+from tests.kernels.test_kernels import arguments, same, scaled
 
 pytestmark = pytest.mark.share(3)
 

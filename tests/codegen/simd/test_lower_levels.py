@@ -18,7 +18,11 @@ FILES = (
 )
 MODULES = (
     *(f"tests.codegen.simd.{name}" for name in FILES),
-    *("tests.codegen.schedule.test_choose_swizzle", "tests.codegen.emit.test_streams", "tests.test_kernels"),
+    *(
+        "tests.codegen.schedule.test_choose_swizzle",
+        "tests.codegen.emit.test_streams",
+        "tests.kernels.test_kernels",
+    ),
 )
 
 

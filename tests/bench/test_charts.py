@@ -13,7 +13,7 @@ from bench import chart_figures, charts, selection
 from bench.markdown import report
 from bench.saved import fits, latest, load, mean_of, save
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MACHINE = {"name": "AMD EPYC (Zen 4)", "cpu": "2 x AMD EPYC", "caches": "L1 32 KiB"}
 DATE = "2026-11-22"
 

@@ -87,7 +87,7 @@ def test_nothing_outside_is_touched(size: Any, specialize: str) -> None:
 @pytest.mark.rotated
 @pytest.mark.parametrize("level", lower_levels())
 def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
-    code = "from tests.test_tuning import check_guarded_copies\ncheck_guarded_copies(10, 'sizes')\n"
+    code = "from tests.copies.test_tuning import check_guarded_copies\ncheck_guarded_copies(10, 'sizes')\n"
     child = environment(TILEJIT_CPU=level)
     done = run([sys.executable, "-c", code], env=child, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 import tilejit as tj
 from codegen.runtime.threads import run_parts
-from tests.test_tiles import chunk_table_of, filled, tile_and_grid, values_of, written
+from tests.copies.test_tiles import chunk_table_of, filled, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.copies import packed_tiles
 from tilejit.copies.packed_tiles import one_by_one

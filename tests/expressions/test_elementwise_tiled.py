@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.test_tiles import filled
+from tests.copies.test_tiles import filled
 from tests.tools.guard import Guarded
 
 pytestmark = pytest.mark.share(6)

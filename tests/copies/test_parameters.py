@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.test_tiles import filled
+from tests.copies.test_tiles import filled
 
 X = np.arange(11 * 30, dtype=np.float32).reshape(11, 30)
 PATTERN = "(m mi) (n ni) -> m n mi ni"

@@ -16,7 +16,7 @@ from tests.tools.oracle import packed_bits, packed_by_definition, unpacked_by_de
 
 pytestmark = pytest.mark.share(6)
 
-CASES = json.loads((Path(__file__).parent / "data" / "xla_cases.json").read_text())
+CASES = json.loads((Path(__file__).parents[1] / "data" / "xla_cases.json").read_text())
 MOST_ELEMENTS = 300_000
 """Larger cases have their largest dimensions cut: what they test is in the tiles, not in the size."""
 
