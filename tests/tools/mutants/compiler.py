@@ -17,7 +17,7 @@ PASSES_AND_SCHEDULES = (
         "A reversed loop starts one stride behind its last element.",
         "last = axis.extent - 1",
         "last = axis.extent",
-        ("test_passes", "test_copies"),
+        ("test_passes", "test_copyto"),
     ),
     Mutant(
         "run-without-rest",
@@ -59,7 +59,7 @@ PASSES_AND_SCHEDULES = (
         "Folding outer loops into a table forgets the run that a wide element stands for.",
         "        if run > 1:\n            kept.append(",
         "        if run > 1 and False:\n            kept.append(",
-        ("test_copies",),
+        ("test_copyto",),
     ),
 )
 
@@ -76,21 +76,21 @@ EMITTED_CODE = (
         "The bytes after the last line of a panel's row do not wait for the next tile.",
         "(Store(held, (index_of(-LINE_BYTES),), last, (0,), (1,)),),",
         "(),",
-        ("test_transposes", "test_copies"),
+        ("test_transposes", "test_copyto"),
     ),
     Mutant(
         "last-panel-too-narrow",
         "The last panel holds fewer columns than a block, which then begins before it.",
         'before = (let("j_first", least("j_tile", minus(t.columns, t.block[1]))),)',
         'before = (let("j_first", least("j_tile", t.columns)),)',
-        ("test_transposes", "test_copies"),
+        ("test_transposes", "test_copyto"),
     ),
     Mutant(
         "short-run-overshoots",
         "The second move of a run of 9 to 15 bytes writes beyond its end.",
         "by_8(dst + count - 8, src + count - 8)",
         "by_8(dst + 8, src + 8)",
-        ("test_copies",),
+        ("test_copyto",),
     ),
     Mutant(
         "bf16-ties-down",
