@@ -19,14 +19,14 @@ from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.steps import step_of
 from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
 from codegen.schedule.schedule import Schedule, Thresholds
-from tilejit import plan
-from tilejit.convert import pack_program
+from tilejit.copies import plan
+from tilejit.copies.convert import pack_program
+from tilejit.copies.moves import move_for
+from tilejit.copies.relayouts import copy_or_blocks
 from tilejit.layout.as_layout import as_layout
-from tilejit.moves import move_for
-from tilejit.pack_programs import pack_way
-from tilejit.programs import buffer_element
-from tilejit.relayouts import copy_or_blocks
-from tilejit.tuning import Tuning
+from tilejit.programs.compiled import buffer_element
+from tilejit.programs.pack_programs import pack_way
+from tilejit.programs.tuning import Tuning
 
 NEVER, ALWAYS = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
 GATHERED, CHUNKS = "u8[600,400]{1,0:T(8,8)}", "u16[40960] Sw<2,4,3> o 0 o 40960:1"
