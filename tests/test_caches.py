@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,6 @@ FINITE = {
     "package_version": "a package",
     "_FORMATS": "a format that was registered",
     "_winners": "`remember`",
-    "_REACHES": "1024, then cleared",
 }
 """Caches without a number, and what they have an entry for."""
 
@@ -140,3 +140,16 @@ def _scale(a: Any, k: int) -> None:
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             a[i, j] = a[i, j] * 1.0 + k
+
+
+def test_threads_share_what_is_known_of_cute_layouts() -> None:
+    """More layouts than are remembered: what one thread finds out, others forget."""
+
+    def sizes(first: int) -> list[int]:
+        layouts = [tj.cute.Layout((4, 8), (1, 4 + (first + k) % 1500)) for k in range(1500)]
+        return [tj.cute.CuteShape("u8", (4, 8), layout).physical_size for layout in layouts]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(sizes, range(0, 1500, 375)))
+    for first, own in zip(range(0, 1500, 375), found, strict=True):
+        assert own == [4 + 7 * (4 + (first + k) % 1500) for k in range(1500)]

@@ -214,9 +214,11 @@ class _Call:
         key: tuple[Any, ...] = ("blocks", self.recorded, tuple(names), self.dims, self.mask is not None)
         key += tuple(x.spec if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands)
         plans = self.e.block_plans
-        if key not in plans:
-            return remember(plans, key, self._planned(names, operands, targets))
-        return plans[key]
+        try:
+            return plans[key]  # one look: another thread may clear them at any time
+        except KeyError:
+            pass
+        return remember(plans, key, self._planned(names, operands, targets))
 
     def _planned(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
         """The expression over operands of these layouts, results last; a mask leaves elements of those."""

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -254,19 +255,9 @@ def spec_from_json(data: Any) -> Spec:
     return Shape.from_json(data)
 
 
-_REACHES: dict[Function, tuple[int, int]] = {}
-
-
+@lru_cache(maxsize=1024)
 def _reach(function: Function) -> tuple[int, int]:
     """The lowest and the highest offset over all modes whole; (0, -1) where there is none."""
-    if function not in _REACHES:
-        if len(_REACHES) > 1024:
-            _REACHES.clear()
-        _REACHES[function] = _found_reach(function)
-    return _REACHES[function]
-
-
-def _found_reach(function: Function) -> tuple[int, int]:
     sizes = function.sizes
     if 0 in sizes:
         return 0, -1
