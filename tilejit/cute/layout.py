@@ -99,13 +99,8 @@ class Layout:
         if not isinstance(crd, int | np.ndarray):
             limit_nesting(crd, "a coordinate")
             if has_underscore(crd):
-                return self.sliced(crd)
+                return sliced(self, crd)
         return offset_at(crd, self.shape, self.stride)
-
-    def sliced(self, crd: Any, whole: bool = True) -> Layout:
-        """The modes at which a coordinate has `_`, or those where it has an integer, side by side."""
-        kept = kept_modes(crd, self.shape, self.stride, whole)
-        return trusted(tuple(shape for shape, _ in kept), tuple(stride for _, stride in kept))
 
     def __len__(self) -> int:
         """The rank: modes at the top."""
@@ -195,6 +190,15 @@ def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
     object.__setattr__(out, "shape", shape)
     object.__setattr__(out, "stride", stride)
     return out
+
+
+def sliced(layout: Layout, crd: Any, whole: bool = True) -> Layout:
+    """The modes at which a coordinate has `_`, or those where it has an integer, side by side.
+
+    (3,4):(4,1) at (_, 5), whole -> (3):(4)    not whole -> (4):(1)
+    """
+    kept = kept_modes(crd, layout.shape, layout.stride, whole)
+    return trusted(tuple(shape for shape, _ in kept), tuple(stride for _, stride in kept))
 
 
 def is_composed(value: object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilejit.cute.coordinates import offset_at
 from tilejit.cute.int_tuple import limit_nesting
-from tilejit.cute.layout import Layout, expect_layout, is_composed
+from tilejit.cute.layout import Layout, expect_layout, is_composed, sliced
 from tilejit.cute.underscore import is_underscore
 
 
@@ -26,7 +26,7 @@ def slice_(crd: Any, layout: Any) -> Any:
         return slice_and_offset(crd, layout)[0]
     expect_layout(layout)
     limit_nesting(crd, "a coordinate")
-    return layout.sliced(crd)
+    return sliced(layout, crd)
 
 
 def dice(crd: Any, layout: Layout) -> Layout:
@@ -40,7 +40,7 @@ def dice(crd: Any, layout: Layout) -> Layout:
     """
     expect_layout(layout)
     limit_nesting(crd, "a coordinate")
-    return layout.sliced(crd, whole=False)
+    return sliced(layout, crd, whole=False)
 
 
 def slice_and_offset(crd: Any, layout: Any) -> tuple[Any, int]:
