@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from codegen.backend.build import assembly, build
 from codegen.backend.store import default_store, store_key
+from codegen.backend.store_files import digest_of
 from codegen.support.cpu import CpuLevel
 from tests.codegen.simd.case import Compiled
 
@@ -21,7 +22,7 @@ DISASSEMBLERS = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump"}
 
 def object_code(kernel: Compiled, level: CpuLevel) -> bytes:
     """The kernel built for a level, if no other test of this run has: their processes share one store."""
-    store, key = default_store(), store_key(kernel.source, level)
+    store, key = default_store(), store_key(digest_of(kernel.source.encode()), level)
     code = store.get(key)
     if code is None:
         code = build(kernel.name, kernel.source, level).object_code
