@@ -61,9 +61,11 @@ class Entry:
     index: Affine
     count: int = 1
 
-    def within(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the entries that the index may be at."""
+    def within(self, ranges: Mapping[str, Range], most: int | None = None) -> Range:
+        """The range of the entries that the index may be at, which is `most` at most."""
         low, high = range_in(self.index, ranges)
+        if most is not None:
+            high = most if high is None else min(high, most)
         step = gcd(*(c for _, c in self.index.terms)) if self.index.terms and self.count == 1 else 1
         first = max(low or 0, 0)
         first += (self.index.constant - first) % step

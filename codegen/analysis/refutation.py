@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import gcd
 
 from codegen.analysis.cases import Case, Cases, Facts, Range, Unknown
 from codegen.analysis.polyhedra import feasible
@@ -48,7 +49,8 @@ class _Proof:
         zero = [row for case in sure for row in case.zero] + [row for u in unknowns for row in u.zero]
         rows = [row for case in sure for row in case.not_negative] + [row for u in unknowns for row in u.rows]
         ranges = {u.name: u.range for u in unknowns}
-        if not _narrow([*rows, *zero, *(row * -1 for row in zero)], ranges, unknowns):
+        combined = _combined(zero, rows)
+        if not _narrow([*rows, *combined, *zero, *(row * -1 for row in zero)], ranges, unknowns):
             return True
         if not feasible(zero, [*rows, *_ends(ranges)]):
             return True
@@ -84,12 +86,14 @@ def _mentioned(unknown: Unknown) -> Iterator[str]:
 
 def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown]) -> bool:
     """Narrow the ranges by rows that are not negative; False if these cannot hold."""
-    entries = [u for u in unknowns if u.entry]
+    entries, rows = [u for u in unknowns if u.entry], [_tightened(row) for row in rows]
     for _ in range(PASSES):
         changed = False
         for unknown in reversed(entries):
             assert unknown.entry
-            changed |= _meet(ranges, unknown.name, unknown.entry.within(ranges))
+            changed |= _meet(
+                ranges, unknown.name, unknown.entry.within(ranges, _most(unknown.entry.index, rows))
+            )
         for row in rows:
             if not row.terms:
                 if row.constant < 0:
@@ -102,6 +106,33 @@ def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown
         if not changed:
             break
     return True
+
+
+def _most(index: Affine, rows: list[Affine]) -> int | None:
+    """The largest value of an index by the rows that compare it with a number; None if none does."""
+    opposite = (index * -1).terms
+    return min((row.constant + index.constant for row in rows if row.terms == opposite), default=None)
+
+
+def _combined(zero: list[Affine], rows: list[Affine]) -> Iterator[Affine]:
+    """The rows that equations turn into bounds of a single unknown.
+
+    n - 384*t - 64*j = 0 and 3199 - 384*t - 64*j >= 0 -> 3136 - n >= 0
+    """
+    for equation in zero:
+        factors = dict(equation.terms)
+        for row in map(_tightened, rows):
+            name, c = next(((n, c) for n, c in row.terms if n in factors), ("", 0))
+            if name and c % factors[name] == 0:
+                both = row - equation * (c // factors[name])
+                if len(both.terms) == 1:
+                    yield both
+
+
+def _tightened(row: Affine) -> Affine:
+    """The same inequality of integers with the smallest constant: 1535 - 64*i >= 0 -> 1472 - 64*i >= 0."""
+    factor = gcd(*(c for _, c in row.terms)) or 1
+    return Affine(row.constant // factor * factor, row.terms)
 
 
 def _implied(row: Affine, ranges: dict[str, Range]) -> Iterator[tuple[str, Range]]:

@@ -72,3 +72,19 @@ def test_what_is_proven_of_derived_unknowns_is_true(data: st.DataObject) -> None
         for part, factor in zip(parts, factors, strict=True):
             rest = rest - part * factor
         assert evaluate_index(rest, values) + sum(f * x for f, x in zip(factors, true, strict=True)) >= 0
+
+
+def test_blocks_end_before_a_number_that_none_begins_at() -> None:
+    """Of tiles of 384 in blocks of 64, the last that begins below 1536 ends at 1535, in a table too."""
+    values = np.zeros(4800, np.int64)
+    values[1536:] = 7
+    unknowns = Unknowns()
+    tile, block = unknowns.new("tile", 0, 12), unknowns.new("block", 0, 5)
+    index = tile * 384 + block * 64
+    below: Facts = ((Case((), (Affine(1535) - index,)),),)
+    assert unknowns.proves(Affine(1472) - index, below)
+    least = unknowns.least([index, unknowns.new("rows", 0, 9000)], ())
+    for at in (index, least):
+        entry = unknowns.new("entry", 0, 7, entry=Entry(values, at, 64))
+        assert unknowns.proves(entry * -1, below)
+        assert not unknowns.proves(entry * -1, ((Case((), (Affine(1536) - index,)),),))
