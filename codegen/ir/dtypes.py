@@ -45,8 +45,7 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FLOAT_FUNCTIONS: tuple[str, ...] = ("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt")
 FLOAT_FUNCTIONS += ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh")
 FLOAT_FUNCTIONS += ("atanh", "atan2", "hypot", "rint", "copysign", "fma")
-FUNCTIONS: tuple[str, ...] = ("abs", "floordiv", "pow", "floor", "ceil", "trunc", *FLOAT_FUNCTIONS)
-"""Operations that kernels call by name."""
+"""Operations on floating-point numbers that kernels call by name."""
 
 _ROUNDED = ("floor", "ceil", "trunc")
 _BITS = ("and", "or", "xor", "not")
