@@ -184,7 +184,7 @@ class _Maker:
                 first += self.pad(PaddingBox(dst.bounds[0], ((dst.slots - dst.tail, dst.width),)))
             for pad in self.boxed.pads:
                 launches += self.pad(pad)
-        for box in self.boxed.boxes:
+        for box in self.boxed.boxes:  # edges run before the full box, which is listed first, and padding last
             launches = self.box(box) + launches
         return CopyProgram(self.boxed, tuple(first), tuple(launches))
 
@@ -265,16 +265,13 @@ class _Maker:
 
     def _schedule(self, box: StridedBox) -> Schedule:
         pick = self.options.pick if self.footprint >= LEAST_TUNED_BYTES else None
-        propose = candidates if pick else choose
-        found = propose(
-            box,
-            threads=self.options.threads,
-            footprint=self.footprint,
-            thresholds=self.options.thresholds,
-            virtual_vector_size=self._vector_size(box),
-        )
-        if not isinstance(found, Schedule):
-            found = pick(box, found) if pick and len(found) > 1 else found[0]
+        how: dict[str, Any] = {"threads": self.options.threads, "footprint": self.footprint}
+        how |= {"thresholds": self.options.thresholds, "virtual_vector_size": self._vector_size(box)}
+        if pick:
+            several = candidates(box, **how)
+            found = pick(box, several) if len(several) > 1 else several[0]
+        else:
+            found = choose(box, **how)
         given = self.options.virtual_vector_size
         if not found.sized or given is None:
             return found
