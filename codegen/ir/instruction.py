@@ -38,11 +38,11 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class ActiveCount:
-    """A memory instruction acts on the first bytes only: their number is an operand.
+    """The operand of a memory instruction that says how many bytes it acts on.
 
     Attributes:
         operand: the position of the operand.
-        most: the largest number; None if any.
+        most: the largest number of bytes; None if any.
     """
 
     operand: int
@@ -60,8 +60,10 @@ class Instruction(Facts):
         name: the name in `Op` and `Call`, and in the source of kernels.
         meaning: the operation as a loop over scalars.
         shapes: the super-vectors that it takes; none for a memory instruction.
-        active: the operand that counts active bytes or lanes; None if all are.
-        touched: the operands that are buffers, by position: how many of their bytes each count stands for.
+        active: the operand that counts bytes, those of packed elements if only one side is packed; None for
+            an instruction that touches no memory.
+        touched: for each operand that is a buffer, by position, how many of its bytes are touched per byte
+            counted: `pack_part_4` writes 1 and reads 2.
     """
 
     name: str
@@ -71,7 +73,7 @@ class Instruction(Facts):
     touched: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def check_operands(self, operands: Sequence[Value]) -> None:
-        """Raise if the operands of an `Op` are not of the declared family.
+        """Raise if the operands of an `Op` are not of the declared shapes.
 
         Raises:
             KernelError: an operand has other elements, or another shape.
