@@ -76,9 +76,9 @@ def tile_views(t: TransposeTiles, sides: Sides) -> tuple[str, str]:
 def tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """The blocks of a tile, in the schedule's order."""
     streamed = (Streamed("given"),) if t.stream and not t.staged else ()
-    inner = Blocks(streamed=streamed, prefetch_bytes=0 if t.stream else t.schedule.prefetch_bytes)
+    inner = Blocks(streamed=streamed, prefetch_bytes=t.schedule.prefetch_bytes)
     if t.lanes:
-        return (lower_short_rows(t, t.lanes, *views, replace(inner, prefetch_bytes=0, staged=t.staged)),)
+        return (lower_short_rows(t, t.lanes, *views, replace(inner, staged=t.staged)),)
     outer, (rows, columns), body = Blocks(staged=t.staged), t.block, _block(t, views)
 
     def over(index: str, blocks: Blocks, *inside: Statement) -> For:
