@@ -37,7 +37,7 @@ ONE = (
 )
 FINITE = {
     **dict.fromkeys(ONE, "one in all"),
-    **dict.fromkeys(("_natives", "_loaded", "_kernels"), "a kernel, whose machine code stays in memory"),
+    **dict.fromkeys(("_natives", "_loaded", "_in_use"), "a kernel, whose machine code stays in memory"),
     **dict.fromkeys(("_BY_NUMPY", "_BY_NUMPY_NAME"), "a dtype"),
     "conversion": "two dtypes",
     "_declared": "a dtype and a number of lanes that a kernel names",
@@ -48,7 +48,7 @@ FINITE = {
     "_library": "a library of functions",
     "package_version": "a package",
     "_FORMATS": "a format that was registered",
-    "_winners": "`remember`",
+    **dict.fromkeys(("_winners", "_by_structure"), "`remember`"),
 }
 """Caches without a number, and what they have an entry for."""
 

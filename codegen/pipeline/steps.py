@@ -99,11 +99,11 @@ def kernel_of(
     if observe is not nobody:
         _lowered(made.nest, names, observe)
     with compiler_lock:
-        kernel = _kernels.get((made.nest, names))
-        return kernel or remember(_kernels, (made.nest, names), _kernel(made.nest, names)), made.sizes
+        kernel = _by_structure.get((made.nest, names))
+        return kernel or remember(_by_structure, (made.nest, names), _kernel(made.nest, names)), made.sizes
 
 
-_kernels: dict[tuple[TransferNest, tuple[str, ...]], Kernel] = {}
+_by_structure: dict[tuple[TransferNest, tuple[str, ...]], Kernel] = {}
 
 
 def _kernel(nest: TransferNest, arguments: tuple[str, ...]) -> Kernel:

@@ -42,8 +42,9 @@ NativeFunction: TypeAlias = Callable[[bytes | int, int, bytes | int, int, int], 
 copy_operands = Struct("=2q").pack
 """The table of operands of a copy: the addresses of the source and of the destination, in units."""
 
+_in_use: dict[str, Kernel] = {}
+_loaded: dict[str, int] = {}
 _natives: dict[str, NativeFunction] = {}
-_kernels: dict[str, Kernel] = {}
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,11 @@ class Kernel:
         if digest is None or settings().dump_directory:
             return False
         code = store.get(store_key(digest, cpu_level(), store))
-        if code is None or not can_be_loaded(code):
+        if code is None:
             return False
         try:
             _load(self.name, code)
-        except KernelError:  # the note is of another kernel
+        except KernelError:  # the note is of another kernel, or the code is damaged
             return False
         return True
 
@@ -174,6 +175,17 @@ def _load_source(name: str, source: str, digest: str) -> None:
     _load(name, _object_code(name, source, digest))
 
 
+def _load(name: str, object_code: bytes) -> None:
+    """Load a kernel's object code, which may call only the allowed functions.
+
+    Raises:
+        KernelError: it calls others, or has no such kernel.
+    """
+    if not can_be_loaded(object_code):
+        raise KernelError(f"{name} calls functions that no kernel may call, or that are missing")
+    _loaded[name] = load_object(name, object_code)
+
+
 def _object_code(name: str, source: str, digest: str) -> bytes:
     level, store = cpu_level(), default_store()
     key = store_key(digest, level, store)
@@ -206,7 +218,7 @@ def _dump(name: str, source: str) -> None:
 def shared(kernel: Kernel) -> Kernel:
     """The kernel of that name, the same object each time."""
     with compiler_lock:
-        known = _kernels.setdefault(kernel.name, kernel)
+        known = _in_use.setdefault(kernel.name, kernel)
         if known != kernel:
             raise AssertionError(f"two kernels are named {kernel.name}")
         return known
@@ -215,20 +227,7 @@ def shared(kernel: Kernel) -> Kernel:
 def kernels_in_use() -> tuple[Kernel, ...]:
     """All kernels that this process has requested."""
     with compiler_lock:
-        return tuple(_kernels.values())
-
-
-_loaded: dict[str, int] = {}
-
-
-def _load(name: str, object_code: bytes) -> int:
-    """The address of a kernel in object code, which may call only the allowed functions."""
-    if name in _loaded:
-        return _loaded[name]
-    if not can_be_loaded(object_code):
-        raise KernelError(f"{name} calls functions that no kernel may call, or that are missing")
-    address = _loaded[name] = load_object(name, object_code)
-    return address
+        return tuple(_in_use.values())
 
 
 @dataclass(frozen=True)

@@ -66,10 +66,10 @@ class Meter:
     def __post_init__(self) -> None:
         load = kernel._load
 
-        def counted(name: str, object_code: bytes) -> int:
+        def counted(name: str, object_code: bytes) -> None:
             self.kernels += 1
             self.code_bytes += CODE_PER_OBJECT * len(object_code)
-            return load(name, object_code)
+            load(name, object_code)
 
         kernel._load = counted
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
