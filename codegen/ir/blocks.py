@@ -44,3 +44,11 @@ def transposed_shapes(width: int) -> tuple[tuple[int, int], ...]:
     """
     blocks = (block for block, (*_, widths) in TRANSPOSED_BLOCKS.items() if width in widths)
     return tuple(dict.fromkeys(block_shape(width, block) for block in blocks))
+
+
+def converted_shapes(width: int) -> tuple[tuple[int, int], ...]:
+    """The same for blocks that are also converted: those whose result rows are full lines.
+
+    16 -> (4, 4), (4, 1)    8 -> (8, 8), (8, 2)
+    """
+    return tuple(shape for shape in transposed_shapes(width) if shape[0] * width == LINE_BYTES)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir import conversions, packed_bits
-from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape, transposed_shapes
+from codegen.ir.blocks import INTERLEAVED_ROWS, converted_shapes, transposed_shapes
 from codegen.ir.element_types import CONVERSIONS, bits_of, dtype_of
 from codegen.ir.instruction import ActiveCount, Instruction, Shapes
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES, WIDTHS
@@ -112,10 +112,6 @@ def _declared(**facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
         return meaning
 
     return declare
-
-
-def _of_blocks(width: int, *blocks: Block) -> tuple[VectorShape, ...]:
-    return tuple(dict.fromkeys(block_shape(width, block) for block in blocks))
 
 
 def _runs(size_bytes: Sequence[int], widths: Sequence[int]) -> Shapes:
@@ -287,7 +283,7 @@ for _width in (2, 4, 8):
     _declare(
         f"swap_{8 * _width}",
         partial(_swapped, _width),
-        shapes={8 * _width: ((), *_of_blocks(_width, "64x64", "64x16"))},
+        shapes={8 * _width: ((), *converted_shapes(_width))},
         levels=BYTE_SHUFFLES,
         cost=1,
     )
@@ -295,7 +291,7 @@ for _width in (2, 4, 8):
 
 def _converted_shapes(target_width: int, cost: int) -> tuple[VectorShape, ...]:
     """One element; runs; blocks of a transpose, or their rows one by one if a block would spill."""
-    blocks = _of_blocks(target_width, "64x64", "64x16")
+    blocks: tuple[VectorShape, ...] = converted_shapes(target_width)
     if cost > conversions.IN_REGISTERS:
         blocks = tuple((columns,) for _, columns in blocks)
     return tuple(dict.fromkeys([(), (1,), (8,), (16,), (32,), *blocks]))

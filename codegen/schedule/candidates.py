@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codegen.ir.blocks import Block, block_shape
+from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape
 from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox, in_bytes
@@ -39,7 +39,6 @@ MOST_CANDIDATES = 24
 PANEL_LINES_TRIED = 1, 2, 4
 PREFETCH_BYTES_TRIED = 0, FAR_PREFETCH_BYTES, 2 * FAR_PREFETCH_BYTES
 ORDERS: tuple[BlockOrder, ...] = ("columns", "rows", "diagonals")
-BLOCKS: tuple[Block, ...] = ("64x16", "64x64", "16x64")
 
 BLOCK_PARTS = 1, 2
 """Blocks of copies in two stages: the largest that stay in cache, and half of that."""
@@ -172,7 +171,7 @@ def _blocks(nest: StridedBox, box: TransposeBox, cut: TransposeSchedule) -> Iter
     if cut.block == "short" or cut.layers:
         return
     rows, columns = box.counts(cut)
-    for block in BLOCKS:
+    for block in TRANSPOSED_BLOCKS:
         shape = block_shape(box.width, block)
         fits = shape[1] <= columns and (shape[0] <= rows or cut.stage == "dense")
         taken = shape in instruction("transposed").shapes[8 * box.width]
