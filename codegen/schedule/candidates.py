@@ -8,13 +8,14 @@ from dataclasses import replace
 from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape
 from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import LANE_BYTES
-from codegen.ir.strided_box import Axis, StridedBox, in_bytes
+from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import (
     Selection,
     choose,
     goes_past_cache,
     loop_schedule,
+    outer_loops,
     short_transfer,
     streams_lines,
     transfer_of,
@@ -102,7 +103,7 @@ def _transfers(
         if len(inner) > 2:
             yield from _orders(box, (mode, inner[:2], interleave), threads, size)
         if first.groups:
-            plain = loop_schedule(box, chosen, _outer(box, inner), threads, size, stream=False)
+            plain = loop_schedule(box, chosen, outer_loops(box, inner), threads, size, stream=False)
             yield replace(plain, stream=True, groups=())
         for stream in (False, True):
             for cut in methods(TransposeBox.of(box, special=True), stream=stream):
@@ -119,14 +120,10 @@ def _orders(
     box: StridedBox, transfer: Selection, threads: int, size: VectorSize | None
 ) -> Iterator[Schedule]:
     """A transfer with its loops in the order of either side, with both kinds of stores."""
-    outer = _outer(box, transfer[1])
+    outer = outer_loops(box, transfer[1])
     for order in (outer, by_source(outer)):
         for stream in (False, True) if streams_lines(box, *transfer) else (False,):
             yield loop_schedule(box, transfer, order, threads, size, stream=stream)
-
-
-def _outer(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
-    return [loop for loop in box.axes if loop.name not in inner]
 
 
 def _transposes(
@@ -146,7 +143,7 @@ def _transposes(
         yield scheduled(whole, replace(cut, stream=False), threads, size)
     if min(whole.counts(cut)) < LANE_BYTES // box.width:
         transfer = short_transfer(box, (whole.column.name, whole.row.name))
-        yield loop_schedule(box, transfer, _outer(box, transfer[1]), threads, size, stream=False)
+        yield loop_schedule(box, transfer, outer_loops(box, transfer[1]), threads, size, stream=False)
     for changed in (*([] if size else _tiles(cut)), *_blocks(box, whole, cut)):
         yield scheduled(whole, changed, threads, size)
     for same in _details(cut):
@@ -192,14 +189,3 @@ def _details(cut: TransposeSchedule) -> Iterator[TransposeSchedule]:
         yield from (replace(cut, prefetch_bytes=distance) for distance in PREFETCH_BYTES_TRIED)
     swapped = {"rows": "columns", "columns": "rows"}
     yield replace(cut, loops=tuple(swapped.get(axis, axis) for axis in cut.loops))
-
-
-def schedule_of_part(part: StridedBox, whole: Schedule, threads: int) -> Schedule:
-    """The schedule of a part of a box whose long digits are split, chosen as that of the box."""
-    cut = whole.transpose
-    if cut is None:
-        raise AssertionError("only transposes are split")
-    always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
-    size = cut.tile if whole.sized else None
-    thresholds = always if cut.stream else never
-    return choose(part, threads=threads, thresholds=thresholds, virtual_vector_size=size)

@@ -76,10 +76,15 @@ def choose(
     if mode == "transpose":
         transfer = mode, inner, interleave = short_transfer(box, inner)
     stream = past_cache and streams_lines(box, mode, inner, interleave)
-    outer = [loop for loop in box.axes if loop.name not in inner]
+    outer = outer_loops(box, inner)
     if stream:
         outer = best_order(box, outer, inner, reads_first=interleave == "dst" and _is_chunk(box, inner))
     return loop_schedule(box, transfer, outer, threads, virtual_vector_size, stream=stream)
+
+
+def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
+    """The loops around a transfer along `inner`, in the order of the box."""
+    return [loop for loop in box.axes if loop.name not in inner]
 
 
 def _has_long_digit(box: StridedBox) -> bool:

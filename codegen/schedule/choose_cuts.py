@@ -1,14 +1,14 @@
-"""Choose the axes of a box that are split into blocks before its schedule is chosen."""
+"""Choose the axes of a box that are split into blocks, and the schedules of the parts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from codegen.ir.strided_box import StridedBox, long_axis
-from codegen.schedule.choose import goes_past_cache, transfer_of
+from codegen.schedule.choose import choose, goes_past_cache, transfer_of
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.limits import LONG_DIGIT, RUN_BLOCK_BYTES
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.schedule import Schedule, Thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,17 @@ def cuts_of_long_digits(box: StridedBox, block: int = LONG_DIGIT) -> tuple[Cut, 
     if box.unit_bits != 8 or row is None or column is None or row is column:
         return ()
     return (*_long(box, row.name, block), *_long(box, column.name, block))
+
+
+def schedule_of_part(part: StridedBox, whole: Schedule, threads: int) -> Schedule:
+    """The schedule of a part of a box whose long digits are split, chosen as that of the box."""
+    cut = whole.transpose
+    if cut is None:
+        raise AssertionError("only transposes are split")
+    always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
+    size = cut.tile if whole.sized else None
+    thresholds = always if cut.stream else never
+    return choose(part, threads=threads, thresholds=thresholds, virtual_vector_size=size)
 
 
 def _long(box: StridedBox, name: str, block: int) -> tuple[Cut, ...]:
