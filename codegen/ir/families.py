@@ -1,8 +1,8 @@
 """Register-level operations on numbers, each declared once for all its element types and numbers of lanes.
 
-An operation takes registers of `LANES` lanes, or single numbers. Its meaning is that of `operations.compute`,
-lane by lane; of operations that make registers, that of `operations.MADE`. A declaration also has the facts
-that others decide by. Tests compare flags, costs and levels with the machine code.
+An operation takes registers of `LANES` lanes, or single numbers. `operations.compute` has its meaning lane by
+lane; `operations.MADE` has the meanings of operations that make registers. A declaration also has the facts
+that schedules and tests use. Tests compare flags, costs and levels with the machine code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a declaration of an instruction says: its meaning, and the facts that others decide by."""
+"""What a declaration of an instruction says: its meaning, and the facts that schedules and tests use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Shapes: TypeAlias = "Mapping[int, tuple[VectorShape, ...]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What others decide by, of each register-level operation: of copies and on numbers.
+    """What schedules and tests use of each register-level operation, of copies and on numbers.
 
     Attributes:
         sets_flags: whether it may set, at some CPU level, one of the floating-point status flags that NumPy
@@ -51,7 +51,7 @@ class ActiveCount:
 
 @dataclass(frozen=True, slots=True)
 class Instruction(Facts):
-    """A register-level operation of copies, its meaning, and the facts that others decide by.
+    """A register-level operation of copies, its meaning, and the facts that schedules and tests use.
 
     The cost is that of a register of the operand or of the result, whichever has more. A memory instruction
     has none.

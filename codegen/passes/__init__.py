@@ -1,1 +1,1 @@
-"""Passes: pure functions from nest to nest, one per file."""
+"""Passes: pure functions from form to form, and the helpers that they share."""

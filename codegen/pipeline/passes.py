@@ -1,4 +1,4 @@
-"""Every pass, in order, and how passes run.
+"""The passes that run in groups, in order, and how they run.
 
 A copy:   NORMALIZE, WIDEN, SPLIT, STRIP, SELECT, PAD, PARAMETRIZE, `transfer_passes`.
           Copies of joined boxes have JOIN instead of the passes before PAD.
@@ -27,7 +27,7 @@ Pass: TypeAlias = Callable[[Any, Any], Any]
 """A form and a decision in, a form out; or several, of the boxes that one was split into."""
 
 NORMALIZE = (drop_units, face_forward, coalesce, order_by_destination)
-"""Box to box: one form for equivalent copies. These obey nobody."""
+"""Box to box: one form for equivalent copies. These take no decision."""
 
 WIDEN = (widen_elements,)
 """Box to box: elements as wide as `wider_axis` finds."""
