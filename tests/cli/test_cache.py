@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from codegen.backend.store import KernelStore
+from codegen.pipeline.calibrate import remember
+from codegen.schedule.schedule import DEFAULT_THRESHOLDS
+from codegen.support.cpu import cpu_level
 from tests.cli.running import child
 from tests.tools.oracle import printed
 from tilejit.copies.warming import shapes
@@ -29,6 +33,8 @@ print(default_store().hits > 0, default_store().misses, "numba" in sys.modules)
 @pytest.mark.rotated
 def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     store = tmp_path / "store"
+    store.mkdir(mode=0o700)
+    remember(KernelStore(store), DEFAULT_THRESHOLDS, cpu_level().name)  # measuring compiles kernels too
     told = json.loads(
         child("cache", "warm", "aiter-preshuffle", "--json", TILEJIT_CACHE_DIR=str(store)).stdout
     )

@@ -44,7 +44,7 @@ def examples(command: str, columns: int = 80) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that examples name; what one writes others read."""
+    """The files that examples name, and those that one example writes and others read."""
     path = tmp_path_factory.mktemp("examples")
     x = np.arange(100 * 300, dtype=np.float32).reshape(100, 300)
     np.save(path / "x.npy", x)
@@ -54,6 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_file(tensors, path / "model" / "model.safetensors")
     for name, text in (("rules.toml", RULES), ("add.mlir", ADD_MLIR), ("add.py", ADD_PYTHON)):
         (path / name).write_text(text)
+    for source, target in (("x.npy", "y.npy"), ("model.safetensors", "packed.safetensors")):
+        assert run("pack", str(path / source), str(path / target), "--layout", "tpu").exit_code == 0
     return path
 
 

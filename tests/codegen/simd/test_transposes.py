@@ -242,7 +242,7 @@ def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _by_pitch(source: str) -> str:
     """The source, as if the columns of every panel were at a pitch, and each call began in one line."""
-    return re.sub(r"(_at)?\(\s*panel", "(panel", source)
+    return re.sub(r"(_at|_each)?\(\s*panel", "(panel", source)
 
 
 def panel_count(step: Launch) -> int:
