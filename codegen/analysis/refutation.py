@@ -48,9 +48,9 @@ class _Proof:
         unknowns = self._related(sure)
         zero = [row for case in sure for row in case.zero] + [row for u in unknowns for row in u.zero]
         rows = [row for case in sure for row in case.not_negative] + [row for u in unknowns for row in u.rows]
+        rows = [_tightened(row) for row in rows]
         ranges = {u.name: u.range for u in unknowns}
-        combined = _combined(zero, rows)
-        if not _narrow([*rows, *combined, *zero, *(row * -1 for row in zero)], ranges, unknowns):
+        if not _narrow([*rows, *_combined(zero, rows), *zero, *(row * -1 for row in zero)], ranges, unknowns):
             return True
         if not feasible(zero, [*rows, *_ends(ranges)]):
             return True
@@ -86,7 +86,7 @@ def _mentioned(unknown: Unknown) -> Iterator[str]:
 
 def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown]) -> bool:
     """Narrow the ranges by rows that are not negative; False if these cannot hold."""
-    entries, rows = [u for u in unknowns if u.entry], [_tightened(row) for row in rows]
+    entries = [u for u in unknowns if u.entry]
     for _ in range(PASSES):
         changed = False
         for unknown in reversed(entries):
@@ -117,11 +117,11 @@ def _most(index: Affine, rows: list[Affine]) -> int | None:
 def _combined(zero: list[Affine], rows: list[Affine]) -> Iterator[Affine]:
     """The rows that equations turn into bounds of a single unknown.
 
-    n - 384*t - 64*j = 0 and 3199 - 384*t - 64*j >= 0 -> 3136 - n >= 0
+    n - 384*t - 64*j = 0 and 3136 - 384*t - 64*j >= 0 -> 3136 - n >= 0
     """
     for equation in zero:
         factors = dict(equation.terms)
-        for row in map(_tightened, rows):
+        for row in rows:
             name, c = next(((n, c) for n, c in row.terms if n in factors), ("", 0))
             if name and c % factors[name] == 0:
                 both = row - equation * (c // factors[name])

@@ -11,7 +11,7 @@ MOST_SHOWN = 4
 
 
 def summary_of(function: Function) -> str:
-    """What is stored or returned, what it is made from, and over which iterations.
+    """The stores and results of a function, their operands, and the ranges of the loops.
 
     "c[i, j] from a[i, j + 1], b[j]; i < a.shape[0], 1 <= j < a.shape[1] - 1 step 64"
     """

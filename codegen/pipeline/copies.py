@@ -142,10 +142,10 @@ def compile_copy(
     if settings().verify:
         verify_copy(boxed)
     make = _Maker(boxed, source, target, swap, padding, options, observe)
-    ways = (None,) if apart else make.ways()
-    if options.pick_copy is None or len(ways) == 1:
-        return make.program(ways[0])
-    return options.pick_copy([make.program(way) for way in ways])
+    joinings = (None,) if apart else make.joinings()
+    if options.pick_copy is None or len(joinings) == 1:
+        return make.program(joinings[0])
+    return options.pick_copy([make.program(joined) for joined in joinings])
 
 
 def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
@@ -193,7 +193,7 @@ class _Maker:
         """The padding as two eight-byte numbers."""
         return None if self.padding is None else repeated(self.padding)
 
-    def ways(self) -> tuple[JoinedBoxes | None, ...]:
+    def joinings(self) -> tuple[JoinedBoxes | None, ...]:
         """How all boxes are joined, or None to run them one by one; several where one will be picked."""
         converts = self.swap or self.source.name != self.target.name or self.boxed.dst.unit_bits != 8
         has_options = self.options.virtual_vector_size is not None or self.options.specialize != STRUCTURE

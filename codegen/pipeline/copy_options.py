@@ -13,13 +13,13 @@ from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Schedule, Thresholds, 
 Pick: TypeAlias = Callable[[StridedBox, tuple[Schedule, ...]], Schedule]
 """Picks one of several schedules of a box."""
 
-Way = TypeVar("Way")
+AnyProgram = TypeVar("AnyProgram")
 
 
 class PickCopy(Protocol):
     """Picks one of several programs of the same copy."""
 
-    def __call__(self, ways: Sequence[Way], /) -> Way:
+    def __call__(self, programs: Sequence[AnyProgram], /) -> AnyProgram:
         """The program that is picked."""
         ...
 

@@ -1,4 +1,4 @@
-"""The steps from the transfer of a copy to loops over super-vectors that the emitter prints as they are."""
+"""The passes from the transfer of a copy to loops over super-vectors that the emitter prints as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuning of complete copies: run the ways to make one on scratch memory once, and store which was fastest."""
+"""Tuning of complete copies: run several programs of one on scratch memory once, and store the fastest."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
 from time import perf_counter
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from codegen.backend.store import KernelStore, default_store
 from codegen.ir.lines import LINE_BYTES
 from codegen.pipeline.copies import CopyProgram
-from codegen.pipeline.copy_options import PickCopy, Way
+from codegen.pipeline.copy_options import AnyProgram, PickCopy
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.steps import STRUCTURE
 from codegen.pipeline.tune import BATCH_BYTES, CONTENT, MOST_RUNS, best_times, machine_facts, winner_of
@@ -39,16 +39,18 @@ def tuned_copies(
     return partial(_pick, measure or partial(timed_copies, threads=threads), facts, store or default_store())
 
 
-def _pick(measure: MeasureCopies, facts: tuple[object, ...], store: KernelStore, ways: Sequence[Way]) -> Way:
+def _pick(
+    measure: MeasureCopies, facts: tuple[object, ...], store: KernelStore, given: Sequence[AnyProgram]
+) -> AnyProgram:
     """The winner of an earlier measurement, else of a new one; the first program where none is possible."""
-    programs = [way for way in ways if isinstance(way, CopyProgram | StagedProgram)]
+    programs = cast("Sequence[Program]", given)
     texts = [described(program) for program in programs]
     if None in texts or sum(map(sum, _spans(programs[0]))) > MOST_BYTES:
-        return ways[0]
-    by_text = {sha256(repr(text).encode()).hexdigest(): way for text, way in zip(texts, ways, strict=True)}
+        return given[0]
+    by_text = {sha256(repr(text).encode()).hexdigest(): k for k, text in enumerate(texts)}
     name = f"copy-{sha256(repr((tuple(by_text), facts)).encode()).hexdigest()[:32]}"
-    distinct = [way for way in by_text.values() if isinstance(way, CopyProgram | StagedProgram)]
-    return by_text[winner_of(name, tuple(by_text), store, lambda: measure(distinct))]
+    distinct = [programs[k] for k in by_text.values()]
+    return given[by_text[winner_of(name, tuple(by_text), store, lambda: measure(distinct))]]
 
 
 def described(program: Program) -> tuple[object, ...] | None:

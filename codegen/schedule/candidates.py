@@ -79,7 +79,7 @@ def candidates(
 def joined_candidates(
     copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
 ) -> tuple[JoinedBoxes | None, ...]:
-    """The ways to run all boxes of a copy that are worth measuring; the first is that of `choose_joined`.
+    """How to run all boxes of a copy, as far as it is worth measuring; the first is that of `choose_joined`.
 
     One launch that gathers segments, or one that copies chunks with either kind of stores; None is a launch
     for each box, whose schedules are `candidates`.

@@ -75,7 +75,7 @@ def test_what_is_proven_of_derived_unknowns_is_true(data: st.DataObject) -> None
 
 
 def test_blocks_end_before_a_number_that_none_begins_at() -> None:
-    """Of tiles of 384 in blocks of 64, the last that begins below 1536 ends at 1535, in a table too."""
+    """In tiles of 384, the last block of 64 that begins below 1536 reads entries up to 1535 of a table."""
     values = np.zeros(4800, np.int64)
     values[1536:] = 7
     unknowns = Unknowns()

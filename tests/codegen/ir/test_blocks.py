@@ -1,4 +1,4 @@
-"""The menu of register blocks: what is added to it is transposed, and converted too."""
+"""The menu of register blocks: transposes and conversions take each block that is added to it."""
 
 from __future__ import annotations
 

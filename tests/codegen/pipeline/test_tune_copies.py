@@ -1,4 +1,4 @@
-"""Tuning of complete copies: every way gives the same bytes, and the fastest is remembered."""
+"""Tuning of complete copies: every program gives the same bytes, and the fastest is remembered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tilejit as tj
 from codegen.backend.store import KernelStore
 from codegen.pipeline import tune, tune_copies
 from codegen.pipeline.copies import CopyProgram, compile_copy
-from codegen.pipeline.copy_options import CopyOptions, Way
+from codegen.pipeline.copy_options import AnyProgram, CopyOptions
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.steps import step_of
 from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
@@ -33,16 +33,16 @@ GATHERED, CHUNKS = "u8[600,400]{1,0:T(8,8)}", "u16[40960] Sw<2,4,3> o 0 o 40960:
 """Runs that share lines of the destination; boxes that write the same chunks again and again."""
 
 
-class Ways:
+class Picker:
     """Picks the program at one place, and keeps all."""
 
     def __init__(self, place: int = 0) -> None:
         self.place = place
         self.programs: list[Any] = []
 
-    def __call__(self, ways: Sequence[Way], /) -> Way:
-        self.programs = list(ways)
-        return ways[self.place % len(ways)]
+    def __call__(self, programs: Sequence[AnyProgram], /) -> AnyProgram:
+        self.programs = list(programs)
+        return programs[self.place % len(programs)]
 
 
 class Clock:
@@ -56,8 +56,8 @@ class Clock:
         return [float(k != self.best) for k in range(len(programs))]
 
 
-def pack_by(text: str, pick: Ways, thresholds: Thresholds, threads: int = 1) -> CopyProgram:
-    """The pack into a layout, as one of its ways."""
+def pack_by(text: str, pick: Picker, thresholds: Thresholds, threads: int = 1) -> CopyProgram:
+    """The pack into a layout, by the program that is picked."""
     spec = as_layout(text)
     plain = pack_program(np.zeros(spec.dimensions, spec.dtype), spec)
     boxed = plain.boxed if isinstance(plain, CopyProgram) else None
@@ -67,10 +67,10 @@ def pack_by(text: str, pick: Ways, thresholds: Thresholds, threads: int = 1) -> 
     return compile_copy(boxed.src, boxed.dst, element, element, options=options)
 
 
-def ways_of(text: str) -> list[CopyProgram]:
-    ways = Ways()
-    pack_by(text, ways, NEVER)
-    return ways.programs
+def programs_of(text: str) -> list[CopyProgram]:
+    picker = Picker()
+    pack_by(text, picker, NEVER)
+    return picker.programs
 
 
 @pytest.fixture
@@ -85,12 +85,12 @@ def test_every_way_gives_the_same_bytes(text: str, thresholds: Thresholds, threa
     spec = as_layout(text)
     x = np.random.default_rng(3).integers(0, 200, spec.dimensions).astype(spec.dtype)
     want = tj.pack(x, text).buffer
-    ways = Ways()
-    chosen = pack_by(text, ways, thresholds, threads)
-    assert chosen is ways.programs[0]
-    assert len(ways.programs) > 1
-    assert len({program.steps[0].schedule.mode for program in ways.programs}) > 1
-    for program in ways.programs:
+    picker = Picker()
+    chosen = pack_by(text, picker, thresholds, threads)
+    assert chosen is picker.programs[0]
+    assert len(picker.programs) > 1
+    assert len({program.steps[0].schedule.mode for program in picker.programs}) > 1
+    for program in picker.programs:
         got = np.zeros_like(want)
         program.run(x.ctypes.data, got.ctypes.data, threads)
         assert (got == want).all(), program.steps[0].schedule
@@ -99,8 +99,8 @@ def test_every_way_gives_the_same_bytes(text: str, thresholds: Thresholds, threa
 def test_the_first_way_is_the_one_without_a_measurement() -> None:
     for text in (GATHERED, CHUNKS):
         for thresholds in (NEVER, ALWAYS):
-            ways = Ways()
-            first = pack_by(text, ways, thresholds)
+            picker = Picker()
+            first = pack_by(text, picker, thresholds)
             spec = as_layout(text)
             boxed, element = first.boxed, buffer_element(spec)
             plain = compile_copy(
@@ -111,7 +111,7 @@ def test_the_first_way_is_the_one_without_a_measurement() -> None:
 
 def test_all_times_are_measured() -> None:
     ticks = count()
-    programs = ways_of(CHUNKS)
+    programs = programs_of(CHUNKS)
     times = timed_copies(programs, clock=lambda: float(next(ticks)))
     assert len(times) == len(programs)
     assert all(0 < time <= 1 for time in times)
@@ -119,11 +119,11 @@ def test_all_times_are_measured() -> None:
 
 @pytest.mark.usefixtures("_another_process")
 def test_the_winner_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs, clock, store = ways_of(CHUNKS), Clock(1), KernelStore(tmp_path)
+    programs, clock, store = programs_of(CHUNKS), Clock(1), KernelStore(tmp_path)
     pick = tuned_copies(measure=clock, store=store)
     assert pick(programs) is pick(programs) is programs[1]
     monkeypatch.setattr(tune, "_winners", {})
-    again = ways_of(CHUNKS)
+    again = programs_of(CHUNKS)
     assert tuned_copies(measure=clock, store=store)(again) is again[1]
     assert clock.asked == len(store.notes()) == 1
     assert tuned_copies(2, measure=clock, store=store)(programs) is programs[1]
@@ -132,7 +132,7 @@ def test_the_winner_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("_another_process")
 def test_large_copies_are_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs, clock = ways_of(CHUNKS), Clock(1)
+    programs, clock = programs_of(CHUNKS), Clock(1)
     monkeypatch.setattr(tune_copies, "MOST_BYTES", 1000)
     assert tuned_copies(measure=clock, store=KernelStore(tmp_path))(programs) is programs[0]
     assert not clock.asked
