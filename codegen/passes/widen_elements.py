@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from codegen.ir.strided_box import Element, StridedBox
-from codegen.schedule.choose_width import wider_axis
+from codegen.ir.strided_box import StridedBox, in_element
 
 
-def widen_elements(box: StridedBox, _: object = None) -> StridedBox:
-    """Move the axes that `wider_axis` chooses into the element.
+def widen_elements(box: StridedBox, axes: tuple[str, ...]) -> StridedBox:
+    """Move the axes that `wide_axes` chose into the element, one after the other.
 
     before:  for i in 9: for j in 2:  dst[u16: 40*i + 2*j] = src[u16: 4*i + 2*j]
     after:   for i in 9:              dst[u32: 40*i] = src[u32: 4*i]
     """
-    while axis := wider_axis(box):
-        bits = 8 * axis.extent * box.width
-        wide = Element(f"u{bits}", bits)
-        kept = box.with_axes(x for x in box.axes if x is not axis)
-        box = replace(kept, source=wide, target=wide)
+    for name in axes:
+        box = in_element(box, name)
     return box

@@ -38,6 +38,7 @@ from codegen.schedule.candidates import candidates, joined_candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
+from codegen.schedule.choose_width import wide_axes
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
 from codegen.support.settings import settings
@@ -234,7 +235,7 @@ class _Maker:
         if settings().verify:
             verify_box(box, normal)
         wide: StridedBox
-        (wide,) = run_passes(WIDEN, normal, None, self.observe)
+        (wide,) = run_passes(WIDEN, normal, wide_axes(normal), self.observe)
         return wide
 
     def _fold(self, made: StridedBox, box: Box) -> Box:

@@ -30,7 +30,7 @@ NORMALIZE = (drop_units, face_forward, coalesce, order_by_destination)
 """Box to box: one form for equivalent copies. These take no decision."""
 
 WIDEN = (widen_elements,)
-"""Box to box: elements as wide as `wider_axis` finds."""
+"""Box to box: the axes that `wide_axes` chose become a part of the element."""
 
 SPLIT = (split_axes,)
 """Box to boxes, as `choose_cuts` says; then as `cuts_of_long_digits` does, if the schedule splits them."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, StridedBox
+from codegen.ir.strided_box import Axis, StridedBox, in_element
 from codegen.schedule.limits import MOST_AROUND_LINES, WIDE_ALIAS_BYTES
 
 WIDTHS = (2, 4, 8, 16, 32, 64)
 
 
-def wider_axis(box: StridedBox) -> Axis | None:
-    """The axis that moves faster as part of the element: a short run on both sides, if other loops remain."""
+def wide_axes(box: StridedBox) -> tuple[str, ...]:
+    """The axes that move faster as part of the element, in the order in which it becomes wider."""
+    axis = _wide_axis(box)
+    return (axis.name, *wide_axes(in_element(box, axis.name))) if axis else ()
+
+
+def _wide_axis(box: StridedBox) -> Axis | None:
+    """The next such axis: a short run on both sides, if other loops remain."""
     if box.source is None or box.converts or box.unit_bits != 8 or len(box.axes) < 2:
         return None
     for axis in box.axes:

@@ -29,6 +29,7 @@ from codegen.pipeline.steps import first_arguments, kernel_of, launch_of
 from codegen.runtime.kernel import Step
 from codegen.schedule.choose import EDGE_PART, choose, padded_rank
 from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
+from codegen.schedule.choose_width import wide_axes
 from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule, Thresholds
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import CopyRun, TransferNest
@@ -96,13 +97,17 @@ def test_normalizing_keeps_meaning(run: Any, box: StridedBox) -> None:
 
 @given(boxes())
 def test_widening_keeps_meaning(box: StridedBox) -> None:
-    assert moved(widen_elements(normal(box))) == moved(box)
+    assert moved(widened(normal(box))) == moved(box)
 
 
 def normal(box: StridedBox) -> StridedBox:
     made: StridedBox
     (made,) = run_passes(NORMALIZE, box, None)
     return made
+
+
+def widened(box: StridedBox) -> StridedBox:
+    return widen_elements(box, wide_axes(box))
 
 
 JOINED = (
@@ -118,7 +123,7 @@ JOINED = (
 def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> None:
     """With loops that run once, with all sizes as literals or as arguments, and with some of each."""
     want = moved(box)
-    scalar = widen_elements(normal(box))
+    scalar = widened(normal(box))
     schedule = choose(scalar, threads=threads, footprint=footprint)
     nest = select_transfer(scalar, schedule)
     if nest.loops:
@@ -138,7 +143,7 @@ def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> No
 )
 @example(box_of([(2, 5440, 64), (85, 16, 128), (16, 1, 4), (4, 1360, 1)]), 5, 1)
 def test_strips_keep_meaning(box: StridedBox, size: Any, threads: int) -> None:
-    want, scalar = moved(box), widen_elements(normal(box))
+    want, scalar = moved(box), widened(normal(box))
     schedule = choose(scalar, threads=threads, virtual_vector_size=size)
     strips = size[0] * size[1] if isinstance(size, tuple) else size
     assert schedule.mode == "interleave" or schedule.strip in (None, strips)
@@ -186,7 +191,7 @@ def test_coalesce() -> None:
 
 
 def test_widen_takes_a_shared_run_into_the_element() -> None:
-    box = widen_elements(box_of([(9, 4, 40), (2, 2, 2)], width=2))
+    box = widened(box_of([(9, 4, 40), (2, 2, 2)], width=2))
     assert [axis.extent for axis in box.axes] == [9]
     assert box.target == Element("u32", 32)
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.select_transfer import select_transfer
-from codegen.passes.widen_elements import widen_elements
 from codegen.pipeline.passes import STRIP, run_passes
 from codegen.pipeline.steps import reach_of
 from codegen.pipeline.tune import parts_of, shortened
@@ -21,7 +20,7 @@ from codegen.schedule.candidates import MOST_CANDIDATES, candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.limits import LONG_DIGIT
 from codegen.schedule.schedule import Schedule, Thresholds
-from tests.codegen.passes.test_passes_of_copies import SIZE, boxes, moved, moved_by_loops, normal
+from tests.codegen.passes.test_passes_of_copies import SIZE, boxes, moved, moved_by_loops, normal, widened
 from tests.tools.boxes import box_of, visited
 
 NEVER, ALWAYS = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
@@ -47,7 +46,7 @@ def cuts(box: StridedBox, **how: Any) -> list[Any]:
     st.sampled_from([NEVER, ALWAYS]),
 )
 def test_candidates_keep_meaning(box: StridedBox, size: Any, threads: int, thresholds: Thresholds) -> None:
-    want, scalar = moved(box), widen_elements(normal(box))
+    want, scalar = moved(box), widened(normal(box))
     how: dict[str, Any] = {"threads": threads, "thresholds": thresholds, "virtual_vector_size": size}
     every = candidates(scalar, **how)
     assert every[0] == choose(scalar, **how)
@@ -105,7 +104,7 @@ def test_joined_rows_or_not() -> None:
 
 
 def test_wide_elements_or_runs() -> None:
-    wide = widen_elements(normal(box_of([(100, 40, 96), (16, 2, 2)], 2)))
+    wide = widened(normal(box_of([(100, 40, 96), (16, 2, 2)], 2)))
     assert {(x.mode, x.in_bytes) for x in found(wide)} == {("elements", False), ("run", True)}
     assert visited(in_bytes(wide)) == visited(normal(box_of([(100, 40, 96), (32, 1, 1)], 1)))
     (part,) = run_passes(STRIP, wide, next(x for x in found(wide) if x.in_bytes))
