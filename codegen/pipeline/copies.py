@@ -265,18 +265,21 @@ class _Maker:
         return [self._launch(strip, schedule, tables) for strip in strips]
 
     def _schedule(self, box: StridedBox) -> Schedule:
-        pick = self.options.pick if self.footprint >= LEAST_TUNED_BYTES else None
+        """How a box moves, as `choose` says or as measurements do; with the size that the caller gave."""
+        found, given = self._choose(box), self.options.virtual_vector_size
+        if found.sized and given is not None:
+            found = replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))
+        self.observe("choose", found)
+        return found
+
+    def _choose(self, box: StridedBox) -> Schedule:
         how: dict[str, Any] = {"threads": self.options.threads, "footprint": self.footprint}
         how |= {"thresholds": self.options.thresholds, "virtual_vector_size": self._vector_size(box)}
-        if pick:
-            several = candidates(box, **how)
-            found = pick(box, several) if len(several) > 1 else several[0]
-        else:
-            found = choose(box, **how)
-        given = self.options.virtual_vector_size
-        if not found.sized or given is None:
-            return found
-        return replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))
+        pick = self.options.pick if self.footprint >= LEAST_TUNED_BYTES else None
+        if pick is None:
+            return choose(box, **how)
+        several = candidates(box, **how)
+        return pick(box, several) if len(several) > 1 else several[0]
 
     def _merged(self, box: StridedBox) -> int:
         """Elements of the copy in an element of the box."""
@@ -302,8 +305,14 @@ class _Maker:
             launch,
             self._vector_size(box),
             self.options.threads,
-            lambda other: self._launch(box, other, tables),
+            lambda other: self._misaligned_launch(box, other, tables),
         )
+
+    def _misaligned_launch(
+        self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]
+    ) -> Launch:
+        self.observe("misaligned", schedule)
+        return self._launch(box, schedule, tables)
 
     def _pattern(self, inner: Transfer) -> tuple[int, int]:
         """The padding as 16 bytes in two numbers; a packed value as it is, unless full bytes are filled."""

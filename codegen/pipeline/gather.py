@@ -34,6 +34,7 @@ def joined_launch(
     boxes = _boxes(copy, element, padded=pattern is not None and isinstance(table, Segments))
     for box in boxes:
         observe("box", box)
+    observe("choose_joined", schedule)
     (nest,) = run_passes(JOIN, boxes[0], joined, observe)
     (nest,) = run_passes(PAD, nest, schedule, observe)
     bounds = copy.src.byte_bounds, copy.dst.byte_bounds

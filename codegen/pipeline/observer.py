@@ -1,4 +1,8 @@
-"""What watches a compilation: it receives the name of each pass, and what the pass returned."""
+"""What watches a compilation: it receives the name of each pass, and what the pass returned.
+
+It also receives each schedule, by the name of the function of `schedule/` that chose it: "choose",
+"choose_joined", or "misaligned".
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from codegen.ir.strided_box import StridedBox
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfers import TransferNest
 
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
     from codegen.passes.parametrize import Parametrized
 
-Form: TypeAlias = "StridedBox | TransferNest | Parametrized | Function"
-"""What is compiled, after one of the passes."""
+Form: TypeAlias = "StridedBox | Schedule | TransferNest | Parametrized | Function"
+"""What is compiled, after one of the passes; or the schedule that the following passes obey."""
 
 Observer: TypeAlias = Callable[[str, Form], None]
 

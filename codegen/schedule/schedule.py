@@ -95,9 +95,8 @@ class TransposeSchedule(TileSchedule):
 
     def __str__(self) -> str:
         rows, columns = " ".join(self.rows), " ".join(self.columns)
-        text = (
-            f"rows {rows} | columns {columns} | tiles {self.tile[0]}x{self.tile[1]} in blocks of {self.block}"
-        )
+        blocks = "short blocks" if self.block == "short" else f"blocks of {self.block} bytes"
+        text = f"rows {rows} | columns {columns} | tiles {self.tile[0]}x{self.tile[1]} in {blocks}"
         text += f" | staged {self.stage}" if self.stage else ""
         text += f", {self.lines} lines each" if self.lines > 1 else ""
         text += f", {self.together} layers of {self.layers}" if self.layers else ""

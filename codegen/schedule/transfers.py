@@ -185,9 +185,18 @@ class TransferNest:
 
     def __str__(self) -> str:
         loops = [f"entry in table of {self.entries}:"] * bool(self.entries)
-        loops += [f"{x.axis} in {x.extent}, dst += {x.dst}, src += {x.src}:" for x in self.loops]
+        inner = self.transfer
+        own = inner.loops if isinstance(inner, TransposeTiles | TransposeRuns) else ()
+        loops += [_loop_text(x) for x in (*self.loops, *own)]
         lines = [f"{'    ' * depth}for {loop}" for depth, loop in enumerate(loops)]
-        return "\n".join([*lines, f"{'    ' * len(loops)}{described(self.transfer)}", ""])
+        return "\n".join([*lines, f"{'    ' * len(loops)}{described(inner)}", ""])
+
+
+def _loop_text(loop: Loop) -> str:
+    """A loop as text; the strides of loops over tiles depend on the tile, which the transfer has."""
+    if loop.axis in ("rows", "columns", "layers"):
+        return f"each tile of {loop.axis}:"
+    return f"{loop.axis} in {loop.extent}, dst += {loop.dst}, src += {loop.src}:"
 
 
 KINDS: dict[type[Transfer], tuple[str, str]] = {
@@ -230,6 +239,7 @@ def described(transfer: Transfer) -> str:
     """A transfer as text: "streamed run: count 512"; fields that are the default are left out."""
     shown = _given(transfer)
     schedule = shown.pop("schedule", None)
+    shown.pop("loops", None)
     if isinstance(schedule, TileSchedule):
         shown |= {"order": schedule.order} if isinstance(transfer, TransposeTiles) else {}
         shown |= _given(schedule)
@@ -249,8 +259,6 @@ def _given(record: Transfer | TileSchedule) -> dict[str, object]:
 def _shown(value: object) -> str:
     """A field as text: loops by their axes, a tile as 96x64."""
     match value:
-        case (Loop(), *_):
-            return " ".join(loop.axis for loop in value if isinstance(loop, Loop))
         case (int(), int()):
             return "x".join(map(str, value))
         case (str(source), str(target)):

@@ -23,7 +23,7 @@ from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import choose_grid, choose_joined, choose_permuted, choose_transpose, transpose_loops
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.schedule import Schedule, Thresholds
 from codegen.schedule.segments import HALF, HEAD, MOVES, Segments
 from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.codegen.ir.printed import check_names
@@ -58,6 +58,13 @@ TRANSPOSED = {
 
 RELAYOUT = "bf16[512,1024]{1,0:T(8,128)(2,1)}", "bf16[512,1024]{0,1:T(8,128)(2,1)}"
 CONVERTED = 1920, 3072
+HEADINGS = {
+    "choose": "schedule",
+    "choose_joined": "schedule",
+    "misaligned": "schedule where the destination begins inside a line",
+}
+"""The headings of schedules, by the functions of `schedule/` that choose them."""
+
 SWIZZLED = "Sw<3,3,3> o 0 o ((64,16),(8,64)):((1,32768),(64,512))", (1024, 512)
 
 
@@ -81,15 +88,8 @@ def observed_copy(
     target: Element,
     **options: Any,
 ) -> CopyProgram:
-    """The program of a copy; the nests after each pass that changes them, and the schedules, join `parts`."""
-    program = compile_copy(src, dst, source, target, observe=joining(parts), **options)
-    schedules = []
-    for launch in program.launches:
-        schedules.append(str(launch.step.schedule))
-        if launch.misaligned:
-            schedules.append(f"where the destination begins inside a line: {launch.misaligned.step.schedule}")
-    parts.append("--- schedules\n" + "\n".join(dict.fromkeys(schedules)) + "\n")
-    return program
+    """The program of a copy; the schedules, and the nests after each pass that changes them, join `parts`."""
+    return compile_copy(src, dst, source, target, observe=joining(parts), **options)
 
 
 def joining(parts: list[str]) -> Observer:
@@ -98,15 +98,19 @@ def joining(parts: list[str]) -> Observer:
     Equal kernels have the same loops, however many boxes they copy.
     """
     known: set[str] = set()
+    last = ""
 
     def observe(name: str, form: Form) -> None:
+        nonlocal last
+        if isinstance(form, Schedule):
+            parts.append(f"--- {HEADINGS[name]}\n{form}\n")
+            return
+        text = format_function(form) if isinstance(form, Function) else str(form)
         if isinstance(form, Function):
-            text = format_function(form)
             check_names(text)
-        else:
-            text = str(form)
-        is_known = text in known if isinstance(form, Function) else parts[-1].endswith(f"\n{text}")
+        is_known = text in known if isinstance(form, Function) else text == last
         known.add(text)
+        last = text
         if not is_known:
             parts.append(f"--- {name}\n{text}")
 
