@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilejit
-from tests.cli.running import child, environment, fails, run
+from tests.cli.running import COMMAND, child, environment, fails, run
 from tilejit.cli import demo
 from tilejit.cli.errors import explained
 from tilejit.cli.output import human_bytes
@@ -132,6 +132,18 @@ def test_nothing_heavy_is_imported() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
     )
     assert result.stdout == "\n"
+
+
+def test_the_package_runs_as_the_command() -> None:
+    results = [
+        subprocess.run(
+            [*command, "formats", "nope"], capture_output=True, text=True, env=environment(), check=False
+        )
+        for command in (COMMAND, (sys.executable, "-m", "tilejit"))
+    ]
+    (want, found) = ((r.returncode, r.stdout, r.stderr) for r in results)
+    assert found == want
+    assert want[0] == 2
 
 
 def test_what_errors_say() -> None:

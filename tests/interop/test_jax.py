@@ -281,14 +281,3 @@ def test_arguments_of_a_wrong_type_or_size() -> None:
     ):
         with pytest.raises(tj.LayoutError, match="\n  "):
             call()
-
-
-def test_without_jax_the_import_says_what_to_install() -> None:
-    code = (
-        "import importlib.util as u; find = u.find_spec\n"
-        "u.find_spec = lambda name, *a: None if name == 'jax' else find(name, *a)\n"
-        "import tilejit.interop.jax"
-    )
-    child = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
-    assert child.returncode == 1
-    assert child.stderr.splitlines()[-1].endswith("pip install 'tilejit[jax]'")

@@ -1,38 +1,17 @@
-"""Arrays and layouts of jax: `jax.experimental.layout` in and out, arrays without a copy. The extra `jax`.
-
-`layout_of(array)`, `to_jax_layout(layout)`, `to_jax(t)`, `from_jax(array, layout)`, `pack(array, layout)`,
-`unpack(array, layout)`: arrays are on the CPU, whole, outside of jit.
-"""
+"""Arrays of jax as NumPy arrays and tiled buffers, and back, over the same memory where jax allows it."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
-if find_spec("jax") is None:
-    raise ImportError("tilejit.interop.jax moves arrays of jax: pip install 'tilejit[jax]'", name="jax")
-
 import jax
+import numpy as np
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.copies import convert
-from tilejit.interop.dlpack import jax_array_over
-from tilejit.interop.jax_layouts import layout_of, to_jax_format, to_jax_layout
+from tilejit.interop.jax.dlpack import jax_array_over
 from tilejit.tiled.tiled_array import TiledArray
-
-__all__ = [
-    "from_jax",
-    "layout_of",
-    "numpy_view",
-    "pack",
-    "to_jax",
-    "to_jax_format",
-    "to_jax_layout",
-    "unpack",
-]
 
 
 def to_jax(t: Any, /, *, copy: bool | None = None) -> jax.Array:

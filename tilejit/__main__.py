@@ -1,0 +1,5 @@
+"""`python -m tilejit`: the command line, also where the script `tilejit` is not on the path."""
+
+from tilejit.cli import main
+
+main()

@@ -1,5 +1,0 @@
-"""`python -m tilejit.cli`."""
-
-from tilejit.cli import main
-
-main()
