@@ -1,6 +1,8 @@
 """The safetensors container: eight bytes of length, a JSON header, then the tensors' bytes end to end.
 
-Reading checks everything that the format demands before a byte of data is touched; writing streams.
+Reading checks everything that the format demands before a byte of data is touched; writing streams. TileJIT
+has its own reader and writer because the safetensors library saves a file from complete tensors, all of them
+in memory: it cannot take bytes as they are made, nor continue an interrupted file. The tests compare the two.
 """
 
 from __future__ import annotations
