@@ -21,5 +21,5 @@ def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
     if isinstance(table, Segments):
         return TransferNest((), Gather(table, schedule.stream))
     loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
-    offsets = OffsetTable(listed=table.offsets)
-    return TransferNest(loops, CopyChunks(table.width, len(table.offsets), offsets, schedule.stream))
+    count, offsets = len(table.offsets), OffsetTable(listed=table.offsets)
+    return TransferNest(loops, CopyChunks(table.width, count, offsets, schedule.stream, schedule.runs))

@@ -38,7 +38,7 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
     unit_bits = box.unit_bits
     match schedule.mode:
         case "run":
-            transfer: Transfer = CopyRun(inner[0].extent * box.width, schedule.stream)
+            transfer: Transfer = CopyRun(inner[0].extent * box.width, schedule.stream, schedule.runs)
         case "chunks":
             transfer = _chunks(box, inner, schedule)
         case "reverse":
@@ -64,7 +64,8 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
 def _chunks(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> CopyChunks:
     """The inner loops are contiguous in the destination; a table holds their source offsets."""
     digits = tuple((x.extent, x.src) for x in inner)
-    return CopyChunks(box.width, prod(n for n, _ in digits), OffsetTable(digits), schedule.stream)
+    count = prod(n for n, _ in digits)
+    return CopyChunks(box.width, count, OffsetTable(digits), schedule.stream, schedule.runs)
 
 
 def _interleave(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> Interleave:

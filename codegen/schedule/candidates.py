@@ -39,6 +39,7 @@ MOST_CANDIDATES = 24
 
 PANEL_LINES_TRIED = 1, 2, 4
 PREFETCH_BYTES_TRIED = 0, FAR_PREFETCH_BYTES, 2 * FAR_PREFETCH_BYTES
+RUN_PREFETCH_BYTES_TRIED = 0, 512, 1024
 ORDERS: tuple[BlockOrder, ...] = ("columns", "rows", "diagonals")
 
 BLOCK_PARTS = 1, 2
@@ -81,12 +82,14 @@ def joined_candidates(
 ) -> tuple[JoinedBoxes | None, ...]:
     """How to run all boxes of a copy, as far as it is worth measuring; the first is that of `choose_joined`.
 
-    One launch that gathers segments, or one that copies chunks with either kind of stores; None is a launch
-    for each box, whose schedules are `candidates`.
+    One launch that gathers segments, or one that copies chunks with either kind of stores, which may
+    prefetch at other distances; None is a launch for each box, whose schedules are `candidates`.
     """
     first = choose_joined(copy, padded=padded, footprint=footprint, thresholds=thresholds, threads=threads)
     found = [first, None, in_segments(copy, padded=padded)]
-    found += [in_chunks(copy, padded=padded, stream=stream, threads=threads) for stream in (False, True)]
+    chunks = [in_chunks(copy, padded=padded, stream=stream, threads=threads) for stream in (False, True)]
+    found += chunks
+    found += [replace(x, schedule=other) for x in chunks if x for other in _distances(x.schedule)]
     return tuple(dict.fromkeys(found))
 
 
@@ -99,6 +102,7 @@ def _transfers(
         chosen = short_transfer(box, chosen[1])
     mode, inner, interleave = chosen
     yield from _orders(box, chosen, threads, size)
+    yield from _distances(first)
     if mode == "interleave":
         if len(inner) > 2:
             yield from _orders(box, (mode, inner[:2], interleave), threads, size)
@@ -124,6 +128,13 @@ def _orders(
     for order in (outer, by_source(outer)):
         for stream in (False, True) if streams_lines(box, *transfer) else (False,):
             yield loop_schedule(box, transfer, order, threads, size, stream=stream)
+
+
+def _distances(schedule: Schedule) -> Iterator[Schedule]:
+    """Other distances of prefetches, if runs or chunks request lines."""
+    if schedule.mode == "chunks" or (schedule.mode == "run" and schedule.stream):
+        for distance in RUN_PREFETCH_BYTES_TRIED:
+            yield replace(schedule, runs=replace(schedule.runs, prefetch_bytes=distance))
 
 
 def _transposes(

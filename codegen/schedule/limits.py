@@ -12,12 +12,6 @@ RUN_LONG_BYTES = 2048
 RUN_SHORT_BYTES = 256
 """Shorter runs lose more at unaligned ends than streaming gains."""
 
-RUN_PREFETCH_BYTES = 256
-"""Prefetch distance of short runs: a later run reads the bytes after this one."""
-
-CHUNK_PREFETCH_BYTES = 256
-"""Prefetch distance while few chunks are read: those read next mostly follow in the source."""
-
 PREFETCH_CHUNKS = 64
 """Prefetch distance in chunks: 0.5 to 2 KiB."""
 

@@ -45,6 +45,22 @@ SHARED_RANKS = (2, *OUTER_RANKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunSchedule:
+    """How runs and chunks are copied: what their transfers carry, and their loops obey.
+
+    prefetch_bytes  how far ahead lines of the source are requested by chunks, and by runs that are streamed;
+                    0 for not at all. What is read next mostly follows in the source
+    """
+
+    prefetch_bytes: int = 256
+
+    def __str__(self) -> str:
+        if self == RunSchedule():
+            return ""
+        return f"prefetches {self.prefetch_bytes} bytes ahead" if self.prefetch_bytes else "no prefetches"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TileSchedule:
     """How the tiles of a transpose run: what its transfer carries, and its loops obey.
 
@@ -166,6 +182,7 @@ class Schedule:
     groups       more loops that an interleave takes, whose result rows share one buffer; None: no buffer
     interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
     transpose    how a transposed copy is tiled and written, for that mode
+    runs         how lines of runs and chunks are copied
     rank         the number of outer loops after padding
     sized        the size of super-vectors if the caller gave it, which is a literal of the kernel then
     split        whether long digits are split, and each part has a schedule of its own
@@ -190,6 +207,7 @@ class Schedule:
     sized: GivenSize | None = None
     split: bool = False
     in_bytes: bool = False
+    runs: RunSchedule = RunSchedule()
 
     @property
     def stripped(self) -> str:
@@ -209,6 +227,7 @@ class Schedule:
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""
         strip += " | prefetches" if self.prefetch else ""
+        strip += f" | {self.runs}" if str(self.runs) else ""
         strip += " | bytes of elements" if self.in_bytes else ""
         shape = f"{self.mode} | outer {order} | inner {taken}{packed} | rank {self.rank}"
         return f"{shape}{parallel}{stream}{strip}{rounded}"

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from codegen.ir.strided_box import Element
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
-from codegen.schedule.schedule import PackedSide, TileSchedule
+from codegen.schedule.schedule import PackedSide, RunSchedule, TileSchedule
 from codegen.schedule.segments import Segments
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transposes import TransposeRuns, TransposeTiles
@@ -25,6 +25,7 @@ class CopyRun:
 
     count: Size
     stream: bool = False
+    schedule: RunSchedule = field(default=RunSchedule(), repr=False)  # `structure_digest` has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class CopyChunks:
     count: Size
     offsets: OffsetTable
     stream: bool = False
+    schedule: RunSchedule = field(default=RunSchedule(), repr=False)  # `structure_digest` has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +228,15 @@ def kernel_kind(transfer: Transfer) -> str:
 
 
 def structure_digest(nest: TransferNest, arguments: tuple[str, ...]) -> str:
-    """A digest of what makes a kernel: a nest whose sizes are names, and the names of its arguments."""
-    return sha256(repr((nest, arguments)).encode()).hexdigest()
+    """A digest of what makes a kernel: a nest whose sizes are names, and the names of its arguments.
+
+    The schedule of runs and chunks is a part of it if it is not the default.
+    """
+    made: tuple[object, ...] = nest, arguments
+    match nest.transfer:
+        case CopyRun(schedule=schedule) | CopyChunks(schedule=schedule) if schedule != RunSchedule():
+            made = *made, schedule
+    return sha256(repr(made).encode()).hexdigest()
 
 
 def kernel_name(nest: TransferNest, digest: str) -> str:
@@ -240,6 +249,8 @@ def described(transfer: Transfer) -> str:
     shown = _given(transfer)
     schedule = shown.pop("schedule", None)
     shown.pop("loops", None)
+    if isinstance(schedule, RunSchedule):
+        shown |= _given(schedule)
     if isinstance(schedule, TileSchedule):
         shown |= {"order": schedule.order} if isinstance(transfer, TransposeTiles) else {}
         shown |= _given(schedule)
@@ -250,7 +261,7 @@ def described(transfer: Transfer) -> str:
     return f"{''.join(how)}{kind}: {listed}"
 
 
-def _given(record: Transfer | TileSchedule) -> dict[str, object]:
+def _given(record: Transfer | TileSchedule | RunSchedule) -> dict[str, object]:
     """The fields that are not the default, by name."""
     values = ((f.name, getattr(record, f.name), f.default) for f in fields(record))
     return {name: value for name, value, default in values if value != default}

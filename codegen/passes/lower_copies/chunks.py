@@ -7,7 +7,6 @@ from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Blocks, Entries, Let, Load, Local, Narrow, Op, Statement, Store, Streamed
 from codegen.passes.lower_copies.lowered import Lowered, Sides
-from codegen.schedule.limits import CHUNK_PREFETCH_BYTES
 from codegen.schedule.offset_tables import LINE_TABLE
 from codegen.schedule.transfers import CopyChunks
 
@@ -26,13 +25,10 @@ def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
     what = f"dst[{{at}}, x] = src[{{at}}, {LINE_TABLE}[x]], x < {count} chunks of {width} bytes"
     how = f"Super-vectors of {lanes} x {width} bytes"
     how += ", streamed" if chunks.stream else ""
-    streamed = (Streamed("full", prefetch_bytes=CHUNK_PREFETCH_BYTES),) if chunks.stream else ()
-    blocks = Blocks(
-        (Narrow(1, _chunk(dst, src, width)),),
-        shifts=False,
-        streamed=streamed,
-        prefetch_bytes=CHUNK_PREFETCH_BYTES,
-    )
+    ahead = chunks.schedule.prefetch_bytes
+    streamed = (Streamed("full", prefetch_bytes=ahead),) if chunks.stream else ()
+    one = Narrow(1, _chunk(dst, src, width))
+    blocks = Blocks((one,), shifts=False, streamed=streamed, prefetch_bytes=ahead)
     body = loop("x", 0, count, *_line(dst, src, width), step=lanes, blocks=blocks)
     return Lowered((body,), what, how, opaque=chunks.stream)
 

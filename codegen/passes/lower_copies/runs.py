@@ -7,7 +7,7 @@ from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Blocks, Call, If, Let, Load, Local, Narrow, Op, Statement, Store, Streamed, View
 from codegen.passes.lower_copies.lowered import Lowered, Sides
-from codegen.schedule.limits import RUN_LONG_BYTES, RUN_PREFETCH_BYTES, RUN_SHORT_BYTES
+from codegen.schedule.limits import RUN_LONG_BYTES, RUN_SHORT_BYTES
 from codegen.schedule.transfers import CopyRun, FillRun
 
 STREAMED = "Lines of 64 bytes, streamed"
@@ -36,7 +36,7 @@ def lower_run(run: CopyRun, sides: Sides) -> Lowered:
     """
     dst, src, count = sides.dst, sides.src, run.count
     what = f"dst[{{at}}, x] = src[{{at}}, x], x < {count} bytes"
-    streamed = (TABLE_STREAMS if sides.in_table else STREAMS) if run.stream else ()
+    streamed = _streams(run, sides) if run.stream else ()
     few = Narrow("left", part(dst, src, "x", "left"))
     blocks = Blocks((few,), streamed=streamed)
     lines = loop("x", 0, count, line(dst, src, "x"), step=LINE_BYTES, blocks=blocks)
@@ -47,11 +47,14 @@ def lower_run(run: CopyRun, sides: Sides) -> Lowered:
     return Lowered((either,), what, "Super-vectors of 64 bytes")
 
 
-STREAMS = Streamed("full", prefetch_bytes=RUN_PREFETCH_BYTES), Streamed("headed", RUN_SHORT_BYTES)
-"""Runs of full lines often follow each other. Others are too short, or long enough for unaligned ends."""
+def _streams(run: CopyRun, sides: Sides) -> tuple[Streamed, ...]:
+    """Runs of full lines often follow each other. Others are too short, or long enough for unaligned ends.
 
-TABLE_STREAMS = (Streamed("headed"),)
-"""Runs at table entries have one path, in which later entries are prefetched."""
+    Runs at table entries have one path, in which later entries are prefetched.
+    """
+    if sides.in_table:
+        return (Streamed("headed"),)
+    return Streamed("full", prefetch_bytes=run.schedule.prefetch_bytes), Streamed("headed", RUN_SHORT_BYTES)
 
 
 def lower_fill(fill: FillRun, sides: Sides) -> Lowered:

@@ -14,7 +14,7 @@ from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.select_transfer import select_transfer
 from codegen.pipeline.passes import STRIP, run_passes
-from codegen.pipeline.steps import reach_of
+from codegen.pipeline.steps import reach_of, step_of
 from codegen.pipeline.tune import parts_of, shortened
 from codegen.schedule.candidates import MOST_CANDIDATES, candidates
 from codegen.schedule.choose import choose
@@ -72,6 +72,31 @@ def test_stores_staging_tiles_blocks_and_orders_of_a_transpose(thresholds: Thres
 def test_distances_that_a_transpose_prefetches() -> None:
     for box in (TRANSPOSED, BYTES):
         assert {cut.prefetch_bytes for cut in cuts(box, thresholds=NEVER)} == {0, 128, 256}
+
+
+def test_distances_that_runs_and_chunks_prefetch() -> None:
+    """Those that are not streamed have no distance, except chunks."""
+    runs, chunks = box_of([(3000, 700, 640), (640, 1, 1)]), box_of([(4096, 64, 64), (4, -16, 16)], 16, 48)
+    for box, mode, thresholds in (
+        (runs, "run", ALWAYS),
+        (chunks, "chunks", ALWAYS),
+        (chunks, "chunks", NEVER),
+    ):
+        tried = found(normal(box), thresholds=thresholds)
+        assert tried[0].mode == mode
+        assert {x.runs.prefetch_bytes for x in tried if x.mode == mode} == {0, 256, 512, 1024}
+    assert {x.runs.prefetch_bytes for x in found(normal(runs), thresholds=NEVER)} == {256}
+
+
+def test_each_distance_has_a_kernel() -> None:
+    box = normal(box_of([(3000, 700, 640), (640, 1, 1)]))
+    tried = [x for x in found(box, thresholds=ALWAYS) if x.stream]
+    kernels = {x.runs.prefetch_bytes: step_of(box, x).kernel for x in tried}
+    assert len({kernel.name for kernel in kernels.values()}) == len(kernels) == 4
+    for distance, kernel in kernels.items():
+        ahead = [line for line in kernel.source.splitlines() if "prefetch" in line]
+        assert len(ahead) == bool(distance)
+        assert all(f"+ {distance})" in line for line in ahead)
 
 
 def test_panels() -> None:
