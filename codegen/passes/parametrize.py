@@ -90,10 +90,12 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
         case Reverse(count=count):
             return named("length" if count == 1 else "count")
         case Interleave(side=side):
-            long = {"dst": ("columns",), "src": ("rows",), "": ("rows", "columns")}[side]
+            # On the packed side, the short digit is a literal, and so is the step over it.
+            sizes = {"dst": ("row_step", "columns"), "src": ("column_step", "rows")}
+            names = sizes.get(side, ("row_step", "column_step", "rows", "columns"))
             tables: dict[str, OffsetTable | RowGroups] = {"lines": OffsetTable()} if transfer.lines else {}
             tables |= {"groups": RowGroups()} if transfer.groups else {}
-            return named("row_step", "column_step", *long, **tables)
+            return named(*names, **tables)
         case TransposeTiles():
             return _tiles(size, transfer)
         case TransposeRuns():
