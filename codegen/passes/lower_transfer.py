@@ -31,13 +31,10 @@ from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacki
 from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.transposes import lower_transpose
-from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES
+from codegen.schedule.offset_tables import OFFSET_TABLES
+from codegen.schedule.segments import SEGMENT_PADDING
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
-    COLUMN_TABLE,
-    ROW_TABLE,
-    RUN_OFFSETS,
-    RUN_PANEL_OFFSETS,
     CopyChunks,
     CopyRun,
     Elementwise,
@@ -51,6 +48,7 @@ from codegen.schedule.transfers import (
     UnpackBits,
     kernel_name,
     structure_digest,
+    table_arguments,
 )
 from codegen.schedule.transposes import TransposeRuns, TransposeTiles
 
@@ -69,22 +67,16 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
 }
 """The lowering of each kind of transfer."""
 
-PANEL_TABLES = (ROW_TABLE, COLUMN_TABLE, RUN_OFFSETS, RUN_PANEL_OFFSETS)
-TABLES = frozenset((*OFFSET_TABLES, *PANEL_TABLES, LINE_TABLE, *GROUP_TABLES, "segments", "moves"))
-"""The arguments that are addresses of tables of 64-bit integers."""
-
-BUFFERS = frozenset(("pattern",))
-"""The arguments that are addresses of other storage: a line of padding."""
-
 
 def declared(nest: TransferNest, arguments: tuple[str, ...]) -> Function:
     """The kernel of a nest without statements.
 
     arguments  the names of the kernel's arguments, in the order of its table
     """
-    given = tuple(ArrayArg(a, "i64", 1, "C") if a in TABLES else ScalarArg(a, "i64") for a in arguments)
-    others = BufferArg(SCRATCH), *(BufferArg(a) for a in arguments if a in BUFFERS)
-    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *others)
+    tables = table_arguments(nest)
+    given = tuple(ArrayArg(a, "i64", 1, "C") if a in tables else ScalarArg(a, "i64") for a in arguments)
+    padding = (BufferArg(SEGMENT_PADDING),) if isinstance(nest.transfer, Gather) else ()
+    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), BufferArg(SCRATCH), *padding)
     name = kernel_name(nest, structure_digest(nest, arguments))
     return Function(name, given, (), buffers=buffers)
 
@@ -123,7 +115,7 @@ def _around(nest: TransferNest, lowered: Lowered) -> tuple[Statement, ...]:
         body = (loop(x.axis, *ends, *views, *body),)
     if not nest.entries:
         return body
-    blocks = Blocks(ahead="entry") if getattr(nest.transfer, "stream", False) else None
+    blocks = Blocks(ahead="entry") if nest.transfer.stream else None
     return (loop("entry", "begin", "end", *_entry(nest), *body, blocks=blocks),)
 
 

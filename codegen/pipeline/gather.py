@@ -9,14 +9,13 @@ from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.refine import Box
 from codegen.pipeline.observer import Observer
 from codegen.pipeline.passes import JOIN, PAD, run_passes
-from codegen.pipeline.steps import kernel_of, proven, trips_of
+from codegen.pipeline.steps import first_arguments, kernel_of, proven, trips_of
 from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
 from codegen.runtime.kernel import Step
 from codegen.runtime.launch import Launch
 from codegen.schedule.choose_joined import JoinedBoxes
 from codegen.schedule.choose_swizzle import ChunkTable
-from codegen.schedule.offset_tables import LINE_TABLE
-from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
+from codegen.schedule.segments import Segments
 
 
 def joined_launch(
@@ -38,15 +37,13 @@ def joined_launch(
     (nest,) = run_passes(JOIN, boxes[0], joined, observe)
     (nest,) = run_passes(PAD, nest, schedule, observe)
     bounds = copy.src.byte_bounds, copy.dst.byte_bounds
+    kernel, sizes = kernel_of(nest, first_arguments(nest), observe)
+    step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
     if isinstance(table, Segments):
         _check_segments(copy, table)
-        kernel, sizes = kernel_of(nest, SEGMENT_ARGUMENTS, observe)
-        step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
         calls = SegmentCalls(table, pattern)
         return proven(Launch(step, calls, 0, copy.dst.bounds[0], table.count, bounds, pattern))
     _check_chunks(copy, table)
-    kernel, sizes = kernel_of(nest, (LINE_TABLE,), observe)
-    step = Step(boxes[0], schedule, nest, kernel, sizes, tuple(boxes[1:]))
     return proven(Launch(step, PlainCall(), table.src, table.dst, trips_of(nest), bounds))
 
 

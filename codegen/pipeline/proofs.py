@@ -9,9 +9,19 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import SCRATCH, ScalarArg
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, TABLE_CHUNK, SegmentCalls, TableCalls
 from codegen.runtime.launch import Launch
-from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE
-from codegen.schedule.segments import BYTES, DST, NEXT, PART, SEGMENT_ARGUMENTS, SEGMENT_FIELDS, SRC, Segments
-from codegen.schedule.transfers import group_table, joined_tables, line_table
+from codegen.schedule.offset_tables import GROUP_TABLES
+from codegen.schedule.segments import (
+    BYTES,
+    DST,
+    NEXT,
+    PART,
+    SEGMENT_FIELDS,
+    SEGMENT_PADDING,
+    SEGMENT_TABLES,
+    SRC,
+    Segments,
+)
+from codegen.schedule.transfers import group_table, offset_tables
 
 
 def prove_launch(launch: Launch) -> int:
@@ -32,7 +42,7 @@ def given_of(launch: Launch) -> Given:
         "src": Storage(src_low, src_stop, launch.src_offset),
         "dst": Storage(dst_low, dst_stop, launch.dst_offset),
         SCRATCH: Storage(0, launch.calls.scratch_bytes),
-        SEGMENT_ARGUMENTS[2]: Storage(0, LINE_BYTES),
+        SEGMENT_PADDING: Storage(0, LINE_BYTES),
     }
     trips = launch.trips
     if isinstance(launch.calls, TableCalls | SegmentCalls):
@@ -42,10 +52,8 @@ def given_of(launch: Launch) -> Given:
 
 def _tables(launch: Launch) -> dict[str, Table]:
     inner = launch.step.nest.transfer
-    tables: dict[str, Table] = {name: Listed(each.offsets) for name, each in joined_tables(inner).items()}
-    lines, groups = line_table(inner), group_table(inner)
-    if lines:
-        tables[LINE_TABLE] = Listed(lines.offsets)
+    tables: dict[str, Table] = {name: Listed(each.offsets) for name, each in offset_tables(inner).items()}
+    groups = group_table(inner)
     if groups:
         tables |= zip(GROUP_TABLES, (Listed(x.ravel()) for x in (groups.offsets, groups.ahead)), strict=True)
     match launch.calls:
@@ -54,7 +62,7 @@ def _tables(launch: Launch) -> dict[str, Table]:
                 low, stop = bounds[k][0] - reach[2 * k], bounds[k][1] - reach[2 * k + 1]
                 tables[name] = Between(low, stop)
         case SegmentCalls(segments):
-            tables |= {SEGMENT_ARGUMENTS[0]: _records(segments), SEGMENT_ARGUMENTS[1]: Listed(segments.moves)}
+            tables |= zip(SEGMENT_TABLES, (_records(segments), Listed(segments.moves)), strict=True)
     return tables
 
 

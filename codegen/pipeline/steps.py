@@ -25,16 +25,17 @@ from codegen.runtime.copy_calls import (
 from codegen.runtime.kernel import Kernel, Step, shared
 from codegen.runtime.launch import Launch
 from codegen.schedule.choose_transpose import misaligned
-from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE, PREFETCH_ARGUMENT
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.schedule.segments import SEGMENT_ARGUMENTS
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import (
     Elementwise,
+    Gather,
     TransferNest,
     group_table,
-    joined_tables,
     kernel_name,
-    line_table,
+    offset_tables,
     structure_digest,
 )
 from codegen.schedule.transposes import Transpose, TransposeRuns
@@ -123,8 +124,9 @@ def first_arguments(nest: TransferNest) -> tuple[str, ...]:
     inner = nest.transfer
     return (
         *(OFFSET_ARGUMENTS if nest.entries else ()),
-        *((LINE_TABLE,) if line_table(inner) else joined_tables(inner)),
+        *offset_tables(inner),
         *(GROUP_ARGUMENTS if group_table(inner) else ()),
+        *(SEGMENT_ARGUMENTS if isinstance(inner, Gather) else ()),
         *(FILL_ARGUMENTS if nest.fills else ()),
         *((PREFETCH_ARGUMENT,) if isinstance(inner, Elementwise) and inner.prefetch else ()),
     )

@@ -16,9 +16,9 @@ from codegen.runtime.copy_calls import FILL_ARGUMENTS, Calls, Pattern, PlainCall
 from codegen.runtime.kernel import Step, copy_operands
 from codegen.runtime.threads import scratch
 from codegen.schedule.call_limits import UNEVEN
-from codegen.schedule.offset_tables import GROUP_ARGUMENTS, LINE_TABLE
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS
 from codegen.schedule.transfer_loops import int_size
-from codegen.schedule.transfers import group_table, joined_tables, line_table
+from codegen.schedule.transfers import group_table, offset_tables
 from codegen.support.caching import lazy
 
 PAGE_BYTES = 4096
@@ -89,16 +89,14 @@ class Launch:
     def sizes(self) -> NDArray[np.int64]:
         """The argument table; addresses of tables that each call gets are still 0."""
         inner = self.step.nest.transfer
-        lines, groups = line_table(inner), group_table(inner)
+        groups = group_table(inner)
         given = {**self.calls.given, **dict(self.step.sizes)}
         if self.fill:
             given.update(zip(FILL_ARGUMENTS, self.fill, strict=True))
-        if lines:
-            given[LINE_TABLE] = lines.offsets.ctypes.data
         if groups:
             tables = groups.offsets.ctypes.data, groups.ahead.ctypes.data
             given.update(zip(GROUP_ARGUMENTS, (*tables, len(groups.offsets), groups.run), strict=True))
-        given.update({name: table.offsets.ctypes.data for name, table in joined_tables(inner).items()})
+        given.update({name: table.offsets.ctypes.data for name, table in offset_tables(inner).items()})
         values = [given[name] for name in self.step.kernel.arguments]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
 

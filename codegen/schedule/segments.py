@@ -214,5 +214,11 @@ class Segments:
         return merged
 
 
-SEGMENT_ARGUMENTS = "segments", "moves", "pattern"
-"""The arguments of a gather: the tables of entries and of moves, and a line of padding."""
+SEGMENT_TABLES = "segments", "moves"
+"""The arguments of a gather for the tables of entries and of moves."""
+
+SEGMENT_PADDING = "pattern"
+"""Its argument for a line of padding."""
+
+SEGMENT_ARGUMENTS = (*SEGMENT_TABLES, SEGMENT_PADDING)
+"""All of them."""

@@ -12,9 +12,9 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from codegen.ir.strided_box import Element
-from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
 from codegen.schedule.schedule import PackedSide, RunSchedule, TileSchedule
-from codegen.schedule.segments import Segments
+from codegen.schedule.segments import SEGMENT_TABLES, Segments
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transposes import TransposeRuns, TransposeTiles
 
@@ -60,6 +60,11 @@ class FillRun:
     """Write the padding pattern over `count` contiguous bytes."""
 
     count: Size
+
+    @property
+    def stream(self) -> bool:
+        """Padding is stored through the cache."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,11 @@ class Elementwise:
     source: Element | None
     convert: tuple[str, str] | None = None
     prefetch: bool = field(default=False, repr=False)  # not in kernel names: their arguments distinguish it
+
+    @property
+    def stream(self) -> bool:
+        """Elements are stored through the cache."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,10 +296,14 @@ RUN_OFFSETS, RUN_PANEL_OFFSETS = "run_offsets", "run_panel_offsets"
 """The arguments for the columns and runs of a panel of short result rows."""
 
 
-def joined_tables(stmt: Transfer) -> dict[str, OffsetTable]:
-    """The tables of joined rows and columns that a transpose reads, by argument name."""
+def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
+    """The tables of offsets that a transfer reads, by the names of their arguments."""
     steps: dict[str, Size | OffsetTable | None] = {}
     match stmt:
+        case CopyChunks():
+            steps = {LINE_TABLE: stmt.offsets}
+        case Interleave():
+            steps = {LINE_TABLE: stmt.lines}
         case TransposeTiles():
             steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.column_step}
         case TransposeRuns():
@@ -298,16 +312,15 @@ def joined_tables(stmt: Transfer) -> dict[str, OffsetTable]:
     return {name: step for name, step in steps.items() if isinstance(step, OffsetTable)}
 
 
-def line_table(stmt: Transfer) -> OffsetTable | None:
-    """The table of offsets that a transfer reads, or None."""
-    match stmt:
-        case CopyChunks():
-            return stmt.offsets
-        case Interleave():
-            return stmt.lines
-    return None
-
-
 def group_table(stmt: Transfer) -> RowGroups | None:
     """The table of row groups that a transfer reads, or None."""
     return stmt.groups if isinstance(stmt, Interleave) else None
+
+
+def table_arguments(nest: TransferNest) -> frozenset[str]:
+    """The arguments of a nest's kernel that are addresses of tables of 64-bit integers."""
+    names = {*offset_tables(nest.transfer)}
+    names |= {*OFFSET_TABLES} if nest.entries else set()
+    names |= {*GROUP_TABLES} if group_table(nest.transfer) else set()
+    names |= {*SEGMENT_TABLES} if isinstance(nest.transfer, Gather) else set()
+    return frozenset(names)

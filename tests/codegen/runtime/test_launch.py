@@ -19,7 +19,7 @@ from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import LINE_BYTES, PAGE_BYTES, Launch, on_boundary
 from codegen.schedule.call_limits import UNEVEN
 from codegen.schedule.schedule import Thresholds
-from codegen.schedule.transfers import joined_tables
+from codegen.schedule.transfers import offset_tables
 from tests.tools.strategies import Pick
 from tilejit.programs import compiled as programs
 
@@ -109,7 +109,7 @@ def test_threads_share_arguments_and_have_scratch_of_their_own(monkeypatch: pyte
 
 def tables_of(launch: Launch) -> set[int]:
     """The addresses of the tables of joined rows and columns."""
-    tables = joined_tables(launch.step.nest.transfer)
+    tables = offset_tables(launch.step.nest.transfer)
     return {table.offsets.ctypes.data for table in tables.values()}
 
 

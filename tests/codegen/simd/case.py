@@ -19,9 +19,9 @@ from codegen.runtime.copy_calls import (
 )
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
-from codegen.schedule.offset_tables import GROUP_TABLE, GROUP_TABLES, LINE_TABLE
+from codegen.schedule.offset_tables import GROUP_TABLE, GROUP_TABLES
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, SEGMENT_FIELDS
-from codegen.schedule.transfers import group_table, joined_tables, line_table
+from codegen.schedule.transfers import group_table, offset_tables
 from tests.tools.guard import Guarded
 
 Bytes = NDArray[np.uint8]
@@ -138,12 +138,10 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
     if name in OFFSET_ARGUMENTS[:2]:
         return end
     inner = launch.step.nest.transfer
-    lines, groups = line_table(inner), group_table(inner)
-    if name == LINE_TABLE and lines:
-        return int(lines.offsets.size)
+    groups = group_table(inner)
     if name in GROUP_TABLES and groups:
         return int((groups.offsets if name == GROUP_TABLE else groups.ahead).size)
-    if name in (tables := joined_tables(inner)):
+    if name in (tables := offset_tables(inner)):
         return int(tables[name].offsets.size)
     calls = launch.calls.inner if isinstance(launch.calls, TableCalls) else launch.calls
     if name in SEGMENT_ARGUMENTS and isinstance(calls, SegmentCalls):

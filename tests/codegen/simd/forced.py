@@ -25,7 +25,7 @@ from codegen.schedule import transpose_loops
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.offset_tables import Digit, Table
 from codegen.schedule.schedule import Schedule, Staging, Thresholds, TransposeSchedule
-from codegen.schedule.transfers import joined_tables
+from codegen.schedule.transfers import offset_tables
 from codegen.schedule.transpose_box import TransposeBox
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.arrays.strided import span
@@ -189,7 +189,7 @@ def guarded_scratch(size: int) -> NDArray[np.uint8]:
 
 def guard_tables(step: Launch) -> None:
     """Put the tables that a transpose reads where nothing may be read behind them."""
-    for table in joined_tables(step.step.nest.transfer).values():
+    for table in offset_tables(step.step.nest.transfer).values():
         vars(table)["offsets"] = _guarded(table.offsets)
 
 
