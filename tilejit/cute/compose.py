@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilejit.cute.exact.carries import Digits, compose_with_carries
+from tilejit.cute.exact.carries import MixedRadix, compose_with_carries
 from tilejit.cute.int_tuple import IntTuple, flatten, limit_nesting, unflatten
 from tilejit.cute.layout import Layout, trusted
 from tilejit.cute.modes import by_mode
@@ -69,8 +69,8 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
     would carry together, or a stride is spread over digits, `compose_with_carries` decides.
     """
     if 0 in flatten(a.shape):
-        return compose_with_carries(Digits([], [0]), a, b)
-    digits = Digits.of(a)
+        return compose_with_carries(MixedRadix([], [0]), a, b)
+    digits = MixedRadix.of(a)
     room = [size - 1 for size in digits.sizes]
     shapes: list[IntTuple] = []
     strides: list[IntTuple] = []
@@ -90,7 +90,7 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
     return trusted(unflatten(iter(shapes), b.shape), unflatten(iter(strides), b.shape))
 
 
-def _cut(digits: Digits, room: list[int], n: int, e: int) -> tuple[IntTuple, IntTuple] | None:
+def _cut(digits: MixedRadix, room: list[int], n: int, e: int) -> tuple[IntTuple, IntTuple] | None:
     """Shape and stride of a mode n:e of B cut at A's digits, of so much room; None where it may carry.
 
     (4, 3) with digits of 2 and more, of strides 8 and 100 -> None    (4, 1) -> (2, 2), (8, 100)

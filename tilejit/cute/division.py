@@ -6,9 +6,8 @@ from typing import Any
 
 from tilejit.cute.compose import compose_layouts
 from tilejit.cute.exact.complement import complement
-from tilejit.cute.layout import Layout, expect_layout
+from tilejit.cute.layout import Layout, expect_layout, of_inner
 from tilejit.cute.modes import make_layout
-from tilejit.cute.of_inner import of_inner
 from tilejit.cute.tilers import each_mode, unpacked, zipped
 
 

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import LayoutError, compiler_lock
+from tilejit.cute.digits import Chain, Mode
 from tilejit.cute.int_tuple import flatten, modes
 from tilejit.cute.layout import Layout, extent
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.support.tokens import MAX_INT64, named
-
-Mode = tuple[tuple[int, int], ...]
-"""(size, stride) of each digit of a mode, the fastest first."""
 
 CHUNK = 1 << 18
 """Offsets that exist at one time."""
@@ -32,7 +30,7 @@ class Function:
     Sw<3,4,3> o 16 o (8,128):(128,1) -> modes (((8, 128),), ((128, 1),)), steps ((16, Sw<3,4,3>),)
     """
 
-    modes: tuple[Mode, ...]
+    modes: tuple[Chain, ...]
     steps: tuple[tuple[int, Swizzle | Layout], ...]
 
     def __call__(self, index: tuple[Any, ...]) -> Any:
@@ -84,7 +82,7 @@ def function_of(layout: Layout | ComposedLayout) -> Function:
     if not -MAX_INT64 <= low - shift <= high + shift <= MAX_INT64:
         raise LayoutError(f"an offset of {named(layout)} passes 64 bits\n  use smaller strides")
     own = tuple(
-        tuple(zip(flatten(shape), flatten(stride), strict=True))
+        tuple(map(Mode, flatten(shape), flatten(stride)))
         for shape, stride in zip(modes(inner.shape), modes(inner.stride), strict=True)
     )
     return Function(own, steps)
@@ -115,7 +113,7 @@ def rows_of(dims: tuple[int, ...], rows: NDArray[np.int64]) -> tuple[NDArray[np.
     return tuple(reversed(index))
 
 
-def _size(digits: Mode) -> int:
+def _size(digits: Chain) -> int:
     out = 1
     for size, _ in digits:
         out *= size

@@ -6,9 +6,10 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.cute.compose import compose_layouts
+from tilejit.cute.digits import Mode, joined
 from tilejit.cute.exact.longest_run import longest_run
 from tilejit.cute.layout import Layout, expect_layout, offsets
-from tilejit.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
+from tilejit.cute.modes import EMPTY_MODE, flat_modes, from_modes
 from tilejit.cute.witness import NoLayoutError
 from tilejit.support.tokens import named
 
@@ -36,21 +37,20 @@ def _no_elements(layout: Layout) -> LayoutError:
     return NoLayoutError(f"{named(layout)} has no elements: there is no offset 0 to find\n  give it some")
 
 
-def _chain(layout: Layout) -> tuple[list[tuple[int, int]], int]:
+def _chain(layout: Layout) -> tuple[list[Mode], int]:
     """Modes of A in the order of their strides, as modes of its right inverse, and the elements so far."""
-    by_step: dict[int, tuple[int, int]] = {}
+    by_step: dict[int, Mode] = {}
     weight = 1
     for size, step in joined(flat_modes(layout)):
-        if size > by_step.get(step, (1, 0))[0]:
-            by_step[step] = (size, weight)
+        if step not in by_step or size > by_step[step].size:
+            by_step[step] = Mode(size, weight)
         weight *= size
     # joined() drops sizes of 1, which change no weight.
-    out: list[tuple[int, int]] = []
+    out: list[Mode] = []
     reach = 1
     while reach in by_step:
-        size, weight = by_step.pop(reach)
-        out.append((size, weight))
-        reach *= size
+        out.append(by_step.pop(reach))
+        reach *= out[-1].size
     return out, reach
 
 
@@ -82,9 +82,9 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
         raise _no_elements(a)
     inverse = _within(right_inverse(b), a.size)
     count = _identity_run(a, inverse)
-    out: list[tuple[int, int]] = []
+    out: list[Mode] = []
     for size, step in joined(flat_modes(inverse)):
-        out.append((min(size, count), step))
+        out.append(Mode(min(size, count), step))
         count //= size
         if count <= 1:
             break
@@ -93,11 +93,11 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
 def _within(inverse: Layout, size: int) -> Layout:
     """As much of R, from its start on, as stays below `size`."""
-    out: list[tuple[int, int]] = []
+    out: list[Mode] = []
     top = size - 1
     for count, step in joined(flat_modes(inverse)):
         fitting = min(count, top // step + 1) if step else count
-        out.append((fitting, step))
+        out.append(Mode(fitting, step))
         top -= (fitting - 1) * step
         if fitting < count:
             break
@@ -118,8 +118,8 @@ def max_common_vector(a: Layout, b: Layout) -> int:
 def _identity_run(a: Layout, inverse: Layout) -> int:
     """The largest n with a(inverse(i)) = i below n."""
     try:
-        first, *_others = joined(flat_modes(compose_layouts(a, inverse))) or [(1, 1)]
-        return first[0] if first[1] == 1 else 1
+        first, *_others = joined(flat_modes(compose_layouts(a, inverse))) or [Mode(1, 1)]
+        return first.size if first.stride == 1 else 1
     except LayoutError:
         table = a(offsets(inverse))
         faults = (table != np.arange(len(table))).nonzero()[0]
@@ -132,10 +132,10 @@ def nullspace(layout: Layout) -> Layout:
     (4,2,6):(0,1,0) -> (4,6):(1,8)    (4,8):(1,4) -> 1:0
     """
     expect_layout(layout)
-    out: list[tuple[int, int]] = []
+    out: list[Mode] = []
     weight = 1
     for size, step in flat_modes(layout):
         if step == 0:
-            out.append((size, weight))
+            out.append(Mode(size, weight))
         weight *= size
     return from_modes(out) if out else EMPTY_MODE

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from tilejit.support.tokens import MAX_INT64, named
 
 MAX_TABLE = 1 << 27
 """Offsets in the largest table, 1 GiB."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -206,20 +208,36 @@ def is_composed(value: object) -> bool:
     return type(value) is not Layout and hasattr(value, "inner")
 
 
+def of_inner(operation: F) -> F:
+    """An operation that also takes composed layouts and acts on the inner one: f(A o 0 o B) = A o 0 o f(B).
+
+    select of Sw<3,4,3> o 0 o (8,64):(64,1) at 1 -> Sw<3,4,3> o 0 o (64):(1)
+    """
+
+    @wraps(operation)
+    def applied(*given: Any, **by_name: Any) -> Any:
+        if given and is_composed(given[0]):
+            layout, *others = given
+            return replace(layout, inner=applied(layout.inner, *others, **by_name))
+        return operation(*given, **by_name)
+
+    return cast(F, applied)
+
+
 def expect_layout(value: object) -> Layout:
     """A Layout as itself.
 
     Raises:
         TypeError: anything else.
     """
+    if type(value) is Layout:
+        return value
     if is_composed(value):
         raise TypeError(
             "a Layout is wanted, not a ComposedLayout\n"
             "  give its .inner, and compose what comes of it: ComposedLayout(c.outer, c.offset, …)"
         )
-    if type(value) is not Layout:
-        raise TypeError(f"a Layout is wanted, not {type(value).__name__}; parse() reads one from a text")
-    return value
+    raise TypeError(f"a Layout is wanted, not {type(value).__name__}; parse() reads one from a text")
 
 
 def extent(layout: Layout) -> tuple[int, int]:

@@ -10,9 +10,9 @@ from typing import Any
 
 from codegen import LayoutError, shown
 from tilejit.cute import int_tuple as tuples
+from tilejit.cute.digits import Mode, joined
 from tilejit.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting, unflatten
-from tilejit.cute.layout import Layout, expect_layout, is_composed, trusted
-from tilejit.cute.of_inner import of_inner
+from tilejit.cute.layout import Layout, expect_layout, is_composed, of_inner, trusted
 from tilejit.support.tokens import named
 
 EMPTY_MODE = trusted(1, 0)
@@ -50,13 +50,13 @@ def layout_like(value: object) -> Layout:
     return expect_layout(value) if isinstance(value, Layout) or is_composed(value) else Layout(value)
 
 
-def flat_modes(layout: Layout) -> list[tuple[int, int]]:
-    """Sizes and strides from left to right."""
+def flat_modes(layout: Layout) -> list[Mode]:
+    """The modes of a layout from left to right, without nesting."""
     expect_layout(layout)
-    return list(zip(tuples.flatten(layout.shape), tuples.flatten(layout.stride), strict=True))
+    return list(map(Mode, tuples.flatten(layout.shape), tuples.flatten(layout.stride)))
 
 
-def from_modes(modes: Iterable[tuple[int, int]]) -> Layout:
+def from_modes(modes: Iterable[Mode]) -> Layout:
     """A flat layout; one mode is an integer, none 1:0.
 
     (2, 1), (3, 7) -> (2,3):(1,7)    (4, 1) -> 4:1
@@ -66,23 +66,7 @@ def from_modes(modes: Iterable[tuple[int, int]]) -> Layout:
         return EMPTY_MODE
     if len(pairs) == 1:
         return trusted(*pairs[0])
-    return trusted(tuple(n for n, _ in pairs), tuple(d for _, d in pairs))
-
-
-def joined(modes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Flat modes without those of size 1, neighbors that run on as one.
-
-    (2, 1), (1, 9), (3, 2) -> (6, 1)
-    """
-    out: list[tuple[int, int]] = []
-    for size, step in modes:
-        if size == 1:
-            continue
-        if out and step == out[-1][0] * out[-1][1]:
-            out[-1] = (out[-1][0] * size, out[-1][1])
-        else:
-            out.append((size, step))
-    return out
+    return trusted(*zip(*pairs, strict=True))
 
 
 @of_inner

@@ -10,9 +10,8 @@ from tilejit.cute.compose import compose_layouts
 from tilejit.cute.construct import make_ordered_layout
 from tilejit.cute.exact.complement import complement
 from tilejit.cute.int_tuple import as_int_tuple, modes, product
-from tilejit.cute.layout import Layout, cosize, expect_layout
+from tilejit.cute.layout import Layout, cosize, expect_layout, of_inner
 from tilejit.cute.modes import append, layout_like, make_layout
-from tilejit.cute.of_inner import of_inner
 from tilejit.cute.tilers import each_mode, gathered, unpacked, zipped
 from tilejit.support.tokens import named
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from math import gcd
 
 from codegen import LayoutError, shown
-from tilejit.cute.int_tuple import as_integer, flatten, unflatten
+from tilejit.cute.digits import Mode, joined
+from tilejit.cute.int_tuple import as_integer, unflatten
 from tilejit.cute.inverses import right_inverse
 from tilejit.cute.layout import Layout, expect_layout, trusted
-from tilejit.cute.modes import flat_modes, joined
+from tilejit.cute.modes import flat_modes
 from tilejit.support.tokens import named
 
 
@@ -26,17 +27,17 @@ def upcast(layout: Layout, count: int) -> Layout:
     expect_layout(layout)
     units = _positive(count)
 
-    def mode(size: int, step: int) -> tuple[int, int]:
+    def mode(size: int, step: int) -> Mode:
         if step == 0 or size == 1:
-            return size, -(-step // units)
+            return Mode(size, -(-step // units))
         if step % units == 0:
-            return size, step // units
+            return Mode(size, step // units)
         if step < 0 or units % step:
             raise LayoutError(
                 f"{named(layout)} has a mode {size}:{step}: no run of {shown(units)} elements, no multiple\n"
                 "  give a count that divides its stride, or is a multiple of it"
             )
-        return -(-size * step // units), 1
+        return Mode(-(-size * step // units), 1)
 
     return _each(layout, mode)
 
@@ -51,9 +52,8 @@ def downcast(layout: Layout, count: int) -> Layout:
     """
     expect_layout(layout)
     units = _positive(count)
-    growing = [n for n, d in flat_modes(layout) if d == 1 and n != 1] or [
-        n for n, d in flat_modes(layout) if d == 1
-    ]
+    ones = [mode.size for mode in flat_modes(layout) if mode.stride == 1]
+    growing = [size for size in ones if size != 1] or ones
     if len(growing) != 1:
         mend = (
             "give a layout with one mode of contiguous elements"
@@ -63,12 +63,12 @@ def downcast(layout: Layout, count: int) -> Layout:
         raise LayoutError(
             f"{named(layout)} has {len(growing)} modes of stride 1, and one is to grow\n  {mend}"
         )
-    wide = any(n != 1 and d == 1 for n, d in flat_modes(layout))
+    wide = any(size != 1 for size in ones)
 
-    def mode(size: int, step: int) -> tuple[int, int]:
+    def mode(size: int, step: int) -> Mode:
         if step == 1 and (size != 1 or not wide):
-            return size * units, 1
-        return size, step * units
+            return Mode(size * units, 1)
+        return Mode(size, step * units)
 
     return _each(layout, mode)
 
@@ -100,7 +100,7 @@ def max_alignment(layout: Layout) -> int:
     """
     expect_layout(layout)
     run = right_inverse(layout)
-    inside = {step for _, step in joined(flat_modes(run))}
+    inside = {mode.stride for mode in joined(flat_modes(run))}
     units, weight = run.size, 1
     for size, step in joined(flat_modes(layout)):
         if weight not in inside and step:
@@ -124,15 +124,15 @@ def _inner(layout: Layout, size: int, step: int, units: int) -> bool:
     return (
         step > 0
         and units % (size * step) == 0
-        and any(d == size * step for _, d in joined(flat_modes(layout)))
+        and any(mode.stride == size * step for mode in joined(flat_modes(layout)))
     )
 
 
-def _each(layout: Layout, mode: Callable[[int, int], tuple[int, int]]) -> Layout:
-    pairs = [mode(n, d) for n, d in zip(flatten(layout.shape), flatten(layout.stride), strict=True)]
+def _each(layout: Layout, mode: Callable[[int, int], Mode]) -> Layout:
+    changed = [mode(size, step) for size, step in flat_modes(layout)]
     return trusted(
-        unflatten(iter([n for n, _ in pairs]), layout.shape),
-        unflatten(iter([d for _, d in pairs]), layout.shape),
+        unflatten(iter([own.size for own in changed]), layout.shape),
+        unflatten(iter([own.stride for own in changed]), layout.shape),
     )
 
 

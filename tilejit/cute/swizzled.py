@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from math import prod
 
 from codegen import Leaf, Root, Split, Switch, Tree, ceil_div, mode_tree
-from tilejit.cute.function import Function, Mode
+from tilejit.cute.digits import Chain
+from tilejit.cute.function import Function
 from tilejit.cute.swizzle import Swizzle
 
 MAX_PAIRS = 5
@@ -19,7 +20,7 @@ MAX_PAIRS = 5
 
 
 @dataclass(slots=True)
-class _Digit:
+class _SwizzledDigit:
     """A digit of a dimension: its weight there, its stride, and its part in the swizzle.
 
     bit      the bit of the offset that it is, or -1
@@ -52,7 +53,7 @@ def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tupl
             Root((d,), mode_tree(m, n)) for d, (m, n) in enumerate(_with(function.modes, dims))
         )
     top = 1 << max(max(pair) for pair in pairs) + 1
-    digits: list[list[_Digit]] = []
+    digits: list[list[_SwizzledDigit]] = []
     for dim, (mode, size) in enumerate(_with(function.modes, dims)):
         cut = _bits(dim, mode, size, top)
         if cut is None:
@@ -69,7 +70,7 @@ def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tupl
     return swizzle(offset), tuple(roots)
 
 
-def _with(modes: tuple[Mode, ...], dims: tuple[int, ...]) -> list[tuple[Mode, int]]:
+def _with(modes: tuple[Chain, ...], dims: tuple[int, ...]) -> list[tuple[Chain, int]]:
     return list(zip(modes, dims, strict=True))
 
 
@@ -79,9 +80,9 @@ def _pairs(swizzle: Swizzle) -> list[tuple[int, int]]:
     return [(swizzle.base + up + k, swizzle.base + down + k) for k in range(swizzle.bits)]
 
 
-def _bits(dim: int, mode: Mode, extent: int, top: int) -> list[_Digit] | None:
+def _bits(dim: int, mode: Chain, extent: int, top: int) -> list[_SwizzledDigit] | None:
     """The digits that the extent uses of a mode, those below `top` a bit each; None where they cannot be."""
-    out: list[_Digit] = []
+    out: list[_SwizzledDigit] = []
     weight = 1
     for place, (size, stride) in enumerate(mode):
         if weight >= extent or size == 1:
@@ -90,17 +91,17 @@ def _bits(dim: int, mode: Mode, extent: int, top: int) -> list[_Digit] | None:
         while step % top and left > 1 and at < extent:
             if step < 0 or step & (step - 1) or (left % 2 and place < len(mode) - 1):
                 return None
-            out.append(_Digit(dim, at, step, step.bit_length() - 1))
+            out.append(_SwizzledDigit(dim, at, step, step.bit_length() - 1))
             left, step, at = ceil_div(left, 2), 2 * step, 2 * at
         if left > 1 and at < extent:
-            out.append(_Digit(dim, at, step))
+            out.append(_SwizzledDigit(dim, at, step))
         weight *= size
     return out
 
 
-def _owners(digits: list[_Digit], fixed: int) -> dict[int, _Digit] | None:
+def _owners(digits: list[_SwizzledDigit], fixed: int) -> dict[int, _SwizzledDigit] | None:
     """The digit of each bit, if no bit is met twice and none carries into the next."""
-    out: dict[int, _Digit] = {}
+    out: dict[int, _SwizzledDigit] = {}
     for digit in digits:
         if digit.bit >= 0:
             if digit.bit in out or fixed >> digit.bit & 1:
@@ -109,7 +110,7 @@ def _owners(digits: list[_Digit], fixed: int) -> dict[int, _Digit] | None:
     return out
 
 
-def _mark(pairs: list[tuple[int, int]], owners: dict[int, _Digit], offset: int) -> bool:
+def _mark(pairs: list[tuple[int, int]], owners: dict[int, _SwizzledDigit], offset: int) -> bool:
     """Give every digit its part; whether there are few enough cases."""
     chosen = 0
     for number, (source, target) in enumerate(pairs):
@@ -130,14 +131,14 @@ def _mark(pairs: list[tuple[int, int]], owners: dict[int, _Digit], offset: int) 
     return chosen <= MAX_PAIRS
 
 
-def _tree(dims: list[list[_Digit]], extents: tuple[int, ...]) -> Tree:
+def _tree(dims: list[list[_SwizzledDigit]], extents: tuple[int, ...]) -> Tree:
     """One tree over the row-major index of the dimensions, digits of the first one on top."""
     inner = prod(extents[1:])
     return _below(dims, extents, len(dims[0]) - 1, extents[0], inner, frozenset())
 
 
 def _below(
-    dims: list[list[_Digit]],
+    dims: list[list[_SwizzledDigit]],
     extents: tuple[int, ...],
     place: int,
     extent: int,

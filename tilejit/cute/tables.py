@@ -18,14 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen import LayoutError
+from tilejit.cute.digits import Chain, Mode
 from tilejit.cute.int_tuple import IntTuple, as_int_tuple, flatten, unflatten
 from tilejit.cute.integers import exact_integers, reach_of
 from tilejit.cute.layout import Layout
 from tilejit.cute.witness import Witness
 from tilejit.support.tokens import named
-
-Chain: TypeAlias = tuple[tuple[int, int], ...]
-"""(size, stride) of each digit, the fastest first, in elements; none where there is one offset, 0."""
 
 Table: TypeAlias = NDArray[Any]
 """Offsets as int64, or as Python's integers where int64 could overflow."""
@@ -117,13 +115,13 @@ def table_chain(values: Table, *, whole: bool) -> Chain | Witness:
         values: the offsets; at least one.
         whole: the chain must end with the table: [0, 1, 10] has one without (box 4), none with.
     """
-    digits: list[tuple[int, int]] = []
+    digits: list[Mode] = []
     size, weight, broken = values.size, 1, None
     while values.size > 1:
         step = int(values[1])
         run = _linear_run(values, step)
         if run == values.size:
-            digits.append((run, step))
+            digits.append(Mode(run, step))
             break
         if whole and size % run:
             return Witness(weight * run, int(values[run]), run * step)
@@ -132,7 +130,7 @@ def table_chain(values: Table, *, whole: bool) -> Chain | Witness:
             index, expected = wrong
             broken = Witness(weight * index, int(values[index]), expected)
             values = values[:index]
-        digits.append((run, step))
+        digits.append(Mode(run, step))
         values, size, weight = values[::run], size // run, weight * run
     return broken or tuple(digits)
 

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import AccessMap, LayoutError, Offsets, Opaque, Root, shown
+from tilejit.cute.digits import Digit, by_stride, digits_of, is_nested
 from tilejit.cute.function import CHUNK, MAX_POINTS, Function, rows_of
 from tilejit.cute.swizzled import swizzled_roots
 from tilejit.layout.cute_shape import CuteShape
-
-Digit = tuple[int, int, int, int]
-"""(stride, size, dimension, weight in its index)."""
 
 Table = NDArray[np.int64]
 
@@ -47,10 +45,10 @@ def _is_compact(shape: CuteShape) -> bool:
     if shape.function.steps:
         return False
     reach = 1
-    for stride, size, _, _ in sorted(_digits(shape.function, shape.function.sizes)):
-        if stride != reach:
+    for digit in sorted(digits_of(shape.function.modes, shape.function.sizes), key=by_stride):
+        if digit.stride != reach:
             return False
-        reach *= size
+        reach *= digit.size
     return reach == shape.physical_size
 
 
@@ -68,16 +66,16 @@ def cute_index(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
     if 0 in shape.dimensions:
         return [slot * 0 for _ in shape.dimensions], slot < 0
     found = shape.function.swizzle
-    digits = sorted(_digits(shape.function, shape.dimensions), reverse=True)
-    if found is None or not _nested(digits):
+    digits = digits_of(shape.function.modes, shape.dimensions)
+    if found is None or not is_nested(digits):
         return _by_table(shape, slot)
     offset, swizzle = found
     rest = swizzle(slot) - offset  # every swizzle is its own inverse
-    low = sum((size - 1) * stride for stride, size, _, _ in digits if stride < 0)
+    low = sum((size - 1) * stride for size, stride, _, _ in digits if stride < 0)
     rest = rest - low
     index: list[Any] = [rest * 0 for _ in shape.dimensions]
     valid = rest >= 0
-    for stride, size, dim, weight in sorted(digits, key=lambda d: -abs(d[0])):
+    for size, stride, dim, weight in sorted(digits, key=lambda digit: -abs(digit.stride)):
         at = np.minimum(rest // abs(stride), size - 1) if isinstance(rest, np.ndarray) else 0
         if not isinstance(rest, np.ndarray):
             at = min(rest // abs(stride), size - 1)
@@ -117,9 +115,9 @@ def _overlap_of(
 ) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
     if prod(dims) <= 1:
         return None
-    digits = sorted(_digits(function, dims), key=lambda d: abs(d[0]))
+    digits = sorted(digits_of(function.modes, dims), key=lambda digit: abs(digit.stride))
     if function.swizzle is not None:
-        if _nested(digits):
+        if is_nested(digits):
             return None
         pair = _same_stride(digits, len(dims))
         if pair:
@@ -171,41 +169,18 @@ def _same_stride(digits: list[Digit], rank: int) -> tuple[tuple[int, ...], tuple
     """Two indices with one offset, where a stride is 0 or met twice."""
 
     def unit(digit: Digit) -> tuple[int, ...]:
-        return tuple(digit[3] if d == digit[2] else 0 for d in range(rank))
+        return tuple(digit.weight if d == digit.dim else 0 for d in range(rank))
 
-    zero = next((d for d in digits if d[0] == 0), None)
+    zero = next((digit for digit in digits if digit.stride == 0), None)
     if zero:
         return (0,) * rank, unit(zero)
     seen: dict[int, Digit] = {}
     for digit in digits:
-        if digit[0] in seen:
-            first, second = sorted((unit(digit), unit(seen[digit[0]])))
+        if digit.stride in seen:
+            first, second = sorted((unit(digit), unit(seen[digit.stride])))
             return first, second
-        seen[digit[0]] = digit
+        seen[digit.stride] = digit
     return None
-
-
-def _digits(function: Function, dims: tuple[int, ...]) -> list[Digit]:
-    """The digits that the array uses, each as far as it does."""
-    out = []
-    for dim, (mode, extent) in enumerate(zip(function.modes, dims, strict=True)):
-        weight = 1
-        for size, stride in mode:
-            used = min(size, -(-extent // weight))
-            if used > 1:
-                out.append((stride, used, dim, weight))
-            weight *= size
-    return out
-
-
-def _nested(digits: list[Digit]) -> bool:
-    """Whether each stride passes what all smaller ones reach together: then no offset is met twice."""
-    reach = 0
-    for stride, size, _, _ in sorted(digits, key=lambda d: abs(d[0])):
-        if abs(stride) <= reach:
-            return False
-        reach += abs(stride) * (size - 1)
-    return True
 
 
 def _by_table(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:

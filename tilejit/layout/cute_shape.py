@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen import LayoutError, offset_range, shown
+from tilejit.cute.digits import digits_of
 from tilejit.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
 from tilejit.cute.layout import Layout
 from tilejit.cute.swizzle import ComposedLayout
@@ -284,19 +285,15 @@ def _reach(function: Function) -> tuple[int, int]:
 
 def _digit_reach(function: Function) -> tuple[int, int]:
     """The range of the sum of the digits."""
-    reaches = [(n - 1) * s for mode in function.modes for n, s in mode]
+    reaches = [(digit.size - 1) * digit.stride for digit in digits_of(function.modes)]
     return sum(min(0, r) for r in reaches), sum(max(0, r) for r in reaches)
 
 
 def _negative(function: Function, layout: CuteLayout) -> str:
     """The message for an offset below 0, with the coordinate that has it."""
-    index = []
-    for mode in function.modes:
-        at, weight = 0, 1
-        for size, stride in mode:
-            at += (size - 1) * weight if stride < 0 else 0
-            weight *= size
-        index.append(at)
+    index = [0] * len(function.modes)
+    for size, stride, dim, weight in digits_of(function.modes):
+        index[dim] += (size - 1) * weight if stride < 0 else 0
     steps = function.steps
     low = _digit_reach(function)[0] + (steps[0][0] if steps else 0)
     where = f"coordinate {tuple(index)} has the offset {low}" if low < 0 else "some coordinate has one"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from codegen import PermutedMap, ceil_div
-from tilejit.cute.function import Function, Mode
+from codegen import PermutedMap
+from tilejit.cute.digits import Chain, Mode, digits_of, joined
+from tilejit.cute.function import Function
 from tilejit.cute.swizzled import swizzled_roots
 from tilejit.layout.cute_shape import CuteShape, Spec
 
@@ -20,24 +21,14 @@ def permuted_map(spec: Spec) -> PermutedMap | None:
         return None
     swizzle = found[1]
     period = 1 << (swizzle.bits + swizzle.base + abs(swizzle.shift))
-    roots = swizzled_roots(Function((((period, 1),),), ((0, swizzle),)), (period,))
+    roots = swizzled_roots(Function(((Mode(period, 1),),), ((0, swizzle),)), (period,))
     if roots is None or len(roots[1]) != 1:
         return None
     modes = tuple(_used(mode, n) for mode, n in zip(spec.function.modes, spec.dimensions, strict=True))
     return PermutedMap(modes, period, roots[0], roots[1][0].tree)
 
 
-def _used(mode: Mode, extent: int) -> Mode:
-    """The digits of a mode that an extent reaches; adjacent ones that walk memory as one are joined."""
-    out: list[tuple[int, int]] = []
-    weight = 1
-    for size, stride in mode:
-        if weight >= extent or size == 1:
-            continue
-        size = min(size, ceil_div(extent, weight))
-        weight *= size
-        if out and stride == out[-1][0] * out[-1][1]:
-            out[-1] = out[-1][0] * size, out[-1][1]
-        else:
-            out.append((size, stride))
-    return tuple(out) or ((1, 1),)
+def _used(chain: Chain, extent: int) -> Chain:
+    """The digits that indices below an extent use; adjacent ones that walk memory as one are joined."""
+    digits = digits_of((chain,), (extent,))
+    return tuple(joined(Mode(digit.size, digit.stride) for digit in digits)) or (Mode(1, 1),)

@@ -5,44 +5,45 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
+from tilejit.cute.digits import Digit, Mode, joined
 from tilejit.layout.tiling import TileStep
 
 GAP = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Digit:
-    """A piece of an axis: `extent` steps of `step` elements of a start axis; GAP is padding only."""
+class AxisPart:
+    """A part of a start axis, cut by tiles: `size` values, `weight` elements apart; GAP is padding only."""
 
     axis: int
-    step: int
-    extent: int
+    weight: int
+    size: int
 
 
-Axis = tuple[Digit, ...]
+AxisParts = tuple[AxisPart, ...]
+"""What one axis of a tiled array counts, the most major first."""
 
 
-def buffer_digits(
-    steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]
-) -> list[tuple[Digit, int]] | None:
-    """Every digit of a tiled buffer with its stride there in elements, most major first.
+def buffer_digits(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]) -> list[Digit] | None:
+    """Every digit of a tiled buffer, most major first; its dimension is a start axis, or GAP for padding.
 
-    [16,128] by (8,128) -> ((0, step 8, extent 2), 1024), ((0, step 1, extent 8), 128), ((1, 1, 128), 1)
+    [16,128] by (8,128) -> Digit(2, 1024, 0, 8), Digit(8, 128, 0, 1), Digit(128, 1, 1, 1)
 
     Where a tile cuts merged axes between their digits, their number is an axis of its own until what it was
     cut into is together again. None where it stays cut, so that no such list exists.
     """
-    axes: list[Axis] = [(Digit(axis, 1, extent),) for axis, extent in enumerate(extents[0])]
+    axes: list[AxisParts] = [(AxisPart(axis, 1, extent),) for axis, extent in enumerate(extents[0])]
     sizes = extents[-1]
     start, merged = [*extents[0]], {}
     for number, step in enumerate(steps):
         axes = [()] * step.lead + axes
-        whole: list[Axis] = axes[: step.untouched]
-        parts: list[Axis] = []
+        whole: list[AxisParts] = axes[: step.untouched]
+        parts: list[AxisParts] = []
         counts = extents[number + 1][step.untouched :]
         for group, count, size in zip(step.groups, counts, step.tile, strict=False):
-            axis = _joined([digit for a in group for digit in axes[a]])
+            axis = _joined([part for a in group for part in axes[a]])
             if len(step.groups) == 1 and number == len(steps) - 1:
                 # Quotient and remainder stay side by side: the merged axis, padded at its end.
                 whole.append(axis)
@@ -51,68 +52,55 @@ def buffer_digits(
             halves = _halves(axis, count, size, start)
             if halves is None:
                 merged[len(start)] = axis
-                number_of = Digit(len(start), 1, math.prod(digit.extent for digit in axis))
-                start.append(number_of.extent)
+                number_of = AxisPart(len(start), 1, math.prod(part.size for part in axis))
+                start.append(number_of.size)
                 halves = _halves((number_of,), count, size, start)
                 assert halves is not None
             whole.append(halves[0])
             parts.append(halves[1])
         axes = whole + parts
-    found: list[tuple[Digit, int]] = []
+    found: list[Digit] = []
     stride = 1
     for axis, extent in zip(reversed(axes), reversed(sizes), strict=True):
         within = stride
-        for digit in reversed(axis):
-            found.append((digit, within))
-            within *= digit.extent
+        for part in reversed(axis):
+            found.append(Digit(part.size, within, part.axis, part.weight))
+            within *= part.size
         stride *= extent
     return _resolved(found[::-1], merged, start)
 
 
-def _halves(axis: Axis, count: int, size: int, start: Sequence[int]) -> tuple[Axis, Axis] | None:
+def _halves(
+    axis: AxisParts, count: int, size: int, start: Sequence[int]
+) -> tuple[AxisParts, AxisParts] | None:
     """Quotient and remainder of an axis by a tile size; None where the cut falls inside a digit."""
     padded = _padded(axis, count * size, start)
     return None if padded is None else _split(padded, size)
 
 
-def _resolved(
-    found: list[tuple[Digit, int]], merged: dict[int, Axis], start: Sequence[int]
-) -> list[tuple[Digit, int]] | None:
+def _resolved(found: list[Digit], merged: dict[int, AxisParts], start: Sequence[int]) -> list[Digit] | None:
     """Digits of the start axes alone: those of a merged number become digits of what it is made of.
 
-    Merged (0, step 1, extent 8) and (1, step 1, extent 4): its digits (step 3, stride 3), (step 1, stride 1)
-    are one, of stride 1 -> (0, step 1), stride 4 and (1, step 1), stride 1
+    Merged 8 of axis 0 and 4 of axis 1: its digits of weights 8 and 1, strides 8 and 1, are one, of stride 1
+    -> Digit(8, 4, 0, 1), Digit(4, 1, 1, 1)
     """
     for number, axis in reversed(merged.items()):
-        mine = sorted(((d, s) for d, s in found if d.axis == number), key=lambda pair: pair[0].step)
-        found = [pair for pair in found if pair[0].axis != number]
-        rest: Axis = axis
-        pieces = _pieces(mine)
-        for place, (extent, stride) in enumerate(pieces):
+        mine = sorted((digit for digit in found if digit.dim == number), key=attrgetter("weight"))
+        found = [digit for digit in found if digit.dim != number]
+        rest: AxisParts = axis
+        pieces = joined(Mode(digit.size, digit.stride) for digit in mine)
+        for place, (size, stride) in enumerate(pieces):
             low = rest
             if place + 1 < len(pieces):
-                have = math.prod(digit.extent for digit in rest)
-                halves = _halves(rest, -(-have // extent), extent, start)
+                have = math.prod(part.size for part in rest)
+                halves = _halves(rest, -(-have // size), size, start)
                 if halves is None:
                     return None
                 rest, low = halves
-            for digit in reversed(low):
-                found.append((digit, stride))
-                stride *= digit.extent
-    return sorted(found, key=lambda pair: -pair[1]) if merged else found
-
-
-def _pieces(digits: Sequence[tuple[Digit, int]]) -> list[tuple[int, int]]:
-    """Extent and stride of each run of digits, least step first, that one stride walks through."""
-    out: list[tuple[int, int]] = []
-    for digit, stride in digits:
-        if digit.extent == 1:
-            continue
-        if out and stride == out[-1][0] * out[-1][1]:
-            out[-1] = out[-1][0] * digit.extent, out[-1][1]
-        else:
-            out.append((digit.extent, stride))
-    return out
+            for part in reversed(low):
+                found.append(Digit(part.size, stride, part.axis, part.weight))
+                stride *= part.size
+    return sorted(found, key=lambda digit: -digit.stride) if merged else found
 
 
 def keeps_order(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]) -> bool:
@@ -125,7 +113,7 @@ def keeps_order(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...
     if digits is None:
         return False
     plain = row_major_strides(extents[0])
-    return all(digit.extent == 1 or stride == plain[digit.axis] * digit.step for digit, stride in digits)
+    return all(digit.size == 1 or digit.stride == plain[digit.dim] * digit.weight for digit in digits)
 
 
 def axis_stride(
@@ -137,13 +125,13 @@ def axis_stride(
     digits = buffer_digits(steps, extents)
     if digits is None:
         return None
-    mine = [(d, stride) for d, stride in digits if d.axis == axis and d.extent > 1 and d.step < size]
+    mine = [digit for digit in digits if digit.dim == axis and digit.size > 1 and digit.weight < size]
     if not mine:
         return row_major_strides(extents[0])[axis]
-    last, ratio = mine[-1]
-    if last.step != 1 or any(stride != ratio * digit.step for digit, stride in mine):
+    last = mine[-1]
+    if last.weight != 1 or any(digit.stride != last.stride * digit.weight for digit in mine):
         return None
-    return ratio
+    return last.stride
 
 
 def row_major_strides(extents: tuple[int, ...]) -> list[int]:
@@ -157,45 +145,45 @@ def row_major_strides(extents: tuple[int, ...]) -> list[int]:
     return strides
 
 
-def _joined(digits: list[Digit]) -> Axis:
-    """Digits with each run that counts one axis without a gap made one."""
-    joined: list[Digit] = []
-    for digit in digits:
-        last = joined[-1] if joined else None
-        if last is not None and last.axis == digit.axis and last.step == digit.step * digit.extent:
-            joined[-1] = Digit(digit.axis, digit.step, last.extent * digit.extent)
-        elif digit.extent != 1:
-            joined.append(digit)
-    return tuple(joined)
+def _joined(parts: list[AxisPart]) -> AxisParts:
+    """Parts with each run that counts one axis without a gap made one."""
+    out: list[AxisPart] = []
+    for part in parts:
+        last = out[-1] if out else None
+        if last is not None and last.axis == part.axis and last.weight == part.weight * part.size:
+            out[-1] = AxisPart(part.axis, part.weight, last.size * part.size)
+        elif part.size != 1:
+            out.append(part)
+    return tuple(out)
 
 
-def _padded(axis: Axis, whole: int, start: Sequence[int]) -> Axis | None:
+def _padded(axis: AxisParts, whole: int, start: Sequence[int]) -> AxisParts | None:
     """An axis whose digits count `whole`, padding included; None where no digit can take the padding."""
-    have = math.prod(digit.extent for digit in axis)
+    have = math.prod(part.size for part in axis)
     if have == whole:
         return axis
     if axis and axis[0].axis != GAP:
         top = axis[0]
-        rest = have // top.extent
-        if top.step * top.extent >= start[top.axis] and whole % rest == 0:
-            return (Digit(top.axis, top.step, whole // rest), *axis[1:])
-    return (Digit(GAP, 0, whole // have), *axis) if whole % have == 0 else None
+        rest = have // top.size
+        if top.weight * top.size >= start[top.axis] and whole % rest == 0:
+            return (AxisPart(top.axis, top.weight, whole // rest), *axis[1:])
+    return (AxisPart(GAP, 0, whole // have), *axis) if whole % have == 0 else None
 
 
-def _split(axis: Axis, size: int) -> tuple[Axis, Axis] | None:
+def _split(axis: AxisParts, size: int) -> tuple[AxisParts, AxisParts] | None:
     """An axis cut into quotient and remainder by a tile size; None where the cut falls inside a digit."""
-    minor: list[Digit] = []
+    minor: list[AxisPart] = []
     left = size
     for place in range(len(axis) - 1, -1, -1):
-        digit = axis[place]
+        part = axis[place]
         if left == 1:
             return axis[: place + 1], tuple(minor[::-1])
-        if left % digit.extent == 0:
-            minor.append(digit)
-            left //= digit.extent
-        elif digit.extent % left == 0:
-            high = Digit(digit.axis, digit.step * left, digit.extent // left)
-            low = Digit(digit.axis, digit.step, left)
+        if left % part.size == 0:
+            minor.append(part)
+            left //= part.size
+        elif part.size % left == 0:
+            high = AxisPart(part.axis, part.weight * left, part.size // left)
+            low = AxisPart(part.axis, part.weight, left)
             return (*axis[:place], high), (low, *minor[::-1])
         else:
             return None

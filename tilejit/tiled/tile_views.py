@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +28,9 @@ from codegen import (
 from tilejit.arrays.memory import MAX_RANK, Array, address, array_map, empty
 from tilejit.arrays.values import broadcast, elements
 from tilejit.cute import division, partition
-from tilejit.cute.int_tuple import flatten, unflatten
+from tilejit.cute.int_tuple import unflatten
 from tilejit.cute.layout import Layout
+from tilejit.cute.modes import flat_modes
 from tilejit.cute.slicing import slice_and_offset
 from tilejit.cute.underscore import is_underscore
 from tilejit.layout.checks import integer
@@ -38,8 +40,19 @@ from tilejit.layout.indexing import access_map, shape_name
 from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
-Mode = tuple[int, int, int]
-"""(dimension of the tiled array, size, step in that dimension)."""
+
+class ViewAxis(NamedTuple):
+    """An axis of a view.
+
+    Attributes:
+        dim: the dimension of the tiled array that it walks.
+        size: the elements it has.
+        step: the distance of two of them, in indices of that dimension.
+    """
+
+    dim: int
+    size: int
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +66,13 @@ class TileView:
     Attributes:
         tiled: the array.
         starts: the index of the first element.
-        modes: for each axis of the view, the dimension that it walks, its size and its step.
+        axes: the axes of the view.
         profile: the sizes nested as CuTe nests them.
     """
 
     tiled: TiledArray
     starts: tuple[int, ...]
-    modes: tuple[Mode, ...]
+    axes: tuple[ViewAxis, ...]
     profile: Any
 
     @property
@@ -74,7 +87,7 @@ class TileView:
 
     def numpy(self) -> Array:
         """The elements as a new array in C order, one axis a size."""
-        out = empty(tuple(size for _, size, _ in self.modes), self.dtype)
+        out = empty(tuple(axis.size for axis in self.axes), self.dtype)
         if out.size:
             self._copy(out, writes=False)
         return out
@@ -112,14 +125,15 @@ class TileView:
         own = elements(value, self.tiled.spec.element)
         if np.may_share_memory(own, buffer):
             own = own.copy()
-        values = broadcast(own, tuple(size for _, size, _ in self.modes))
+        values = broadcast(own, tuple(axis.size for axis in self.axes))
         if values.size:
             self._copy(values, writes=True)
 
     def _check_apart(self) -> None:
         for dim in range(len(self.starts)):
             reach = 0
-            for step, size in sorted((step, size) for d, size, step in self.modes if d == dim and size > 1):
+            own = [axis for axis in self.axes if axis.dim == dim and axis.size > 1]
+            for _, size, step in sorted(own, key=attrgetter("step")):
                 if step <= reach:
                     raise LayoutError(
                         f"the view meets elements of dimension {dim} more than once\n"
@@ -143,7 +157,7 @@ class TileView:
     def _access(self) -> AccessMap:
         """The map of the view: each root of the array's over the axes that walk its dimensions."""
         whole = access_map(self.tiled.spec)
-        dims = tuple(size for _, size, _ in self.modes)
+        dims = tuple(axis.size for axis in self.axes)
         roots, base = [], whole.base
         for root in logical_roots(whole):
             first = 0
@@ -158,28 +172,28 @@ class TileView:
 
     def _axes(self, dims: tuple[int, ...]) -> tuple[int, ...]:
         """The axes that walk these dimensions, longer steps first."""
-        found = [k for k, mode in enumerate(self.modes) if mode[0] in dims]
-        return tuple(sorted(found, key=lambda k: (dims.index(self.modes[k][0]), -self.modes[k][2])))
+        found = [k for k, axis in enumerate(self.axes) if axis.dim in dims]
+        return tuple(sorted(found, key=lambda k: (dims.index(self.axes[k].dim), -self.axes[k].step)))
 
     def _tree(self, root: Root, axes: tuple[int, ...], first: int) -> Tree | None:
         """The tree of one dimension where its axes follow each other without a hole."""
-        reach = step = self.modes[axes[-1]][2] if axes else 1
+        reach = step = self.axes[axes[-1]].step if axes else 1
         for k in reversed(axes):
-            _, size, own = self.modes[k]
-            if own != reach and size > 1:
+            own = self.axes[k]
+            if own.step != reach and own.size > 1:
                 return None
-            reach *= size
-        count = prod(self.modes[k][1] for k in axes)
+            reach *= own.size
+        count = prod(self.axes[k].size for k in axes)
         return coalesce_tree(Window(count, root.tree, first, step))
 
     def _table(self, root: Root, axes: tuple[int, ...], dims: tuple[int, ...], first: int) -> Tree:
         """The offsets point by point."""
-        modes, starts = [self.modes[k] for k in axes], self.starts
+        walked, starts = [self.axes[k] for k in axes], self.starts
         origin = int(evaluate_tree(root.tree, first))
 
         def offsets(rows: Offsets) -> Offsets:
             index = {d: np.full_like(rows, starts[d]) for d in root.dims}
-            for d, size, step in reversed(modes):
+            for d, size, step in reversed(walked):
                 index[d] = index[d] + rows % size * step
                 rows = rows // size
             merged: Any = 0
@@ -188,7 +202,7 @@ class TileView:
             return np.asarray(evaluate_tree(root.tree, merged) - origin, np.int64)
 
         low, stop = access_map(self.tiled.spec).bounds
-        return Opaque(prod(size for _, size, _ in modes), offsets, low - stop, stop - low)
+        return Opaque(prod(axis.size for axis in walked), offsets, low - stop, stop - low)
 
 
 def local_tile(t: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
@@ -212,15 +226,15 @@ def local_tile(t: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
         raise TypeError("proj is for layouts; leave the mode out of tiler and coordinate instead")
     tilers, at = _per_dimension(tiler, t, "tiler"), _per_dimension(coord, t, "coordinate")
     starts: list[int] = []
-    tiles: list[Mode] = []
-    rests: list[Mode] = []
+    tiles: list[ViewAxis] = []
+    rests: list[ViewAxis] = []
     for d, (part, place) in enumerate(zip(tilers, at, strict=True)):
         start, own, rest = _tile_of(t, d, part, place)
         starts.append(start)
         tiles += own
         rests += rest
-    modes = (*tiles, *rests)
-    return _checked_view(TileView(t, tuple(starts), modes, tuple(size for _, size, _ in modes)))
+    axes = (*tiles, *rests)
+    return _checked_view(TileView(t, tuple(starts), axes, tuple(axis.size for axis in axes)))
 
 
 def logical_divide(t: Any, tiler: Any) -> Any:
@@ -239,14 +253,14 @@ def logical_divide(t: Any, tiler: Any) -> Any:
     """
     if not isinstance(t, TiledArray):
         return division.logical_divide(t, tiler)
-    modes: list[Mode] = []
+    axes: list[ViewAxis] = []
     profile: list[Any] = []
     for d, part in enumerate(_per_dimension(tiler, t, "tiler")):
         divided = Layout(t.shape[d]) if is_underscore(part) else _divided(t, d, part)
-        own = _modes(d, divided)
-        modes += own
-        profile.append(unflatten(iter([size for _, size, _ in own]), divided.shape))
-    return _checked_view(TileView(t, (0,) * t.ndim, tuple(modes), tuple(profile)))
+        own = _axes(d, divided)
+        axes += own
+        profile.append(unflatten(iter([axis.size for axis in own]), divided.shape))
+    return _checked_view(TileView(t, (0,) * t.ndim, tuple(axes), tuple(profile)))
 
 
 def _per_dimension(given: Any, t: TiledArray, what: str) -> tuple[Any, ...]:
@@ -266,7 +280,7 @@ def _per_dimension(given: Any, t: TiledArray, what: str) -> tuple[Any, ...]:
     return (*parts, *(None for _ in range(t.ndim - len(parts))))
 
 
-def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[Mode], list[Mode]]:
+def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[ViewAxis], list[ViewAxis]]:
     """Where the tile starts along one dimension, its axes, and those of the tiles that `_` keeps."""
     extent = t.shape[d]
     if is_underscore(part):
@@ -274,11 +288,11 @@ def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[Mo
             raise LayoutIndexError(
                 f"dimension {d} is one tile: there is no tile {shown(number)}\n  give 0 or `_`"
             )
-        return 0, [(d, extent, 1)], []
+        return 0, [ViewAxis(d, extent, 1)], []
     divided = _divided(t, d, part)
     tile, rest = divided
     if is_underscore(place):
-        return 0, _modes(d, tile), _modes(d, rest)
+        return 0, _axes(d, tile), _axes(d, rest)
     number = integer(place, f"coord[{d}]")
     if not 0 <= number < rest.size:
         raise LayoutIndexError(
@@ -286,10 +300,10 @@ def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[Mo
             f"  {shape_name(t.spec)} has {rest.size} there"
         )
     start = slice_and_offset(number, rest)[1]
-    own = _modes(d, tile)
-    if len(own) == 1 and own[0][2] > 0:
+    own = _axes(d, tile)
+    if len(own) == 1 and own[0].step > 0:
         _, size, step = own[0]
-        own = [(d, min(size, -(-(extent - start) // step)), step)]
+        own = [ViewAxis(d, min(size, -(-(extent - start) // step)), step)]
     return start, own, []
 
 
@@ -302,18 +316,18 @@ def _divided(t: TiledArray, d: int, part: Any) -> Layout:
     return division.logical_divide(Layout(t.shape[d]), part)
 
 
-def _modes(d: int, layout: Layout) -> list[Mode]:
-    return [(d, n, s) for n, s in zip(flatten(layout.shape), flatten(layout.stride), strict=True)]
+def _axes(d: int, layout: Layout) -> list[ViewAxis]:
+    return [ViewAxis(d, size, step) for size, step in flat_modes(layout)]
 
 
 def _checked_view(view: TileView) -> TileView:
     """The view, if all its elements are the array's."""
-    if len(view.modes) > MAX_RANK:
-        raise LayoutError(f"the view has {len(view.modes)} sizes\n  NumPy's arrays have at most {MAX_RANK}")
-    if any(size == 0 for _, size, _ in view.modes):
+    if len(view.axes) > MAX_RANK:
+        raise LayoutError(f"the view has {len(view.axes)} sizes\n  NumPy's arrays have at most {MAX_RANK}")
+    if any(axis.size == 0 for axis in view.axes):
         return view
     for d, (start, extent) in enumerate(zip(view.starts, view.tiled.shape, strict=True)):
-        reaches = [(size - 1) * step for dim, size, step in view.modes if dim == d]
+        reaches = [(axis.size - 1) * axis.step for axis in view.axes if axis.dim == d]
         low, high = start + sum(min(0, r) for r in reaches), start + sum(max(0, r) for r in reaches)
         if low < 0 or high >= extent:
             raise LayoutError(

@@ -15,6 +15,7 @@ from operator import mul
 from typing import Any, TypeAlias
 
 from tilejit.cute.layout import Layout
+from tilejit.cute.modes import flat_modes
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
 from tilejit.layout.shape import Shape, tile_steps_of
@@ -183,7 +184,7 @@ def _cute_digits(shape: CuteShape) -> dict[str, Any]:
             swizzled = True
             reach = max(reach, apply.block)
         else:
-            step["layout"] = flat_digits(apply)
+            step["layout"] = flat_modes(apply)
             reach = max(reach, *(n * max(1, abs(s)) for n, s in step["layout"])) * len(step["layout"])
         steps.append(step)
     return {
@@ -193,13 +194,6 @@ def _cute_digits(shape: CuteShape) -> dict[str, Any]:
         "modes": modes,
         "steps": steps,
     }
-
-
-def flat_digits(layout: Layout) -> list[tuple[int, int]]:
-    """(size, stride) of a layout's digits, the fastest first."""
-    from tilejit.cute.int_tuple import flatten
-
-    return list(zip(flatten(layout.shape), flatten(layout.stride), strict=True))
 
 
 @lru_cache(maxsize=8)

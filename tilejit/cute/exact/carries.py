@@ -33,7 +33,7 @@ SAFE = 1 << 61
 
 
 @dataclass(frozen=True, slots=True)
-class Digits:
+class MixedRadix:
     """A layout as a function of an integer: sizes and strides of its digits; the last one has no end.
 
     (4,(1,8)):(1,(7,100)) -> sizes [4], steps [1, 100]; weights [1, 4]
@@ -43,7 +43,7 @@ class Digits:
     steps: Sequence[int]
 
     @staticmethod
-    def of(layout: Layout) -> Digits:
+    def of(layout: Layout) -> MixedRadix:
         """The digits of a layout; a last size of 1 counts, for it goes on."""
         sizes: list[int] = []
         steps: list[int] = []
@@ -59,9 +59,9 @@ class Digits:
                 sizes.append(size)
                 steps.append(step)
         if not sizes:
-            return Digits([], [0])
+            return MixedRadix([], [0])
         sizes.pop()
-        return Digits(sizes, steps)
+        return MixedRadix(sizes, steps)
 
     @property
     def last(self) -> int:
@@ -96,7 +96,7 @@ class Digits:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LinearPiece:
     """n:e of B, on which A is linear: A(e*c) = c*step. `scale` indices of B lie between two of its steps."""
 
     size: int
@@ -105,14 +105,14 @@ class Piece:
     scale: int
 
 
-def compose_with_carries(digits: Digits, a: Layout, b: Layout) -> Layout:
+def compose_with_carries(digits: MixedRadix, a: Layout, b: Layout) -> Layout:
     """A after B, or an error with a witness; see `composition`."""
     fail = _Refusal(a, b)
     if 0 in flatten(b.shape):
         return trusted(b.shape, unflatten(iter([0] * len(flatten(b.shape))), b.shape))
     if 0 in flatten(a.shape):
         raise NoLayoutError(f"{fail.call} asks for elements of a layout without any\n  give A elements")
-    pieces: list[list[Piece]] = []
+    pieces: list[list[LinearPiece]] = []
     scale = 1
     for n, e in zip(flatten(b.shape), flatten(b.stride), strict=True):
         if n > 1 and e < 0:
@@ -162,22 +162,22 @@ class _Refusal:
         )
 
 
-def _linear_pieces(digits: Digits, n: int, e: int, scale: int, fail: _Refusal) -> list[Piece]:
+def _linear_pieces(digits: MixedRadix, n: int, e: int, scale: int, fail: _Refusal) -> list[LinearPiece]:
     """The mode n:e of B cut where A stops being linear; there is no other way to cut it."""
     if n <= 1 or e == 0:
-        return [Piece(n, 0, 0, scale)]
-    out: list[Piece] = []
+        return [LinearPiece(n, 0, 0, scale)]
+    out: list[LinearPiece] = []
     while n > 1:
         step = digits.value(e)
         run = _linear_run(digits, n, e, step, fail)
         if n % run:
             raise fail.no_layout(run * scale, digits.value(run * e), run * step)
-        out.append(Piece(run, e, step, scale))
+        out.append(LinearPiece(run, e, step, scale))
         n, e, scale = n // run, e * run, scale * run
     return out
 
 
-def _linear_run(digits: Digits, n: int, e: int, step: int, fail: _Refusal) -> int:
+def _linear_run(digits: MixedRadix, n: int, e: int, step: int, fail: _Refusal) -> int:
     """The first c at which A(e*c) is not c * step, at most n."""
     parts = digits.split(e)
     carries = [-(-size // part) for size, part in zip(digits.sizes, parts, strict=False) if part]
@@ -197,7 +197,7 @@ def _linear_run(digits: Digits, n: int, e: int, step: int, fail: _Refusal) -> in
     return n
 
 
-def _check_sum(digits: Digits, pieces: list[Piece], fail: _Refusal) -> None:
+def _check_sum(digits: MixedRadix, pieces: list[LinearPiece], fail: _Refusal) -> None:
     """Raise unless A of a sum over the pieces is the sum of A."""
     moving = [piece for piece in pieces if piece.size > 1 and piece.stride]
     used = [0] * digits.last
@@ -219,7 +219,7 @@ class _TooLargeError(Exception):
     """The values to compare pass the limit."""
 
 
-def _compare(digits: Digits, pieces: list[Piece], domain: list[int], fail: _Refusal) -> None:
+def _compare(digits: MixedRadix, pieces: list[LinearPiece], domain: list[int], fail: _Refusal) -> None:
     """Compare A of the sum with the sum of A, in the order of indices."""
     total = prod(domain)
     top = sum((size - 1) * piece.stride for size, piece in zip(domain, pieces, strict=True))
@@ -243,7 +243,7 @@ def _compare(digits: Digits, pieces: list[Piece], domain: list[int], fail: _Refu
         raise _TooLargeError
 
 
-def _compare_one(digits: Digits, pieces: list[Piece], place: int, fail: _Refusal) -> None:
+def _compare_one(digits: MixedRadix, pieces: list[LinearPiece], place: int, fail: _Refusal) -> None:
     """The smallest sum that carries out of the lowest digit that can: nearly always a witness."""
     touching = [(piece, digits.split(piece.stride)[place]) for piece in pieces]
     index = total = where = expected = 0
@@ -271,7 +271,7 @@ def _windows(begin: int, end: int, fail: _Refusal) -> Iterator[tuple[int, int]]:
         begin, length = begin + length, min(4 * length, 1 << 20)
 
 
-def _integers(begin: int, stop: int, top: int, digits: Digits) -> NDArray[Any]:
+def _integers(begin: int, stop: int, top: int, digits: MixedRadix) -> NDArray[Any]:
     """begin to stop - 1; Python's integers where products pass 64 bits."""
     widest = max(map(abs, (*digits.steps, *digits.sizes)), default=1)
     small = stop < SAFE and (abs(top) + 1) * max(1, widest) * (digits.last + 1) < SAFE

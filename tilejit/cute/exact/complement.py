@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import LayoutError, shown
+from tilejit.cute.digits import Mode, by_stride, joined
 from tilejit.cute.exact.injective import MAX_MARKS, distinct_offsets, is_injective
 from tilejit.cute.exact.repeats import window_repeats
 from tilejit.cute.int_tuple import as_int_tuple, product
 from tilejit.cute.layout import Layout, cosize, extent, offsets, trusted
-from tilejit.cute.modes import flat_modes, from_modes, joined, layout_like
+from tilejit.cute.modes import flat_modes, from_modes, layout_like
 from tilejit.cute.witness import NoLayoutError, Witness
 from tilejit.support.tokens import named
 
@@ -20,8 +21,6 @@ _MEND = "give strides that are multiples of what the smaller ones reach"
 MAX_SUMS = 1 << 26
 """Sums of offsets and repeats that are looked at one by one, where strides do not tell."""
 
-Mode = tuple[int, int]
-"""The stride and the size."""
 
 Offsets: TypeAlias = NDArray[np.int64]
 
@@ -49,14 +48,14 @@ def complement(layout: object, cotarget: object = None) -> Layout:
     if base.size == 0:
         raise NoLayoutError(f"{named(base)} has no elements to repeat\n  give it some", Witness(0, 0, 1))
     moving = _moving(base)
-    if moving and moving[0][0] < 0:
+    if moving and moving[0].stride < 0:
         return _of_negative(base, bound)
     return _of_modes(base, moving, bound)
 
 
 def _moving(base: Layout) -> list[Mode]:
     """The modes that change the offset, in ascending order."""
-    return sorted((step, size) for size, step in flat_modes(base) if step and size != 1)
+    return sorted((mode for mode in flat_modes(base) if mode.stride and mode.size != 1), key=by_stride)
 
 
 def _of_negative(base: Layout, bound: int) -> Layout:
@@ -86,19 +85,19 @@ def _of_negative(base: Layout, bound: int) -> Layout:
 
 
 def _of_modes(base: Layout, modes: list[Mode], bound: int) -> Layout:
-    """The complement of what (stride, size) in ascending order meet."""
-    gaps: list[tuple[int, int]] = []
+    """The complement of what modes in ascending order of their strides meet."""
+    gaps: list[Mode] = []
     current = 1
-    for place, (step, size) in enumerate(modes):
+    for place, (size, step) in enumerate(modes):
         if step % current:
             fewer = _merged(modes)
             if len(fewer) < len(modes):
                 return _of_modes(base, fewer, bound)
             return _undivided(base, modes, place, gaps, bound)
         if step != current:
-            gaps.append((step // current, current))
+            gaps.append(Mode(step // current, current))
         current = step * size
-    gaps.append((max(1, -(-bound // current)), current))
+    gaps.append(Mode(max(1, -(-bound // current)), current))
     return from_modes(joined(gaps))
 
 
@@ -117,35 +116,33 @@ def _bound(base: Layout, cotarget: object) -> int:
 def _merged(modes: list[Mode]) -> list[Mode]:
     """The same offsets, met once or more, by fewer modes: multiples of one stride without a hole.
 
-    (1, 4), (2, 4) -> (1, 10)
+    (4, 1), (4, 2) -> (10, 1)
     """
     out: list[Mode] = []
-    for step, size in modes:
-        if out and step % out[-1][0] == 0 and step <= out[-1][0] * out[-1][1]:
-            first, count = out[-1]
-            out[-1] = first, count + step // first * (size - 1)
+    for size, step in modes:
+        if out and step % out[-1].stride == 0 and step <= out[-1].size * out[-1].stride:
+            count, first = out[-1]
+            out[-1] = Mode(count + step // first * (size - 1), first)
         else:
-            out.append((step, size))
+            out.append(Mode(size, step))
     return out
 
 
-def _undivided(
-    base: Layout, modes: list[Mode], place: int, gaps: list[tuple[int, int]], bound: int
-) -> Layout:
+def _undivided(base: Layout, modes: list[Mode], place: int, gaps: list[Mode], bound: int) -> Layout:
     """The complement where what stands before a mode does not divide its stride.
 
     The modes before it and their repeats meet every offset once; below the first other offset of the layout
     these repeats are the only ones. One of them meets that offset again: bounds past it have no complement.
     """
     lower = modes[:place]
-    current = lower[-1][0] * lower[-1][1]
-    first: int | None = modes[place][0]
-    if not _repeat_of(modes[place][0], lower):
+    current = lower[-1].size * lower[-1].stride
+    first: int | None = modes[place].stride
+    if not _repeat_of(modes[place].stride, lower):
         tile = distinct_offsets(base)
         repeats = _repeat_of(tile, lower)
         at = int(np.asarray(repeats != 0).argmax())
         first = int(tile[at]) if repeats[at] else None
-    all_repeats = [*gaps, (max(1, -(-bound // current)), current)]
+    all_repeats = [*gaps, Mode(max(1, -(-bound // current)), current)]
     if first is None:
         return from_modes(joined(all_repeats))
     again = _repeat_of(first, lower)
@@ -155,7 +152,7 @@ def _undivided(
             f"of its own, which would meet offset {first} again\n  {_MEND}",
             Witness(first, 2, 1),
         )
-    within = [(min(size, -(-bound // step)), step) for size, step in all_repeats if step < bound]
+    within = [Mode(min(size, -(-bound // step)), step) for size, step in all_repeats if step < bound]
     found = from_modes(joined(within))
     _check_disjoint(base, modes, found, bound)
     return found
@@ -168,7 +165,7 @@ def _repeat_of(offset: Any, modes: list[Mode]) -> Any:
     """
     out = 0
     reach = 1
-    for step, size in modes:
+    for size, step in modes:
         out = out + offset % step // reach * reach
         reach = step * size
     return out + offset // reach * reach
@@ -176,8 +173,7 @@ def _repeat_of(offset: Any, modes: list[Mode]) -> Any:
 
 def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int) -> None:
     """Raise if the repeats meet an offset twice."""
-    whole = [*((size, step) for step, size in modes), *flat_modes(repeats)]
-    apart = joined(sorted(whole, key=lambda mode: mode[1]))
+    apart = joined(sorted([*modes, *flat_modes(repeats)], key=lambda mode: mode.stride))
     if repeats.size == 1 or is_injective(from_modes(apart)):
         return
     if repeats.size * base.size > MAX_SUMS:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from itertools import accumulate, combinations
 from math import gcd, prod
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilejit.cute.layout import Layout, cosize, offsets, trusted
-from tilejit.cute.modes import flat_modes
+from tilejit.cute.digits import Mode, by_stride
+from tilejit.cute.layout import Layout, cosize, offsets
+from tilejit.cute.modes import flat_modes, from_modes
 
 MAX_PAIRED = 200
 MAX_DIFFERENCES = 1 << 22
 MAX_MARKS = 1 << 27
 """Offsets that have a mark each, 128 MiB."""
 
-Mode = tuple[int, int]
-"""The stride, without its sign, and the size."""
 
 Moves = list[tuple[Mode, int]]
 """Modes, and how many of their steps make no way together."""
@@ -29,23 +29,24 @@ Moves = list[tuple[Mode, int]]
 
 def is_injective(layout: Layout) -> bool:
     """Whether no two coordinates of a Layout have one offset; see `questions.is_injective`."""
-    modes = sorted((abs(step), size) for size, step in flat_modes(layout) if size != 1)
-    if not modes or any(size == 0 for _, size in modes):
+    moving = [mode for mode in flat_modes(layout) if mode.size != 1]
+    modes = sorted([m if m.stride >= 0 else Mode(m.size, -m.stride) for m in moving], key=by_stride)
+    if not modes or any(mode.size == 0 for mode in modes):
         return True
     core = _core(modes)
     if not core:
         return True
-    reach = sum(step * (size - 1) for step, size in core)
-    if reach + 1 < prod(size for _, size in core) or len({step for step, _ in core}) < len(core):
+    reach = _reach(core)
+    if reach + 1 < prod(mode.size for mode in core) or len({mode.stride for mode in core}) < len(core):
         return False
     if _meeting_pair(core):
         return False
     if len(core) == 2:
         return True
-    core.sort(key=lambda mode: mode[1])
-    if prod(2 * size - 1 for _, size in core[:-1]) <= MAX_DIFFERENCES:
+    core.sort(key=attrgetter("size"))
+    if prod(2 * mode.size - 1 for mode in core[:-1]) <= MAX_DIFFERENCES:
         return _met_by_last(core, reach) is None
-    whole = trusted(tuple(size for _, size in core), tuple(step for step, _ in core))
+    whole = from_modes(core)
     return distinct_offsets(whole).size == whole.size
 
 
@@ -60,13 +61,13 @@ def meeting(layout: Layout) -> tuple[int, int] | None:
     weights: dict[Mode, list[int]] = {}
     weight = 1
     for size, step in flat_modes(layout):
-        weights.setdefault((step, size), []).append(weight)
+        weights.setdefault(Mode(size, step), []).append(weight)
         weight *= size
-    core = _core(sorted(mode for mode, own in weights.items() for _ in own if mode[1] > 1))
+    core = _core(sorted((mode for mode, own in weights.items() for _ in own if mode.size > 1), key=by_stride))
     found = _meeting_pair(core)
-    core.sort(key=lambda mode: mode[1])
-    if not found and core and prod(2 * size - 1 for _, size in core[:-1]) <= MAX_DIFFERENCES:
-        found = _met_by_last(core, sum(step * (size - 1) for step, size in core))
+    core.sort(key=attrgetter("size"))
+    if not found and core and prod(2 * mode.size - 1 for mode in core[:-1]) <= MAX_DIFFERENCES:
+        found = _met_by_last(core, _reach(core))
     if not found:
         return None
     moves = [(count, weights[mode].pop()) for mode, count in found]
@@ -98,18 +99,23 @@ def distinct(table: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(ordered[first], np.int64)
 
 
+def _reach(modes: list[Mode]) -> int:
+    """The highest offset of modes without negative strides."""
+    return sum(step * (size - 1) for size, step in modes)
+
+
 def _core(modes: list[Mode]) -> list[Mode]:
     """Modes that may have a part in a meeting.
 
-    (2, 4), (3, 4), (1000, 5) -> (2, 4), (3, 4)
+    (4, 2), (4, 3), (5, 1000) -> (4, 2), (4, 3)
     """
     count = len(modes) + 1
     while len(modes) < count:
         count = len(modes)
-        reaches = list(accumulate((step * (size - 1) for step, size in modes), initial=0))
-        while modes and modes[-1][0] > reaches[len(modes) - 1]:
+        reaches = list(accumulate((step * (size - 1) for size, step in modes), initial=0))
+        while modes and modes[-1].stride > reaches[len(modes) - 1]:
             modes = modes[:-1]
-        strides = [step for step, _ in modes]
+        strides = [mode.stride for mode in modes]
         before = list(accumulate(strides, gcd, initial=0))
         behind = list(accumulate(reversed(strides), gcd, initial=0))[::-1]
         modes = [mode for k, mode in enumerate(modes) if not _apart(mode, gcd(before[k], behind[k + 1]))]
@@ -118,7 +124,7 @@ def _core(modes: list[Mode]) -> list[Mode]:
 
 def _apart(mode: Mode, lattice: int) -> bool:
     """Whether no multiple of the stride within the size is on the lattice, but 0."""
-    step, size = mode
+    size, step = mode
     return step > 0 and (lattice == 0 or lattice // gcd(lattice, step) >= size)
 
 
@@ -127,11 +133,11 @@ def _meeting_pair(core: list[Mode]) -> Moves | None:
     if len(core) > MAX_PAIRED:
         return None
     for a, b in combinations(core, 2):
-        common = gcd(a[0], b[0])
+        common = gcd(a.stride, b.stride)
         if common == 0:
             return [(a, 1), (b, 0)]
-        if b[0] // common < a[1] and a[0] // common < b[1]:
-            return [(a, b[0] // common), (b, -(a[0] // common))]
+        if b.stride // common < a.size and a.stride // common < b.size:
+            return [(a, b.stride // common), (b, -(a.stride // common))]
     return None
 
 
@@ -139,9 +145,9 @@ def _met_by_last(core: list[Mode], reach: int) -> Moves | None:
     """A difference of all modes but the last that is a multiple of its stride within its size."""
     kind = np.int64 if reach < 1 << 61 else object
     sums = np.zeros(1, kind)
-    for step, size in core[:-1]:
+    for size, step in core[:-1]:
         sums = (np.arange(1 - size, size).astype(kind)[:, None] * step + sums).reshape(-1)
-    step, size = core[-1]
+    size, step = core[-1]
     met = (sums % step == 0) & (abs(sums) // step < size)
     met[sums.size // 2] = False  # no difference at all
     at = int(met.argmax())
@@ -149,6 +155,6 @@ def _met_by_last(core: list[Mode], reach: int) -> Moves | None:
         return None
     moves = [(core[-1], -int(sums[at]) // step)]
     for mode in core[:-1]:
-        at, digit = divmod(at, 2 * mode[1] - 1)
-        moves.append((mode, digit - mode[1] + 1))
+        at, digit = divmod(at, 2 * mode.size - 1)
+        moves.append((mode, digit - mode.size + 1))
     return moves

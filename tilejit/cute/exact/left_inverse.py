@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from codegen import LayoutError, shown
 from tilejit.cute.compose import compose_layouts
+from tilejit.cute.digits import Digit, Mode, joined
 from tilejit.cute.exact.injective import meeting
 from tilejit.cute.exact.radices import MAX_WORK, Radices, TooManyError
 from tilejit.cute.integers import narrowed
 from tilejit.cute.layout import Layout, expect_layout, extent, trusted
-from tilejit.cute.modes import EMPTY_MODE, flat_modes, from_modes, joined
+from tilejit.cute.modes import EMPTY_MODE, flat_modes, from_modes
 from tilejit.cute.tables import Table
 from tilejit.cute.witness import NoLayoutError, Witness
 from tilejit.support.tokens import MAX_INT64, named
@@ -42,11 +44,11 @@ def left_inverse(layout: Layout) -> Layout:
     expect_layout(layout)
     if layout.size == 0:
         raise NoLayoutError(f"{named(layout)} has no elements to find\n  give it some")
-    modes: list[tuple[int, int, int]] = []
+    digits: list[Digit] = []
     weight = 1
     for size, step in flat_modes(layout):
         if size > 1 and step:
-            modes.append((step, size, weight))
+            digits.append(Digit(size, step, 0, weight))
         if size > 1 and step < 0:
             raise NoLayoutError(
                 f"{named(layout)} has no left inverse: index {shown(weight)} gives {step}, "
@@ -54,23 +56,23 @@ def left_inverse(layout: Layout) -> Layout:
                 Witness(weight, step, None),
             )
         weight *= size
-    modes.sort()
-    return _chain(modes) or _Problem.of(layout, modes).solved()
+    digits.sort(key=attrgetter("stride", "size", "weight"))
+    return _chain(digits) or _Problem.of(layout, digits).solved()
 
 
-def _chain(modes: Sequence[tuple[int, int, int]]) -> Layout | None:
+def _chain(digits: Sequence[Digit]) -> Layout | None:
     """Each stride divides the next and ends before it: the radices are the strides."""
-    out: list[tuple[int, int]] = []
+    out: list[Mode] = []
     current, below, slope = 1, 0, 0
-    for step, size, weight in modes:
+    for size, step, _, weight in digits:
         if step % current or below >= step:
             return None
-        out.append((step // current, slope))
+        out.append(Mode(step // current, slope))
         current, slope = step, weight
         below += (size - 1) * step
-    if not modes:
+    if not digits:
         return EMPTY_MODE
-    return from_modes(joined([*out, (modes[-1][1], slope)]))
+    return from_modes(joined([*out, Mode(digits[-1].size, slope)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,10 @@ class _Problem:
     wanted: Layout
 
     @staticmethod
-    def of(layout: Layout, modes: Sequence[tuple[int, int, int]]) -> _Problem:
-        sizes = tuple(size for _, size, _ in modes)
-        core = trusted(sizes, tuple(step for step, _, _ in modes))
-        return _Problem(layout, core, trusted(sizes, tuple(weight for _, _, weight in modes)))
+    def of(layout: Layout, digits: Sequence[Digit]) -> _Problem:
+        sizes = tuple(digit.size for digit in digits)
+        core = trusted(sizes, tuple(digit.stride for digit in digits))
+        return _Problem(layout, core, trusted(sizes, tuple(digit.weight for digit in digits)))
 
     def solved(self) -> Layout:
         """L: through all points of A, or through some and those that it then gets wrong, until none is."""
@@ -230,9 +232,9 @@ def _spread(size: int, count: int) -> Table:
 
 def flat_sizes(layout: Layout) -> list[int]:
     """Sizes from left to right."""
-    return [size for size, _ in flat_modes(layout)]
+    return [mode.size for mode in flat_modes(layout)]
 
 
 def flat_steps(layout: Layout) -> list[int]:
     """Strides from left to right."""
-    return [step for _, step in flat_modes(layout)]
+    return [mode.stride for mode in flat_modes(layout)]

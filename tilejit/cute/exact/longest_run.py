@@ -10,11 +10,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 from codegen import LayoutError
+from tilejit.cute.digits import joined
 from tilejit.cute.exact.radices import TooManyError
 from tilejit.cute.exact.run_by_room import ByRoom
 from tilejit.cute.exact.run_by_table import ByTable
 from tilejit.cute.layout import Layout
-from tilejit.cute.modes import flat_modes, from_modes, joined
+from tilejit.cute.modes import flat_modes, from_modes
 from tilejit.support.tokens import MAX_INT64, named
 
 
@@ -32,7 +33,7 @@ def longest_run(layout: Layout, found: Layout) -> Layout:
     try:
         most = search.run()
         best = _better(search, best)
-        carries = [after[1] - size * step for (size, step), after in pairwise(digits)]
+        carries = [after.stride - size * step for (size, step), after in pairwise(digits)]
         if min(carries, default=1) < 0 < max(carries, default=1) and search.length < most:
             search = ByTable.of(layout, search.length)
             search.run()
@@ -43,7 +44,7 @@ def longest_run(layout: Layout, found: Layout) -> Layout:
             f"of {best.size} elements\n  give strides that are not negative and meet no offset twice"
         ) from None
     best = _better(search, best)
-    if any(step > MAX_INT64 for _, step in flat_modes(best)):
+    if any(mode.stride > MAX_INT64 for mode in flat_modes(best)):
         raise LayoutError(
             f"the right inverse of {named(layout)} has strides past 64 bits\n  give smaller sizes"
         )

@@ -28,10 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import LayoutError
+from tilejit.cute.digits import Mode, joined
 from tilejit.cute.exact.equations import Solutions
 from tilejit.cute.exact.primes import is_prime, prime_factors
 from tilejit.cute.layout import Layout
-from tilejit.cute.modes import EMPTY_MODE, from_modes, joined
+from tilejit.cute.modes import EMPTY_MODE, from_modes
 from tilejit.cute.tables import Table
 from tilejit.support.tokens import MAX_INT64
 
@@ -243,7 +244,7 @@ class Radices:
         if max(map(abs, strides)) > MAX_INT64:
             raise LayoutError("the left inverse has strides past 64 bits\n  give smaller strides")
         top = int(self.every.high[-1]) // weights[-1] + 1
-        return from_modes(joined(zip((*radices, top), strides, strict=True)))
+        return from_modes(joined(map(Mode, (*radices, top), strides)))
 
 
 def _strides(coefficients: Sequence[int], radices: Sequence[int]) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilejit.cute.digits import Mode
 from tilejit.cute.exact.injective import distinct_offsets
 from tilejit.cute.layout import Layout, cosize
 
@@ -16,9 +17,6 @@ MAX_REACH = 1 << 14
 """Offsets, to the end of the window, that are looked at one by one; then the last mode goes on."""
 MAX_TRIES = 1_500_000
 """Layouts and strides: a second or two."""
-
-Mode = tuple[int, int]
-"""The size and the stride."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +44,12 @@ class _Repeats:
             more = self.unit << size * step
             if size * step <= first and not more & self.met:
                 yield _Repeats(
-                    (*self.modes[:-1], (size + 1, step)), self.top + step, self.unit, self.met | more
+                    (*self.modes[:-1], Mode(size + 1, step)), self.top + step, self.unit, self.met | more
                 )
         for step in range(self.top + 1, first + 1):
             more = self.met << step
             if not more & self.met:
-                yield _Repeats((*self.modes, (2, step)), self.top + step, self.met, self.met | more)
+                yield _Repeats((*self.modes, Mode(2, step)), self.top + step, self.met, self.met | more)
 
 
 def window_repeats(tile: Layout, begin: int, end: int) -> list[Mode] | int | None:
@@ -102,7 +100,7 @@ def _to_the_end(found: _Repeats, last: int, end: int) -> list[Mode] | None:
         return list(found.modes)
     if not found.modes:
         return None
-    _, step = found.modes[-1]
+    step = found.modes[-1].stride
     if found.unit.bit_length() + step > last:
         return None
     met = 0
@@ -111,4 +109,4 @@ def _to_the_end(found: _Repeats, last: int, end: int) -> list[Mode] | None:
         if more & met:
             return None
         met |= more
-    return [*found.modes[:-1], (-(-end // step), step)]
+    return [*found.modes[:-1], Mode(-(-end // step), step)]

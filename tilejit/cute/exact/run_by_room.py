@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
+from tilejit.cute.digits import Digit, Mode
 from tilejit.cute.exact.radices import TooManyError
 
 MAX_WORK = 2_000_000
 """Steps of the search, two or three a microsecond."""
 
-Mode = tuple[int, int]
+Rooms = tuple[tuple[int, int], ...]
+"""Stride and room of each digit that has room left."""
 
 
 @dataclass(slots=True)
@@ -36,20 +38,20 @@ class ByRoom:
     weights: list[int]
     length: int
     best: tuple[Mode, ...] = ()
-    seen: set[tuple[int, tuple[Mode, ...]]] = field(default_factory=set)
+    seen: set[tuple[int, Rooms]] = field(default_factory=set)
     work: int = MAX_WORK
 
     @staticmethod
     def of(digits: Sequence[Mode], length: int) -> ByRoom:
         """The search for something longer than `length`."""
-        moving: list[tuple[int, int, int]] = []
+        moving: list[Digit] = []
         weight = 1
         for size, step in digits:
             if step:
-                moving.append((step, size, weight))
+                moving.append(Digit(size, step, 0, weight))
             weight *= size
-        moving.sort(key=lambda digit: (-abs(digit[0]), digit))
-        steps, sizes, weights = ([digit[k] for digit in moving] for k in range(3))
+        moving.sort(key=lambda digit: (-abs(digit.stride), digit.stride, digit.size, digit.weight))
+        sizes, steps, _, weights = ([digit[k] for digit in moving] for k in range(4))
         return ByRoom(sizes, steps, weights, length)
 
     def run(self) -> int:
@@ -76,7 +78,7 @@ class ByRoom:
             for parts in self.sums(reach, rooms, count):
                 left = tuple(r - (count - 1) * part for r, part in zip(rooms, parts, strict=True))
                 step = sum(part * weight for part, weight in zip(parts, self.weights, strict=True))
-                self.extend(reach * count, left, (*modes, (count, step)))
+                self.extend(reach * count, left, (*modes, Mode(count, step)))
                 if reach * count * (bound // count) <= self.length:
                     break
 

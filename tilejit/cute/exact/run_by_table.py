@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tilejit.cute.digits import Mode
 from tilejit.cute.exact.injective import distinct
 from tilejit.cute.exact.radices import TooManyError
 from tilejit.cute.layout import Layout, offsets
@@ -19,7 +20,6 @@ MAX_WORK = 700_000
 SHORT = 16
 """Multiples of many strides that are looked at together before those of each."""
 
-Mode = tuple[int, int]
 Offsets: TypeAlias = NDArray[np.int64]
 
 
@@ -86,7 +86,7 @@ class ByTable:
                 self.spend(1)
                 if reach * count * (self.limit // (reach * count)) > self.length:
                     wider = (np.arange(count)[:, None] * step + places).reshape(-1)
-                    self.extend((*modes, (count, step)), wider)
+                    self.extend((*modes, Mode(count, step)), wider)
 
     def fewest(self, reach: int) -> int:
         """The size of the smallest mode that may lead to something longer."""

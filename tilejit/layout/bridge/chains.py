@@ -5,25 +5,20 @@ from __future__ import annotations
 from math import prod
 
 from codegen import Leaf, Split, Tree, coalesce_tree, evaluate_tree, truncate_tree
-from tilejit.cute.modes import joined
-from tilejit.cute.tables import Chain
+from tilejit.cute.digits import Chain, Mode, digits_of, joined
 from tilejit.cute.witness import Witness
 
 
-def cut_chain(digits: Chain, bound: int) -> Chain:
+def cut_chain(chain: Chain, bound: int) -> Chain:
     """The chain of the fewest digits, and the least box, with the same offsets on [0, bound).
 
     (((2, 1), (4, 10)), 5) -> ((2, 1), (3, 10))    (((3, 1), (4, 3)), 5) -> ((5, 1),)
     """
-    out, left = [], bound
-    for size, stride in digits:
-        if left == 1:
-            break
-        out.append((min(size, left), stride))
-        left = -(-left // size)
-    merged = tuple(joined(out))
-    below = prod(size for size, _ in merged[:-1])
-    return (*merged[:-1], *((-(-bound // below), stride) for _, stride in merged[-1:]))
+    merged = joined(Mode(digit.size, digit.stride) for digit in digits_of((chain,), (bound,)))
+    if not merged:
+        return ()
+    below = prod(mode.size for mode in merged[:-1])
+    return (*merged[:-1], Mode(-(-bound // below), merged[-1].stride))
 
 
 def tree_chain(tree: Tree, extent: int) -> Chain | Witness:
@@ -33,7 +28,7 @@ def tree_chain(tree: Tree, extent: int) -> Chain | Witness:
     Split): past it the chain law asks for a slot that the tree keeps for padding, and slots are never
     shared. Trees of Leaf and Split nodes only.
     """
-    digits: list[tuple[int, int]] = []
+    digits: list[Mode] = []
     whole = rest = coalesce_tree(truncate_tree(tree, extent))
     weight = 1
     while isinstance(rest, Split):
@@ -42,11 +37,11 @@ def tree_chain(tree: Tree, extent: int) -> Chain | Witness:
             assert found is not None
             index = weight * found[0]
             return Witness(index, evaluate_tree(whole, index), found[1])
-        digits.append((rest.tile, rest.low.stride))
+        digits.append(Mode(rest.tile, rest.low.stride))
         weight *= rest.tile
         rest = rest.high
     assert isinstance(rest, Leaf)
-    return tuple(joined([*digits, (rest.extent, rest.stride)]))
+    return tuple(joined([*digits, Mode(rest.extent, rest.stride)]))
 
 
 def _short_digit(tree: Tree) -> tuple[int, int] | None:

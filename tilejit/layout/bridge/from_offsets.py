@@ -7,6 +7,7 @@ from typing import NoReturn
 from numpy.typing import ArrayLike
 
 from codegen import shown
+from tilejit.cute.digits import Mode
 from tilejit.cute.layout import Layout
 from tilejit.cute.tables import Table, exact_table, layout_of, table_chains
 from tilejit.cute.witness import NoLayoutError, Witness
@@ -31,7 +32,7 @@ def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:
     """
     values = exact_table(table)
     if 0 in values.shape:
-        found = layout_of(((n, 0),) for n in values.shape)
+        found = layout_of((Mode(n, 0),) for n in values.shape)
         return found[0] if values.ndim == 1 else found
     found = recognized(values, "the table", _mend(boxed), whole=not boxed)
     return found[0] if values.ndim == 1 else found

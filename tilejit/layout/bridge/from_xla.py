@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilejit.cute.digits import Mode
 from tilejit.cute.layout import Layout
 from tilejit.cute.tables import layout_of
 from tilejit.cute.witness import Witness
@@ -82,7 +83,7 @@ def _bounded(shape: Shape, call: str) -> BoundedLayout:
         )
     slots = shape.physical_size
     if 0 in shape.dimensions:
-        return BoundedLayout(layout_of(((n, 0),) for n in shape.dimensions), shape.dimensions, slots)
+        return BoundedLayout(layout_of((Mode(n, 0),) for n in shape.dimensions), shape.dimensions, slots)
     chains = xla_chains(shape)
     if isinstance(chains, Witness):
         refuse(shape_name(shape), chains, "tilejit.pack and relayout take the shape as it is")

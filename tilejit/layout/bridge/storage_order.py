@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
-from tilejit.cute.tables import Chain
+from tilejit.cute.digits import Chain, Digit, digits_of
 
 BLOCK = -1
 """In place of a dimension: pieces that an earlier stage merged."""
@@ -106,20 +107,6 @@ class Unplaced:
     reach: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Digit:
-    """A digit of a chain: `weight` is the index at which it is 1."""
-
-    stride: int
-    extent: int
-    dim: int
-    weight: int
-
-    def piece(self, room: int = 0) -> Piece:
-        """Its place in storage; without more room than it needs by default."""
-        return Piece(self.dim, self.extent, room or self.extent, self.weight)
-
-
 def storage_stages(chains: tuple[Chain, ...]) -> tuple[Stage, ...] | Unplaced:
     """What one chain a dimension asks of storage, or a stride that clashes with smaller ones.
 
@@ -129,25 +116,25 @@ def storage_stages(chains: tuple[Chain, ...]) -> tuple[Stage, ...] | Unplaced:
 
     (5,16,5):(5,32,1) -> the pieces of strides 5 and 1 merge into an axis of 25, padded to 32
     """
-    digits = sorted(_digits(chains), key=lambda digit: digit.stride)
+    digits = sorted(digits_of(chains), key=attrgetter("stride"))
     blocks: list[list[Piece]] = [[]]
     sizes: list[tuple[int, int]] = []
-    lower: _Digit | None = None
+    lower: Digit | None = None
     highest = 0
     for number, digit in enumerate(digits):
         if digit.stride <= highest or digit.stride < 1:
             return _unplaced(digit, digits[:number], len(chains))
-        step, reach = (lower.stride, lower.stride * lower.extent) if lower else (1, 1)
+        step, reach = (lower.stride, lower.stride * lower.size) if lower else (1, 1)
         room = digit.stride // step
         if digit.stride % step or digit.stride < reach:
             sizes.append((reach, digit.stride))
             blocks.append([Piece(BLOCK, digit.stride, digit.stride, 0)])
         else:
             if lower:
-                blocks[-1][-1] = lower.piece(room)
-            blocks[-1] += _hole(lower.extent if lower else 1, room)
-        blocks[-1].append(digit.piece())
-        highest += digit.stride * (digit.extent - 1)
+                blocks[-1][-1] = _piece(lower, room)
+            blocks[-1] += _hole(lower.size if lower else 1, room)
+        blocks[-1].append(_piece(digit))
+        highest += digit.stride * (digit.size - 1)
         lower = digit
     sizes.append((1, 1))
     out: list[Stage] = []
@@ -159,15 +146,9 @@ def storage_stages(chains: tuple[Chain, ...]) -> tuple[Stage, ...] | Unplaced:
     return tuple(out)
 
 
-def _digits(chains: tuple[Chain, ...]) -> list[_Digit]:
-    """The digits of all dimensions, their weights known."""
-    out = []
-    for dim, chain in enumerate(chains):
-        weight = 1
-        for extent, stride in chain:
-            out.append(_Digit(stride, extent, dim, weight))
-            weight *= extent
-    return out
+def _piece(digit: Digit, room: int = 0) -> Piece:
+    """The place of a digit in storage; without more room than it needs by default."""
+    return Piece(digit.dim, digit.size, room or digit.size, digit.weight)
 
 
 def _hole(extent: int, room: int) -> list[Piece]:
@@ -176,15 +157,15 @@ def _hole(extent: int, room: int) -> list[Piece]:
     return [Piece(None, count, count, 0)] if count > 1 and not rest else []
 
 
-def _unplaced(digit: _Digit, smaller: list[_Digit], rank: int) -> Unplaced:
+def _unplaced(digit: Digit, smaller: list[Digit], rank: int) -> Unplaced:
     """The clash of a digit's stride with the offsets of those of smaller strides, which nest."""
     index, twin, far = [0] * rank, [0] * rank, [0] * rank
     index[digit.dim] = digit.weight
     rest = digit.stride
     for other in reversed(smaller):
-        count = min(rest // other.stride, other.extent - 1)
+        count = min(rest // other.stride, other.size - 1)
         rest -= count * other.stride
         twin[other.dim] += count * other.weight
-        far[other.dim] += (other.extent - 1) * other.weight
-    reach = sum(other.stride * (other.extent - 1) for other in smaller)
+        far[other.dim] += (other.size - 1) * other.weight
+    reach = sum(other.stride * (other.size - 1) for other in smaller)
     return Unplaced(tuple(index), digit.stride, None if rest else tuple(twin), tuple(far), reach)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from codegen import LayoutError, shown
-from tilejit.cute.int_tuple import flatten, modes, product
+from tilejit.cute.int_tuple import modes, product
 from tilejit.cute.layout import Layout, offsets
+from tilejit.cute.modes import flat_modes
 from tilejit.cute.swizzle import ComposedLayout
-from tilejit.cute.tables import Chain
 from tilejit.cute.witness import NoLayoutError, Witness
 from tilejit.layout.bridge.chains import cut_chain
 from tilejit.layout.bridge.from_offsets import recognized
@@ -78,7 +78,7 @@ def to_xla(
                 f"an array without elements has no slots, not {shown(slots)}\n  give 0, or none"
             )
         return make_shape(type_name, bound, element_size_in_bits=element_size_in_bits)
-    chains = tuple(cut_chain(_digits(mode), n) for mode, n in zip(layout, bound, strict=True))
+    chains = tuple(cut_chain(tuple(flat_modes(mode)), n) for mode, n in zip(layout, bound, strict=True))
     stages = storage_stages(chains)
     if isinstance(stages, Unplaced):
         _refuse_tiles(layout, stages)
@@ -98,11 +98,6 @@ def to_xla(
         element_size_in_bits=element_size_in_bits,
         tail_padding_alignment_in_elements=slots,
     )
-
-
-def _digits(mode: Layout) -> Chain:
-    """The digits of one mode, flattened."""
-    return tuple(zip(flatten(mode.shape), flatten(mode.stride), strict=True))
 
 
 def _plain(composed: ComposedLayout) -> Layout:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen import LayoutError, Opaque, logical_roots
-from tilejit.cute.tables import Chain, Table, table_chains
+from tilejit.cute.digits import Chain, Mode
+from tilejit.cute.tables import Table, table_chains
 from tilejit.cute.witness import Witness
 from tilejit.layout.bridge.chains import cut_chain, tree_chain
 from tilejit.layout.indexing import access_map, linear_index, shape_name
@@ -56,18 +58,17 @@ def _digit_chains(shape: Shape) -> tuple[Chain, ...] | None:
     for dim, size in enumerate(shape.dimensions):
         axis = shape.rank - 1 - shape.minor_to_major.index(dim)
         digits = sorted(
-            (digit.step, digit.extent, stride)
-            for digit, stride in found
-            if digit.axis == axis and digit.extent > 1 and digit.step < size
+            (digit for digit in found if digit.dim == axis and digit.size > 1 and digit.weight < size),
+            key=attrgetter("weight", "size", "stride"),
         )
         reach = 1
-        for step, extent, _ in digits:
-            if step != reach:
+        for digit in digits:
+            if digit.weight != reach:
                 return None
-            reach *= extent
+            reach *= digit.size
         if reach < size:
             return None
-        chains.append(cut_chain(tuple((extent, stride) for _, extent, stride in digits), size))
+        chains.append(cut_chain(tuple(Mode(digit.size, digit.stride) for digit in digits), size))
     return tuple(chains)
 
 
