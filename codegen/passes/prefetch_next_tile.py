@@ -9,9 +9,9 @@ from codegen.ir.nodes import Blocks, For, Function, Let, Load, Prefetch, Stateme
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.passes.lower_copies.blocks import read_block
 from codegen.passes.lower_copies.lowered import sides_of
-from codegen.passes.lower_copies.panel_requests import request_next_panel
-from codegen.passes.lower_copies.row_buffers import Ahead, prefetch_in_drain
 from codegen.passes.lower_copies.tile_loops import next_tile, tile_loops
+from codegen.passes.panel_requests import request_next_panel
+from codegen.passes.row_buffers import Ahead, prefetch_in_drain
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfers import ROW_TABLE, TransferNest
 from codegen.schedule.transposes import Transpose, TransposeRuns, TransposeTiles

@@ -12,7 +12,8 @@ from codegen.ir.rewriting import Body, on_buffers, rewrite_body
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.lower_copies.lowered import sides_of
 from codegen.passes.lower_copies.panels import through_panel
-from codegen.passes.lower_copies.row_buffers import (
+from codegen.passes.lower_copies.transposes import tile_views
+from codegen.passes.row_buffers import (
     ROW_PITCH,
     ROWS,
     Ahead,
@@ -21,9 +22,9 @@ from codegen.passes.lower_copies.row_buffers import (
     prefetch_in_drain,
     scratch_rows,
 )
-from codegen.passes.lower_copies.transposes import tile_views
-from codegen.schedule.offset_tables import CHUNK_BYTES
-from codegen.schedule.transfers import TransferNest
+from codegen.passes.staged_groups import staged_groups
+from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED
+from codegen.schedule.transfers import Interleave, TransferNest
 from codegen.schedule.transposes import TransposeTiles
 
 
@@ -38,7 +39,8 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
                  scratch_rows[4*x] = deinterleaved_2(src_chunk[8*x] [32]) [2, 16]
                for row in 0..2: drain the row from scratch_rows[384*row]; prefetch the next chunk
 
-    Tiles of a transpose go through a panel in the same way: see `through_panel`.
+    Several groups of rows are staged at the same time: see `staged_groups`. Tiles of a transpose go through a
+    panel in the same way: see `through_panel`.
     """
     t, rows = nest.transfer, list[int]()
 
@@ -47,6 +49,9 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
             return (node,)
         if isinstance(t, TransposeTiles):
             return through_panel(t, tile_views(t, sides_of(nest)))
+        if isinstance(t, Interleave) and t.groups:
+            rows.append(MOST_GROUPED)
+            return staged_groups(node)
         (store,) = (x for x in node.body if isinstance(x, Store))
         rows.append(store.value.shape[0])
         return (_through_scratch(node, store),)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from codegen.passes.lower_copies.joined_rows import deinterleave_groups, joined_rows
+from codegen.passes.lower_copies.joined_rows import deinterleaved_groups, joined_rows
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.packed_rows import rows_of
-from codegen.passes.lower_copies.row_buffers import scratch_rows
 from codegen.passes.lower_copies.small_transposes import small_transpose
-from codegen.schedule.offset_tables import LINE_TABLE, MOST_GROUPED
+from codegen.schedule.offset_tables import LINE_TABLE
 from codegen.schedule.transfers import Interleave
 
 
@@ -29,11 +28,11 @@ def lower_interleave(stmt: Interleave, sides: Sides) -> Lowered:
     rows = rows_of(stmt)
     how = f"Super-vectors of {rows.count}x{rows.line}, {'interleaved' if rows.packs else 'deinterleaved'}"
     if stmt.groups:
-        body = deinterleave_groups(rows, sides.dst, sides.src)
+        body = deinterleaved_groups(rows, sides.dst, sides.src)
         how += f" into scratch for all groups at once, lines streamed; packed lines at {LINE_TABLE}"
-        return Lowered(body, what.replace("{at}", "{at}, group"), how, scratch_rows(MOST_GROUPED))
+        return Lowered((body,), what.replace("{at}", "{at}, group"), how)
     how += ", streamed" if stmt.stream else ""
     if stmt.lines:
-        body = (joined_rows(rows, sides.dst, sides.src, stream=stmt.stream),)
-        return Lowered(body, what, f"{how}; packed lines at {LINE_TABLE}")
+        joined = joined_rows(rows, sides.dst, sides.src, stream=stmt.stream)
+        return Lowered((joined,), what, f"{how}; packed lines at {LINE_TABLE}")
     return Lowered((rows.loop(sides.dst, sides.src, stream=stmt.stream),), what, how)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
 from codegen.ir.nodes import Blocks, Statement, View
 from codegen.passes.lower_copies.blocks import element_row
-from codegen.passes.lower_copies.row_buffers import drain_row
 from codegen.passes.lower_copies.transposes import tile_blocks
+from codegen.passes.row_buffers import drain_row
 from codegen.schedule.transfers import COLUMN_TABLE
 from codegen.schedule.transposes import TransposeTiles
 
