@@ -11,7 +11,6 @@ from codegen.ir.nodes import SCRATCH, Blocks, Each, For, Function, Let, Statemen
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.lower_copies.lowered import sides_of
-from codegen.passes.lower_copies.panels import through_panel
 from codegen.passes.lower_copies.transposes import tile_views
 from codegen.passes.row_buffers import (
     ROW_PITCH,
@@ -23,6 +22,7 @@ from codegen.passes.row_buffers import (
     scratch_rows,
 )
 from codegen.passes.staged_groups import staged_groups
+from codegen.passes.staged_tiles import staged_tiles
 from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED
 from codegen.schedule.transfers import Interleave, TransferNest
 from codegen.schedule.transposes import TransposeTiles
@@ -40,7 +40,7 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
                for row in 0..2: drain the row from scratch_rows[384*row]; prefetch the next chunk
 
     Several groups of rows are staged at the same time: see `staged_groups`. Tiles of a transpose go through a
-    panel in the same way: see `through_panel`.
+    panel in the same way: see `staged_tiles`.
     """
     t, rows = nest.transfer, list[int]()
 
@@ -48,7 +48,7 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
         if not isinstance(node, For) or node.blocks is None or not node.blocks.staged:
             return (node,)
         if isinstance(t, TransposeTiles):
-            return through_panel(t, tile_views(t, sides_of(nest)))
+            return staged_tiles(node, t, tile_views(t, sides_of(nest))[0])
         if isinstance(t, Interleave) and t.groups:
             rows.append(MOST_GROUPED)
             return staged_groups(node)

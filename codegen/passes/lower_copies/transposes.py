@@ -43,7 +43,7 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
     A last block that would cross the edge begins earlier: i = min(i_block, rows - 16).
     """
     t = transpose
-    body = tile_blocks(t, tile_views(t, sides))
+    body = _tile_blocks(t, tile_views(t, sides))
     if other_loops(t):
         body = (*_opaque_views(t, sides), *body)
     body = around_tiles(t, body, parallel=not sides.in_table)
@@ -73,7 +73,7 @@ def tile_views(t: TransposeTiles, sides: Sides) -> tuple[str, str]:
     return ("dst_tile", "src_tile") if other_loops(t) else (sides.dst, sides.src)
 
 
-def tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
+def _tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
     """The blocks of a tile, in the schedule's order."""
     streamed = (Streamed("given"),) if t.stream and not t.staged else ()
     inner = Blocks(streamed=streamed, prefetch_bytes=t.schedule.prefetch_bytes)

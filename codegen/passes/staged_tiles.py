@@ -1,13 +1,13 @@
-"""Staged transposes: a tile goes through a panel in cache, from which full lines are streamed."""
+"""Tiles of a transpose that go through a panel in cache, from which full lines are streamed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
-from codegen.ir.nodes import Blocks, Statement, View
+from codegen.ir.nodes import Blocks, For, Let, Load, Statement, Store, View
+from codegen.ir.rewriting import Body, rewrite_body
 from codegen.passes.lower_copies.blocks import element_row
-from codegen.passes.lower_copies.transposes import tile_blocks
 from codegen.passes.row_buffers import drain_row
 from codegen.schedule.transfers import COLUMN_TABLE
 from codegen.schedule.transposes import TransposeTiles
@@ -16,25 +16,45 @@ TILE = "panel_tile"
 """The view of the panel that is indexed as the destination is: row j, element i."""
 
 
-def through_panel(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, ...]:
-    """One tile: blocks are transposed into the panel, then each result row goes out in lines.
+def staged_tiles(node: For, t: TransposeTiles, dst: str) -> Body:
+    """One tile: its blocks are stored in the panel instead, then each result row goes out in lines.
 
+    before:  for j in blocks, i in blocks:  dst[j, i] = transposed(src[i, j] [16, 16])        {staged}
     after:   for j in blocks, i in blocks:  panel[j, i] = transposed(src[i, j] [16, 16])
              for j in j_first..j_stop:
                for x in lines of row j:     dst[j, x] = panel[j, x] [64] @streamed
 
     The bytes after the last line wait in front of the panel's row, for the lines of the next tile of rows.
     """
-    (dst, src), (first, stop) = views, _columns(t)
-    schedule = replace(t.schedule, stage="", stream=False)
-    fill = tile_blocks(replace(t, column_step=t.panel_pitch, schedule=schedule), (TILE, src))
+    first, stop = _columns(t)
     before: tuple[Statement, ...] = ()
     if not t.lanes:
         before = (let("j_first", least("j_tile", minus(t.columns, t.block[1]))),)
     size = let("row_bytes", times(minus("i_stop", "i_tile"), t.width))
     origin = plus(times(first, -t.panel_pitch), times("i_tile", -t.width))
     drain = loop("j", first, stop, *_drained(t, dst), blocks=Blocks(ahead="rows"))
-    return (*before, View(TILE, "panel", origin), *fill, size, drain)
+    return (*before, View(TILE, "panel", origin), _fill(node, t, dst), size, drain)
+
+
+def _fill(node: For, t: TransposeTiles, dst: str) -> For:
+    """The loop over the blocks of a tile, which stores them in the panel.
+
+    dst[column_step*j + width*i] -> panel[panel_pitch*j + width*i]
+    """
+
+    def into_panel(statement: Statement) -> Body:
+        match statement:
+            case Store(array, steps=(_, width)) if array == dst:
+                where = plus(times(0 if t.lanes else "j", t.panel_pitch), times("i", t.width))
+                return (replace(statement, array=TILE, subscripts=(where,), steps=(t.panel_pitch, width)),)
+            case Let(_, Load(array)) if array == COLUMN_TABLE:
+                return ()
+            case View(_, buffer) if buffer == dst:
+                return (replace(statement, buffer=TILE, offset=times("j", t.panel_pitch)),)
+        return (statement,)
+
+    blocks = replace(node.blocks or Blocks(), staged=False)
+    return replace(node, body=rewrite_body(node.body, into_panel), blocks=blocks)
 
 
 def _columns(t: TransposeTiles) -> tuple[Term, Term]:
