@@ -13,23 +13,25 @@ from codegen.maps.windows import moved_map, tight_map, window_map
 from codegen.pipeline.copies import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
+from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid, stays_in_cache
 from codegen.schedule.choose_stages import goes_in_boxes
 
 
 def in_boxes(
-    direct: CopyProgram, source: Element, target: Element, part: int | None = None
+    direct: CopyProgram, source: Element, target: Element, choice: StageChoice | None = None
 ) -> StagedProgram | None:
     """The copy of elements as they are, staged; None if one pass is as fast, or if no blocks fit.
 
-    direct: the copy in one pass. The padding is not written. part: as in `staged_by`.
+    direct: the copy in one pass. The padding is not written. choice: as in `staged_by`.
     """
     src, dst = direct.boxed.src, direct.boxed.dst
     footprint = footprint_bytes(src, dst)
-    if part is None and not goes_in_boxes(box_schedules(direct), footprint):
+    if choice is None and not goes_in_boxes(box_schedules(direct), footprint):
         return None
+    choice = choice or StageChoice()
     itemsize = bytes_held(source)
-    grid = common_grid(src.dims, (src, dst), itemsize, part or 1)
+    grid = common_grid(src.dims, (src, dst), itemsize, choice.part)
     if grid is None or not stays_in_cache(grid.extents, itemsize):
         return None
     strides = grid.steps(src), grid.steps(dst)
@@ -38,8 +40,8 @@ def in_boxes(
     streams = outgrows_caches(footprint)
     programs = {
         ends: (
-            box_stage(src, source, grid, ends, reads=True, streams=False),
-            box_stage(dst, target, grid, ends, reads=False, streams=streams),
+            box_stage(src, source, grid, ends, reads=True, streams=False, candidate=choice.reads),
+            box_stage(dst, target, grid, ends, reads=False, streams=streams, candidate=choice.writes),
         )
         for ends in grid.ends()
     }
@@ -53,11 +55,19 @@ def bytes_held(element: Element) -> int:
 
 
 def box_stage(
-    access: AccessMap, element: Element, grid: BlockGrid, ends: Ends, *, reads: bool, streams: bool
+    access: AccessMap,
+    element: Element,
+    grid: BlockGrid,
+    ends: Ends,
+    *,
+    reads: bool,
+    streams: bool,
+    candidate: int = 0,
 ) -> CopyProgram:
     """The copy between a storage and a block in cache, for the first position of the grid.
 
-    reads  whether the storage is read into the block, instead of written from it
+    reads      whether the storage is read into the block, instead of written from it
+    candidate  as in `StageChoice`
     """
     starts, extents = grid.box(ends)
     steps = grid.steps(access)
@@ -69,8 +79,8 @@ def box_stage(
     held = Element(element.name, 8 * itemsize)
     cached = cached_map(extents, itemsize)
     if reads:
-        return compile_stage(there, cached, element, held, streams=streams)
-    return compile_stage(cached, there, held, element, streams=streams)
+        return compile_stage(there, cached, element, held, streams=streams, candidate=candidate)
+    return compile_stage(cached, there, held, element, streams=streams, candidate=candidate)
 
 
 def cached_map(extents: Dims, itemsize: int) -> AccessMap:

@@ -9,19 +9,24 @@ from codegen.maps.windows import moved_map, tight_map
 from codegen.pipeline.copies import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage
+from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_conversion import BLOCK, conversion_blocks
 from codegen.schedule.choose_grid import block_bytes, block_strides
 
 
 def in_converted_blocks(
-    direct: CopyProgram, source: Element, target: Element, part: int | None = None
+    direct: CopyProgram, source: Element, target: Element, choice: StageChoice | None = None
 ) -> StagedProgram | None:
-    """The conversion staged; None if one pass is as fast, or if no blocks fit. part: as in `staged_by`."""
+    """The conversion staged; None if one pass is as fast, or if no blocks fit. choice: as in `staged_by`.
+
+    Rows are converted in one way only.
+    """
     boxed = direct.boxed
     if len(boxed.boxes) != 1:
         return None
     (box,), widths = boxed.boxes, (source.bits // 8, target.bits // 8)
     transposes = [x.schedule.transpose for x in box_schedules(direct)]
+    part = choice.part if choice else None
     found = conversion_blocks(box, widths, transposes, footprint_bytes(boxed.src, boxed.dst), part)
     if found is None:
         return None
@@ -34,7 +39,7 @@ def in_converted_blocks(
         cut = extents[-2:]
         src = moved_map(_map(cut, (row[1], widths[0]), widths[0]), box.src_base)
         dst = moved_map(_map(cut, (widths[1], column[2]), widths[1]), box.dst_base)
-        programs[ends] = _stages(src, dst, source, target)
+        programs[ends] = _stages(src, dst, source, target, choice.writes if choice else 0)
     size = max(block_bytes(grid.box(ends)[1][-2:], widths[1]) for ends in programs)
     return StagedProgram(None, grid, (strides[0], strides[1]), programs, direct.bounds, size, prefetches=True)
 
@@ -44,7 +49,7 @@ def _map(cut: Dims, strides: Dims, width: int) -> AccessMap:
 
 
 def _stages(
-    src: AccessMap, dst: AccessMap, source: Element, target: Element
+    src: AccessMap, dst: AccessMap, source: Element, target: Element, candidate: int
 ) -> tuple[CopyProgram, CopyProgram]:
     """Rows of the source converted, and columns of the block written past the cache."""
     narrow = dst.element_bits // 8
@@ -52,5 +57,7 @@ def _stages(
     cached = _map(cut, block_strides(cut, narrow), narrow)
     moved = Element(f"u{8 * narrow}", 8 * narrow)
     inwards = compile_stage(src, cached, source, target, streams=False)
-    outwards = compile_stage(cached, dst, moved, moved, streams=True, virtual_vector_size=BLOCK)
+    outwards = compile_stage(
+        cached, dst, moved, moved, streams=True, virtual_vector_size=BLOCK, candidate=candidate
+    )
     return inwards, outwards

@@ -13,15 +13,21 @@ from codegen.maps.windows import tight_map
 from codegen.pipeline.copies import CopyProgram
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
+from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_permuted import goes_in_periods, packing_tile, permuted_grid
 
 
 def in_periods(
-    direct: CopyProgram, element: Element, layout: PermutedMap, *, packs: bool, part: int | None = None
+    direct: CopyProgram,
+    element: Element,
+    layout: PermutedMap,
+    *,
+    packs: bool,
+    choice: StageChoice | None = None,
 ) -> StagedProgram | None:
     """The copy between a strided array and a permuted layout staged; None if one pass is as fast.
 
-    packs: whether the destination is the permuted side. part: as in `staged_by`.
+    packs: whether the destination is the permuted side. choice: as in `staged_by`.
     """
     sides = direct.boxed.src, direct.boxed.dst
     array, storage = sides if packs else sides[::-1]
@@ -30,16 +36,17 @@ def in_periods(
     footprint = 2 * (storage.slots or storage.elements) * itemsize
     if strides is None:
         return None
-    if part is None and not goes_in_periods(box_schedules(direct), footprint, packs=packs):
+    if choice is None and not goes_in_periods(box_schedules(direct), footprint, packs=packs):
         return None
-    grid = permuted_grid(layout, array.dims, strides, itemsize, part or 1)
+    choice = choice or StageChoice()
+    grid = permuted_grid(layout, array.dims, strides, itemsize, choice.part)
     far = _steps(layout, grid.extents, itemsize) if grid else None
     if grid is None or far is None:
         return None
     streams = outgrows_caches(footprint)
     programs: dict[Ends, tuple[CopyProgram, CopyProgram]] = {}
     for ends in grid.ends():
-        made = _stages(layout, grid.box(ends)[1], strides, element, packs=packs, streams=streams)
+        made = _stages(layout, grid.box(ends)[1], strides, element, choice, packs=packs, streams=streams)
         if made is None:
             return None
         programs[ends] = made
@@ -69,7 +76,14 @@ def _steps(layout: PermutedMap, extents: Dims, itemsize: int) -> Dims | None:
 
 
 def _stages(
-    layout: PermutedMap, extents: Dims, strides: Dims, element: Element, *, packs: bool, streams: bool
+    layout: PermutedMap,
+    extents: Dims,
+    strides: Dims,
+    element: Element,
+    choice: StageChoice,
+    *,
+    packs: bool,
+    streams: bool,
 ) -> tuple[CopyProgram, CopyProgram] | None:
     """The stages of one sort of block."""
     digits = block_digits(layout, extents)
@@ -81,6 +95,8 @@ def _stages(
     inwards, outwards = ((array, cached), (near, far)) if packs else ((far, near), (cached, array))
     size = packing_tile(element.bits // 8) if packs else None
     return (
-        compile_stage(*inwards, element, element, streams=False, virtual_vector_size=size),
-        compile_stage(*outwards, element, element, streams=streams),
+        compile_stage(
+            *inwards, element, element, streams=False, virtual_vector_size=size, candidate=choice.reads
+        ),
+        compile_stage(*outwards, element, element, streams=streams, candidate=choice.writes),
     )

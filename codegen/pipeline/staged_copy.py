@@ -10,7 +10,7 @@ from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import CopyProgram, compile_copy, footprint_bytes
 from codegen.pipeline.copy_options import CopyOptions, PickCopy
 from codegen.pipeline.staged import StagedProgram
-from codegen.schedule.candidates import BLOCK_PARTS
+from codegen.schedule.candidates import STAGES_TRIED, StageChoice
 from codegen.schedule.choose_stages import LEAST_BYTES
 from codegen.support.locks import compiler_lock
 
@@ -39,7 +39,7 @@ def staged_copy(
     footprint, guess = footprint_bytes(src, dst), staged_by(*how)
     found = [guess]
     if pick and footprint >= LEAST_BYTES:
-        found += [staged_by(*how, part) for part in BLOCK_PARTS]
+        found += [staged_by(*how, choice) for choice in STAGES_TRIED]
     staged = [program for program in found if program]
     if staged and padding is not None:
         options = CopyOptions(threads=threads, thresholds=machine_thresholds(footprint))
@@ -47,7 +47,7 @@ def staged_copy(
         staged = [replace(program, pads=apart.pads_only()) for program in staged]
     if pick is None or not staged:
         return staged[0] if staged else None
-    chosen = pick([*staged, direct] if guess else [direct, *staged])
+    chosen = pick([staged[0], direct, *staged[1:]] if guess else [direct, *staged])
     return chosen if isinstance(chosen, StagedProgram) else None
 
 
@@ -57,21 +57,21 @@ def staged_by(
     target: Element,
     packed_as: PermutedMap | None,
     unpacked_from: PermutedMap | None,
-    part: int | None = None,
+    choice: StageChoice | None = None,
 ) -> StagedProgram | None:
     """The copy of the elements; each kind is imported when needed, since few processes need more than one.
 
-    part: blocks have 1/part of the largest size, whether or not two stages seem faster
+    choice: how it runs, whether or not two stages seem faster; None if it is a guess
     """
     permuted = packed_as or unpacked_from
     if permuted:
         with compiler_lock:
             from codegen.pipeline.stage_permuted import in_periods
-        return in_periods(direct, source, permuted, packs=packed_as is not None, part=part)
+        return in_periods(direct, source, permuted, packs=packed_as is not None, choice=choice)
     if source.name != target.name:
         with compiler_lock:
             from codegen.pipeline.stage_conversions import in_converted_blocks
-        return in_converted_blocks(direct, source, target, part)
+        return in_converted_blocks(direct, source, target, choice)
     with compiler_lock:
         from codegen.pipeline.stage_boxes import in_boxes
-    return in_boxes(direct, source, target, part)
+    return in_boxes(direct, source, target, choice)

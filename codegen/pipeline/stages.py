@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from codegen.ir.strided_box import Element
+from functools import partial
+
+from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import AccessMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.schedule.choose_stages import BoxSchedule
-from codegen.schedule.schedule import Thresholds, VectorSize
+from codegen.schedule.schedule import Schedule, Thresholds, VectorSize
 
 _ALWAYS, _NEVER = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
 
@@ -21,19 +23,24 @@ def compile_stage(
     *,
     streams: bool,
     virtual_vector_size: VectorSize | None = None,
+    candidate: int = 0,
 ) -> CopyProgram:
     """The program of one part of a copy, or of one stage of that part.
 
     streams    whether it writes past the caches: never into a block that the next stage reads
+    candidate  as in `StageChoice`
     """
-    thresholds = _ALWAYS if streams else _NEVER
-    return compile_copy(
-        src,
-        dst,
-        source,
-        target,
-        options=CopyOptions(thresholds=thresholds, virtual_vector_size=virtual_vector_size),
+    options = CopyOptions(
+        thresholds=_ALWAYS if streams else _NEVER,
+        virtual_vector_size=virtual_vector_size,
+        pick=partial(_numbered, candidate) if candidate else None,
     )
+    return compile_copy(src, dst, source, target, options=options)
+
+
+def _numbered(number: int, _: StridedBox, schedules: tuple[Schedule, ...]) -> Schedule:
+    """The schedule with that number, or the first if there are fewer."""
+    return schedules[number] if number < len(schedules) else schedules[0]
 
 
 def box_schedules(program: CopyProgram) -> list[BoxSchedule]:

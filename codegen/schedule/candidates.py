@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape
 from codegen.ir.instructions import instruction, takes_block
@@ -42,11 +42,30 @@ PREFETCH_BYTES_TRIED = 0, FAR_PREFETCH_BYTES, 2 * FAR_PREFETCH_BYTES
 RUN_PREFETCH_BYTES_TRIED = 0, 512, 1024
 ORDERS: tuple[BlockOrder, ...] = ("columns", "rows", "diagonals")
 
-BLOCK_PARTS = 1, 2
-"""Blocks of copies in two stages: the largest that stay in cache, and half of that."""
-
 LEAST_RUN_BYTES = 16
 """Runs that were widened to elements of at least this size are also measured as runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageChoice:
+    """How a copy in two stages runs.
+
+    part             blocks have 1/part of the largest size that stays in cache
+    reads, writes    the number of the `candidates` that the boxes of the stage into the cache take, and those
+                     of the stage out of it; the first where there are fewer
+    """
+
+    part: int = 1
+    reads: int = 0
+    writes: int = 0
+
+
+STAGES_TRIED = (
+    StageChoice(),
+    StageChoice(part=2),
+    *(choice for k in range(1, 4) for choice in (StageChoice(reads=k), StageChoice(writes=k))),
+)
+"""The most promising first: the largest blocks and half of them, then other schedules of one stage."""
 
 
 def candidates(

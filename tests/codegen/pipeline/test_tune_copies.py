@@ -204,6 +204,34 @@ def test_one_stage_and_two_give_the_same_bytes(
 
 
 @pytest.mark.usefixtures("_another_process")
+@pytest.mark.parametrize("make", [relayouted, converted, swizzled])
+def test_other_schedules_of_stages_give_the_same_bytes(
+    make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One stage differs from that of the first program in two stages."""
+    seen: list[StagedProgram] = []
+
+    def timed(programs: Sequence[Program], **_: Any) -> list[float]:
+        seen.extend(x for x in programs if isinstance(x, StagedProgram))
+        return [0.0] * len(programs)
+
+    monkeypatch.setattr(tune, "timed", lambda box, schedules, **_: tuple(map(float, range(len(schedules)))))
+    monkeypatch.setattr(tune_copies, "timed_copies", timed)
+    for module in (tune, tune_copies):
+        monkeypatch.setattr(module, "default_store", lambda: KernelStore(tmp_path))
+    _, src, want = make(Tuning(tune=True), 1)
+    first, _, *others = seen
+    assert others
+    for program in others:
+        stages = zip(first.programs.values(), program.programs.values(), strict=True)
+        differ = {k for pairs in stages for k, (a, b) in enumerate(zip(*pairs, strict=True)) if a != b}
+        assert len(differ) == 1
+        got = np.full_like(want, 0)
+        program.run(src.ctypes.data, got.ctypes.data, 1)
+        assert (got == want).all(), program
+
+
+@pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize(
     ("source", "target"), [("f8", "f4"), ("f4", "f2"), ("f4", "f8"), ("i4", "f4"), ("u2", ">u2")]
 )
