@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Protocol
 
 from codegen.analysis.strides import held_dtype
-from codegen.emit import moves
 from codegen.emit.abi import argument_lines, kernel_head, operand_lines
 from codegen.emit.indices import address_text, index_text
-from codegen.emit.moves import RELATIONS, CallText, access_call
+from codegen.emit.values import Values, access_call, values_of
 from codegen.emit.writer import Writer
 from codegen.ir.accesses import SizedRoutine
+from codegen.ir.families import FAMILIES
 from codegen.ir.index import Greatest, Index, Least
 from codegen.ir.instructions import instruction
 from codegen.ir.names import LINE_LENGTH, names_of
@@ -39,32 +38,22 @@ from codegen.ir.nodes import (
 from codegen.ir.routines import name_of
 
 
-class Leaves(Protocol):
-    """How values and stores are printed: `moves` for copies, `numbers` for kernels that compute."""
-
-    def value_text(self, value: Value) -> str:
-        """A value, without parentheses around all of it."""
-
-    def store_call(self, store: Store) -> CallText:
-        """A store, as a call."""
-
-
 def source_of(function: Function) -> str:
-    """The source of a lowered copy.
+    """The source of a lowered function.
 
     for x in 0..count step 64:  dst[x] = src[x] [64]
     ->  for x in range(0, count, 64):
             write_u8_64(dst + x, read_u8_64(src + x))
     """
-    return f"{kernel_head(function.name)}\n{body_of(function, moves)}"
+    return f"{kernel_head(function.name)}\n{body_of(function)}"
 
 
-def body_of(function: Function, leaves: Leaves) -> str:
+def body_of(function: Function) -> str:
     """The lines of a lowered function below its first one."""
     out = Writer(depth=1)
     for line in (*_docstring(function.summary), *_tables(function)):
         out.line(line)
-    _Printer(leaves).body(function.body, out)
+    _Printer(values_of(function)).body(function.body, out)
     return out.text()
 
 
@@ -88,7 +77,7 @@ def _tables(function: Function) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Printer:
-    leaves: Leaves
+    values: Values
 
     def body(self, body: Sequence[Statement], out: Writer) -> None:
         for statement in body:
@@ -99,7 +88,7 @@ class _Printer:
             case For():
                 self.loop(statement, out)
             case Let(name, value):
-                _assign(name, self.leaves.value_text(value), out)
+                _assign(name, self.values.text(value), out)
             case View(name, buffer, offset, opaque, in_bytes):
                 address = address_text(buffer, offset)
                 address = f"({address}) >> 3" if in_bytes else address
@@ -111,7 +100,7 @@ class _Printer:
             case If():
                 self.condition(statement, out, "if")
             case Store():
-                _call(*self.leaves.store_call(statement), out)
+                _call(*self.values.store(statement), out)
             case Call(name, operands):
                 texts = [x if isinstance(x, str) else index_text(x) for x in operands]
                 _call(instruction(name).name, texts, out)
@@ -135,7 +124,7 @@ class _Printer:
         """One statement that assigns values to names, except to those that keep theirs; whether it exists."""
         changed = [(n, v) for n, v in pairs if not (isinstance(v, Local) and v.name == n)]
         if changed:
-            values = ", ".join(self.leaves.value_text(v) for _, v in changed)
+            values = ", ".join(self.values.text(v) for _, v in changed)
             _assign(", ".join(n for n, _ in changed), values, out)
         return bool(changed)
 
@@ -153,8 +142,8 @@ class _Printer:
 
     def test(self, test: Compare | Value) -> str:
         if isinstance(test, Compare):
-            return f"{index_text(test.left)} {RELATIONS[test.relation]} {index_text(test.right)}"
-        return self.leaves.value_text(test)
+            return f"{index_text(test.left)} {FAMILIES[test.relation].routine} {index_text(test.right)}"
+        return self.values.text(test)
 
 
 def _bound(bounds: tuple[Index, ...], which: type[Least | Greatest]) -> str:

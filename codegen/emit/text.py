@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-NOT, COMPARED, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, ATOM = range(10)
-"""Python's levels of precedence, loosest first: `not`, `<`, `|`, `^`, `&`, `<<`, `+`, `*`, `-x`."""
+CHOICE, NOT, COMPARED, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, ATOM = range(11)
+"""Python's levels of precedence, loosest first: `a if x else b`, `not`, `<`, `|`, `^`, `&`, `<<`, `+`, `*`,
+`-x`."""
 
 _BINDS = {"|": OR, "^": XOR, "&": AND, "<<": SHIFT, ">>": SHIFT, "+": SUM, "-": SUM, "*": PRODUCT}
 _BINDS |= {"/": PRODUCT, "//": PRODUCT, "%": PRODUCT}
@@ -38,6 +39,11 @@ def prefix(sign: str, operand: Text) -> Text:
     """-x, ~x or `not x`."""
     binds = NOT if sign == "not " else SIGN
     return Text(f"{sign}{operand.within(binds)}", binds)
+
+
+def chosen(test: Text, then: Text, otherwise: Text) -> Text:
+    """then if test else otherwise"""
+    return Text(f"{then.within(NOT)} if {test.within(NOT)} else {otherwise.within(NOT)}", CHOICE)
 
 
 def call(name: str, *arguments: Text | str) -> Text:

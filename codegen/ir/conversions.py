@@ -17,11 +17,18 @@ _IN_F16 = frozenset(("pred", "s8", "s16", "u8"))
 _FROM_F16 = frozenset(("pred", "f32", "f64"))
 
 
-def converted(target: str, value: Any) -> Any:
-    """convert_f32_to_bf16: out[k] = bf16(a[k]), as NumPy and ml_dtypes convert."""
-    from codegen.ir.operations import compute  # the interpreter's, which copies that are stored do not load
+def converted(source: str, target: str, value: Any) -> Any:
+    """convert_f32_to_bf16: out[k] = the bits of bf16(f32 a[k]), as NumPy and ml_dtypes convert."""
+    # The interpreter's, which copies that are stored do not load.
+    import numpy as np
 
-    return compute("cast", [value], target)
+    from codegen.ir.buffers import bits_of_element, element_of
+    from codegen.ir.dtypes import stored_dtype
+    from codegen.ir.operations import compute
+
+    elements = np.array([element_of(int(bits), source) for bits in np.ravel(value)], stored_dtype(source))
+    found = [bits_of_element(element, target) for element in compute("cast", [elements], target)]
+    return np.array(found, object).reshape(np.shape(value))
 
 
 def sets_flags(source: str, target: str) -> bool:

@@ -13,6 +13,11 @@ def bits_of(dtype: str) -> int:
     return 8 if dtype == "i1" or dtype.startswith("f8") else int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
+def is_bits(dtype: str) -> bool:
+    """Whether elements of a dtype are only moved: "bits8"."""
+    return dtype.startswith("bits")
+
+
 _LEFT_TO_NUMPY = (("f32", "u32"), ("f64", "u32"), ("bf16", "u32"), ("bf16", "pred"))
 """Conversions that only NumPy runs. Its result for a float outside u32's range depends on the element's
 position in the array (vector or tail). For bf16 to pred, kernels would lose the flag of signaling NaNs."""

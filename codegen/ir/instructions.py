@@ -303,7 +303,7 @@ for _source, _target in CONVERSIONS:
     _from, _to, _cost = dtype_of(_source), dtype_of(_target), conversions.cost(_source, _target)
     _declare(
         f"convert_{_from}_to_{_to}",
-        partial(conversions.converted, _to),
+        partial(conversions.converted, _from, _to),
         shapes={bits_of(_from): _converted_shapes(bits_of(_to) // 8, _cost)},
         sets_flags=conversions.sets_flags(_source, _target),
         cost=_cost,

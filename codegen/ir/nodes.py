@@ -4,8 +4,9 @@ A value has a dtype with its MLIR name ("f32", "bf16", "i32", "u8", "i1" for boo
 scalars, (256,) or (32, 256) for super-vectors. The same nodes serve both, so one printer, one interpreter and
 one emitter suffice.
 
-Copies move elements without computing with them. Their dtypes are "bits8" … "bits512", and they address flat
-buffers: `BufferArg`, `View`, and steps that are known at run time. Copies also use `If` and `Call`.
+Copies move elements without computing with them. Their dtypes are "bits8" … "bits512", converted or not, and
+their sides never overlap. They address flat buffers: `BufferArg`, `View`, and steps known at run time. Copies
+also use `If` and `Call`.
 """
 
 from __future__ import annotations

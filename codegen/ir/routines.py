@@ -17,7 +17,8 @@ the table of declared routines. Instructions have the names of their declaration
     splat_DxN(number), iota_DxN(), cast_DxN(v), first_N(count)
     read_D_at(address, offset)           write_D_at(address, offset, number): single numbers
     as_D(number), shl_D(a, b), shr_D(a, b)
-    load_W(address), store_W(…)          move_W(to, from): elements of copies, and the same with _at
+    load_W_at(base, offset)              store_W_at(base, offset, bits): elements of copies
+    move_W_at(to, to_offset, from, from_offset)
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from types import MappingProxyType
 
 from codegen.ir.accesses import Access, SizedRoutine, access_named
 from codegen.ir.element_types import HALF_TYPES, bits_of
-from codegen.ir.families import EVERY, FAMILIES, FLOATS, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS, UNSIGNED
+from codegen.ir.families import EVERY, FAMILIES, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS
 from codegen.ir.instructions import is_instruction
-from codegen.ir.lines import LANE_BYTES
+from codegen.ir.lines import LANE_BYTES, WIDTHS
 from codegen.ir.packed_bits import PACKED_BITS
 from codegen.support.errors import KernelError
 
@@ -147,12 +148,9 @@ def _registers(dtype: str, lanes: int) -> Iterator[Routine]:
 
 def _elements() -> Iterator[Routine]:
     """Elements of copies, which are moved or converted one by one."""
-    yield from (Routine("move", f"u{bits}") for bits in (8, 16, 32, 64, 128, 256, 512))
-    yield from (Routine("load", f"u{bits}") for bits in (*PACKED_BITS, 8))
-    yield from (Routine("store", f"u{bits}") for bits in (*PACKED_BITS, 8, 16, 32, 64))
-    yield from (Routine("load", dtype, 0, "at") for dtype in (*UNSIGNED, "i8", "i16", "i32", *FLOATS))
-    yield from (Routine("store", dtype, 0, "at") for dtype in (*UNSIGNED, *FLOATS))
-    yield from (Routine("move", dtype, 0, "at") for dtype in UNSIGNED)
+    loaded = *PACKED_BITS, 8, 16, 32, 64
+    yield from (Routine(verb, f"u{bits}", 0, "at") for verb in ("load", "store") for bits in loaded)
+    yield from (Routine("move", f"u{8 * width}", 0, "at") for width in WIDTHS)
 
 
 _FIRST_WORDS = frozenset(

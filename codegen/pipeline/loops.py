@@ -10,7 +10,6 @@ from hashlib import sha256
 from codegen.analysis.bodies import shared_loop
 from codegen.analysis.outcomes import pairs_to_check, report_loops
 from codegen.analysis.report import LoopReport
-from codegen.emit import numbers
 from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
@@ -105,7 +104,7 @@ def loops_source(
     how = f"Registers of {schedule.register_bytes} bytes, tail {schedule.tail}{past}"
     # Names may contain anything, even quotation marks and statements.
     summary = re.sub(r"[^ -~…]|[\"\\]", "_", f"{title}: {summary_of(function)}. {how}.")
-    body = body_of(replace(name_for_python(lowered), summary=summary), numbers)
+    body = body_of(replace(name_for_python(lowered), summary=summary))
     digest = sha256(body.encode()).hexdigest()[:12]
     plain = re.sub(r"[^0-9A-Za-z_]", "_", function.name[:MOST_OF_A_NAME]).strip("_") or "loops"
     name = f"{plain}_{digest}"

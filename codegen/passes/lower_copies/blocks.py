@@ -7,6 +7,7 @@ from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
 from codegen.ir.instructions import converts_blocks
 from codegen.ir.nodes import Alloc, Entries, Let, Load, Local, Op, Statement, Step, Store, View
+from codegen.passes.lower_copies.lowered import converted
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfer_loops import Size
 from codegen.schedule.transfers import ROW_TABLE
@@ -19,7 +20,7 @@ CONVERTED = "converted"
 def transposed_block(t: Transpose, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
     """The statements that name the block at (i, j) `block`, converted; and its transpose.
 
-    block = cast(src[i, j] [16, 16])
+    block = convert_f32_to_bf16(src[i, j] [16, 16])
     """
     before, block = _converted_block(t, src, index_of(j))
     rows, columns = t.block
@@ -31,7 +32,7 @@ def read_block(t: Transpose, src: str, i: Index, j: Index) -> Load:
     """The rows of a block from (i, j) on, as they are in the source."""
     at, step = row_at(t.row_step, ROW_TABLE, i)
     where = plus(at, times(j, t.source_width))
-    return Load(src, (where,), _source_dtype(t), t.block, (0, 0), (step, t.source_width))
+    return Load(src, (where,), f"bits{8 * t.source_width}", t.block, (0, 0), (step, t.source_width))
 
 
 def _converted_block(t: Transpose, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
@@ -41,15 +42,15 @@ def _converted_block(t: Transpose, src: str, j: Index) -> tuple[tuple[Statement,
     finishing it in the first, and spill intermediate values. Rows are read back at an opaque address, so that
     their stores remain.
 
-    for row in 0..16: converted[row] = cast(src[i + row, j] [16])
+    for row in 0..16: converted[row] = convert_f32_to_f16(src[i + row, j] [16])
     block = converted [16, 16]
     """
     if not goes_through_scratch(t):
-        return (), _converted(t, read_block(t, src, index_of("i"), j))
+        return (), converted(t.convert, read_block(t, src, index_of("i"), j))
     (rows, columns), row_bytes = t.block, t.block[1] * t.width
     at = element_row("src_row", src, t.row_step, ROW_TABLE, plus("i", "row"))
     where, steps = (times(j, t.source_width),), (t.source_width,)
-    value = _converted(t, Load("src_row", where, _source_dtype(t), (columns,), (0,), steps))
+    value = converted(t.convert, Load("src_row", where, f"bits{8 * t.source_width}", (columns,), (0,), steps))
     store = Store(
         CONVERTED, (times("row", row_bytes),), Local("elements", value.dtype, value.shape), (0,), (t.width,)
     )
@@ -67,22 +68,6 @@ def converted_rows(t: Transpose) -> tuple[Alloc, ...]:
 def goes_through_scratch(t: Transpose) -> bool:
     """Whether the rows of a block are converted one by one."""
     return t.convert is not None and not converts_blocks(*t.convert)
-
-
-def _source_dtype(t: Transpose) -> str:
-    """Elements that are moved, or only swapped, are bits."""
-    if t.convert is None or t.convert[0].startswith("swap "):
-        return f"bits{8 * t.source_width}"
-    return dtype_of(t.convert[0])
-
-
-def _converted(t: Transpose, elements: Load) -> Load | Op:
-    """Elements as they are in the destination."""
-    if t.convert is None:
-        return elements
-    if t.convert[0].startswith("swap "):
-        return Op(f"swap_{8 * t.width}", (elements,), elements.dtype, elements.shape)
-    return Op("cast", (elements,), dtype_of(t.convert[1]), elements.shape)
 
 
 def element_text(t: Transpose, at: str) -> str:

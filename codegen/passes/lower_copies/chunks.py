@@ -6,7 +6,7 @@ from codegen.ir.building import index_of, loop, times
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Blocks, Entries, Let, Load, Local, Narrow, Op, Statement, Store, Streamed
-from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.passes.lower_copies.lowered import Lowered, Sides, moved_element
 from codegen.schedule.offset_tables import LINE_TABLE
 from codegen.schedule.transfers import CopyChunks
 
@@ -42,8 +42,7 @@ def _line(dst: str, src: str, width: int) -> tuple[Statement, Statement]:
     return Let("chunks", chunks), Store(dst, (times("x", width),), line, (0,), (width,))
 
 
-def _chunk(dst: str, src: str, width: int) -> tuple[Statement, Statement]:
+def _chunk(dst: str, src: str, width: int) -> tuple[Statement, ...]:
     """A single chunk."""
     offset = Let("x_offset", Load(LINE_TABLE, (index_symbol("x"),), "i64"))
-    value = Load(src, (index_symbol(offset.name),), f"bits{8 * width}")
-    return offset, Store(dst, (times("x", width),), value)
+    return offset, *moved_element(width, dst, times("x", width), src, index_symbol(offset.name))

@@ -6,21 +6,24 @@ from dataclasses import replace
 
 from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.element_types import INTEGER_TYPES, dtype_of
-from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.index import Affine, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Blocks, Call, For, Let, Load, Local, Narrow, Op, Statement, Store, Value, View
 from codegen.ir.strided_box import Element
-from codegen.passes.lower_copies.lowered import Lowered, Sides, named
+from codegen.passes.lower_copies.lowered import Lowered, Sides, converted, moved_element, named
 from codegen.passes.lower_copies.runs import FILL
 from codegen.schedule.offset_tables import PREFETCH_ELEMENTS
 from codegen.schedule.transfers import Elementwise
+
+WORD_BITS = 64
+"""Wider elements are not vectorized any further."""
 
 
 def lower_elements(stmt: Elementwise, sides: Sides) -> Lowered:
     """Move, convert or fill `count` elements.
 
     before:  dst <- bf16(f32 src), count elements, steps dst_step and src_step
-    after:   for x in 0..count: dst[x * dst_step] = cast(src[x * src_step])
+    after:   for x in 0..count: dst[x * dst_step] = convert_f32_to_bf16(src[x * src_step])
     """
     what = f"dst[{{at}}, x] = {_formula(stmt)}, x < {stmt.count}"
     steps = [stmt.dst_step, stmt.src_step] if stmt.source else [stmt.dst_step]
@@ -52,32 +55,14 @@ def _formula(stmt: Elementwise) -> str:
 def _elements(stmt: Elementwise, dst: str, src: str) -> For:
     """for x in 0..count: dst[x * dst_step] = src[x * src_step], which LLVM vectorizes."""
     to, at = times("x", stmt.dst_step), times("x", stmt.src_step)
-    value = _value(stmt, src, at)
-    if value is not None:
+    if stmt.source and stmt.source.bits > WORD_BITS:
+        return loop("x", 0, stmt.count, *moved_element(stmt.source.bits // 8, dst, to, src, at))
+    if stmt.source:
+        value = converted(stmt.convert, Load(src, (at,), f"bits{stmt.source.bits}"))
         return loop("x", 0, stmt.count, Store(dst, (to,), value))
     width = index_of(stmt.target.bits // 8)
     fill = Call("fill_part", ("dst_x", width, *map(index_symbol, FILL)))
     return loop("x", 0, stmt.count, View("dst_x", dst, to), fill)
-
-
-def _value(stmt: Elementwise, src: str, at: Index) -> Value | None:
-    """An element of the source, converted; None for padding."""
-    if stmt.source is None:
-        return None
-    dtype = _number(stmt.source)
-    stored = "u64" if dtype == "i64" else dtype  # loads of i64 are entries of tables
-    value: Value = Load(src, (at,), stored)
-    if stmt.convert is None:
-        return value
-    if stmt.convert[0].startswith("swap "):
-        return Op(f"swap_{stmt.source.bits}", (value,), dtype)
-    value = value if stored == dtype else Op("cast", (value,), dtype)
-    return Op("cast", (value,), _number(stmt.target))
-
-
-def _number(element: Element) -> str:
-    """The dtype of an element in a loop that LLVM vectorizes; elements over 64 bits are only moved."""
-    return dtype_of(element.name) if element.bits <= 64 else f"bits{element.bits}"
 
 
 def _is_contiguous(stmt: Elementwise) -> bool:
@@ -101,19 +86,19 @@ def _sides(stmt: Elementwise) -> tuple[Element, Element]:
     return stmt.target, stmt.source
 
 
-def _converted(stmt: Elementwise, dst: str, src: str, at: Term, lanes: int) -> tuple[Statement, ...]:
-    """dst[at] = cast(src[at]), elements of a super-vector."""
+def _converted_lanes(stmt: Elementwise, dst: str, src: str, at: Term, lanes: int) -> tuple[Statement, ...]:
+    """dst[at] = convert_f32_to_bf16(src[at]), elements of a super-vector."""
     target, source = _sides(stmt)
     to, begin = (times(at, e.bits // 8) for e in (target, source))
-    value = Load(src, (begin,), _number(source), (lanes,), (0,), (source.bits // 8,))
-    block = Op("cast", (value,), _number(target), (lanes,))
+    value = Load(src, (begin,), f"bits{source.bits}", (lanes,), (0,), (source.bits // 8,))
+    block = converted(stmt.convert, value)
     store = Store(dst, (to,), named("block", block), (0,), (target.bits // 8,))
     return Let("block", block), store
 
 
 def _converted_run(stmt: Elementwise, dst: str, src: str) -> For:
     """Convert contiguous elements in super-vectors, in eights, or one by one."""
-    lanes, *narrower = (Narrow(n, _converted(stmt, dst, src, "x", n)) for n in (_lanes(stmt), 8, 1))
+    lanes, *narrower = (Narrow(n, _converted_lanes(stmt, dst, src, "x", n)) for n in (_lanes(stmt), 8, 1))
     return loop("x", 0, stmt.count, *lanes.body, step=_lanes(stmt), blocks=Blocks(tuple(narrower)))
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.nodes import Local, Op, Statement
+from codegen.ir.building import index_of
+from codegen.ir.element_types import bits_of, dtype_of
+from codegen.ir.index import Index
+from codegen.ir.instructions import conversion
+from codegen.ir.nodes import Load, Local, Op, Statement, Store, View
 from codegen.schedule.transfers import TransferNest
 
 
@@ -54,6 +58,26 @@ class Lowered:
     opaque: bool = False
 
 
-def named(name: str, value: Op) -> Local:
+def named(name: str, value: Load | Op) -> Local:
     """The value of a Let."""
     return Local(name, value.dtype, value.shape)
+
+
+def moved_element(width: int, dst: str, to: Index, src: str, at: Index) -> tuple[Statement, ...]:
+    """dst[to] = src[at], one element of `width` bytes, by its address.
+
+    LLVM vectorizes a loop whose offsets it sees, which takes longer for a few elements.
+    """
+    move = Store("to", (index_of(0),), Load("at", (index_of(0),), f"bits{8 * width}"))
+    return View("to", dst, to), View("at", src, at), move
+
+
+def converted(convert: tuple[str, str] | None, elements: Load) -> Load | Op:
+    """Elements as they are in the destination: still bits, whatever an instruction does with them.
+
+    (f32, bf16)   src[x] of bits32 -> convert_f32_to_bf16(src[x]) of bits16
+    """
+    if convert is None:
+        return elements
+    dtype = f"bits{bits_of(dtype_of(convert[1]))}"
+    return Op(conversion(*convert).name, (elements,), dtype, elements.shape)

@@ -20,8 +20,8 @@ from codegen.ir.nodes import (
     Step,
     Store,
     Streamed,
-    View,
 )
+from codegen.passes.lower_copies.lowered import moved_element
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.transfers import Interleave
 
@@ -107,8 +107,7 @@ class PackedRows:
         packed = plus(times(along, self.count * self.width), times(across, self.width))
         apart = plus(times(across, self.pitch), times(along, self.width))
         to, at = (packed, apart) if self.packs else (apart, packed)
-        move = Store("to", (index_of(0),), Load("at", (index_of(0),), self.dtype))
-        return loop(across, 0, self.count, View("to", dst, to), View("at", src, at), move)
+        return loop(across, 0, self.count, *moved_element(self.width, dst, to, src, at))
 
 
 def rows_of(stmt: Interleave) -> PackedRows:

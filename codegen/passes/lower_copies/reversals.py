@@ -5,7 +5,7 @@ from __future__ import annotations
 from codegen.ir.building import Term, loop, minus, plus, times
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.nodes import Blocks, Let, Load, Local, Narrow, Op, Statement, Store, Streamed
-from codegen.passes.lower_copies.lowered import Lowered, Sides
+from codegen.passes.lower_copies.lowered import Lowered, Sides, moved_element
 from codegen.schedule.limits import REVERSAL_STREAMED_BYTES
 from codegen.schedule.transfers import Reverse
 
@@ -26,8 +26,8 @@ def lower_reverse(reverse: Reverse, sides: Sides) -> Lowered:
     how = f"{'Lines' if reverse.stream else 'Super-vectors'} of 64 bytes, reversed in registers"
     how += ", streamed" * reverse.stream
     line, lane = LINE_BYTES // width, LANE_BYTES // width
-    one = Store(dst, (times("x", width),), Load(src, (times("x", -width),), f"bits{8 * width}"))
-    narrower = [Narrow(lane, _block(dst, src, "x", width, lane))] * (lane > 1) + [Narrow(1, (one,))]
+    one = moved_element(width, dst, times("x", width), src, times("x", -width))
+    narrower = [Narrow(lane, _block(dst, src, "x", width, lane))] * (lane > 1) + [Narrow(1, one)]
     blocks = Blocks(tuple(narrower), streamed=streamed)
     body = loop("x", 0, length, *_block(dst, src, "x", width, line), step=line, blocks=blocks)
     return Lowered((body,), what, how, opaque=True)
@@ -62,8 +62,8 @@ def _reversed_groups(dst: str, src: str, length: int, count: int | str, width: i
     value = Load(src, (minus(at, each - width),), dtype, (lanes,), (0,), (width,))
     backward = Op(f"reversed_groups_{length}", (Local("lane", dtype, (lanes,)),), dtype, (lanes,))
     store = Store(dst, (at,), backward, (0,), (width,))
-    one = Load(src, (minus(at, times("x", width)),), dtype)
-    elements = loop("x", 0, length, Store(dst, (plus(at, times("x", width)),), one))
+    forth, back = (f(at, times("x", width)) for f in (plus, minus))
+    elements = loop("x", 0, length, *moved_element(width, dst, forth, src, back))
     blocks = Blocks((Narrow(1, (elements,)),), shifts=False, beyond=more) if full + more > 1 else None
     body = loop("group", 0, count, Let("lane", value), store, step=full, blocks=blocks)
     what = f"dst[{{at}}, group, x] = src[{{at}}, group, -x], group < {count}, x < {length} elements of "

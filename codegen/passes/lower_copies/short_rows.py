@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from codegen.ir.building import compare, index_of, least, let, loop, minus, plus, times
-from codegen.ir.nodes import Blocks, Compare, For, If, Load, Statement, Store
+from codegen.ir.nodes import Blocks, Compare, For, If, Statement, Store
 from codegen.passes.lower_copies.blocks import element_row, row_at, transposed_block
+from codegen.passes.lower_copies.lowered import moved_element
 from codegen.passes.lower_copies.tile_loops import other_loops
 from codegen.schedule.transfers import COLUMN_TABLE, ROW_TABLE
 from codegen.schedule.transposes import LaneReads, TransposeTiles
@@ -52,7 +53,7 @@ def _elements(t: TransposeTiles, dst: str, src: str) -> Statement:
     """
     to = element_row("dst_j", dst, t.column_step, COLUMN_TABLE, index_of("j"), opaque=True)
     at = element_row("src_i", src, t.row_step, ROW_TABLE, index_of("i"), opaque=True)
-    value = Load("src_i", (times("j", t.width),), f"bits{8 * t.width}")
+    move = moved_element(t.width, "dst_j", times("i", t.width), "src_i", times("j", t.width))
     stop = least(plus("i_block", t.block[0]), "i_stop")
-    inner = loop("i", "i_block", stop, *at, Store("dst_j", (times("i", t.width),), value))
+    inner = loop("i", "i_block", stop, *at, *move)
     return loop("j", 0, t.columns, *to, inner)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from codegen.ir.building import Term, index_of, least, loop, plus, times
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Load, Statement, Store, View
-from codegen.passes.lower_copies.lowered import Sides
+from codegen.ir.nodes import Statement, View
+from codegen.passes.lower_copies.lowered import Sides, moved_element
 from codegen.schedule.limits import SMALL_LEAST_COLUMNS, SMALL_ROWS
 from codegen.schedule.transfers import Interleave
 
@@ -26,8 +26,8 @@ def small_transpose(stmt: Interleave, sides: Sides) -> tuple[Statement, ...]:
         return least(plus(first, size), extent)
 
     to, at = times("row", width), times("row", stmt.row_step)
-    move = Store("dst_column", (to,), Load("src_column", (at,), f"bits{8 * width}"))
-    element_rows = loop("row", "first_row", end("first_row", SMALL_ROWS, rows), move)
+    move = moved_element(width, "dst_column", to, "src_column", at)
+    element_rows = loop("row", "first_row", end("first_row", SMALL_ROWS, rows), *move)
     element_columns = loop(
         "column",
         "first_column",

@@ -26,30 +26,33 @@ from codegen.simd.register.super_vectors import (
 from codegen.simd.vector.conversions import bits_of, converted
 from codegen.simd.vector.values import lanes_like, wide
 
-_FLOATS: dict[str, tuple[Any, Any]] = {"f32": (F32, types.float32), "f64": (F64, types.float64)}
+_FLOATS = {"f32": F32, "f64": F64}
 
 
 @cache
 def conversion(source: str, target: str) -> Any:
-    """Convert between two element types.
-
-    Single elements other than float and double are the low bits of an int64.
-    """
+    """Convert between two element types. Single elements are the low bits of an int64."""
 
     def rule(kind: Any) -> tuple[Any, Callable[..., Any]]:
         if isinstance(kind, SuperVector):
             return _lanes_rule(kind, source, target)
-        result = _FLOATS[target][1] if target in _FLOATS else types.int64
-        return result, lambda builder, value: _one(builder, value, source, target)
+        return types.int64, lambda builder, value: _one(builder, value, source, target)
 
     return leaf(f"convert_{source}_to_{target}", 1, rule)
 
 
 def _one(builder: Any, value: Any, source: str, target: str) -> Any:
-    if source not in _FLOATS and bits_of(source) < 64:
-        value = builder.trunc(value, ir.IntType(bits_of(source)))
+    value = value if bits_of(source) == I64.width else builder.trunc(value, ir.IntType(bits_of(source)))
+    out = _converted_bits(builder, value, source, target)
+    return out if bits_of(target) == I64.width else builder.zext(out, I64)
+
+
+def _converted_bits(builder: Any, value: Any, source: str, target: str) -> Any:
+    """The bits of elements, one or a vector of them, converted."""
+    if source in _FLOATS:
+        value = builder.bitcast(value, lanes_like(value, _FLOATS[source]))
     out = converted(builder, value, source, target)
-    return out if target in _FLOATS or bits_of(target) == 64 else builder.zext(out, I64)
+    return builder.bitcast(out, lanes_like(out, ir.IntType(bits_of(target))))
 
 
 def _lanes_rule(kind: SuperVector, source: str, target: str) -> tuple[SuperVector, Callable[..., Any]]:
@@ -92,10 +95,7 @@ def _lane_conversion(source: str, target: str) -> tuple[int, int, Callable[[Any,
     before, after = bits_of(source), bits_of(target)
 
     def convert(builder: Any, lanes: Any) -> Any:
-        if source in _FLOATS:
-            lanes = builder.bitcast(lanes, lanes_like(lanes, _FLOATS[source][0]))
-        out = converted(builder, lanes, source, target)
-        return builder.bitcast(out, lanes_like(lanes, ir.IntType(after)))
+        return _converted_bits(builder, lanes, source, target)
 
     return before // 8, after // 8, convert
 

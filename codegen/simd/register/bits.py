@@ -13,8 +13,9 @@ def _load(bits: int) -> Any:
     mask = (1 << bits) - 1
 
     @for_kernels
-    def load(address):
-        """The element at an address in bits."""
+    def load(base, offset):
+        """The element at an offset from an address, both in bits."""
+        address = base + offset
         return (load_u8(address >> 3) >> (address & 7)) & mask
 
     return load
@@ -24,8 +25,9 @@ def _store(bits: int) -> Any:
     mask = (1 << bits) - 1
 
     @for_kernels
-    def store(address, value):
-        """Write the element at an address in bits, and keep its neighbors in the byte."""
+    def store(base, offset, value):
+        """Write the element at an offset, as in a load, and keep its neighbors in the byte."""
+        address = base + offset
         shift = address & 7
         if bits == 1:
             value = 1 if value != 0 else 0
@@ -35,5 +37,5 @@ def _store(bits: int) -> Any:
     return store
 
 
-BIT_LOADS = {f"load_u{n}": _load(n) for n in PACKED_BITS}
-BIT_STORES = {f"store_u{n}": _store(n) for n in PACKED_BITS}
+BIT_LOADS = {f"load_u{n}_at": _load(n) for n in PACKED_BITS}
+BIT_STORES = {f"store_u{n}_at": _store(n) for n in PACKED_BITS}

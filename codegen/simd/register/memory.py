@@ -84,7 +84,7 @@ def _mover(width: int) -> Any:
     return statement(lambda b, dst, src: store(b, load(b, src, kind), dst), 2, f"move_{width}")
 
 
-MOVES = move_1, move_2, move_4, move_8, move_16, move_32, move_64 = tuple(map(_mover, WIDTHS))
+move_1, move_2, move_4, move_8, move_16, move_32 = (_mover(width) for width in (1, 2, 4, 8, 16, 32))
 
 
 def _drainer(width: int) -> Any:
@@ -196,33 +196,35 @@ def _fence(builder: Any) -> None:
 stream_fence = statement(_fence, 0, "stream_fence")
 
 
-def _element_loader(name: str, kind: Any, result: Any, extend: str) -> Any:
+def _element_loader(bits: int) -> Any:
+    kind = ir.IntType(bits)
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value = builder.load(element_pointer(builder, args[0], args[1], kind))
         value.align = 1
         tag(builder, value, "src")
-        return getattr(builder, extend)(value, I64) if extend else value
+        return builder.zext(value, I64) if bits < I64.width else value
 
-    namespace = {"signature": result(types.int64, types.int64), "generate": generate}
-    exec(f"def load_{name}_at(typing, base, offset):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[f"load_{name}_at"])
+    def load_element(typing: Any, base: Any, offset: Any) -> Any:
+        return types.int64(types.int64, types.int64), generate
+
+    return intrinsic(load_element)
 
 
-def _element_storer(name: str, kind: Any, argument: Any, narrow: bool) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.trunc(args[2], kind) if narrow else args[2]
-        done = builder.store(value, element_pointer(builder, args[0], args[1], value.type))
+def _element_storer(bits: int) -> Any:
+    kind = ir.IntType(bits)
+
+    def emit(builder: Any, base: Any, offset: Any, value: Any) -> None:
+        value = builder.trunc(value, kind) if bits < I64.width else value
+        done = builder.store(value, element_pointer(builder, base, offset, kind))
         done.align = 1
         tag(builder, done, "dst")
-        return context.get_dummy_value()
 
-    namespace = {"signature": types.void(types.int64, types.int64, argument), "generate": generate}
-    exec(f"def store_{name}_at(typing, base, offset, value):\n    return signature, generate\n", namespace)
-    return intrinsic(namespace[f"store_{name}_at"])
+    return statement(emit, 3, f"store_u{bits}_at")
 
 
 def _element_mover(width: int) -> Any:
-    kind = ir.IntType(8 * width)
+    kind = vector(8, width) if width > 8 else ir.IntType(8 * width)
 
     def emit(builder: Any, dst: Any, dst_offset: Any, src: Any, src_offset: Any) -> None:
         value = builder.load(element_pointer(builder, src, src_offset, kind))
@@ -235,38 +237,14 @@ def _element_mover(width: int) -> Any:
     return statement(emit, 4, f"move_u{8 * width}_at")
 
 
-def _element_family() -> dict[str, Any]:
-    """Loads, stores and moves of the elements of a loop, by their names in kernels."""
-    out: dict[str, Any] = {f"move_u{8 * w}_at": _element_mover(w) for w in (1, 2, 4, 8)}
-    for bits in (8, 16, 32, 64):
-        kind, narrow = ir.IntType(bits), bits < 64
-        out[f"load_u{bits}_at"] = _element_loader(f"u{bits}", kind, types.int64, "zext" if narrow else "")
-        if narrow:
-            out[f"load_i{bits}_at"] = _element_loader(f"i{bits}", kind, types.int64, "sext")
-        out[f"store_u{bits}_at"] = _element_storer(f"u{bits}", kind, types.int64, narrow)
-    for name, kind, numba_type in (("f32", F32, types.float32), ("f64", F64, types.float64)):
-        out[f"load_{name}_at"] = _element_loader(name, kind, numba_type, "")
-        out[f"store_{name}_at"] = _element_storer(name, kind, numba_type, False)
-    return out
-
-
 ELEMENTS: dict[str, Any] = {
-    **_element_family(),
-    **{
-        f"move_u{8 * width}": move
-        for width, move in zip(
-            WIDTHS, (move_1, move_2, move_4, move_8, move_16, move_32, move_64), strict=True
-        )
-    },
-    "load_u8": load_u8,
-    "store_u8": store_u8,
-    "store_u16": store_u16,
-    "store_u32": store_u32,
-    "store_u64": store_u64,
+    **{f"load_u{bits}_at": _element_loader(bits) for bits in (8, 16, 32, 64)},
+    **{f"store_u{bits}_at": _element_storer(bits) for bits in (8, 16, 32, 64)},
+    **{f"move_u{8 * width}_at": _element_mover(width) for width in WIDTHS},
     "int64_at": int64_at,
     "opaque": opaque,
 }
-"""Loads, stores and moves of elements, by their names in kernels."""
+"""Loads, stores and moves of the elements of copies, by their names in kernels."""
 
 
 def swapped(builder: Any, value: Any, bits: int) -> Any:

@@ -113,7 +113,7 @@ def loops(operands, scratch, sizes, begin, end):
     for i in range(begin, end):
         for j in range(rows):
             a, b = src + i * step, dst + (j * 8 if j > 3 else i)
-            move_u32(b, a)
+            move_u32_at(b, 0, a, 0)
 """
 
 

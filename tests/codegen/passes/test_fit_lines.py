@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from codegen.emit import numbers
 from codegen.emit.source import body_of
 from codegen.ir.building import compare, times
 from codegen.ir.index import index_symbol
@@ -123,7 +122,7 @@ def test_parts_put_back_give_the_same_function(value: Value, depth: int) -> None
     function = over_i(*body)
     made = fitted(function)
     assert inlined(made.body) == function.body
-    lines = body_of(name_for_python(made), numbers).splitlines()
+    lines = body_of(name_for_python(made)).splitlines()
     assert all(len(line) <= LINE_LENGTH for line in lines)
     assert not any(line.endswith("= (") for line in lines), "an assignment fills several lines"
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.blocks import INTERLEAVED_ROWS
-from codegen.ir.element_types import CONVERSIONS
+from codegen.ir.element_types import CONVERSIONS, INTEGER_TYPES
 from codegen.ir.instructions import REVERSED_GROUPS, instruction
 from codegen.ir.packed_bits import COLUMN_BYTES
 from codegen.ir.strided_box import Element
@@ -425,19 +425,19 @@ def _is_tried(source: str, target: str) -> bool:
 def _conversions(rng: np.random.Generator) -> Iterator[Case]:
     """Contiguous elements, the last few of them one by one; some kinds also scattered.
 
-    All pairs of integers would be the same few loads and stores again: those that add none are left out.
+    Pairs of integers that are extended or cut in the same way are left out, except for one.
     """
-    seen: set[str] = set()
+    seen: set[tuple[str, int, int]] = set()
     for kind, name in CONVERSIONS:
         if not _is_tried(kind, name):
             continue
         source, target, swap = _conversion(kind, name)
         steps = _times((90, 1), target.itemsize), _times((100, 1), source.itemsize)
         case = _strided(rng, f"{kind} to {name}", source, target, (3, 77), *steps, swap=swap)
-        names = {name for kernel in case.program.kernels for name in called_names(kernel.source)}
-        if not names <= seen or "f" in kind or name == "f32":
+        resized = kind[0], source.itemsize, target.itemsize
+        if not {kind, name} <= set(INTEGER_TYPES) or resized not in seen:
             yield case
-        seen |= names
+        seen.add(resized)
         if (kind, name) in SCATTERED:
             steps = _times((1, 7), target.itemsize), _times((13, 2), source.itemsize)
             yield _strided(rng, f"{kind} to {name}, scattered", source, target, (5, 6), *steps, swap=swap)

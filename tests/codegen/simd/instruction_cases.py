@@ -95,39 +95,32 @@ def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:
 
 def operation_sizes(instruction: Instruction, bits: int, shape: VectorShape) -> tuple[VectorShape, int]:
     """The shape of the result, and the bits of its elements."""
-    return _result_shape(instruction.name, shape), bits_of(_dtypes(instruction.name, bits, shape)[1])
+    return _result_shape(instruction.name, shape), bits_of(_dtypes(instruction.name, bits)[1])
 
 
 def operation_case(instruction: Instruction, bits: int, shape: VectorShape) -> InstructionCase:
     """An operation on random elements."""
-    source, target = _dtypes(instruction.name, bits, shape)
+    source, target = _dtypes(instruction.name, bits)
     made = _result_shape(instruction.name, shape)
-    name = "cast" if source != target else instruction.name
-    result = Op(name, (_loaded(source, shape),), target, made)
+    result = Op(instruction.name, (_loaded(source, shape),), target, made)
     pitches = {"src_pitch": _pitch(shape, bits), "dst_pitch": _pitch(made, bits_of(target))}
     block = Let("block", result)
     body = (block, _store(Local("block", target, made)))
     label = f"{instruction.name} of {source}{list(shape)}"
-    given = _elements(source, bits, prod(shape))
+    given = _elements(instruction.name, bits, prod(shape))
     return _case(label, body, pitches, _size(shape, bits), _size(made, bits_of(target)), given)
 
 
-def _dtypes(name: str, bits: int, shape: VectorShape) -> tuple[str, str]:
-    """The dtypes of the operand and of the result. Single elements that are only moved are integers."""
-    if name.startswith("convert_"):
-        source, _, target = name.removeprefix("convert_").partition("_to_")
-        return source, target
-    moved = f"bits{bits}" if shape else f"u{bits}"
-    return moved, moved
+def _dtypes(name: str, bits: int) -> tuple[str, str]:
+    """The dtypes of the operand and of the result, which are bits."""
+    target = name.rpartition("_to_")[2] if name.startswith("convert_") else f"u{bits}"
+    return f"bits{bits}", f"bits{bits_of(target)}"
 
 
 def _loaded(dtype: str, shape: VectorShape) -> Value:
-    """The operand; a load of i64 would be one of a table's entry."""
-    if not shape:
-        stored = "u64" if dtype == "i64" else dtype
-        load = Load("src", (Affine(),), stored)
-        return load if stored == dtype else Op("cast", (load,), dtype)
-    return Load("src", (Affine(),), dtype, shape, (0,) * len(shape), _steps("src_pitch", dtype, shape))
+    """The operand."""
+    steps = _steps("src_pitch", dtype, shape) if shape else ()
+    return Load("src", (Affine(),), dtype, shape, (0,) * len(shape), steps)
 
 
 def _store(value: Value) -> Store:
@@ -171,12 +164,13 @@ def _result_shape(name: str, shape: VectorShape) -> VectorShape:
     return shape
 
 
-def _elements(dtype: str, bits: int, count: int) -> case.Bytes:
-    """Random elements: any bits, some of them 0, if they are moved; else small numbers."""
+def _elements(name: str, bits: int, count: int) -> case.Bytes:
+    """Random elements: any bits, some of them 0, if they are moved; small numbers to convert."""
     rng = np.random.default_rng((SEED, bits, count))
-    if dtype.startswith("bits"):
+    if not name.startswith("convert_"):
         moved = rng.integers(0, 256, count * bits // 8, np.uint8)
         return moved * (rng.integers(0, 4, moved.size) > 0)
+    dtype = name.removeprefix("convert_").partition("_to_")[0]
     numbers = rng.integers(0, 16, count) / (1 if dtype[0] in "iu" else 4)
     return np.ascontiguousarray(numbers.astype(stored_dtype(dtype))).view(np.uint8)
 

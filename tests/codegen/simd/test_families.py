@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from codegen.backend.object_loader import load_object
-from codegen.emit import numbers
 from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
 from codegen.ir.building import index_of, times
@@ -43,7 +42,7 @@ def small_kernel(family: Family, lanes: int) -> SmallKernel:
     function = Function(
         f"family_{digest}", (), body, buffers=tuple(map(BufferArg, buffers)), summary=family.name
     )
-    return SmallKernel(function.name, f"{kernel_head(function.name)}\n{body_of(function, numbers)}")
+    return SmallKernel(function.name, f"{kernel_head(function.name)}\n{body_of(function)}")
 
 
 def types_of(family: Family) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,6 @@ from hashlib import sha256
 import pytest
 
 from codegen.backend.build import assembly, build
-from codegen.emit import numbers
 from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
 from codegen.ir.building import index_of
@@ -66,7 +65,7 @@ def computing(body: tuple[Statement, ...], level: str) -> int:
     buffers = tuple(map(BufferArg, ("x", "y", "z", "mask", "out")))
     function = Function(name, (), body, buffers=buffers, summary="one operation")
     target, move = level_named(level), NEON_MOVE if level == "neon" else X86_MOVE
-    source = f"{kernel_head(name)}\n{body_of(name_for_python(function), numbers)}"
+    source = f"{kernel_head(name)}\n{body_of(name_for_python(function))}"
     text = assembly(build(name, source, target).llvm_ir, target)
     lines = [line.strip() for line in text.splitlines() if re.match(r"\s+[a-z]", line)]
     return sum(CALL if CALLED.match(line) else 1 for line in lines if not move.match(line))

@@ -329,7 +329,7 @@ def test_small_transposes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         shape = problem(width, (rows,), (columns,), (3,), gaps=(1, 2), change=change)
         program = compiled(shape, "", monkeypatch)
-        assert f"move_u{8 * width}(dst_column + " in program.kernels[0].source
+        assert f"move_u{8 * width}_at(to, 0, at, 0)" in program.kernels[0].source
         check(program, shape.digits, width)
 
 

@@ -1,0 +1,264 @@
+"""Values and stores as Python: bits that are moved, and numbers that are computed with.
+
+The dtype of a node says which. Elements and super-vectors of `bits…` are those of copies, whose sides never
+overlap: their routines let the compiler reorder accesses. Numbers, and registers of numbers, may be in arrays
+that overlap. Each node is one operator or one call. bf16 and f16 are held as f32: their casts to f32 are not
+printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import copysign
+from typing import TypeAlias
+
+from codegen.analysis.strides import HALVES, family_of_load, held_dtype, is_contiguous
+from codegen.emit.indices import address_text, index_expression, index_text, scaled_text, sum_text
+from codegen.emit.text import ATOM, SIGN, Text, call, chosen, infix, prefix
+from codegen.ir.accesses import Access
+from codegen.ir.element_types import bits_of, is_bits
+from codegen.ir.families import FAMILIES, OWN_OF_F16, ROUNDINGS
+from codegen.ir.index import Index
+from codegen.ir.instructions import instruction, is_instruction
+from codegen.ir.nodes import (
+    ArrayArg,
+    Const,
+    Each,
+    Entries,
+    Function,
+    IndexValue,
+    Load,
+    Local,
+    Op,
+    Step,
+    Store,
+    Value,
+)
+from codegen.ir.routines import name_of
+from codegen.support.errors import KernelError
+
+CallText: TypeAlias = tuple[str, tuple[str, ...]]
+"""A call: the name of the routine, and its arguments."""
+
+_WIDENED = tuple((f"{sign}{bits}", f"{sign}64") for sign in "iu" for bits in (8, 16, 32))
+"""Casts that operators on single numbers do themselves."""
+
+
+def values_of(function: Function) -> Values:
+    """The printer of the values of a lowered function, whose only arrays are its tables."""
+    return Values(frozenset(each.name for each in function.arguments if isinstance(each, ArrayArg)))
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Prints values and stores.
+
+    Attributes:
+        tables: the names of tables of 64-bit integers, whose subscripts count entries; others count units.
+    """
+
+    tables: frozenset[str]
+
+    def text(self, value: Value) -> str:
+        """A value, without parentheses around all of it."""
+        return self.value(value).text
+
+    def store(self, store: Store) -> CallText:
+        """The store of an element, of a super-vector of bits, or of a register of numbers."""
+        dtype, shape = store.value.dtype, store.value.shape
+        if is_bits(dtype):
+            return self.store_super_vector(store) if shape else self.store_bits(store)
+        if shape:
+            return self.store_register(store)
+        return name_of("write", dtype, which="at"), (store.array, _offset(store), self.text(store.value))
+
+    def store_bits(self, store: Store) -> CallText:
+        """The store of an element of bits: a move if it is loaded from elsewhere."""
+        value, bits, to = store.value, bits_of(store.value.dtype), (store.array, _offset(store))
+        if isinstance(value, Load) and bits >= 8:
+            return name_of("move", f"u{bits}", which="at"), (*to, value.array, _offset(value))
+        return name_of("store", f"u{bits}", which="at"), (*to, self.text(value))
+
+    def store_super_vector(self, store: Store) -> CallText:
+        """The store of a super-vector of bits, or of its first rows."""
+        value, first = store.value, [] if store.first is None else [index_text(store.first)]
+        how, more = _rows(store.steps)
+        verb = "stream" if store.streamed else "write"
+        name = _access(verb, value.dtype, value.shape, how, first=bool(first))
+        return name, (_address(store), *more, self.text(value), *first)
+
+    def store_register(self, store: Store) -> CallText:
+        """The store of a register of numbers."""
+        how = "strided_store" if not is_contiguous(store) else "stream" if store.streamed else "store"
+        which, last = _some(store.first)
+        if store.where is not None:
+            which, last = "where", [self.text(store.where)]
+        name = name_of(how, store.value.dtype, store.value.shape[0], which)
+        return name, (_address(store), *_apart(store), self.text(store.value), *last)
+
+    def value(self, value: Value) -> Text:
+        """A value, as an operand."""
+        match value:
+            case Const(number, dtype):
+                return _constant(number, dtype)
+            case Local(name):
+                return Text(name)
+            case IndexValue():
+                return _index_value(value)
+            case Load():
+                return self.load(value)
+            case Op("select", (test, IndexValue(then), IndexValue(otherwise)), _, ()):
+                return chosen(self.value(test), index_expression(then), index_expression(otherwise))
+            case Op("cast", (operand,), dtype) if is_bits(dtype):  # its store keeps the low bits
+                return self.value(operand)
+            case Op("cast", (operand,), "f32") if operand.dtype in HALVES:
+                return self.value(operand)
+            case Op(name, operands) if is_instruction(name):
+                instruction(name).check_operands(operands)
+                return call(name, *map(self.value, operands))
+            case Op(shape=(_, *_)):
+                return self.register(value)
+            case Op():
+                return self.number(value)
+        raise AssertionError(f"emit: no rule for {type(value).__name__}")
+
+    def load(self, load: Load) -> Text:
+        """The load of an element, of a super-vector of bits, or of a register of numbers."""
+        array, dtype = load.array, load.dtype
+        match is_bits(dtype), load.shape:
+            case True, ():
+                return call(name_of("load", f"u{bits_of(dtype)}", which="at"), array, _offset(load))
+            case True, _:
+                name, arguments = access_call("read", load)
+                return call(name, *arguments)
+            case _, () if array in self.tables:
+                return call(name_of("int64_at"), array, _offset(load))
+            case _, ():
+                return call(name_of("read", dtype, which="at"), array, _offset(load))
+        which, live = _some(load.first)
+        apart = _apart(load) if load.offsets is None else [self.text(load.offsets)]
+        name = name_of(family_of_load(load), dtype, load.shape[0], which)
+        return call(name, _address(load), *apart, *live)
+
+    def register(self, value: Op) -> Text:
+        """An operation that makes a register, or a block of registers."""
+        operands = tuple(map(self.value, value.operands))
+        match value.name:
+            case "stack":
+                return Text(f"({', '.join(each.text for each in operands)})")
+            case "row":
+                return Text(f"{operands[0].text}[{operands[1].text}]")
+            case "cast" if value.dtype in HALVES:
+                return call(name_of(ROUNDINGS[value.dtype]), *operands)
+        return _operation(value, operands)
+
+    def number(self, value: Op) -> Text:
+        """An operation that makes a number."""
+        name, dtype = value.name, value.dtype
+        match name:
+            case "div" if dtype[0] in "iu":
+                raise KernelError("expected floats for /, got integers; use //")
+            case "not" if dtype == "i1":
+                return prefix("not ", *map(self.value, value.operands))
+            case "cast":
+                return call(name_of("as", dtype), *map(self.value, value.operands))
+            case "shl" | "shr":
+                return call(name_of(name, dtype), *map(self.value, value.operands))
+        return _operation(value, tuple(map(self.operand, value.operands)))
+
+    def operand(self, value: Value) -> Text:
+        """The operand of one of Python's operators, which widens integers itself."""
+        match value:
+            case Op("cast", (operand,), dtype, ()) if (operand.dtype, dtype) in _WIDENED:
+                return self.value(operand)
+        return self.value(value)
+
+
+def access_call(verb: str, load: Load) -> CallText:
+    """The load of a super-vector of bits, or a request for its lines."""
+    how, more = _rows(load.steps)
+    return _access(verb, load.dtype, load.shape, how), (_address(load), *more)
+
+
+def _access(verb: str, dtype: str, shape: tuple[int, ...], how: str, *, first: bool = False) -> str:
+    """The name of a routine for super-vectors of a shape: of rows at a pitch or a table, or of one row."""
+    rows, columns = shape if len(shape) == 2 else (0, shape[0])
+    return Access(verb, bits_of(dtype), rows, columns, how, first).name
+
+
+def _rows(steps: Sequence[Step]) -> tuple[str, list[str]]:
+    """How the rows of a super-vector are apart, and the argument that says it."""
+    if len(steps) < 2:
+        return "", []
+    match steps[0]:
+        case Entries(table, first, half):
+            at = scaled_text(8, first)
+            return f"at_{half}" if half else "at", [table if at == "0" else f"{table} + {at}"]
+        case Each(pitch):
+            return "each", [str(pitch)]
+        case pitch:
+            return "", [str(pitch)]
+
+
+def _operation(value: Op, operands: tuple[Text, ...]) -> Text:
+    """An operator, or a call of a routine, as the family of the operation says."""
+    family = FAMILIES.get(value.name)
+    if family is None:
+        kinds = ", ".join(operand.dtype for operand in value.operands)
+        raise KernelError(f"kernels do not support {value.name!r} of {kinds}")
+    if family.named_by:
+        dtype = held_dtype(value.dtype) if family.named_by == "dtype" else ""
+        return call(name_of(family.routine, dtype, value.shape[0]), *operands)
+    if not family.is_operator:
+        own = OWN_OF_F16.get(family.name) if value.dtype == "f16" else None
+        return call(name_of(own or family.routine), *operands)
+    return (
+        prefix(family.routine, *operands)
+        if family.arity == 1
+        else infix(operands[0], family.routine, operands[1])
+    )
+
+
+def _some(first: Index | None) -> tuple[str, list[str]]:
+    """The form of an access to the first lanes only, and their number."""
+    return ("", []) if first is None else ("first", [index_text(first)])
+
+
+def _offset(access: Load | Store) -> str:
+    """The offset of an access, its parts in the order of the dimensions."""
+    return sum_text(None, *access.subscripts)
+
+
+def _address(access: Load | Store) -> str:
+    return address_text(access.array, *access.subscripts)
+
+
+def _apart(access: Load | Store) -> list[str]:
+    """The distance between lanes, where they are not contiguous."""
+    if is_contiguous(access):
+        return []
+    (step,) = access.steps
+    return [str(step) if isinstance(step, int) else index_text(step)]  # type: ignore[arg-type]
+
+
+def _constant(number: float, dtype: str) -> Text:
+    if dtype == "i1":
+        return Text(str(bool(number)))
+    if dtype in ("i64", "f64"):
+        plain = int(number) if dtype == "i64" else float(number)
+        return Text(repr(plain), SIGN if copysign(1, plain) < 0 else ATOM)
+    value = float(number) if dtype[0] == "f" or dtype in HALVES else int(number)
+    return call(name_of("as", dtype), repr(value))
+
+
+def _index_value(value: IndexValue) -> Text:
+    """An index expression as a number, or in each lane of a register."""
+    text = index_expression(value.index)
+    if not value.shape:
+        return text
+    (count,), (step,) = value.shape, value.steps
+    splat, lanes = name_of("splat", "i64", count), call(name_of("iota", "i64", count))
+    if step != 1:
+        lanes = infix(lanes, "*", call(splat, str(step)))
+    return infix(call(splat, text), "+", lanes)
