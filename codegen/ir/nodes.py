@@ -263,11 +263,13 @@ class Streamed:
 
     least           iterations from which on the way is faster
     prefetch_bytes  as in `Blocks`
+    entries_ahead   as in `Blocks`
     """
 
     way: Literal["given", "full", "begun", "headed", "aligned", "staged"]
     least: int = 0
     prefetch_bytes: int = 0
+    entries_ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,7 @@ class Blocks:
     streamed        ways to store lines, of which the first that applies is taken
     beyond          iterations after a block that it stores in part, so that later ones store them again
     prefetch_bytes  the distance of prefetches in the source; 0 for none
+    entries_ahead   the distance instead, in entries of the table that blocks load at, if it has more; or 0
     prefetched      the buffer whose lines are requested at the offsets that blocks load; "" for none
     ahead           what the loop has, so that what follows it is requested: an "entry" of offset tables, a
                     "tile", "rows" or "runs" that leave the panel of a tile, or "elements"; "" for no requests
@@ -294,6 +297,7 @@ class Blocks:
     streamed: tuple[Streamed, ...] = ()
     beyond: int = 0
     prefetch_bytes: int = 0
+    entries_ahead: int = 0
     prefetched: str = ""
     ahead: Literal["", "entry", "tile", "rows", "runs", "elements"] = ""
     staged: bool = False

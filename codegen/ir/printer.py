@@ -285,6 +285,8 @@ class FunctionPrinter(ValuePrinter):
             how.append(f"beyond = {blocks.beyond}")
         if blocks.prefetch_bytes:
             how.append(f"prefetch_bytes = {blocks.prefetch_bytes}")
+        if blocks.entries_ahead:
+            how.append(f"entries_ahead = {blocks.entries_ahead}")
         if blocks.prefetched:
             how.append(f"prefetched = {self.memrefs[blocks.prefetched]}")
         if blocks.ahead:

@@ -10,7 +10,7 @@ from codegen.ir.building import compare, index_of, least, minus, plus, rest
 from codegen.ir.nodes import Blocks, Call, Entries, For, Function, If, Let, Load, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.visit import loads
-from codegen.schedule.limits import GATHERED_MOVES, MOVE_PREFETCH_INTERVALS, PREFETCH_CHUNKS
+from codegen.schedule.limits import GATHERED_MOVES, MOVE_PREFETCH_INTERVALS
 from codegen.schedule.segments import HALF
 
 
@@ -21,8 +21,9 @@ def prefetch_ahead(function: Function, _: object = None) -> Function:
     after:   for x in 0..count step 64: dst[x] = src[x] [64]; prefetch src[x + 256] [64]
 
     Chunks at the offsets of a table mostly follow each other in the source, as long as there are few. Where
-    many are streamed, the one that is 64 entries further on is requested.
+    there are more, the one that is some entries further on is requested.
 
+    before:  for x in 0..count step 4: …       {prefetch_bytes = 256, entries_ahead = 64}
     after:   for x in 0..count step 4:
                dst[16*x] = joined(src[«line_offsets»[x..x + 4]] [4, 1]) streamed
                prefetch src[«line_offsets»[min(x + 64, count - 1)]]
@@ -46,7 +47,8 @@ def _prefetched(node: Statement) -> Body:
         return (_at_the_same_offsets(node, node.blocks),)
     if not node.blocks.prefetch_bytes:
         return (node,)
-    distance, loop = node.blocks.prefetch_bytes, replace(node, blocks=replace(node.blocks, prefetch_bytes=0))
+    distance, entries = node.blocks.prefetch_bytes, node.blocks.entries_ahead
+    loop = replace(node, blocks=replace(node.blocks, prefetch_bytes=0, entries_ahead=0))
     if any(isinstance(x, For) for x in node.body):  # rows that are converted one by one
         row = Blocks(prefetch_bytes=distance)
         body = [_prefetched(replace(x, blocks=row)) if isinstance(x, For) else (x,) for x in node.body]
@@ -56,12 +58,12 @@ def _prefetched(node: Statement) -> Body:
         return (_with(loop, Prefetch(replace(load, subscripts=(plus(*load.subscripts, distance),)))),)
     (store,), (count,) = [x for x in node.body if isinstance(x, Store)], node.upper
     near = _with(loop, Call("prefetch_line", (plus(load.array, *store.subscripts, distance),)))
-    if not store.streamed:
+    if not entries:
         return (near,)
-    later = least(plus(node.index, PREFETCH_CHUNKS), minus(count, 1))
+    later = least(plus(node.index, entries), minus(count, 1))
     ahead = Let(f"{node.index}_ahead", Load(load.steps[0].table, (later,), "i64"))
     far = _with(loop, ahead, Call("prefetch_line", (plus(load.array, index_of(ahead.name)),)))
-    return (If((compare(count, "le", PREFETCH_CHUNKS),), (near,), (far,)),)
+    return (If((compare(count, "le", entries),), (near,), (far,)),)
 
 
 def _at_the_same_offsets(loop: For, blocks: Blocks) -> For:

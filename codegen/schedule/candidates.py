@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape
 from codegen.ir.instructions import instruction, takes_block
@@ -22,6 +23,7 @@ from codegen.schedule.choose import (
 )
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined, in_chunks, in_segments
 from codegen.schedule.choose_order import by_source
+from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transpose import methods
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
@@ -40,6 +42,7 @@ MOST_CANDIDATES = 24
 PANEL_LINES_TRIED = 1, 2, 4
 PREFETCH_BYTES_TRIED = 0, FAR_PREFETCH_BYTES, 2 * FAR_PREFETCH_BYTES
 RUN_PREFETCH_BYTES_TRIED = 0, 512, 1024
+PREFETCH_CHUNKS_TRIED = 32, 128, 256
 ORDERS: tuple[BlockOrder, ...] = ("columns", "rows", "diagonals")
 
 LEAST_RUN_BYTES = 16
@@ -108,7 +111,10 @@ def joined_candidates(
     found = [first, None, in_segments(copy, padded=padded)]
     chunks = [in_chunks(copy, padded=padded, stream=stream, threads=threads) for stream in (False, True)]
     found += chunks
-    found += [replace(x, schedule=other) for x in chunks if x for other in _distances(x.schedule)]
+    for joined in chunks:
+        if joined and isinstance(joined.table, ChunkTable):
+            tried = _distances(joined.schedule, len(joined.table.offsets))
+            found += [replace(joined, schedule=other) for other in tried]
     return tuple(dict.fromkeys(found))
 
 
@@ -121,7 +127,7 @@ def _transfers(
         chosen = short_transfer(box, chosen[1])
     mode, inner, interleave = chosen
     yield from _orders(box, chosen, threads, size)
-    yield from _distances(first)
+    yield from _distances(first, prod(box.axis(name).extent for name in first.inner))
     if mode == "interleave":
         if len(inner) > 2:
             yield from _orders(box, (mode, inner[:2], interleave), threads, size)
@@ -149,11 +155,15 @@ def _orders(
             yield loop_schedule(box, transfer, order, threads, size, stream=stream)
 
 
-def _distances(schedule: Schedule) -> Iterator[Schedule]:
-    """Other distances of prefetches, if runs or chunks request lines."""
-    if schedule.mode == "chunks" or (schedule.mode == "run" and schedule.stream):
+def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
+    """Other distances of prefetches, if runs or chunks request lines. count: of the chunks in a table."""
+    runs, chunks = schedule.runs, schedule.mode == "chunks"
+    if chunks or (schedule.mode == "run" and schedule.stream):
         for distance in RUN_PREFETCH_BYTES_TRIED:
-            yield replace(schedule, runs=replace(schedule.runs, prefetch_bytes=distance))
+            yield replace(schedule, runs=replace(runs, prefetch_bytes=distance))
+    if chunks and schedule.stream and count > runs.prefetch_chunks:
+        for distance in PREFETCH_CHUNKS_TRIED:
+            yield replace(schedule, runs=replace(runs, prefetch_chunks=distance))
 
 
 def _transposes(

@@ -12,9 +12,6 @@ RUN_LONG_BYTES = 2048
 RUN_SHORT_BYTES = 256
 """Shorter runs lose more at unaligned ends than streaming gains."""
 
-PREFETCH_CHUNKS = 64
-"""Prefetch distance in chunks: 0.5 to 2 KiB."""
-
 PACKED_SHORT_BYTES = 256
 """For shorter destinations, the two unaligned ends that streaming leaves cost more than it gains."""
 

@@ -48,16 +48,20 @@ SHARED_RANKS = (2, *OUTER_RANKS)
 class RunSchedule:
     """How runs and chunks are copied: what their transfers carry, and their loops obey.
 
-    prefetch_bytes  how far ahead lines of the source are requested by chunks, and by runs that are streamed;
-                    0 for not at all. What is read next mostly follows in the source
+    prefetch_bytes   how far ahead lines of the source are requested by chunks, and by runs that are streamed;
+                     0 for not at all. What is read next mostly follows in the source
+    prefetch_chunks  the distance in chunks instead, where more of them are streamed: 0.5 to 2 KiB
     """
 
     prefetch_bytes: int = 256
+    prefetch_chunks: int = 64
 
     def __str__(self) -> str:
         if self == RunSchedule():
             return ""
-        return f"prefetches {self.prefetch_bytes} bytes ahead" if self.prefetch_bytes else "no prefetches"
+        if not self.prefetch_bytes:
+            return "no prefetches"
+        return f"prefetches {self.prefetch_bytes} bytes or {self.prefetch_chunks} chunks ahead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,9 @@ def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
     what = f"dst[{{at}}, x] = src[{{at}}, {LINE_TABLE}[x]], x < {count} chunks of {width} bytes"
     how = f"Super-vectors of {lanes} x {width} bytes"
     how += ", streamed" if chunks.stream else ""
-    ahead = chunks.schedule.prefetch_bytes
-    streamed = (Streamed("full", prefetch_bytes=ahead),) if chunks.stream else ()
+    ahead, entries = chunks.schedule.prefetch_bytes, chunks.schedule.prefetch_chunks
+    full = Streamed("full", prefetch_bytes=ahead, entries_ahead=entries)
+    streamed = (full,) if chunks.stream else ()
     one = Narrow(1, _chunk(dst, src, width))
     blocks = Blocks((one,), shifts=False, streamed=streamed, prefetch_bytes=ahead)
     body = loop("x", 0, count, *_line(dst, src, width), step=lanes, blocks=blocks)

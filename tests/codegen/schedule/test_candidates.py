@@ -86,6 +86,9 @@ def test_distances_that_runs_and_chunks_prefetch() -> None:
         assert tried[0].mode == mode
         assert {x.runs.prefetch_bytes for x in tried if x.mode == mode} == {0, 256, 512, 1024}
     assert {x.runs.prefetch_bytes for x in found(normal(runs), thresholds=NEVER)} == {256}
+    many = normal(box_of([(64, 20480, 20480), (256, 64, 64), (4, -16, 16)], 16, 48))
+    counts = {x.runs.prefetch_chunks for x in found(many, thresholds=ALWAYS) if x.mode == "chunks"}
+    assert counts == {32, 64, 128, 256}
 
 
 def test_each_distance_has_a_kernel() -> None:
