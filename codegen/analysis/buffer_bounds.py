@@ -60,12 +60,14 @@ class _Check:
         footprints: its accesses.
         limits: the ranges of the locals that the loops around carry.
         results: the values that each of these got on the last walk, and what is known there.
+        lent: the name of what is in scratch, or "".
     """
 
     numbers: Numbers
     footprints: Footprints
     limits: dict[str, Range] = field(default_factory=dict)
     results: dict[str, list[tuple[Affine, Facts]]] = field(default_factory=dict)
+    lent: str = ""
 
     @property
     def unknowns(self) -> Unknowns:
@@ -102,14 +104,27 @@ class _Check:
                     self.footprints.view(
                         name, buffer, self.numbers.index(offset, scope), scope, in_bytes=in_bytes
                     )
-                case Alloc(name, size):
-                    self.footprints.add_storage(name, Storage(0, size), Affine(), 8, scope)
+                case Alloc():
+                    self.allocate(statement, scope)
                 case Prefetch(load):
                     self.footprints.prefetch(load, scope)
                 case Call(name, operands):
                     self.footprints.call(name, operands, scope)
                 case _:
                     raise KernelError(f"bounds: no rule for {type(statement).__name__}")
+
+    def allocate(self, node: Alloc, scope: Scope) -> None:
+        """Memory of the thread; the scratch that it lends holds one panel."""
+        given, name, size = self.numbers.given, node.name, node.size_bytes
+        size_bytes = given.numbers[size] if isinstance(size, str) else size
+        if node.space == "scratch":
+            lent = given.scratch_bytes
+            if size_bytes > lent:
+                raise KernelError(f"bounds: {name} leaves scratch: expected {lent} bytes, got {size_bytes}")
+            if self.lent not in ("", name):
+                raise KernelError(f"bounds: {name} may overlap {self.lent}: both are in scratch")
+            self.lent = name
+        self.footprints.add_storage(name, Storage(0, size_bytes), Affine(), 8, scope)
 
     def let(self, name: str, value: Value, scope: Scope) -> None:
         """Name a value; integers are symbols of index expressions."""

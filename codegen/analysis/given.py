@@ -77,10 +77,12 @@ Table: TypeAlias = Listed | Between | Records
 class Given:
     """What all calls of a launch have in common.
 
-    trips  the largest end of the range that a call gets
+    trips          the largest end of the range that a call gets
+    scratch_bytes  the size of the memory that the thread lends
     """
 
     numbers: Mapping[str, int]
     storages: Mapping[str, Storage]
     tables: Mapping[str, Table]
     trips: int
+    scratch_bytes: int = 0

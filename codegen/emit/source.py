@@ -93,8 +93,10 @@ class _Printer:
                 address = address_text(buffer, offset)
                 address = f"({address}) >> 3" if in_bytes else address
                 out.line(f"{name} = opaque({address})" if opaque else f"{name} = {address}")
-            case Alloc(name, size):
-                out.line(f"{name} = {SizedRoutine('scratch', size).name}()")
+            case Alloc(name, _, "scratch"):
+                out.line(f"{name} = scratch")
+            case Alloc(name, int(size)):
+                out.line(f"{name} = {SizedRoutine('stack', size).name}()")
             case Prefetch(load):
                 _call(*access_call("prefetch", load), out)
             case If():

@@ -9,7 +9,7 @@ write_u32_8x16(address, pitch, value)      the same for stores; stream_… store
 write_first_u8_16x64(address, pitch, value, rows)    only the first rows, fewer than all
 prefetch_u32_16x8(address, pitch)          requests for lines
 arguments_3(sizes), addresses_3(operands)  the first numbers of a table
-scratch_3072()                             the address of as many bytes on the stack, on a line
+stack_3072()                               the address of as many bytes on the stack, on a line
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VERBS = ("read", "write", "stream", "prefetch")
 ROWS = ("", "each", "at", "at_low", "at_high")
 """Where rows are: at a pitch, the same from the first row, or by a table or half of its entries."""
 
-SIZED = ("arguments", "addresses", "scratch")
+SIZED = ("arguments", "addresses", "stack")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class SizedRoutine:
-    """A routine for so many numbers of a table, or bytes of scratch: one of SIZED."""
+    """A routine for so many numbers of a table, or bytes on the stack: one of SIZED."""
 
     family: str
     count: int

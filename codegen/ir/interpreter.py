@@ -71,7 +71,7 @@ def interpret(
 
 
 UNDEFINED = 0xA5
-"""Bytes of scratch before a kernel writes them."""
+"""Bytes of memory that a kernel allocates, before it writes them."""
 
 
 @dataclass(slots=True)
@@ -113,7 +113,8 @@ class _Run(Evaluation):
                     view = self.buffers[buffer].view(evaluate_index(offset, self.symbols))
                     self.name_buffer(name, view.in_bytes() if in_bytes else view)
                 case Alloc(name, size):
-                    self.name_buffer(name, Buffer(np.full(size, UNDEFINED, np.uint8)))
+                    count = self.symbols[size] if isinstance(size, str) else size
+                    self.name_buffer(name, Buffer(np.full(count, UNDEFINED, np.uint8)))
                 case Prefetch():
                     pass
                 case If(tests, then, otherwise):

@@ -69,8 +69,8 @@ def names_of(body: Iterable[Statement]) -> Iterator[str]:
                     yield from (node.blocks.prefetched,) if node.blocks.prefetched else ()
                     for narrow in node.blocks.narrower:
                         yield from names_of(narrow.body)
-            case Alloc():
-                pass
+            case Alloc(_, size):
+                yield from (size,) if isinstance(size, str) else ()
             case _:
                 raise AssertionError(f"names_of: no rule for {type(node).__name__}")
 

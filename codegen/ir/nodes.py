@@ -18,9 +18,6 @@ from codegen.ir.index import Affine, Index
 
 VectorShape: TypeAlias = tuple[int, ...]
 
-SCRATCH = "scratch"
-"""The buffer of every kernel for its own thread; its bytes are undefined when the kernel begins."""
-
 RESULTS = "results:"
 """The operand that the results of a function are written to, 8 bytes each. No argument has a colon."""
 
@@ -353,10 +350,16 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Alloc:
-    """Scratch of this thread, on a line boundary, that lives in the first cache; its bytes are undefined."""
+    """Memory of this thread, on a line boundary; its bytes are undefined.
+
+    size_bytes  or the name of an argument
+    space       "stack" for a few rows, whose size is a number; "scratch" for a panel, whose memory the caller
+                lends: a function has at most one
+    """
 
     name: str
-    size_bytes: int
+    size_bytes: int | str
+    space: Literal["stack", "scratch"] = "stack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +405,7 @@ Statement: TypeAlias = For | Let | Store | View | Alloc | Prefetch | If | Call
 class Function:
     """A kernel: its arguments in the order of the Python function, its statements and its results.
 
-    buffers  the flat storage of a copy: its sides, its scratch, and arguments that are addresses of storage
+    buffers  the flat storage of a copy: its sides, and arguments that are addresses of storage
     summary  one line for readers: what moves, how, and how much
     """
 
@@ -421,11 +424,11 @@ class Function:
     def operands(self) -> tuple[str, ...]:
         """The order of the addresses in the kernel's table of operands.
 
-        They are the buffers of a lowered function, except scratch and buffers that are arguments. Another one
-        has its arrays, and last its results, if it has any.
+        They are the buffers of a lowered function, except those that are arguments. Another one has its
+        arrays, and last its results, if it has any.
         """
         if self.buffers:
-            others = {SCRATCH, *(argument.name for argument in self.arguments)}
+            others = {argument.name for argument in self.arguments}
             return tuple(buffer.name for buffer in self.buffers if buffer.name not in others)
         arrays = (a.name for a in self.arguments if isinstance(a, ArrayArg))
         return (*arrays, RESULTS) if self.results else tuple(arrays)

@@ -1,4 +1,4 @@
-"""Flat buffers as text in the style of MLIR: views, scratch, transfers, prefetches and instructions.
+"""Flat buffers as text in the style of MLIR: views, allocations, transfers, prefetches and instructions.
 
 MLIR's memrefs have types for elements, sizes and strides, which flat storage lacks. So subscripts are offsets
 in units, views have no sizes, and a transfer states the type of its value beside that of the buffer:
@@ -12,7 +12,7 @@ Lanes past the bounds of their loops are inactive, as in the IR, and no mask is 
 
 from __future__ import annotations
 
-from codegen.ir.building import plus
+from codegen.ir.building import index_of, plus
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Alloc, Call, Each, Entries, Load, Step, Store, View
@@ -37,11 +37,13 @@ class BufferPrinter(TransferPrinter):
         self.name_buffer(node.name, result)
         self.line(f"{self.memrefs[node.name]} = memref.subview {base}[{offset}]{_attributes(how)} : {to}")
 
-    def define_scratch(self, node: Alloc) -> None:
-        """Write a memref.alloca."""
+    def allocate(self, node: Alloc, names: SsaNames) -> None:
+        """Write a memref.alloca for memory on the stack, or a memref.alloc for scratch."""
+        size = self.inline(index_of(node.size_bytes), names)
+        how = _attributes([f"alignment = {LINE_BYTES}", f"bytes = {size}"])
         self.name_buffer(node.name, BYTES)
-        how = _attributes([f"alignment = {LINE_BYTES}", f"bytes = {node.size_bytes}"])
-        self.line(f"{self.memrefs[node.name]} = memref.alloca(){how} : {BYTES}")
+        where = "alloca" if node.space == "stack" else "alloc"
+        self.line(f"{self.memrefs[node.name]} = memref.{where}(){how} : {BYTES}")
 
     def name_buffer(self, name: str, kind: str) -> None:
         """Declare a buffer or a view by its name."""

@@ -127,7 +127,7 @@ class FunctionPrinter(ValuePrinter):
                 case View():
                     self.define_view(node, names)
                 case Alloc():
-                    self.define_scratch(node)
+                    self.allocate(node, names)
                 case Prefetch(load):
                     self.prefetch(load, names)
                 case Call():

@@ -19,7 +19,7 @@ def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
     """
     schedule, table = joined.schedule, joined.table
     if isinstance(table, Segments):
-        return TransferNest((), Gather(table, schedule.stream))
+        return TransferNest((), Gather(table.buffer_bytes, table, schedule.stream))
     loops = tuple(Loop(axis, *digit) for axis, digit in zip(schedule.outer, table.outer, strict=True))
     count, offsets = len(table.offsets), OffsetTable(listed=table.offsets)
     return TransferNest(loops, CopyChunks(table.width, count, offsets, schedule.stream, schedule.runs))

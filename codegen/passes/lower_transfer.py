@@ -9,7 +9,6 @@ from typing import Any
 from codegen.ir.building import loop, times
 from codegen.ir.index import index_symbol
 from codegen.ir.nodes import (
-    SCRATCH,
     ArrayArg,
     Blocks,
     BufferArg,
@@ -76,7 +75,7 @@ def declared(nest: TransferNest, arguments: tuple[str, ...]) -> Function:
     tables = table_arguments(nest)
     given = tuple(ArrayArg(a, "i64", 1, "C") if a in tables else ScalarArg(a, "i64") for a in arguments)
     padding = (BufferArg(SEGMENT_PADDING),) if isinstance(nest.transfer, Gather) else ()
-    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), BufferArg(SCRATCH), *padding)
+    buffers = (*(BufferArg(side, nest.unit_bits) for side in SIDES), *padding)
     name = kernel_name(nest, structure_digest(nest, arguments))
     return Function(name, given, (), buffers=buffers)
 

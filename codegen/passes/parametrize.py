@@ -101,7 +101,7 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
         case TransposeRuns():
             return _runs(size, transfer)
         case Gather():
-            return replace(transfer, segments=None)
+            return replace(transfer, segments=None, buffer_bytes=size("buffer_bytes", transfer.buffer_bytes))
         case Elementwise():
             return _elements(size, transfer)
         case PackBits(src_step=step) | UnpackBits(dst_step=step):
@@ -139,7 +139,7 @@ def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
             return Loop("layers", size("groups", given.extent), *strides)
         return _loop(size, next(names), given)
 
-    steps: dict[str, Any] = {"column_step": 0, "panel_bytes": 0}
+    steps: dict[str, Any] = {"column_step": 0, "panel_bytes": size("panel_bytes", transfer.panel_bytes)}
     steps["panel_step"] = _step(size, "panel_pitch", transfer.panel_step)
     if transfer.run_offsets is None:
         steps["column_step"] = _step(size, "dst_pitch", transfer.column_step)

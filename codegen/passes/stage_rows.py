@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.ir.building import compare, index_of, let, loop, minus, plus, rest, times
 from codegen.ir.element_types import bits_of
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import SCRATCH, Blocks, Each, For, Function, Let, Statement, Store, View
+from codegen.ir.nodes import Alloc, Blocks, Each, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.lower_copies.lowered import sides_of
@@ -58,7 +58,8 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
 
     body = rewrite_body(function.body, staged)
     if isinstance(t, TransposeTiles) and t.staged:
-        body = (View("panel", SCRATCH, index_of(LINE_BYTES)), *body)
+        held = Alloc("panel_memory", t.panel_bytes, "scratch")
+        body = (held, View("panel", held.name, index_of(LINE_BYTES)), *body)
     return replace(function, body=(*scratch_rows(max(rows)), *body) if rows else body)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.ir.nodes import Function
+from codegen.ir.nodes import Alloc, Function
 from codegen.passes.lower_transfer import declared
 from codegen.pipeline.observer import Observer
 from codegen.pipeline.passes import run_passes, transfer_passes
@@ -16,4 +16,8 @@ def lower_nest(nest: TransferNest, arguments: tuple[str, ...], observe: Observer
     """
     function: Function
     (function,) = run_passes(transfer_passes(), declared(nest, arguments), nest, observe)
+    in_scratch = [x.size_bytes for x in function.body if isinstance(x, Alloc) and x.space == "scratch"]
+    lent = [nest.scratch_bytes] if nest.scratch_bytes else []
+    if in_scratch != lent:
+        raise AssertionError(f"expected {lent} bytes of scratch, got {in_scratch}")
     return function

@@ -6,7 +6,7 @@ from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Between, Given, Lines, Listed, Records, Storage, Table
 from codegen.analysis.ranges import affine_range
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import SCRATCH, ScalarArg
+from codegen.ir.nodes import ScalarArg
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, TABLE_CHUNK, SegmentCalls, TableCalls
 from codegen.runtime.launch import Launch
 from codegen.schedule.offset_tables import GROUP_TABLES
@@ -41,13 +41,13 @@ def given_of(launch: Launch) -> Given:
     storages = {
         "src": Storage(src_low, src_stop, launch.src_offset),
         "dst": Storage(dst_low, dst_stop, launch.dst_offset),
-        SCRATCH: Storage(0, launch.calls.scratch_bytes),
         SEGMENT_PADDING: Storage(0, LINE_BYTES),
     }
     trips = launch.trips
     if isinstance(launch.calls, TableCalls | SegmentCalls):
         trips = TABLE_CHUNK if isinstance(launch.calls, TableCalls) else 1 << 62
-    return Given({name: values[name] for name in scalars}, storages, _tables(launch), trips)
+    numbers = {name: values[name] for name in scalars}
+    return Given(numbers, storages, _tables(launch), trips, launch.scratch_bytes)
 
 
 def _tables(launch: Launch) -> dict[str, Table]:

@@ -92,7 +92,7 @@ def _check_panel(
     columns_at = _offsets(runs.panel_step, np.arange(count))
     above = layer_bytes * (int_size(runs.together) - 1)
     stop = int(columns_at.max()) + above + _rows_written(runs) * runs.width
-    check_range("panel", int(columns_at.min()), stop, (0, runs.panel_bytes))
+    check_range("panel", int(columns_at.min()), stop, (0, int_size(runs.panel_bytes)))
     order = np.argsort(run_panel_offsets)
     run = order[np.searchsorted(run_panel_offsets[order], columns_at, side="right") - 1]
     within = columns_at - run_panel_offsets[run]

@@ -172,7 +172,7 @@ class CallTable:
 
     def _scratch(self) -> tuple[NDArray[np.uint8], tuple[int, ...]]:
         """This thread's scratch, which begins with the buffer of kernels, and the addresses of the blocks."""
-        sizes = max((call.scratch_bytes for _, call in self.calls), default=0), *self.blocks
+        sizes = max((launch.scratch_bytes for launch, _ in self.calls), default=0), *self.blocks
         *starts, total = accumulate((-(-size // LINE_BYTES) * LINE_BYTES for size in sizes), initial=0)
         buffer = scratch(total)
         return buffer, tuple(buffer.ctypes.data + start for start in starts[1:])

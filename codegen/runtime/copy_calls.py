@@ -23,7 +23,6 @@ from codegen.schedule.call_limits import MOST_PREFETCHED_BYTES
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES, PREFETCH_ARGUMENT, Table
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
-from codegen.schedule.transposes import Transpose
 from codegen.support.caching import lazy
 
 TABLE_CHUNK = 1 << 12
@@ -53,11 +52,6 @@ class Calls(ABC):
     @abstractmethod
     def given(self) -> dict[str, int]:
         """Arguments that are the same in every call; 0 for addresses that differ between calls."""
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Size of the thread's scratch during each call; 0 for none."""
-        return 0
 
     @property
     @abstractmethod
@@ -110,42 +104,23 @@ class PrefetchCall(PlainCall):
 
 
 @dataclass(frozen=True)
-class PanelCall(PlainCall):
-    """One call with scratch for the panel of a staged transpose."""
-
-    panel_bytes: int
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Size of the panel."""
-        return self.panel_bytes
-
-
-@dataclass(frozen=True)
 class TableCalls(Calls):
     """Calls over the entries of offset tables, one per chunk of entries; the last table is the most minor.
 
-    inner     the calls at each entry, which add arguments
     prefetch  the last three of OFFSET_ARGUMENTS
     bounds    [low, stop) that may be touched of source and destination, in units
     reach     units that one entry touches: [low, stop) of the source, then of the destination
     """
 
     tables: tuple[PairTable, ...]
-    inner: Calls
     prefetch: tuple[int, int, int]
     bounds: tuple[tuple[int, int], tuple[int, int]]
     reach: tuple[int, int, int, int]
 
     @property
     def given(self) -> dict[str, int]:
-        """The prefetch arguments, and those of `inner`."""
-        return {**dict(zip(OFFSET_ARGUMENTS, (0, 0, *self.prefetch), strict=True)), **self.inner.given}
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Size of the buffer of `inner`."""
-        return self.inner.scratch_bytes
+        """The prefetch arguments."""
+        return dict(zip(OFFSET_ARGUMENTS, (0, 0, *self.prefetch), strict=True))
 
     @property
     def is_one(self) -> bool:
@@ -214,11 +189,6 @@ class SegmentCalls(Calls):
         return dict(zip(SEGMENT_ARGUMENTS, addresses, strict=True))
 
     @property
-    def scratch_bytes(self) -> int:
-        """Size of a segment that begins anywhere in a line, plus a line on either side."""
-        return self.segments.length + 3 * LINE_BYTES
-
-    @property
     def is_one(self) -> bool:
         """Always false: entries are made for each call."""
         return False
@@ -241,11 +211,7 @@ def calls_for(
     reach: tuple[int, int, int, int],
 ) -> Calls:
     """The calls of a box's kernel, in a loop over `tables`, if any."""
-    inner = step.nest.transfer
-    calls: Calls = PlainCall()
-    if isinstance(inner, Transpose) and inner.panel_bytes:
-        calls = PanelCall(inner.panel_bytes)
-    return TableCalls(tables, calls, _prefetch(step.box, reach), bounds, reach) if tables else calls
+    return TableCalls(tables, _prefetch(step.box, reach), bounds, reach) if tables else PlainCall()
 
 
 def _prefetch(box: StridedBox, reach: tuple[int, int, int, int]) -> tuple[int, int, int]:

@@ -35,7 +35,6 @@ class KernelCall:
     begin: int
     end: int
     held: tuple[NDArray[np.int64], ...]
-    scratch_bytes: int
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a call holds addresses of this process\n  pickle or copy its launch instead")
@@ -99,6 +98,11 @@ class Launch:
         given.update({name: table.offsets.ctypes.data for name, table in offset_tables(inner).items()})
         values = [given[name] for name in self.step.kernel.arguments]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
+
+    @lazy
+    def scratch_bytes(self) -> int:
+        """Size of the thread's scratch during each call; 0 for none."""
+        return int_size(self.step.nest.scratch_bytes)
 
     @property
     def is_one_call(self) -> bool:
@@ -164,7 +168,7 @@ class Launch:
         if begin == end:
             return
         src, dst = src * self.units[0] + self.src_offset, dst * self.units[1] + self.dst_offset
-        native, operands, size = self.step.kernel.call, copy_operands(src, dst), self.calls.scratch_bytes
+        native, operands, size = self.step.kernel.call, copy_operands(src, dst), self.scratch_bytes
         buffer = scratch(size) if size else None
         at = 0 if buffer is None else buffer.ctypes.data
         if self.is_one_call:
@@ -190,4 +194,4 @@ class Launch:
             sizes = self.sizes.copy() if tables else self.sizes
             for name, table in tables.items():
                 sizes[index(name)] = table.ctypes.data
-            yield KernelCall(sizes, first, last, tuple(tables.values()), self.calls.scratch_bytes)
+            yield KernelCall(sizes, first, last, tuple(tables.values()))

@@ -152,6 +152,11 @@ class Segments:
         """Units of work for threads: ranges of `length` bytes, each with the segments that begin in it."""
         return -(-self.stop // self.length)
 
+    @property
+    def buffer_bytes(self) -> int:
+        """The size of a segment that begins anywhere in a line, plus a line on either side."""
+        return self.length + 3 * LINE_BYTES
+
     @lazy
     def _tables(self) -> tuple[Table, tuple[int, ...]]:
         """The moves of all parts in one table, and the index in it at which each part begins."""

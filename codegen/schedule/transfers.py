@@ -101,9 +101,11 @@ class Gather:
     """Gather the chunks of each destination segment in an L1 buffer; write full aligned lines past the cache.
 
     `segments` lists the chunks of each segment, including padding; it is None once sizes are arguments, which
-    come as run-time tables. It covers all boxes of a copy, so that no line is written twice.
+    come as run-time tables. It covers all boxes of a copy, so that no line is written twice. The buffer has
+    `buffer_bytes`.
     """
 
+    buffer_bytes: Size
     segments: Segments | None
     stream: bool = True
 
@@ -194,6 +196,16 @@ class TransferNest:
         """Whether the padding value is written, and no source is read."""
         inner = self.transfer
         return isinstance(inner, FillRun) or (isinstance(inner, Elementwise) and inner.source is None)
+
+    @property
+    def scratch_bytes(self) -> Size:
+        """The size of the panel or the buffer in scratch, which a call lends to the kernel; 0 without one."""
+        match self.transfer:
+            case TransposeTiles() | TransposeRuns() as t:
+                return t.panel_bytes
+            case Gather(buffer_bytes=size):
+                return size
+        return 0
 
     def __str__(self) -> str:
         loops = [f"entry in table of {self.entries}:"] * bool(self.entries)

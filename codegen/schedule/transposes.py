@@ -140,7 +140,7 @@ class TransposeRuns(_Scheduled):
     together: Size = 1
     run_offsets: OffsetTable | None = None
     run_panel_offsets: OffsetTable | None = None
-    panel_bytes: int = 0
+    panel_bytes: Size = 0
     lanes: LaneReads | None = None
     convert: tuple[str, str] | None = None
 

@@ -14,7 +14,7 @@ from codegen.ir.routines import Routine, routine_named
 from codegen.simd import direct
 from codegen.simd.instructions import builder_of
 from codegen.simd.register import bits, calls, memory
-from codegen.simd.register.super_vectors import access_routine, scratch_routine, table_routine
+from codegen.simd.register.super_vectors import access_routine, stack_routine, table_routine
 
 LISTED: dict[str, Any] = {
     **memory.ELEMENTS,
@@ -49,8 +49,8 @@ def _routine(name: str) -> Any:
             return None
         case Access() as access:
             return access_routine(access)
-        case SizedRoutine("scratch") as sized:
-            return scratch_routine(sized)
+        case SizedRoutine("stack") as sized:
+            return stack_routine(sized)
         case SizedRoutine() as sized:
             return table_routine(sized)
         case Routine() as routine:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from codegen.ir.buffers import Buffer
 from codegen.ir.interpreter import interpret as interpret_function
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import SCRATCH, ArrayArg, Function
+from codegen.ir.nodes import ArrayArg, Function
 from codegen.ir.strided_box import StridedBox
 from codegen.pipeline.copies import CopyProgram
-from codegen.runtime import launch as launches
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
@@ -128,23 +127,16 @@ def interpreted_when_lowered(watched: Watched, form: Form = printed) -> Bytes:
 @contextmanager
 def interpreting(storages: list[Bytes], form: Form = printed) -> Iterator[None]:
     """Kernels are interpreted inside the block, on these bytes of source and destination."""
-    original, scratch = Kernel.call, launches.scratch
-    own: list[Bytes] = []
-
-    def recorded(size: int) -> Bytes:
-        own[:] = [scratch(size)]
-        return own[0]
+    original = Kernel.call
 
     def call(self: Kernel) -> Any:
-        return partial(_interpret_call, form(self), storages, own)
+        return partial(_interpret_call, form(self), storages)
 
     Kernel.call = property(call)  # type: ignore[method-assign, assignment]
-    launches.scratch = recorded
     try:
         yield
     finally:
         Kernel.call = original  # type: ignore[method-assign]
-        launches.scratch = scratch
 
 
 def aligned_bytes(held: Bytes, address: int) -> Bytes:
@@ -169,21 +161,19 @@ class _Table:
 def _interpret_call(
     function: Function,
     storages: list[Bytes],
-    own: list[Bytes],
     operands: bytes,
-    scratch: int,
+    _: int,
     sizes: int,
     begin: int,
     end: int,
 ) -> None:
-    """Interpret one call of a kernel; `own` holds the thread's buffer, if the call has one."""
+    """Interpret one call of a kernel, with scratch of the interpreter."""
     numbers, addresses = _Table(sizes), np.frombuffer(operands, np.int64).tolist()
     units = {buffer.name: 8 // buffer.unit_bits for buffer in function.buffers}
     buffers = {
         name: Buffer(storage, 8 // units[name], storage.ctypes.data * units[name], address)
         for name, storage, address in zip(function.operands, storages, addresses, strict=True)
     }
-    buffers[SCRATCH] = _scratch(scratch, own)
     for k, argument in enumerate(function.arguments):
         if argument.name in units:
             buffers[argument.name] = _line(int(numbers[k]))
@@ -192,14 +182,6 @@ def _interpret_call(
         for k, argument in enumerate(function.arguments)
     ]
     interpret_function(function, given, buffers, (begin, end))  # type: ignore[arg-type]
-
-
-def _scratch(address: int, own: list[Bytes]) -> Buffer:
-    """The thread's buffer, which has no bytes if the kernel gets none."""
-    if not address:
-        return Buffer(np.empty(0, np.uint8))
-    storage = next(each for each in own if each.ctypes.data == address)
-    return Buffer(storage, 8, address, address)
 
 
 def _line(address: int) -> Buffer:

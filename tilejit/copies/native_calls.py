@@ -58,7 +58,7 @@ def native_calls(program: object, *, hold_gil: bool) -> tuple[NativeCall, ...]:
         if own is None or launch.fill is not None:
             return ()
         code, function = launch.step.kernel.address, KERNEL_PROTOTYPES[hold_gil]
-        buffer = _shared_buffer(own.scratch_bytes.bit_length()) if own.scratch_bytes else None
+        buffer = _shared_buffer(launch.scratch_bytes.bit_length()) if launch.scratch_bytes else None
         scratch = 0 if buffer is None else address(buffer) + -address(buffer) % LINE_BYTES
         sides, table = (launch.src_offset, launch.dst_offset), address(own.sizes)
         held = launch, own, buffer
@@ -70,7 +70,7 @@ def native_calls(program: object, *, hold_gil: bool) -> tuple[NativeCall, ...]:
 
 def _one_call(launch: Launch, *, lends_buffer: bool) -> KernelCall | None:
     """The only call of a launch, for destinations that begin anywhere in a line; None if it makes others."""
-    if launch.misaligned or not (lends_buffer or (launch.is_one_call and not launch.calls.scratch_bytes)):
+    if launch.misaligned or not (lends_buffer or (launch.is_one_call and not launch.scratch_bytes)):
         return None
     each = [call for _, call in launch.every_call(aligned=True)]
     return each[0] if len(each) == 1 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codegen.ir.building import index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Affine
 from codegen.ir.nodes import (
-    SCRATCH,
+    Alloc,
     Blocks,
     Each,
     Let,
@@ -57,7 +57,7 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
 def _prologue(t: TransposeRuns) -> tuple[Statement, ...]:
     """The panel, the bytes of a result row, the last block of rows, and scratch if conversions need it."""
     out: list[Statement] = [
-        View("panel", SCRATCH, Affine()),
+        Alloc("panel", t.panel_bytes, "scratch"),
         let("row_bytes", times(t.rows, t.width)),
     ]
     if not t.lanes:

@@ -6,7 +6,7 @@ from codegen.ir.building import Term, compare, least, let, loop, minus, multiple
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import (
-    SCRATCH,
+    Alloc,
     Blocks,
     Carried,
     Entries,
@@ -37,6 +37,9 @@ from codegen.schedule.segments import (
 )
 from codegen.schedule.transfers import Gather
 
+MEMORY = "buffer_memory"
+"""The memory of the buffer, with a line in front."""
+
 LINES = Blocks(streamed=(Streamed("given"),))
 """The lines of a segment begin lines of the destination."""
 
@@ -48,7 +51,7 @@ def lower_gather(gather: Gather, sides: Sides) -> Lowered:
     after:   carried = 0
              for entry in begin..end:
                source, start, part, next_source, segment_bytes = segments[5 * entry] …
-               buffer = scratch + 64 + dst_entry % 64
+               buffer = buffer_memory + 64 + dst_entry % 64
                for each width in 64, 32, 16, 8, 4, 2, 1:
                  for move in … step 4:  buffer[«moves».high[move]] = src_entry[«moves».low[move]] [4, width]
                  narrower: 1 move; prefetched: next_entry
@@ -68,7 +71,8 @@ def lower_gather(gather: Gather, sides: Sides) -> Lowered:
     widths = f"{', '.join(map(str, MOVES[:-1]))} or {MOVES[-1]}"
     moved = f"buffer[high + b] = src[entry, low + b] for the halves of each move of {widths} bytes"
     what = f"dst[{{at}}, x] = buffer[x], x < segment_bytes, where {moved}"
-    return Lowered((entries,), what, STREAMED, axes=("entry",))
+    held = Alloc(MEMORY, gather.buffer_bytes, "scratch")
+    return Lowered((entries,), what, STREAMED, (held,), axes=("entry",))
 
 
 def _views(sides: Sides) -> tuple[Statement, ...]:
@@ -83,7 +87,7 @@ def _views(sides: Sides) -> tuple[Statement, ...]:
         _field("next_source", NEXT),
         _field("segment_bytes", BYTES),
         View("dst_entry", sides.dst, index_symbol("start")),
-        View("buffer", SCRATCH, plus(rest("dst_entry", LINE_BYTES), LINE_BYTES)),
+        View("buffer", MEMORY, plus(rest("dst_entry", LINE_BYTES), LINE_BYTES)),
         Let("is_padding", Load("moves", (plus("part", HEAD - 1),), "i64")),
         If((compare("is_padding", "eq", 0),), source, padding),
     )
@@ -129,7 +133,7 @@ def _drained() -> tuple[Statement, ...]:
     adjacent = compare("next_start", "eq", plus("start", "segment_bytes"))
     last = index_symbol("last")
     kept = Load("buffer", (last,), "bits8", (LINE_BYTES,), (0,), (1,))
-    carry = Store(SCRATCH, (Affine(LINE_BYTES),), kept, (0,), (1,)), let("carries", 1)
+    carry = Store(MEMORY, (Affine(LINE_BYTES),), kept, (0,), (1,)), let("carries", 1)
     others = *part(dst, "buffer", "last", minus("segment_bytes", "last")), let("carries", 0)
     return (
         If((compare("carried", "eq", 1),), (begun,), (head, *part(dst, "buffer", 0, "first"))),

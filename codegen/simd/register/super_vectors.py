@@ -270,8 +270,8 @@ def table_routine(sized: SizedRoutine) -> Any:
     return leaf(sized.name, 1, lambda *inputs: (result, emit))
 
 
-def scratch_routine(sized: SizedRoutine) -> Any:
-    """scratch_3072(): the address of as many bytes on the stack, on a line."""
+def stack_routine(sized: SizedRoutine) -> Any:
+    """stack_3072(): the address of as many bytes on the stack, on a line."""
 
     def emit(builder: Any) -> Any:
         with builder.goto_entry_block():

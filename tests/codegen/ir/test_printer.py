@@ -112,11 +112,12 @@ func.func @kernel(%A: memref<?xi32>, %C: memref<?xf32>) {
 
 
 LOWERED = """\
-func.func @kernel(%src: memref<?xi8>, %dst: memref<?xi1>, %scratch: memref<?xi8>, %table: memref<?xi64>, \
+func.func @kernel(%src: memref<?xi8>, %dst: memref<?xi1>, %table: memref<?xi64>, \
 %pitch: index, %begin: index, %end: index) {
   %c4 = arith.constant 4 : index
   %cst = arith.constant 1 : i64
   %held = memref.alloca() {alignment = 64, bytes = 256} : memref<?xi8>
+  %panel = memref.alloc() {alignment = 64, bytes = %pitch} : memref<?xi8>
   affine.for %i = %begin to %end step 4 {
     %out = memref.subview %dst[%i * %pitch] {opaque, in_bytes} : memref<?xi1> to memref<?xi8>
     %0 = affine.load %table[%i] : memref<?xi64>
@@ -171,8 +172,8 @@ def lowered() -> Function:
     )
     shared = loop("i", index_symbol("begin"), index_symbol("end"), *body, step=4)
     arguments = ArrayArg("table", "i64", 1, "C"), ScalarArg("pitch", "i64")
-    buffers = BufferArg("src"), BufferArg("dst", 1), BufferArg("scratch")
-    statements = Alloc("held", 256), shared, Call("stream_fence")
+    buffers = BufferArg("src"), BufferArg("dst", 1)
+    statements = Alloc("held", 256), Alloc("panel", "pitch", "scratch"), shared, Call("stream_fence")
     return Function("kernel", arguments, statements, buffers=buffers)
 
 

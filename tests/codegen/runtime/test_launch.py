@@ -91,7 +91,7 @@ def test_threads_share_arguments_and_have_scratch_of_their_own(monkeypatch: pyte
     src, dst = np.zeros((600, 700), np.uint32).T, np.zeros((700, 600), np.uint32)
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     (launch,) = launches_of(dst, src)
-    assert launch.calls.scratch_bytes
+    assert launch.scratch_bytes
     launch.sizes.flags.writeable = False
     calls: list[tuple[Any, ...]] = []
     monkeypatch.setattr(Kernel, "call", property(lambda kernel: lambda *given: calls.append(given)))

@@ -15,7 +15,6 @@ from codegen.pipeline.copies import CopyProgram
 from codegen.runtime.copy_calls import (
     OFFSET_ARGUMENTS,
     SegmentCalls,
-    TableCalls,
 )
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
@@ -112,7 +111,7 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
             if count and number:
                 tables[k] = _int64s(number, count)
         unit_bits = units["src"], units["dst"]
-        size = running[-1].calls.scratch_bytes if scratch else 0
+        size = running[-1].scratch_bytes if scratch else 0
         calls.append(Call(kernel, src, dst, numbers, begin, end, tables, size, unit_bits))
 
     def run(launch: Launch, *given: int) -> None:
@@ -143,7 +142,7 @@ def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int,
         return int((groups.offsets if name == GROUP_TABLE else groups.ahead).size)
     if name in (tables := offset_tables(inner)):
         return int(tables[name].offsets.size)
-    calls = launch.calls.inner if isinstance(launch.calls, TableCalls) else launch.calls
+    calls = launch.calls
     if name in SEGMENT_ARGUMENTS and isinstance(calls, SegmentCalls):
         return {
             "segments": end * SEGMENT_FIELDS,

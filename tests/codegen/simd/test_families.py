@@ -170,7 +170,7 @@ def test_names_are_looked_up() -> None:
             "stream_u8_4x64_at_low",
             "prefetch_u8_64",
         ),
-        *("write_first_u8_16x64", "stream_first_u16_8x32_at", "arguments_3", "addresses_12", "scratch_3072"),
+        *("write_first_u8_16x64", "stream_first_u16_8x32_at", "arguments_3", "addresses_12", "stack_3072"),
     ],
 )
 def test_accesses_are_told_from_other_names(name: str) -> None:
