@@ -15,8 +15,9 @@ import tilejit
 from tests.cli.running import fails, run
 from tests.cli.terminals import shown
 from tests.files.containers import model, save_model
-from tilejit.files import container, safetensors
-from tilejit.files.directory import DONE_NAME, INDEX_NAME
+from tilejit.files import plan, safetensors
+from tilejit.files.directory import DONE_NAME
+from tilejit.files.shards import INDEX_NAME
 
 SHARDS = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 
@@ -52,7 +53,7 @@ def test_shards_there_and_back(shards: Path) -> None:
     assert (packed / SHARDS[1]).read_bytes() == (shards / SHARDS[1]).read_bytes()
     old, new = (json.loads((d / INDEX_NAME).read_text()) for d in (shards, packed))
     assert new["weight_map"] == old["weight_map"]
-    total = sum(e.nbytes for name in SHARDS for e in container.read(packed / name).entries)
+    total = sum(e.nbytes for name in SHARDS for e in safetensors.read(packed / name).entries)
     assert new["metadata"] == {"total_size": total, "who": "me"}
     assert run("relayout", packed, other, "--layout", "{1,0:T(4,4)}").exit_code == 0
     assert run("unpack", other, back).stdout.startswith("unpacked 8 of 10 tensors")
@@ -135,7 +136,7 @@ def test_a_directory_is_taken_up_again(shards: Path, monkeypatch: pytest.MonkeyP
     packed, want = shards.with_name("packed"), shards.with_name("want")
     command = ("pack", shards, packed, "--layout", "tpu", "--resume")
     run("pack", shards, want, "--layout", "tpu")
-    real, written = safetensors.Plan.write, []
+    real, written = plan.Plan.write, []
 
     def write(self: Any, path: Path, *args: Any, **more: Any) -> None:
         written.append(path.name)
@@ -143,7 +144,7 @@ def test_a_directory_is_taken_up_again(shards: Path, monkeypatch: pytest.MonkeyP
             raise KeyboardInterrupt
         real(self, path, *args, **more)
 
-    monkeypatch.setattr(safetensors.Plan, "write", write)
+    monkeypatch.setattr(plan.Plan, "write", write)
     assert run(*command).exit_code == 130
     assert set(contents(packed)) == {SHARDS[0], DONE_NAME}
     assert run(*command).exit_code == 0
@@ -224,7 +225,7 @@ def test_a_dry_run_as_json_is_what_is_written_then(tmp_path: Path, shards: Path)
     found = json.loads(run("pack", shards, out, "--layout", "tpu", "--dry-run", "--json").stdout)
     assert not out.exists()
     run("pack", shards, out, "--layout", "tpu")
-    sizes = {e.name: e.nbytes for name in SHARDS for e in container.read(out / name).entries}
+    sizes = {e.name: e.nbytes for name in SHARDS for e in safetensors.read(out / name).entries}
     assert {row["tensor"]: row["bytes_after"] for row in found["tensors"]} == sizes
     assert found["total"]["bytes_after"] == sum(sizes.values())
     tensors = model()

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import tilejit
 from tests.cli.running import child, environment, fails, run
 from tests.files.containers import save_model
-from tilejit.files import container, safetensors
+from tilejit.files import safetensors
+from tilejit.files.conversion import plan_pack
 from tilejit.files.whole_file import _open_nameless
 
 
@@ -68,7 +70,7 @@ def test_json_of_shapes_without_a_text(tmp_path: Path) -> None:
     shape = tilejit.make_shape("f32", (2, 3), padded_dimensions=(4, 4), padding_value=7)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     packed, back = tmp_path / "packed.safetensors", tmp_path / "back.safetensors"
-    safetensors.plan_pack(saved(tmp_path, x), shape).write(packed)
+    plan_pack(saved(tmp_path, x), shape).write(packed)
     result = run("unpack", packed, back, "--json")
     assert result.exit_code == 0, result.output
     (row,) = json.loads(result.stdout)
@@ -78,8 +80,7 @@ def test_json_of_shapes_without_a_text(tmp_path: Path) -> None:
 
 def saved(directory: Path, x: np.ndarray[Any, Any]) -> Path:
     path = directory / "x.safetensors"
-    output = container.Output("x", "F32", x.shape, x.nbytes, lambda: x)
-    container.write(path, [output], {})
+    save_file({"x": x}, path)
     return path
 
 
@@ -199,7 +200,7 @@ def test_relayout_leaves_them_packed_as_they_are(model: Path) -> None:
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("converted 8 of 10 tensors")
     assert "not converted, since the layout does not fit: bias, scale\n" in done.stderr
-    old, new = container.read(packed), container.read(other)
+    old, new = safetensors.read(packed), safetensors.read(other)
     for name in ("bias", "scale"):
         before, after = (
             file.bytes_of(next(e for e in file.entries if e.name == name)).tobytes() for file in (old, new)

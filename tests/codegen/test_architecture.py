@@ -57,7 +57,7 @@ FACADES = ("codegen", "tilejit", "tilejit.cute")
 STARTED = ("tilejit.__main__",)
 """Modules beside the packages, besides `__init__.py`: what `python -m tilejit` runs has to be there."""
 
-USERS = ("tilejit.cli", "tilejit.files.stream")
+USERS = ("tilejit.cli", "tilejit.files.resume")
 """Who imports a facade all the same: the command line, and a journal that has TileJIT's version."""
 
 BY_NAME = (*FACADES, "tilejit.support.notebook")

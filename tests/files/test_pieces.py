@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import tilejit
 from tests.cli.running import environment, run
@@ -102,12 +103,10 @@ def test_files_in_pieces_are_files_made_at_once(
 
 
 def test_an_error_in_a_late_piece_names_the_tensor_and_leaves_nothing(tmp_path: Path) -> None:
-    from tilejit.files import container
-
     x = np.zeros((200, 200), np.int8)
     x[199, 199] = 100
     source, target = tmp_path / "x.safetensors", tmp_path / "y.safetensors"
-    container.write(source, [container.Output("late", "I8", x.shape, x.nbytes, lambda: x)], {})
+    save_file({"late": x}, source)
     for more in ((), ("--resume",)):
         result = run("pack", source, target, "--layout", "s4[200,200]{1,0:T(8,128)}", *more)
         assert result.exit_code == 2
@@ -117,7 +116,7 @@ def test_an_error_in_a_late_piece_names_the_tensor_and_leaves_nothing(tmp_path: 
 
 LIMITED = """
 import resource, sys
-import tilejit.cli.files, tilejit.files.npy
+import tilejit.cli.files, tilejit.files.conversion
 from tilejit.cli import main
 used = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_DATA, (used + (256 << 20), -1))

@@ -18,8 +18,9 @@ from safetensors.numpy import save_file
 import tilejit
 from tests.files.containers import BF16, entry, model, raw, save_model
 from tests.tools.stress import share
-from tilejit.files import container
-from tilejit.files.safetensors import plan_pack, plan_unpack
+from tilejit.files import safetensors
+from tilejit.files.conversion import plan_pack, plan_unpack
+from tilejit.files.safetensors_header import DTYPE_BITS
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def library_reads(path: Path) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
 
 
 def tilejit_reads(path: Path) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
-    file = container.read(path)
+    file = safetensors.read(path)
     return {e.name: (e.dtype, e.shape, file.bytes_of(e).tobytes()) for e in file.entries}
 
 
@@ -56,14 +57,14 @@ def test_the_library_reads_what_is_written_and_the_other_way_round(source: Path)
     tensors = {name: x.tobytes() for name, x in model().items()}
     assert {name: data for name, (_, _, data) in library_reads(back).items()} == tensors
     with safe_open(packed, "np") as read:
-        assert read.metadata() == container.read(packed).metadata
+        assert read.metadata() == safetensors.read(packed).metadata
 
 
 def test_the_packed_file_holds_the_buffers_and_their_shapes(source: Path) -> None:
     packed = source.with_name("packed.safetensors")
     plan = plan_pack(source, "tpu")
     plan.write(packed)
-    file = container.read(packed)
+    file = safetensors.read(packed)
     tensors = model()
     assert {e.name for e in file.entries} == set(tensors)
     for tensor in file.entries:
@@ -79,8 +80,8 @@ def test_tensors_are_aligned(source: Path) -> None:
     packed = source.with_name("packed.safetensors")
     plan_pack(source, "tpu-doc").write(packed)
     start = 8 + int.from_bytes(packed.read_bytes()[:8], "little")
-    for tensor in container.read(packed).entries:
-        assert (start + tensor.begin) % (container.DTYPE_BITS[tensor.dtype] // 8) == 0
+    for tensor in safetensors.read(packed).entries:
+        assert (start + tensor.begin) % (DTYPE_BITS[tensor.dtype] // 8) == 0
 
 
 def test_only_the_tensors_asked_for_are_packed(source: Path) -> None:
@@ -98,7 +99,7 @@ def test_a_dtype_converts_on_the_way(source: Path) -> None:
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
     plan_pack(source, "tpu", tensors=["weight"], dtype="bf16").write(packed)
     plan_unpack(packed).write(back)
-    file = container.read(back)
+    file = safetensors.read(back)
     weight = next(e for e in file.entries if e.name == "weight")
     assert weight.dtype == "BF16"
     assert file.bytes_of(weight).tobytes() == model()["weight"].astype(BF16).tobytes()
@@ -112,7 +113,7 @@ def test_narrow_integers_share_bytes_and_come_back_as_bytes(source: Path, option
     plan = plan_pack(source, **{"layout": "tpu", "tensors": ["int"], **options})  # type: ignore[arg-type]
     assert plan.converted[0].spec.packed
     plan.write(packed)
-    assert next(e.dtype for e in container.read(packed).entries if e.name == "int") == "U8"
+    assert next(e.dtype for e in safetensors.read(packed).entries if e.name == "int") == "U8"
     plan_unpack(packed).write(back)
     assert back.read_bytes() == source.read_bytes()
 
@@ -123,7 +124,7 @@ def test_f4_stays_two_to_a_byte(tmp_path: Path) -> None:
     source.write_bytes(raw({"q": entry("F4", [12, 10], 0, len(data))}, data))
     plan_pack(source, "{1,0:T(8,128)(8,1)E(4)}").write(packed)
     plan_unpack(packed).write(back)
-    file = container.read(back)
+    file = safetensors.read(back)
     assert (file.entries[0].dtype, file.entries[0].shape) == ("F4", (12, 10))
     assert file.data.tobytes() == data
 
@@ -295,14 +296,18 @@ def test_huge_shapes_without_elements_are_read_as_the_library_reads_them(
         (known,) = deserialize(path.read_bytes())
     except SafetensorError:
         with pytest.raises(tilejit.LayoutError, match="has 0 bytes"):
-            container.read(path)
+            safetensors.read(path)
         return
-    assert container.read(path).entries[0].shape == dims == tuple(known[1]["shape"])
+    assert safetensors.read(path).entries[0].shape == dims == tuple(known[1]["shape"])
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "folder.safetensors"
+    folder.mkdir()
     with pytest.raises(tilejit.LayoutError, match="not a regular file"):
-        plan_pack(tmp_path, "tpu")
+        plan_pack(folder, "tpu")
+    with pytest.raises(tilejit.TilejitError, match="ends neither in"):
+        plan_pack(tmp_path / "none.bin", "tpu")
     with pytest.raises(FileNotFoundError):
         plan_pack(tmp_path / "none.safetensors", "tpu")
 
@@ -345,15 +350,15 @@ def test_a_flipped_byte_is_read_or_refused(
         plan_pack(source, "tpu")
     except tilejit.LayoutError:
         return
-    assert container.read(source).entries is not None
+    assert safetensors.read(source).entries is not None
 
 
 def test_the_dtypes_are_those_of_ml_dtypes() -> None:
-    from tilejit.files.tensors import DTYPE_OF
+    from tilejit.files.safetensors import DTYPE_OF
     from tilejit.layout.dtypes import lookup
 
     for name, dtype in DTYPE_OF.items():
-        assert container.DTYPE_BITS[dtype] == 8 * np.dtype(lookup(name).numpy).itemsize
+        assert DTYPE_BITS[dtype] == 8 * np.dtype(lookup(name).numpy).itemsize
     assert lookup("f8e4m3fn").numpy == np.dtype(ml_dtypes.float8_e4m3fn)
 
 

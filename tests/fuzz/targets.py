@@ -126,8 +126,8 @@ def _mlir() -> Run:
 
 
 def _files() -> Run:
-    from tilejit.files import npy
-    from tilejit.files.safetensors import plan_pack, plan_unpack
+    from tilejit.files import npy, safetensors
+    from tilejit.files.conversion import plan_pack, plan_unpack
     from tilejit.layout.as_layout import as_layout
 
     folder = tempfile.mkdtemp(prefix="tilejit-fuzz-")
@@ -136,14 +136,15 @@ def _files() -> Run:
     def run(data: bytes) -> None:
         path.write_bytes(data)
         if data.startswith(b"\x93NUM"):
-            array = npy.read(path)
+            array = npy.read(path).data
             assert array.nbytes <= len(data), "no array is larger than its file"
             as_layout("{:T(8)}" if array.ndim == 0 else "tpu", dims=array.shape, dtype="f32")
             return
+        file = safetensors.read(path)
         try:
-            plan_unpack(path)
+            plan_unpack(file)
         finally:
-            plan_pack(path, "tpu-doc")
+            plan_pack(file, "tpu-doc")
 
     return run
 

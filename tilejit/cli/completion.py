@@ -46,7 +46,7 @@ def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The tensors of the .safetensors file that IN says."""
     from codegen import TilejitError
-    from tilejit.files import container
+    from tilejit.files import safetensors
 
     # Behind an option without its value arguments are not told apart yet.
     given = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]
@@ -54,7 +54,7 @@ def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     if source is None:
         return
     try:
-        entries = container.read(source).entries
+        entries = safetensors.read(source).entries
     except (TilejitError, OSError):
         return  # the command itself will say it
     yield from (entry.name for entry in entries if entry.name.startswith(incomplete))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import typer
 from tilejit.cli.output import console, human_bytes, is_terminal, print_json
 
 if TYPE_CHECKING:
+    from tilejit.files.plan import Plan
     from tilejit.layout.cute_shape import Spec
 
 WIDE = 80
@@ -34,6 +35,15 @@ class Row:
         named = {"file": self.file} if files else {}
         assert self.spec is not None
         return {**named, "tensor": self.tensor, **facts(self.spec)}
+
+
+def rows_of(file: str, plan: Plan) -> Iterator[Row]:
+    """The tensors of a file, as they will be written."""
+    changed = {c.name: c for c in plan.converted}
+    for output in plan.outputs:
+        own = changed.get(output.name)
+        before = own.source_bytes if own else output.nbytes
+        yield Row(file, output.name, own.spec if own else None, before, output.nbytes)
 
 
 def facts(spec: Spec) -> dict[str, Any]:

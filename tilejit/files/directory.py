@@ -1,82 +1,127 @@
-"""Directories of shards: a checkpoint whose index says what holds which tensor, or files side by side."""
+"""Directories converted into others: every shard planned before one is written, each all or nothing."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from codegen import LayoutError
+from codegen import LayoutError, TilejitError
+from tilejit.files.conversion import meant
+from tilejit.files.file_types import open_file
+from tilejit.files.plan import Plan
 from tilejit.files.resume import Origin
+from tilejit.files.shards import INDEX_NAME, Shards, read_shards, write_index
+from tilejit.files.stream import Advance, Say
+from tilejit.files.tensor_file import TensorFile
 from tilejit.files.whole_file import open_ordinary, replacing
 
-INDEX_NAME = "model.safetensors.index.json"
-MAX_INDEX_BYTES = 100_000_000
 DONE_NAME = ".tilejit-done.json"
 """What a run that may be resumed has finished in its directory; gone when all is."""
 
+Draft: TypeAlias = Callable[[TensorFile, Collection[str] | None], Plan]
+"""What plans an open file, such as `draft_pack`: its tensors of those names, or all for None."""
+
 
 @dataclass(frozen=True, slots=True)
-class Shards:
-    """The files of a directory, by name; `index` is the checkpoint's, or None where there is none."""
+class DirectoryPlan:
+    """What will be written into a directory: the plan of each shard, by its name."""
 
-    path: Path
-    names: tuple[str, ...]
-    index: dict[str, Any] | None = None
+    shards: Shards
+    target: Path
+    plans: dict[str, Plan]
 
-    def check(self, name: str, tensors: set[str]) -> None:
-        """Refuse a shard without a tensor that the index says it holds.
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all tensors to write."""
+        return sum(plan.nbytes for plan in self.plans.values())
+
+    def write(self, advance: Advance | None = None, *, resume: bool = False, say: Say | None = None) -> None:
+        """Write shard by shard, each all or nothing, the index last; the arguments are those of `Plan.write`.
 
         Raises:
-            LayoutError: names both.
+            LayoutError: a value does not fit the packed dtype, named with its tensor.
+            TilejitError: a file to write is not a regular one, or another run is writing it.
+            OSError: the disk refuses.
         """
-        if self.index is None:
-            return
-        claimed = {tensor for tensor, file in self.index["weight_map"].items() if file == name}
-        missing = sorted(claimed - tensors)
-        if missing:
-            raise LayoutError(f"{INDEX_NAME} says that {name!r} holds {_short(missing[0])}, but it does not")
+        self.target.mkdir(parents=True, exist_ok=True)
+        finished = _Finished(self.target) if resume else None
+        for name, plan in self.plans.items():
+            path = self.target / name
+            if finished is None:
+                plan.write(path, advance, say=say)
+                continue
+            origin = plan.origin()
+            if finished.holds(path, origin):
+                if advance:
+                    advance(plan.nbytes)
+                continue
+            plan.write(path, advance, resume=True, say=say)
+            finished.add(path, origin)
+        write_index(self.target, self.shards, self.nbytes)
+        if finished:
+            finished.forget()
 
 
-def read_shards(directory: str | os.PathLike[str]) -> Shards:
-    """The shards of a directory: those that its index names, or all .safetensors and .npy files in it.
+def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection[str] = ()) -> DirectoryPlan:
+    """What converting the shards of a directory will write, whether or not a layout fits any tensor.
 
-    Raises:
-        LayoutError: there are none, or the index is not what the format allows.
-        OSError: the directory cannot be read.
-    """
-    path = Path(directory)
-    if (path / INDEX_NAME).exists():
-        index = _read_index(path / INDEX_NAME)
-        return Shards(path, tuple(sorted(set(index["weight_map"].values()))), index)
-    kinds = (".safetensors", ".npy")
-    found = sorted(p.name for p in path.iterdir() if p.suffix.lower() in kinds and not p.name.startswith("."))
-    if not found:
-        raise LayoutError(f"{str(path)!r} holds neither .safetensors nor .npy files")
-    return Shards(path, tuple(found))
-
-
-def write_index(directory: Path, shards: Shards, total_bytes: int) -> None:
-    """Write the index of the converted shards: the same map, and the bytes of all tensors.
+    >>> draft = partial(draft_pack, rules=rules_of("tpu", None, {}), threads=None)
+    >>> plan_directory(Path("model"), Path("packed"), draft).write()
 
     Raises:
-        OSError: the disk refuses.
+        LayoutError: a file is damaged, or none has a tensor of one of the names.
+        TilejitError: the target is a file, the source itself, or has an index of other files.
+        OSError: a file cannot be read.
     """
-    if shards.index is None:
+    shards = read_shards(source)
+    _check_target(shards, target)
+    files: dict[str, TensorFile] = {}
+    known: set[str] = set()
+    for name in shards.names:
+        file = files[name] = open_file(shards.path / name)
+        own = file.chosen(None)
+        shards.check(name, own)
+        known |= own
+    unknown = next((name for name in tensors if name not in known), None)
+    if unknown is not None:
+        raise LayoutError(f"there is no tensor {unknown!r} in {str(shards.path)!r}")
+    return DirectoryPlan(
+        shards, target, {name: draft(file, _meant_in(file, tensors)) for name, file in files.items()}
+    )
+
+
+def _meant_in(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
+    """The tensors of one shard that a caller means, who named these of all shards."""
+    own = file.chosen(None).intersection(tensors)
+    return own if tensors else meant(file, ())
+
+
+def _check_target(shards: Shards, target: Path) -> None:
+    """Refuse to write over what is read, and beside an index of other files."""
+    if not target.exists():
         return
-    facts = shards.index.get("metadata")
-    metadata = {**(facts if isinstance(facts, dict) else {}), "total_size": total_bytes}
-    text = json.dumps({**shards.index, "metadata": metadata}, indent=2, sort_keys=True, ensure_ascii=False)
-    with replacing(directory / INDEX_NAME) as file:
-        file.write(text.encode() + b"\n")
+    if not target.is_dir():
+        raise TilejitError(f"IN is a directory, but {str(target)!r} is a file: give two directories")
+    if target.samefile(shards.path):
+        raise TilejitError("OUT is the directory of IN; give another, so that no mix of both can be left")
+    names = shards.names if shards.index is None else (*shards.names, INDEX_NAME)
+    read = {(s.st_dev, s.st_ino) for s in ((shards.path / name).stat() for name in names)}
+    for to in (target / name for name in names):
+        if to.is_symlink() and to.exists() and (to.stat().st_dev, to.stat().st_ino) in read:
+            raise TilejitError(f"{str(to)!r} is a link to a file of IN: remove it, or give another directory")
+    if shards.index is None and (target / INDEX_NAME).exists():
+        raise TilejitError(
+            f"{str(target / INDEX_NAME)!r} is of other files, and IN has none: remove it, "
+            "or give another directory"
+        )
 
 
-class Finished:
-    """The shards that earlier runs have written whole into a directory, and of what they are made."""
+class _Finished:
+    """The files that earlier runs have written whole into a directory, and of what they are made."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / DONE_NAME
@@ -106,38 +151,3 @@ class Finished:
     def _fact(self, target: Path, origin: Origin) -> dict[str, Any]:
         status = target.stat()
         return {"origin": dict(origin), "bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
-
-
-def _read_index(path: Path) -> dict[str, Any]:
-    with open_ordinary(path) as file:
-        raw = file.read(MAX_INDEX_BYTES + 1)
-    try:
-        if len(raw) > MAX_INDEX_BYTES:
-            raise LayoutError(f"it is longer than {MAX_INDEX_BYTES} bytes")
-        index = json.loads(raw)
-        json.dumps(index, ensure_ascii=False).encode()  # lone surrogates could be read but never written
-        if not isinstance(index, dict) or not isinstance(index.get("weight_map"), Mapping):
-            raise LayoutError("it has no weight_map")
-        for tensor, name in index["weight_map"].items():
-            _check_name(tensor, name)
-        if not index["weight_map"]:
-            raise LayoutError("its weight_map names no tensor")
-    except (ValueError, RecursionError) as error:
-        said = str(error) or "it is nested too deeply"
-        raise LayoutError(f"{str(path)!r} is not an index of shards: {said[:200]}") from error
-    return index
-
-
-def _check_name(tensor: str, name: Any) -> None:
-    """Refuse names of files outside the directory, or in others below it."""
-    plain = isinstance(name, str) and name.isprintable() and not any(sign in name for sign in "/\\:")
-    if not plain or not name.endswith(".safetensors") or name.startswith("."):
-        raise LayoutError(
-            f"tensor {_short(tensor)} is in {_short(name)}, no .safetensors file beside the index\n"
-            "  shards have plain names, such as model-00001-of-00002.safetensors"
-        )
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,9 @@ from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.relayouts import relayout
 from tilejit.files.pieces import Box, Pieces, far_apart, in_pieces
+from tilejit.files.tensor_file import row_major
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.shape import Layout, Shape
+from tilejit.layout.shape import Shape
 from tilejit.tiled.tiled_array import TiledArray
 
 Drop = Callable[[], None]
@@ -45,10 +45,9 @@ def relaid(source: TiledArray, spec: Spec, threads: int | None, drop: Drop) -> A
     return relayout(source, spec, threads=threads).buffer if pieces is None else pieces
 
 
-def unpacked(
-    source: TiledArray, target: Shape, dtype: np.dtype[Any], threads: int | None, drop: Drop
-) -> Array | Pieces:
-    """The elements of a tiled array in row-major order, as `dtype`: the buffer of `target`."""
+def unpacked(source: TiledArray, target: Shape, threads: int | None, drop: Drop) -> Array | Pieces:
+    """The elements of a tiled array as the buffer of `target`, which is row-major."""
+    dtype = target.dtype
 
     def read(box: Box) -> Array:
         return np.asarray(source[box]).astype(dtype, copy=False)
@@ -60,11 +59,6 @@ def unpacked(
     if target.packed:
         return pack(array, target, threads=threads).buffer
     return array.astype(dtype, copy=False)
-
-
-def row_major(dtype: str, dims: tuple[int, ...], bits: int = 0) -> Shape:
-    """The shape of an array as files hold it: in C order, of elements of so many bits if below 8."""
-    return Shape(dtype, dims, Layout(tuple(reversed(range(len(dims)))), element_size_in_bits=bits))
 
 
 def _converted(values: Array, spec: Spec, casting: str, threads: int | None) -> Array:

@@ -6,13 +6,15 @@ is written only after those bytes are on disk, so that no journal claims what is
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from codegen import TilejitError
 from tilejit.files.whole_file import mode_of, sync_directory
@@ -22,6 +24,38 @@ SYNC_BYTES = 64 << 20
 MOST_JOURNAL_BYTES = 16 << 20
 
 Origin: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What tells an input from others of the same name: its size, its time and the digest of its header."""
+
+    size: int
+    mtime_ns: int
+    header: bytes
+
+
+def identity_of(file: IO[bytes], header_bytes: int) -> Identity:
+    """What tells an open file from others, which begins with a header of so many bytes."""
+    status = os.fstat(file.fileno())
+    file.seek(0)
+    return Identity(status.st_size, status.st_mtime_ns, hashlib.sha256(file.read(header_bytes)).digest())
+
+
+def origin_of(source: Identity, header: bytes, how: Iterable[Any]) -> Origin:
+    """What a file is made of: the input; the output's header, and how it is made."""
+    from tilejit import __version__
+
+    plan = hashlib.sha256(header)
+    for fact in how:
+        plan.update(repr(fact).encode("utf-8", "surrogatepass") + b"\n")
+    return {
+        "tilejit": __version__,
+        "input_bytes": source.size,
+        "input_mtime_ns": source.mtime_ns,
+        "input_header": source.header.hex(),
+        "output": plan.hexdigest(),
+    }
 
 
 class Unfinished:

@@ -1,309 +1,184 @@
-"""Pack and unpack the tensors of a safetensors file, one in memory at a time, large ones in pieces."""
+"""The safetensors format: named tensors, of which the packed ones have their layouts in the metadata.
+
+A packed tensor stands under its own name as a flat tensor of its buffer's elements (U8 where elements share
+bytes or have no safetensors dtype); the metadata entry `tilejit.<name>` holds its shape and layout as JSON.
+
+TileJIT has its own reader and writer because the safetensors library saves a file from complete tensors, all
+of them in memory: it cannot take bytes as they are made, nor continue an interrupted file. The tests compare
+the two.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
-from codegen import LayoutError
-from tilejit.files import container
-from tilejit.files import tensors as single
-from tilejit.files.container import Container, Entry, Output
-from tilejit.files.resume import Origin
-from tilejit.files.rules import Rules, rules_of
-from tilejit.files.stream import Advance, Made, Say, Target
-from tilejit.files.tensors import METADATA_PREFIX, MisfitError
-from tilejit.layout.cute_shape import Spec
+import numpy as np
+
+from codegen import LayoutError, TilejitError
+from tilejit.arrays.memory import Array
+from tilejit.files.resume import identity_of
+from tilejit.files.safetensors_header import DTYPE_BITS, read_header, write_header
+from tilejit.files.stream import Made, Mapped, Output
+from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
+from tilejit.files.whole_file import open_ordinary
+from tilejit.layout.cute_shape import Spec, spec_from_json
+from tilejit.layout.shape import Shape
+from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.tiled_array import TiledArray
+
+METADATA_PREFIX = "tilejit."
+DTYPE_OF = {
+    "pred": "BOOL",
+    "u8": "U8",
+    "s8": "I8",
+    "f8e5m2": "F8_E5M2",
+    "f8e4m3fn": "F8_E4M3",
+    "f8e8m0fnu": "F8_E8M0",
+    "f8e4m3fnuz": "F8_E4M3FNUZ",
+    "f8e5m2fnuz": "F8_E5M2FNUZ",
+    **{name: name.upper() for name in ("u16", "f16", "bf16", "u32", "f32", "u64", "f64", "c64")},
+    "s16": "I16",
+    "s32": "I32",
+    "s64": "I64",
+}
+"""The safetensors dtype of each of XLA's that has one with an element to itself."""
+PRIMITIVE_OF = {dtype: name for name, dtype in DTYPE_OF.items()} | {"F4": "f4e2m1fn"}
+WIDENED = {f"{sign}{bits}": wide for sign, wide in (("s", "I8"), ("u", "U8")) for bits in (1, 2, 4)}
+"""Narrow integers have no dtype there; unpacked they are bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
-    """One tensor that is packed or unpacked, and its bytes before and after."""
+class SafetensorsFile(TensorFile):
+    """A safetensors file; `data` are the bytes behind its header."""
 
-    name: str
-    spec: Spec
-    source_bytes: int
-    target_bytes: int
+    one_array: ClassVar[bool] = False
 
+    metadata: Mapping[str, str]
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What will be written: checked as far as that goes without the data, nothing made yet."""
+    def bytes_of(self, entry: Entry) -> Array:
+        """A tensor's bytes, straight from the file."""
+        return self.data[entry.begin : entry.end]
 
-    source: Container = field(repr=False)
-    outputs: tuple[Output, ...]
-    metadata: dict[str, str]
-    converted: tuple[Converted, ...]
-    kept: tuple[str, ...] = ()
-    """Tensors of integers that a conversion of all tensors to a floating-point type left alone."""
-    misfits: tuple[tuple[str, LayoutError], ...] = ()
-    """Tensors that stay as they are, since the layout does not fit them, and why."""
+    def named(self, entry: Entry, error: Exception) -> LayoutError:
+        """An error that says of which tensor it is."""
+        name = entry.name if len(entry.name) <= 120 else entry.name[:117] + "..."
+        return LayoutError(f"tensor {name!r}: {error}")
 
-    strangers: tuple[str, ...] = ()
-    """Those of the misfits whose dtype would have been converted."""
-
-    @property
-    def left(self) -> tuple[str, ...]:
-        """The names of the tensors that the layout does not fit."""
-        return tuple(name for name, _ in self.misfits)
-
-    @property
-    def reason(self) -> str:
-        """Why the first of those stays."""
-        return str(self.misfits[0][1]) if self.misfits else ""
-
-    @property
-    def fits(self) -> bool:
-        """Whether some tensor is converted as was asked; where only those that keep their dtype are, it is
-        the dtype that does not fit.
-        """
-        alike = {c.name for c in self.converted} - set(self.kept) or not self.strangers
-        return bool(self.converted and alike)
-
-    @property
-    def tensors(self) -> int:
-        """How many tensors the file will have."""
-        return len(self.outputs)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all tensors to write."""
-        return sum(output.nbytes for output in self.outputs)
-
-    def checked(self, *, strictly: bool) -> Plan:
-        """The plan, if the layout fits some tensor, or all of them where the caller named them `strictly`.
+    def element_type(self, entry: Entry, dtype: str | None) -> str:
+        """XLA's name of a tensor's elements.
 
         Raises:
-            LayoutError: why it does not fit the first.
+            MisfitError: XLA has no such type, or none of this width.
         """
-        if self.misfits and (strictly or not self.fits):
-            raise self.misfits[0][1]
-        return self
+        own = PRIMITIVE_OF.get(entry.dtype)
+        if own is None:
+            raise MisfitError(f"its dtype {entry.dtype} cannot be packed\n  name others with --tensor")
+        return own
 
-    def write(
-        self,
-        path: Target,
-        advance: Advance | None = None,
-        *,
-        resume: bool = False,
-        say: Say | None = None,
-    ) -> None:
-        """Make and write tensor by tensor; `path` changes only when all is done.
-
-        resume: leave what was written in `path`.partial where the process ends early, and go on from there
-        the next time; `say` is told so.
-
-        Raises:
-            LayoutError: a value does not fit the packed dtype, named with its tensor.
-            OSError: the disk refuses.
-        """
-        origin = self.origin() if resume else None
-        container.write(path, self.outputs, self.metadata, advance, origin=origin, say=say)
-
-    def origin(self) -> Origin:
-        """What tells the file that will be written from all others."""
-        return container.origin(self.source, self.outputs, self.metadata)
-
-
-def plan_pack(
-    source: str | os.PathLike[str],
-    /,
-    layout: Any,
-    *,
-    tensors: Collection[str] = (),
-    dtype: str | None = None,
-    threads: int | None = None,
-    **parameters: Any,
-) -> Plan:
-    """What packing a safetensors file will write.
-
-    >>> plan_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
-
-    layout, parameters: whatever `as_layout` reads for every tensor that is packed, and the keywords of a
-    format or a pattern; or Rules. tensors: their names; none means all that the layout fits: others, such as
-    biases where it is one of matrices, are `left` as they are. dtype: convert to it on the way, as a C cast
-    does; without `tensors`, a floating-point dtype is for floating-point tensors, and integers and booleans
-    keep their own, since a model's indices do not survive in bf16.
-
-    Raises:
-        LayoutError: the file is damaged, a tensor asked for cannot be packed so, or none can; the message
-            names it.
-        OSError: the file cannot be read.
-    """
-    rules = rules_of(layout, dtype, parameters)
-    plan = draft_pack(container.read(source), rules, tensors or None, threads)
-    return plan.checked(strictly=bool(tensors))
-
-
-def draft_pack(file: Container, rules: Rules, tensors: Collection[str] | None, threads: int | None) -> Plan:
-    """The plan of `plan_pack`, whether or not the layout fits any tensor; of all tensors for None."""
-    draft = _Draft(file, chosen(file, tensors))
-    for entry in draft.others(rules):
-        wish = rules.wish(entry.name)
-        assert wish is not None
-        keeps = wish.dtype is not None and tensors is None and single.keeps_its_dtype(entry, wish.dtype)
-        own = None if keeps else wish.dtype
-        if keeps:
-            draft.kept.append(entry.name)
-        with draft.misfits_of(entry):
-            spec = single.packed_spec(file, entry, wish.layout, own, dict(wish.parameters))
-            casting = "no" if own is None else "unsafe"
-            draft.add(entry, spec, partial(single.packed, file, entry, spec, casting, threads))
-    return draft.plan()
-
-
-def plan_unpack(
-    source: str | os.PathLike[str], *, tensors: Collection[str] = (), threads: int | None = None
-) -> Plan:
-    """What unpacking a safetensors file will write: every packed tensor as it was, its metadata entry gone.
-
-    >>> plan_unpack("model.tpu.safetensors").write("model.safetensors")
-
-    Narrow integers come back as I8 or U8, since safetensors has no narrower ones.
-
-    Raises:
-        LayoutError: the file is damaged, or a tensor asked for is not packed.
-        OSError: the file cannot be read.
-    """
-    return draft_unpack(container.read(source), tensors or None, threads)
-
-
-def draft_unpack(file: Container, tensors: Collection[str] | None, threads: int | None) -> Plan:
-    """The plan of `plan_unpack` for an open file."""
-    wanted = packed_names(file) if tensors is None else chosen(file, tensors)
-    gone = {METADATA_PREFIX + name for name in wanted}
-    metadata = {key: text for key, text in file.metadata.items() if key not in gone}
-    outputs: list[Output] = []
-    converted: list[Converted] = []
-    for entry in file.entries:
-        if entry.name not in wanted:
-            outputs.append(single.copied(file, entry))
-            continue
+    def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
+        """A tensor as an array straight from the file, or as a tiled one where elements share bytes."""
+        spec = _row_major(entry.dtype, entry.shape)
+        if spec.packed:
+            return TiledArray.from_buffer(self.bytes_of(entry), spec)
         try:
-            spec = single.kept_spec(file, entry)
-            restored = single.restored_as(spec)
-        except (LayoutError, TypeError) as error:
-            raise single.named(entry, error) from error
-        size = prod(spec.dimensions) * container.DTYPE_BITS[restored] // 8
-        make = partial(single.unpacked, file, entry, spec, restored, threads)
-        outputs.append(Output(entry.name, restored, spec.dimensions, size, make))
-        converted.append(Converted(entry.name, spec, entry.nbytes, size))
-    return Plan(file, tuple(outputs), metadata, tuple(converted))
+            return self.bytes_of(entry).view(spec.dtype).reshape(entry.shape)
+        except ValueError as error:
+            raise LayoutError(f"NumPy holds no array of {len(entry.shape)} dimensions: {error}") from error
 
+    def is_packed(self, entry: Entry) -> bool:
+        """Whether the metadata has a layout of a tensor."""
+        return METADATA_PREFIX + entry.name in self.metadata
 
-def plan_relayout(
-    source: str | os.PathLike[str],
-    /,
-    layout: Any,
-    *,
-    tensors: Collection[str] = (),
-    threads: int | None = None,
-    **parameters: Any,
-) -> Plan:
-    """What bringing the packed tensors of a safetensors file into another layout will write.
+    def tiled(self, entry: Entry) -> TiledArray:
+        """A packed tensor in the layout that the metadata holds, checked against what is stored."""
+        text = self.metadata.get(METADATA_PREFIX + entry.name)
+        if text is None:
+            raise LayoutError("it is not packed: the metadata has no layout for it")
+        try:
+            spec = spec_from_json(json.loads(text))
+        except RecursionError as error:
+            raise LayoutError("the layout in the metadata is nested too deeply") from error
+        except (ValueError, TypeError) as error:
+            raise LayoutError(f"the layout in the metadata cannot be read: {error}") from error
+        check_packable(spec)
+        if (entry.dtype, entry.shape) != self.packed_as(spec):
+            stored, (length,) = self.packed_as(spec)
+            raise LayoutError(
+                f"{entry.dtype}{list(entry.shape)} is stored, but its layout takes {stored}[{length}]\n"
+                "  the metadata belongs to another tensor, or the file was changed"
+            )
+        return TiledArray.from_buffer(self.bytes_of(entry), spec)
 
-    >>> plan_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
+    def stored(self, entry: Entry) -> Made:
+        """The bytes of a tensor as they are."""
+        return Mapped(self.bytes_of(entry))
 
-    layout, parameters: whatever `as_layout` reads for every tensor, and the keywords of a format or a
-    pattern; or Rules without dtypes. tensors: their names; none means all that are packed and that the layout
-    fits: others are `left` packed as they are.
+    def packed_as(self, spec: Spec) -> tuple[str, tuple[int, ...]]:
+        """The dtype and the shape under which a packed buffer is stored."""
+        dtype = None if spec.packed else DTYPE_OF.get(spec.primitive_type)
+        if dtype is None:
+            return "U8", (spec.size_in_bytes,)
+        return dtype, (spec.size_in_bytes // spec.dtype.itemsize,)
 
-    Raises:
-        LayoutError: the file is damaged, a tensor asked for is not packed, or the layout does not fit it, or
-            fits none.
-        OSError: the file cannot be read.
-    """
-    rules = rules_of(layout, None, parameters)
-    plan = draft_relayout(container.read(source), rules, tensors or None, threads)
-    return plan.checked(strictly=bool(tensors))
+    def unpacked_as(self, spec: Spec) -> tuple[str, Shape]:
+        """The dtype under which a tensor is stored when it is not packed, and where its elements are.
 
+        Raises:
+            LayoutError: there is none.
+        """
+        name, dims = spec.primitive_type, spec.dimensions
+        dtype = DTYPE_OF.get(name) or WIDENED.get(name)
+        if name == "f4e2m1fn" and prod(dims) % 2 == 0:
+            dtype = "F4"
+        if dtype is None:
+            raise LayoutError(f"safetensors cannot hold its {prod(dims)} elements of {name}")
+        return dtype, _row_major(dtype, dims)
 
-def draft_relayout(
-    file: Container, rules: Rules, tensors: Collection[str] | None, threads: int | None
-) -> Plan:
-    """The plan of `plan_relayout`, whether or not the layout fits any tensor; of all tensors for None."""
-    draft = _Draft(file, packed_names(file) if tensors is None else chosen(file, tensors))
-    for entry in draft.others(rules):
-        wish = rules.wish(entry.name)
-        assert wish is not None
-        with draft.misfits_of(entry):
-            old = single.kept_spec(file, entry)
-            if wish.dtype is not None:
-                raise LayoutError("a relayout converts no elements\n  leave dtype out of the rule")
-            spec = single.spec_of(wish.layout, old.dimensions, old.primitive_type, dict(wish.parameters))
-            if spec.primitive_type != old.primitive_type:
-                raise MisfitError(
-                    f"the layout is for {spec.primitive_type}, the tensor is {old.primitive_type}"
-                )
-            draft.add(entry, spec, partial(single.relaid, file, entry, old, spec, threads))
-    return draft.plan()
+    def header_of(
+        self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
+    ) -> tuple[bytes, Sequence[Output]]:
+        """The header, and the tensors with the widest elements first, so that every one is aligned.
 
-
-class _Draft:
-    """A plan as it grows, tensor by tensor in the order of the file."""
-
-    def __init__(self, file: Container, wanted: Collection[str]) -> None:
-        self.file, self.wanted = file, wanted
-        self.metadata = dict(file.metadata)
-        self.outputs: list[Output] = []
-        self.converted: list[Converted] = []
-        self.kept: list[str] = []
-        self.misfits: list[tuple[str, LayoutError]] = []
-
-    def others(self, rules: Rules) -> Iterator[Entry]:
-        """The tensors to convert; those that stay are written down on the way."""
-        for entry in self.file.entries:
-            if entry.name in self.wanted and rules.wish(entry.name) is not None:
-                yield entry
+        Raises:
+            LayoutError: the header would be longer than readers accept.
+        """
+        metadata = dict(self.metadata)
+        for name, spec in layouts.items():
+            if spec is None:
+                metadata.pop(METADATA_PREFIX + name, None)
             else:
-                self.outputs.append(single.copied(self.file, entry))
-
-    @contextmanager
-    def misfits_of(self, entry: Entry) -> Iterator[None]:
-        """Leave the tensor as it is where the layout does not fit it; other errors name it."""
-        try:
-            yield
-        except MisfitError as error:
-            self.misfits.append((entry.name, single.named(entry, error)))
-            self.outputs.append(single.copied(self.file, entry))
-        except (LayoutError, TypeError) as error:
-            raise single.named(entry, error) from error
-
-    def add(self, entry: Entry, spec: Spec, make: Callable[[], Made]) -> None:
-        self.outputs.append(Output(entry.name, *single.stored_as(spec), spec.size_in_bytes, make))
-        self.converted.append(Converted(entry.name, spec, entry.nbytes, spec.size_in_bytes))
-        self.metadata[METADATA_PREFIX + entry.name] = json.dumps(spec.to_json(), separators=(",", ":"))
-
-    def plan(self) -> Plan:
-        left = {name for name, _ in self.misfits}
-        kept = tuple(name for name in self.kept if name not in left)
-        plan = Plan(self.file, tuple(self.outputs), self.metadata, tuple(self.converted), kept)
-        strangers = tuple(sorted(left - set(self.kept)))
-        return replace(plan, misfits=tuple(self.misfits), strangers=strangers)
+                metadata[METADATA_PREFIX + name] = json.dumps(spec.to_json(), separators=(",", ":"))
+        ordered = sorted(outputs, key=lambda output: -DTYPE_BITS[output.dtype])
+        return write_header(ordered, metadata), ordered
 
 
-def packed_names(file: Container) -> set[str]:
-    """The tensors that the metadata says are packed."""
-    return {entry.name for entry in file.entries if METADATA_PREFIX + entry.name in file.metadata}
+def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> SafetensorsFile:
+    """Open a safetensors file; the data is mapped, not read.
 
-
-def chosen(file: Container, tensors: Collection[str] | None) -> set[str]:
-    """The tensors of those names; all for None.
+    shape: None, because the file holds the layouts of packed tensors. name: not used; tensors have names.
 
     Raises:
-        LayoutError: the file has none of a name.
+        LayoutError: the file is not what the format allows; the message says where.
+        TilejitError: a shape is given.
+        OSError: it cannot be opened.
     """
-    names = {entry.name for entry in file.entries}
-    if tensors is None:
-        return names
-    unknown = [name for name in tensors if name not in names]
-    if unknown:
-        some = ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
-        raise LayoutError(f"there is no tensor {unknown[0]!r}\n  the file has {some or 'none'}")
-    return set(tensors)
+    if shape is not None:
+        raise TilejitError("--shape is for .npy files; a packed .safetensors file holds the shapes")
+    with open_ordinary(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            entries, metadata, start = read_header(file, size)
+        except LayoutError as error:
+            raise LayoutError(f"{str(path)!r} is not a safetensors file: {error}") from error
+        data = np.empty(0, np.uint8) if start == size else np.memmap(file, np.uint8, "r", offset=start)
+        return SafetensorsFile(str(path), entries, data, identity_of(file, start), metadata)
+
+
+def _row_major(dtype: str, dims: tuple[int, ...]) -> Shape:
+    """How safetensors itself lays out a tensor: row-major, F4 two to a byte."""
+    return row_major(PRIMITIVE_OF[dtype], dims, 4 if dtype == "F4" else 0)

@@ -1,8 +1,7 @@
-"""Files written part by part, in the order of their bytes: all or nothing, and resumable where asked for."""
+"""Files written tensor by tensor, in the order of their bytes: all or nothing, and resumable if asked."""
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -50,12 +49,17 @@ Made: TypeAlias = Array | Parted
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Some bytes of a file; `make` is called when their turn comes, and what it gives is dropped after."""
+class Output:
+    """One tensor to write, with its dtype as the format names it.
 
+    make: called when its turn comes; what it gives is dropped after.
+    """
+
+    name: str
+    dtype: Any
+    shape: tuple[int, ...]
     nbytes: int
     make: Callable[[], Made]
-    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,32 +116,16 @@ def drop_pages(array: Array) -> None:
             base.madvise(mmap.MADV_DONTNEED)
 
 
-def origin_of(size: int, mtime_ns: int, header: bytes, head: bytes, how: Iterable[Any]) -> Origin:
-    """What a file is made of: the input's size, time and header; the output's header, and how it is made."""
-    from tilejit import __version__
-
-    plan = hashlib.sha256(head)
-    for fact in how:
-        plan.update(repr(fact).encode("utf-8", "surrogatepass") + b"\n")
-    return {
-        "tilejit": __version__,
-        "input_bytes": size,
-        "input_mtime_ns": mtime_ns,
-        "input_header": header.hex(),
-        "output": plan.hexdigest(),
-    }
-
-
-def write_parts(
+def write_outputs(
     path: Target,
-    head: bytes,
-    parts: Iterable[Part],
+    header: bytes,
+    outputs: Iterable[Output],
     advance: Advance | None = None,
     *,
     origin: Origin | None = None,
     say: Say | None = None,
 ) -> None:
-    """Write a file: its header, then part by part, beside `path`, then renamed; to a sink as they come.
+    """Write a file: its header, then tensor by tensor, beside `path`, then renamed; to a sink as they come.
 
     advance: called with every so many bytes written. origin: what the file is made of; where it is given, a
     run that ends early leaves what it wrote, and the next one of the same origin goes on from there. say:
@@ -149,17 +137,17 @@ def write_parts(
         OSError: the disk refuses.
     """
     with _opened(path, origin, say) as (done, write):
-        if done < len(head):
-            write(head[done:])
-        at = len(head)
-        for part in parts:
-            skipped = min(max(0, done - at), part.nbytes)
-            at += part.nbytes
+        if done < len(header):
+            write(header[done:])
+        at = len(header)
+        for output in outputs:
+            skipped = min(max(0, done - at), output.nbytes)
+            at += output.nbytes
             if advance and skipped:
                 advance(skipped)
-            if skipped == part.nbytes:
+            if skipped == output.nbytes:
                 continue
-            for data in _from(part, skipped):
+            for data in _from(output, skipped):
                 for start in range(0, data.nbytes, CHUNK_BYTES):
                     written = write(data[start : start + CHUNK_BYTES].data)
                     if advance:
@@ -184,10 +172,10 @@ def _opened(
         yield unfinished.done, unfinished.write
 
 
-def _from(part: Part, done: int) -> Iterator[Array]:
-    made = part.make()
-    if made.nbytes != part.nbytes:
-        raise AssertionError(f"{part.name}: announced {part.nbytes} bytes, made {made.nbytes}")
+def _from(output: Output, done: int) -> Iterator[Array]:
+    made = output.make()
+    if made.nbytes != output.nbytes:
+        raise AssertionError(f"{output.name}: announced {output.nbytes} bytes, made {made.nbytes}")
     if not isinstance(made, np.ndarray):
         yield from made.after(done)
         return

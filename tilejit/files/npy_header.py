@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
-from dataclasses import dataclass
 from math import prod
 from tokenize import TokenError
 from typing import IO, Any
@@ -14,45 +12,24 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
+from tilejit.files.resume import Identity, identity_of
 from tilejit.files.whole_file import open_ordinary
 
 MAX_HEADER_BYTES = 10_000
 """NumPy's own limit, which is one of characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayFile:
-    """An open .npy file: its array, mapped; and what tells it from others of the same name."""
-
-    array: Array
-    size: int
-    mtime_ns: int
-    header: bytes
-
-
-def read(path: str | os.PathLike[str]) -> Array:
-    """The array of a .npy file, mapped rather than read.
+def read_mapped(path: str | os.PathLike[str]) -> tuple[Array, Identity]:
+    """The array of a .npy file, mapped rather than read, and what tells the file from others.
 
     Raises:
         LayoutError: it is not a .npy file, is damaged, or holds Python objects.
         OSError: it cannot be opened.
     """
-    return open_array(path).array
-
-
-def open_array(path: str | os.PathLike[str]) -> ArrayFile:
-    """The array of a .npy file, mapped rather than read, and what tells the file from others.
-
-    Raises:
-        LayoutError, OSError: as `read`.
-    """
     with open_ordinary(path) as file:
-        status = os.fstat(file.fileno())
         try:
-            array, start = _mapped(file, status.st_size)
-            file.seek(0)
-            digest = hashlib.sha256(file.read(start)).digest()
-            return ArrayFile(array, status.st_size, status.st_mtime_ns, digest)
+            array, start = _mapped(file, os.fstat(file.fileno()).st_size)
+            return array, identity_of(file, start)
         except (ValueError, TypeError, OverflowError, EOFError) as error:
             reason = str(error)
         except (SyntaxError, TokenError, RecursionError, MemoryError) as error:

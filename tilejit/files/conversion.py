@@ -1,0 +1,111 @@
+"""Pack, unpack and bring into another layout: files of any type, by their paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from typing import Any
+
+from tilejit.files.draft import draft_pack, draft_relayout, draft_unpack
+from tilejit.files.file_types import open_file
+from tilejit.files.plan import Plan, check_fits
+from tilejit.files.rules import rules_of
+from tilejit.files.tensor_file import TensorFile
+
+
+def plan_pack(
+    source: str | os.PathLike[str] | TensorFile,
+    /,
+    layout: Any,
+    *,
+    tensors: Collection[str] = (),
+    dtype: str | None = None,
+    threads: int | None = None,
+    **parameters: Any,
+) -> Plan:
+    """What packing a .npy or .safetensors file will write.
+
+    >>> plan_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
+
+    layout, parameters: whatever `as_layout` reads for every tensor that is packed, and the keywords of a
+    format or a pattern; or Rules. tensors: their names; none means all that the layout fits: others, such as
+    biases where it is one of matrices, are `left` as they are. dtype: convert to it on the way, as a C cast
+    does; without `tensors`, a floating-point dtype is for floating-point tensors, and integers and booleans
+    keep their own, since a model's indices do not survive in bf16. The array of a .npy file is converted in
+    any case; raw bytes in it are taken as elements of the dtype.
+
+    Raises:
+        LayoutError: the file is damaged, a tensor asked for cannot be packed so, or none can; the message
+            names it.
+        OSError: the file cannot be read.
+    """
+    rules = rules_of(layout, dtype, parameters)
+    return _planned(source, tensors, lambda file, names: draft_pack(file, names, rules, threads))
+
+
+def plan_unpack(
+    source: str | os.PathLike[str] | TensorFile,
+    /,
+    *,
+    tensors: Collection[str] = (),
+    threads: int | None = None,
+) -> Plan:
+    """What unpacking a file will write: every packed tensor as it was, its layout forgotten.
+
+    >>> plan_unpack("model.tpu.safetensors").write("model.safetensors")
+    >>> plan_unpack(open_file("x.tpu.npy", shape="bf16[1000,300]{1,0:T(8,128)(2,1)}")).write("x.npy")
+
+    Narrow integers come back as bytes, since neither type of file has narrower ones.
+
+    Raises:
+        LayoutError: the file is damaged, or a tensor asked for is not packed.
+        OSError: the file cannot be read.
+    """
+    return _planned(source, tensors, lambda file, names: draft_unpack(file, names, threads))
+
+
+def plan_relayout(
+    source: str | os.PathLike[str] | TensorFile,
+    /,
+    layout: Any,
+    *,
+    tensors: Collection[str] = (),
+    threads: int | None = None,
+    **parameters: Any,
+) -> Plan:
+    """What bringing the packed tensors of a file into another layout will write.
+
+    >>> plan_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
+
+    layout, parameters: whatever `as_layout` reads for every tensor, and the keywords of a format or a
+    pattern; or Rules without dtypes. tensors: their names; none means all that are packed and that the layout
+    fits: others are `left` packed as they are.
+
+    Raises:
+        LayoutError: the file is damaged, a tensor asked for is not packed, or the layout does not fit it, or
+            fits none.
+        OSError: the file cannot be read.
+    """
+    rules = rules_of(layout, None, parameters)
+    return _planned(source, tensors, lambda file, names: draft_relayout(file, names, rules, threads))
+
+
+def meant(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
+    """The names of the tensors that a caller means, who named these; None where none was named.
+
+    Whoever names a file of one array means that array.
+    """
+    if file.one_array and not tensors:
+        return [entry.name for entry in file.entries]
+    return tensors or None
+
+
+def _planned(
+    source: str | os.PathLike[str] | TensorFile,
+    tensors: Collection[str],
+    draft: Callable[[TensorFile, Collection[str] | None], Plan],
+) -> Plan:
+    file = source if isinstance(source, TensorFile) else open_file(source)
+    plan = draft(file, meant(file, tensors))
+    check_fits([plan], strictly=bool(tensors) or file.one_array)
+    return plan

@@ -1,0 +1,213 @@
+"""Plans of open files of any type: which tensors are converted, and how their bytes are made.
+
+One tensor is in memory at a time, large ones in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from codegen import LayoutError
+from tilejit.arrays.memory import Array
+from tilejit.files import made
+from tilejit.files.pieces import Pieces
+from tilejit.files.plan import Converted, Plan
+from tilejit.files.rules import Rules, Wish
+from tilejit.files.stream import Made, Named, Output, drop_pages
+from tilejit.files.tensor_file import Entry, MisfitError, TensorFile
+from tilejit.layout.as_layout import as_layout
+from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import lookup, primitive_type
+from tilejit.layout.shape import Shape
+from tilejit.tiled.buffers import check_packable
+
+Make = Callable[[], Array | Pieces]
+
+
+def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, threads: int | None) -> Plan:
+    """The plan to pack the tensors of those names, whether or not the layout fits any; of all for None."""
+    draft = _Draft(file, file.chosen(names))
+    for entry, wish in draft.wishes(rules):
+        with draft.misfits_of(entry):
+            if file.is_packed(entry):
+                raise LayoutError("it is packed already\n  unpack it first, or name others with --tensor")
+            own, dtype = file.element_type(entry, wish.dtype), wish.dtype
+            if dtype is not None and names is None and _is_made_float(own, dtype):
+                draft.integers.append(entry.name)
+                dtype = None
+            spec = _packed_spec(own, entry.shape, wish, dtype)
+            file.unpacked_as(spec)  # what the file could not hold again is not packed
+            casting = "no" if dtype is None else "unsafe"
+            draft.pack(entry, spec, partial(_packed, file, entry, own, spec, casting, threads))
+    return draft.plan()
+
+
+def draft_unpack(file: TensorFile, names: Collection[str] | None, threads: int | None) -> Plan:
+    """The plan to unpack the tensors of those names; all that are packed for None."""
+    draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
+    for entry in draft.wanted_entries():
+        with draft.errors_of(entry):
+            tiled = file.tiled(entry)
+            dtype, target = file.unpacked_as(tiled.spec)
+        make = partial(made.unpacked, tiled, target, threads, _dropping(file))
+        draft.unpack(entry, tiled.spec, dtype, target, make)
+    return draft.plan()
+
+
+def draft_relayout(
+    file: TensorFile, names: Collection[str] | None, rules: Rules, threads: int | None
+) -> Plan:
+    """The plan to bring the tensors of those names into another layout; all that are packed for None."""
+    draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
+    for entry, wish in draft.wishes(rules):
+        with draft.misfits_of(entry):
+            tiled = file.tiled(entry)
+            if wish.dtype is not None:
+                raise LayoutError("a relayout converts no elements\n  leave dtype out of the rule")
+            old = tiled.spec
+            spec = _fitting(wish, old.dimensions, old.primitive_type)
+            if spec.primitive_type != old.primitive_type:
+                raise MisfitError(
+                    f"the layout is for {spec.primitive_type}, the tensor is {old.primitive_type}"
+                )
+            draft.pack(entry, spec, partial(made.relaid, tiled, spec, threads, _dropping(file)))
+    return draft.plan()
+
+
+class _Draft:
+    """A plan as it grows, tensor by tensor in the order of the file."""
+
+    def __init__(self, file: TensorFile, wanted: Collection[str]) -> None:
+        self.file, self.wanted = file, wanted
+        self.layouts: dict[str, Spec | None] = {}
+        self.outputs: list[Output] = []
+        self.converted: list[Converted] = []
+        self.integers: list[str] = []
+        self.misfits: list[tuple[str, LayoutError]] = []
+
+    def wanted_entries(self) -> Iterator[Entry]:
+        """The tensors to convert; those that stay are written down on the way."""
+        for entry in self.file.entries:
+            if entry.name in self.wanted:
+                yield entry
+            else:
+                self.copy(entry)
+
+    def wishes(self, rules: Rules) -> Iterator[tuple[Entry, Wish]]:
+        """Those that a rule converts, each with what it shall become."""
+        for entry in self.wanted_entries():
+            wish = rules.wish(entry.name)
+            if wish is None:
+                self.copy(entry)
+            else:
+                yield entry, wish
+
+    @contextmanager
+    def errors_of(self, entry: Entry) -> Iterator[None]:
+        """Have errors name the tensor."""
+        try:
+            yield
+        except (LayoutError, TypeError) as error:
+            raise self.file.named(entry, error) from error
+
+    @contextmanager
+    def misfits_of(self, entry: Entry) -> Iterator[None]:
+        """Leave the tensor as it is where the layout does not fit it; other errors name it."""
+        with self.errors_of(entry):
+            try:
+                yield
+            except MisfitError as error:
+                self.misfits.append((entry.name, self.file.named(entry, error)))
+                self.copy(entry)
+
+    def copy(self, entry: Entry) -> None:
+        stored = partial(self.file.stored, entry)
+        self.outputs.append(Output(entry.name, entry.dtype, entry.shape, entry.nbytes, stored))
+
+    def pack(self, entry: Entry, spec: Spec, make: Make) -> None:
+        """Write the tensor as a packed buffer."""
+        dtype, shape = self.file.packed_as(spec)
+        self._convert(entry, spec, dtype, shape, spec.size_in_bytes, make)
+        self.layouts[entry.name] = spec
+
+    def unpack(self, entry: Entry, spec: Spec, dtype: Any, target: Shape, make: Make) -> None:
+        """Write the packed tensor as elements in row-major order."""
+        self._convert(entry, spec, dtype, target.dimensions, target.size_in_bytes, make)
+        self.layouts[entry.name] = None
+
+    def plan(self) -> Plan:
+        """What has been drafted."""
+        outputs, converted = tuple(self.outputs), tuple(self.converted)
+        return Plan(self.file, outputs, converted, self.layouts, tuple(self.misfits), tuple(self.integers))
+
+    def _convert(
+        self, entry: Entry, spec: Spec, dtype: Any, shape: tuple[int, ...], nbytes: int, make: Make
+    ) -> None:
+        named = partial(_named, self.file, entry, make)
+        self.outputs.append(Output(entry.name, dtype, shape, nbytes, named))
+        self.converted.append(Converted(entry.name, spec, entry.nbytes))
+
+
+def _packed_names(file: TensorFile) -> set[str]:
+    return {entry.name for entry in file.entries if file.is_packed(entry)}
+
+
+def _packed_spec(own: str, dims: tuple[int, ...], wish: Wish, dtype: str | None) -> Spec:
+    """The shape that elements of the type `own` are packed in, as `dtype` where it isn't None."""
+    wanted = own if dtype is None else primitive_type(dtype).name
+    spec = _fitting(wish, dims, wanted)
+    held = spec.element.byte_dtype
+    narrowed = dtype is None and held is not None and lookup(own).numpy == held
+    if spec.primitive_type != wanted and not narrowed:
+        fate = (
+            f"is {own}\n  convert with --dtype {spec.primitive_type}"
+            if dtype is None
+            else f"becomes {wanted}"
+        )
+        raise MisfitError(f"the layout is for {spec.primitive_type}, the tensor {fate}")
+    return spec
+
+
+def _fitting(wish: Wish, dims: tuple[int, ...], dtype: str) -> Spec:
+    """A tensor's shape in the layout that it shall have.
+
+    Raises:
+        MisfitError: the layout is for other ranks, dtypes or sizes, or cannot be read at all.
+        TypeError: a parameter is not the layout's, whatever the tensor.
+    """
+    try:
+        spec = as_layout(wish.layout, dims=dims, dtype=dtype, **wish.parameters)
+        check_packable(spec)
+        refuse_overlaps(spec)
+    except LayoutError as error:
+        raise MisfitError(str(error)) from error
+    return spec
+
+
+def _is_made_float(own: str, dtype: str) -> bool:
+    """Whether a tensor of indices or flags would become floating-point numbers."""
+    integers = ("pred", "signed", "unsigned")
+    return primitive_type(own).kind in integers and primitive_type(dtype).kind == "float"
+
+
+def _packed(
+    file: TensorFile, entry: Entry, own: str, spec: Spec, casting: str, threads: int | None
+) -> Array | Pieces:
+    return made.packed(file.elements(entry, own), spec, casting, threads, _dropping(file))
+
+
+def _dropping(file: TensorFile) -> Callable[[], None]:
+    return partial(drop_pages, file.data)
+
+
+def _named(file: TensorFile, entry: Entry, make: Make) -> Made:
+    """The bytes of a tensor, whose errors say of which one they are."""
+    try:
+        result = make()
+    except (LayoutError, TypeError) as error:
+        raise file.named(entry, error) from error
+    return Named(result, partial(file.named, entry)) if isinstance(result, Pieces) else result

@@ -1,0 +1,106 @@
+"""Directories of shards: a checkpoint whose index says what holds which tensor, or files side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codegen import LayoutError
+from tilejit.files.file_types import READERS
+from tilejit.files.whole_file import open_ordinary, replacing
+
+INDEX_NAME = "model.safetensors.index.json"
+MAX_INDEX_BYTES = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """The files of a directory, by name; `index` is the checkpoint's, or None where there is none."""
+
+    path: Path
+    names: tuple[str, ...]
+    index: dict[str, Any] | None = None
+
+    def check(self, name: str, tensors: set[str]) -> None:
+        """Refuse a shard without a tensor that the index says it holds.
+
+        Raises:
+            LayoutError: names both.
+        """
+        if self.index is None:
+            return
+        claimed = {tensor for tensor, file in self.index["weight_map"].items() if file == name}
+        missing = sorted(claimed - tensors)
+        if missing:
+            raise LayoutError(f"{INDEX_NAME} says that {name!r} holds {_short(missing[0])}, but it does not")
+
+
+def read_shards(directory: str | os.PathLike[str]) -> Shards:
+    """The shards of a directory: those that its index names, or all files in it that TileJIT converts.
+
+    Raises:
+        LayoutError: there are none, or the index is not what the format allows.
+        OSError: the directory cannot be read.
+    """
+    path = Path(directory)
+    if (path / INDEX_NAME).exists():
+        index = _read_index(path / INDEX_NAME)
+        return Shards(path, tuple(sorted(set(index["weight_map"].values()))), index)
+    known = [p.name for p in path.iterdir() if p.suffix.lower() in READERS and not p.name.startswith(".")]
+    if not known:
+        raise LayoutError(f"{str(path)!r} holds neither {' nor '.join(reversed(READERS))} files")
+    return Shards(path, tuple(sorted(known)))
+
+
+def write_index(directory: Path, shards: Shards, total_bytes: int) -> None:
+    """Write the index of the converted shards: the same map, and the bytes of all tensors.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    if shards.index is None:
+        return
+    facts = shards.index.get("metadata")
+    metadata = {**(facts if isinstance(facts, dict) else {}), "total_size": total_bytes}
+    text = json.dumps({**shards.index, "metadata": metadata}, indent=2, sort_keys=True, ensure_ascii=False)
+    with replacing(directory / INDEX_NAME) as file:
+        file.write(text.encode() + b"\n")
+
+
+def _read_index(path: Path) -> dict[str, Any]:
+    with open_ordinary(path) as file:
+        raw = file.read(MAX_INDEX_BYTES + 1)
+    try:
+        if len(raw) > MAX_INDEX_BYTES:
+            raise LayoutError(f"it is longer than {MAX_INDEX_BYTES} bytes")
+        index = json.loads(raw)
+        json.dumps(index, ensure_ascii=False).encode()  # lone surrogates could be read but never written
+        if not isinstance(index, dict) or not isinstance(index.get("weight_map"), Mapping):
+            raise LayoutError("it has no weight_map")
+        for tensor, name in index["weight_map"].items():
+            _check_name(tensor, name)
+        if not index["weight_map"]:
+            raise LayoutError("its weight_map names no tensor")
+    except (ValueError, RecursionError) as error:
+        said = str(error) or "it is nested too deeply"
+        raise LayoutError(f"{str(path)!r} is not an index of shards: {said[:200]}") from error
+    return index
+
+
+def _check_name(tensor: str, name: Any) -> None:
+    """Refuse names of files outside the directory, or in others below it."""
+    plain = isinstance(name, str) and name.isprintable() and not any(sign in name for sign in "/\\:")
+    if not plain or not name.endswith(".safetensors") or name.startswith("."):
+        raise LayoutError(
+            f"tensor {_short(tensor)} is in {_short(name)}, no .safetensors file beside the index\n"
+            "  shards have plain names, such as model-00001-of-00002.safetensors"
+        )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

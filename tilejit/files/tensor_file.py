@@ -1,0 +1,134 @@
+"""What conversions ask a file type: a subclass of `TensorFile` for each, which `file_types` lists."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from codegen import LayoutError
+from tilejit.arrays.memory import Array
+from tilejit.files.resume import Identity
+from tilejit.files.stream import Made, Output
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.shape import Layout, Shape
+from tilejit.tiled.tiled_array import TiledArray
+
+
+class MisfitError(LayoutError):
+    """The layout does not fit this tensor, but may fit another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One tensor of a file.
+
+    dtype       as the format names it
+    begin, end  its bytes, counted from the first one that belongs to a tensor
+    """
+
+    name: str
+    dtype: Any
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFile(ABC):
+    """An open file: its tensors in the order of their bytes, which are mapped; what tells it from others."""
+
+    one_array: ClassVar[bool]
+    """Whether files have one array without its layout: the caller gives the layout, and means the array."""
+
+    path: str
+    entries: tuple[Entry, ...]
+    data: Array
+    identity: Identity
+
+    @abstractmethod
+    def named(self, entry: Entry, error: Exception) -> LayoutError:
+        """An error that says of which tensor it is."""
+
+    @abstractmethod
+    def element_type(self, entry: Entry, dtype: str | None) -> str:
+        """XLA's name of a tensor's elements; those of no known type are `dtype`, which they shall become.
+
+        Raises:
+            MisfitError: elements of this type cannot be packed.
+        """
+
+    @abstractmethod
+    def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
+        """A tensor as an array, straight from the file; a tiled one where its elements share bytes.
+
+        Raises:
+            LayoutError: NumPy has no such array.
+        """
+
+    @abstractmethod
+    def is_packed(self, entry: Entry) -> bool:
+        """Whether a tensor's layout is known."""
+
+    @abstractmethod
+    def tiled(self, entry: Entry) -> TiledArray:
+        """A packed tensor in its layout, straight from the file.
+
+        Raises:
+            LayoutError: it is not packed, or its layout is that of another tensor.
+        """
+
+    @abstractmethod
+    def stored(self, entry: Entry) -> Made:
+        """The bytes of a tensor as they are."""
+
+    @abstractmethod
+    def packed_as(self, spec: Spec) -> tuple[Any, tuple[int, ...]]:
+        """The dtype and the shape that a file holds a packed buffer as."""
+
+    @abstractmethod
+    def unpacked_as(self, spec: Spec) -> tuple[Any, Shape]:
+        """The dtype that a file holds unpacked elements as, and where it puts them.
+
+        Raises:
+            LayoutError: the format has no such elements.
+        """
+
+    @abstractmethod
+    def header_of(
+        self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
+    ) -> tuple[bytes, Sequence[Output]]:
+        """The header of a file of other tensors, and these in the order of their bytes.
+
+        layouts: of tensors by name, None where a layout is no longer that of the tensor; all others have what
+        they have in this file.
+
+        Raises:
+            LayoutError: the format has no such header.
+        """
+
+    def chosen(self, names: Collection[str] | None) -> set[str]:
+        """The tensors of those names; all for None.
+
+        Raises:
+            LayoutError: the file has none of a name.
+        """
+        known = {entry.name for entry in self.entries}
+        if names is None:
+            return known
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            some = ", ".join(sorted(known)[:5]) + (", ..." if len(known) > 5 else "")
+            raise LayoutError(f"there is no tensor {unknown[0]!r}\n  the file has {some or 'none'}")
+        return set(names)
+
+
+def row_major(dtype: str, dims: tuple[int, ...], bits: int = 0) -> Shape:
+    """The shape of an array as files hold it: in C order, of elements of so many bits if below 8."""
+    return Shape(dtype, dims, Layout(tuple(reversed(range(len(dims)))), element_size_in_bits=bits))
