@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.ir.index import Affine, Index, Sum, index_symbols
-from codegen.ir.nodes import ArrayArg, Load, Store
+from codegen.ir.nodes import ArrayArg
 from codegen.support.errors import KernelError
 
 HALVES = ("bf16", "f16")
@@ -14,17 +14,6 @@ ELEMENT_BYTES |= {"f32": 4, "f64": 8}
 def held_dtype(dtype: str) -> str:
     """The dtype of the registers that a dtype is computed in."""
     return "f32" if dtype in HALVES else dtype
-
-
-def is_contiguous(access: Load | Store) -> bool:
-    """Whether the lanes of an access to a register are next to each other in memory."""
-    dtype = access.dtype if isinstance(access, Load) else access.value.dtype
-    return access.steps == (ELEMENT_BYTES[dtype],)
-
-
-def family_of_load(load: Load) -> str:
-    """The family of routines that load a register: contiguous, with one stride, or with offsets."""
-    return "gather" if load.offsets is not None else "load" if is_contiguous(load) else "strided_load"
 
 
 def byte_stride(array: ArrayArg, dimension: int) -> int | None:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from math import copysign
 from typing import TypeAlias
 
-from codegen.analysis.strides import HALVES, family_of_load, held_dtype, is_contiguous
+from codegen.analysis.strides import HALVES, held_dtype
 from codegen.emit.indices import address_text, index_expression, index_text, scaled_text, sum_text
 from codegen.emit.text import ATOM, SIGN, Text, call, chosen, infix, prefix
+from codegen.ir.access_families import access_family
 from codegen.ir.accesses import Access
 from codegen.ir.element_types import bits_of, is_bits
 from codegen.ir.families import FAMILIES, OWN_OF_F16, ROUNDINGS
@@ -71,7 +72,11 @@ class Values:
             return self.store_super_vector(store) if shape else self.store_bits(store)
         if shape:
             return self.store_register(store)
-        return name_of("write", dtype, which="at"), (store.array, _offset(store), self.text(store.value))
+        return name_of(access_family(store).name, dtype, which="at"), (
+            store.array,
+            _offset(store),
+            self.text(store.value),
+        )
 
     def store_bits(self, store: Store) -> CallText:
         """The store of an element of bits: a move if it is loaded from elsewhere."""
@@ -90,11 +95,10 @@ class Values:
 
     def store_register(self, store: Store) -> CallText:
         """The store of a register of numbers."""
-        how = "strided_store" if not is_contiguous(store) else "stream" if store.streamed else "store"
         which, last = _some(store.first)
         if store.where is not None:
             which, last = "where", [self.text(store.where)]
-        name = name_of(how, store.value.dtype, store.value.shape[0], which)
+        name = name_of(access_family(store).name, store.value.dtype, store.value.shape[0], which)
         return name, (_address(store), *_apart(store), self.text(store.value), *last)
 
     def value(self, value: Value) -> Text:
@@ -135,10 +139,10 @@ class Values:
             case _, () if array in self.tables:
                 return call(name_of("int64_at"), array, _offset(load))
             case _, ():
-                return call(name_of("read", dtype, which="at"), array, _offset(load))
+                return call(name_of(access_family(load).name, dtype, which="at"), array, _offset(load))
         which, live = _some(load.first)
         apart = _apart(load) if load.offsets is None else [self.text(load.offsets)]
-        name = name_of(family_of_load(load), dtype, load.shape[0], which)
+        name = name_of(access_family(load).name, dtype, load.shape[0], which)
         return call(name, _address(load), *apart, *live)
 
     def register(self, value: Op) -> Text:
@@ -236,7 +240,7 @@ def _address(access: Load | Store) -> str:
 
 def _apart(access: Load | Store) -> list[str]:
     """The distance between lanes, where they are not contiguous."""
-    if is_contiguous(access):
+    if access_family(access).apart != "step":
         return []
     (step,) = access.steps
     return [str(step) if isinstance(step, int) else index_text(step)]  # type: ignore[arg-type]

@@ -28,22 +28,17 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
+from codegen.ir.access_families import ACCESSES, COMPUTED, REGISTER_ACCESSES
 from codegen.ir.accesses import Access, SizedRoutine, access_named
-from codegen.ir.element_types import HALF_TYPES, bits_of
+from codegen.ir.element_types import HALF_TYPES
 from codegen.ir.families import EVERY, FAMILIES, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS
 from codegen.ir.instructions import is_instruction
-from codegen.ir.lines import LANE_BYTES, WIDTHS
-from codegen.ir.packed_bits import PACKED_BITS
 from codegen.support.errors import KernelError
 
-LOADS, STORES = ("load", "strided_load", "gather"), ("store", "strided_store", "stream")
-"""Accesses of registers. Registers of halves are f32, converted when they are loaded and stored."""
+_LOADS = tuple(each.name for each in REGISTER_ACCESSES if each.reads)
 
 MADE = {family.routine: family for family in FAMILIES.values() if family.named_by == "dtype"}
 """Routines that make a register of a type, without access to memory."""
-
-_COMPUTED = (*EVERY, *HALF_TYPES)
-"""Element types that kernels compute with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +66,7 @@ class Routine:
             return f"{self.family}_{self.dtype}{suffix}"
         if self.dtype not in HALF_TYPES:
             return f"{self.family}_{self.dtype}x{self.lanes}{suffix}"
-        if self.family in LOADS:
+        if self.family in _LOADS:
             return f"{self.family}_{self.dtype}_as_f32x{self.lanes}{suffix}"
         return f"{self.family}_f32x{self.lanes}_as_{self.dtype}{suffix}"
 
@@ -93,7 +88,7 @@ def name_of(family: str, dtype: str = "", lanes: int = 0, which: str = "") -> st
 @cache
 def routines() -> Mapping[str, Routine]:
     """All declared routines, by name."""
-    types = "", *_COMPUTED, *(f"u{bits}" for bits in (*PACKED_BITS, 128, 256, 512))
+    types = dict.fromkeys(("", *COMPUTED, *(dtype for family in ACCESSES for dtype in family.dtypes)))
     found = (_declared(dtype, lanes) for dtype in types for lanes in (0, *LANES))
     return MappingProxyType({routine.name: routine for each in found for routine in each})
 
@@ -101,10 +96,9 @@ def routines() -> Mapping[str, Routine]:
 @cache
 def _declared(dtype: str, lanes: int) -> frozenset[Routine]:
     """The routines of an element type and a number of lanes."""
-    if dtype and lanes:
-        return frozenset(_registers(dtype, lanes) if dtype in _COMPUTED and lanes in LANES else ())
     if dtype:
-        return frozenset((*_numbers(dtype), *(each for each in _elements() if each.dtype == dtype)))
+        made = _registers(dtype, lanes) if lanes in LANES else () if lanes else _numbers(dtype)
+        return frozenset((*_accesses(dtype, lanes), *made))
     if lanes:
         return frozenset((Routine("first", "", lanes),) if lanes in LANES else ())
     return frozenset(map(Routine, (*_COMPUTING, *OTHERS)))
@@ -120,15 +114,13 @@ OTHERS = ("int64_at", "opaque", "call_kernel", "answered", "inf", "nan")
 """Routines and numbers without a type."""
 
 
-NUMBERS = ("read", "write", "as", "shl", "shr")
-"""Routines of single numbers of kernels that compute."""
+NUMBERS = ("as", "shl", "shr")
+"""Operations on single numbers of kernels that compute."""
 
 
 def _numbers(dtype: str) -> Iterator[Routine]:
-    if dtype not in _COMPUTED:
+    if dtype not in COMPUTED:
         return
-    yield Routine("read", dtype, 0, "at")
-    yield Routine("write", dtype, 0, "at")
     yield Routine("as", dtype)
     if dtype in INTEGERS:
         yield Routine("shl", dtype)
@@ -136,26 +128,20 @@ def _numbers(dtype: str) -> Iterator[Routine]:
 
 
 def _registers(dtype: str, lanes: int) -> Iterator[Routine]:
-    for family in (*LOADS, "store", "strided_store"):
-        for which in ("", "first", *(() if family in LOADS else ("where",))):
-            yield Routine(family, dtype, lanes, which)
-    if bits_of(dtype) // 8 * lanes >= LANE_BYTES:
-        yield Routine("stream", dtype, lanes)
-    if dtype not in HALF_TYPES:
+    if dtype in EVERY:
         made = (name for name, family in MADE.items() if dtype in (family.results or family.dtypes))
         yield from (Routine(name, dtype, lanes) for name in made if lanes > 1 or name != "transposed")
 
 
-def _elements() -> Iterator[Routine]:
-    """Elements of copies, which are moved or converted one by one."""
-    loaded = *PACKED_BITS, 8, 16, 32, 64
-    yield from (Routine(verb, f"u{bits}", 0, "at") for verb in ("load", "store") for bits in loaded)
-    yield from (Routine("move", f"u{8 * width}", 0, "at") for width in WIDTHS)
+def _accesses(dtype: str, lanes: int) -> Iterator[Routine]:
+    for family in ACCESSES:
+        if family.takes(dtype, lanes):
+            yield from (Routine(family.name, dtype, lanes, form) for form in family.forms)
 
 
 _FIRST_WORDS = frozenset(
     name.partition("_")[0]
-    for name in (*_COMPUTING, *OTHERS, *LOADS, *STORES, *MADE, *NUMBERS, "first", "move")
+    for name in (*_COMPUTING, *OTHERS, *MADE, *NUMBERS, "first", *(each.name for each in ACCESSES))
 )
 
 

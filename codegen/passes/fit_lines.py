@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from codegen.analysis.strides import family_of_load
+from codegen.ir.access_families import access_family
 from codegen.ir.families import FAMILIES
 from codegen.ir.index import Index
 from codegen.ir.nodes import Const, Function, IndexValue, Let, Load, Local, Op, Reduce, Value
@@ -85,7 +85,7 @@ def width(value: Value) -> int:
         case Load(array, subscripts):
             indices = [*subscripts, *([] if value.first is None else [value.first])]
             offsets = 0 if value.offsets is None else width(value.offsets)
-            routine = family_of_load(value) if value.shape else "read"
+            routine = access_family(value).name
             routine += "" if value.first is None else "_first"
             return len(routine) + ROUTINE + len(wanted(array)) + sum(map(_index_width, indices)) + offsets
         case Reduce(_, vector, start):

@@ -14,8 +14,8 @@ from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
 
+from codegen.ir.access_families import AccessFamily
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.ir.routines import LOADS
 from codegen.simd.register.memory import I8, I16, I32, I64, pointer
 from codegen.simd.vector.minifloats import from_half, to_quiet_half
 from codegen.simd.vector.strided import load_untagged, spaced
@@ -40,7 +40,7 @@ MANY_LANES = 256
 """The fewest lanes whose count does not fit in a byte."""
 
 
-def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) -> Any:
+def access(name: str, family: AccessFamily, dtype: str, lanes: int, half: str, which: str) -> Any:
     """A vector access:
 
         load_f32x16(address)
@@ -52,7 +52,7 @@ def access(name: str, what: str, dtype: str, lanes: int, half: str, which: str) 
     `which`: "first" forms take a number of leading lanes as the last argument; the other lanes read as 0.
     "where" forms of stores take a mask there.
     """
-    made = _Access(name, what, dtype, lanes, half, which)
+    made = _Access(name, family, dtype, lanes, half, which)
     return routine_of(name, 1 + made.has_step + (not made.reads) + bool(which), made.rule)
 
 
@@ -61,7 +61,7 @@ class _Access:
     """The types and the code of one access; the fields are the arguments of `access`."""
 
     name: str
-    what: str
+    family: AccessFamily
     dtype: str
     lanes: int
     half: str
@@ -69,16 +69,16 @@ class _Access:
 
     @property
     def reads(self) -> bool:
-        return self.what in LOADS
+        return self.family.reads
 
     @property
     def has_step(self) -> bool:
-        return self.what not in ("load", "store")
+        return bool(self.family.apart)
 
     def rule(self, *kinds: Any) -> Any:
         """The signature for arguments of these types, and the code."""
         numbers = [types.int64] * len(kinds)
-        if self.what == "gather":
+        if self.family.apart == "offsets":
             if shape(kinds[1]) != ("i64", self.lanes):
                 raise TypingError(f"{self.name}: expected {self.lanes} 64-bit offsets, got {kinds[1]}")
             numbers[1] = kinds[1]
@@ -109,7 +109,7 @@ class _Access:
             _write(builder, given, address, step, mask)
             return context.get_dummy_value()
         element = I16 if self.half else I8 if self.dtype == MASK else element_kind(self.dtype)
-        read = _read_offsets if self.what == "gather" else _read
+        read = _read_offsets if self.family.apart == "offsets" else _read
         found = read(builder, address, step, wide(element, self.lanes), mask)
         return from_memory(builder, found, self.dtype, self.half)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from codegen.ir.access_families import NUMBER_ACCESSES, REGISTER_ACCESSES
 from codegen.ir.element_types import HALF_TYPES
-from codegen.ir.routines import LOADS, MADE, NUMBERS, STORES, Routine
+from codegen.ir.routines import MADE, NUMBERS, Routine
 from codegen.simd.vector import arithmetic, casts, math, memory, scalars, transposes
 
 COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED
@@ -19,6 +20,9 @@ _MADE = {
     "transposed": transposes.transposed,
 }
 
+_OF_REGISTERS = {family.name: family for family in REGISTER_ACCESSES}
+_OF_NUMBERS = tuple(family.name for family in NUMBER_ACCESSES)
+
 
 @cache
 def vector_routine(routine: Routine) -> Any:
@@ -30,12 +34,13 @@ def vector_routine(routine: Routine) -> Any:
             return COMPUTING[family]
         case "first":
             return memory.first_lanes(routine.name, lanes)
-        case _ if not lanes and family in NUMBERS:
+        case _ if not lanes and family in (*NUMBERS, *_OF_NUMBERS):
             return scalars.scalar_routine(routine)
-        case "stream":
-            return memory.streamed(routine.name, dtype, lanes, half)
-        case _ if family in (*LOADS, *STORES):
-            return memory.access(routine.name, family, dtype, lanes, half, routine.which)
+        case _ if family in _OF_REGISTERS:
+            access = _OF_REGISTERS[family]
+            if access.streams:
+                return memory.streamed(routine.name, dtype, lanes, half)
+            return memory.access(routine.name, access, dtype, lanes, half, routine.which)
         case _ if family in MADE:
             return _MADE[family](routine.name, dtype, lanes)
     raise AssertionError(f"simd: no rule for {routine.name}")

@@ -11,10 +11,13 @@ import pytest
 from codegen.backend.build import assembly, build
 from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
+from codegen.ir.access_families import REGISTER_ACCESSES, AccessFamily
 from codegen.ir.building import index_of
 from codegen.ir.c_functions import C_FUNCTIONS
+from codegen.ir.element_types import bits_of
 from codegen.ir.families import CALL, FAMILIES, Family
-from codegen.ir.nodes import BufferArg, Function, Load, Op, Statement, Store, Value
+from codegen.ir.index import index_symbol
+from codegen.ir.nodes import BufferArg, Function, Load, Op, ScalarArg, Statement, Step, Store, Value
 from codegen.passes.new_names import NewNames
 from codegen.passes.python_names import name_for_python
 from codegen.passes.transposed_registers import transposed
@@ -59,16 +62,16 @@ def transposed_block(dtype: str, lanes: int) -> tuple[Statement, ...]:
 
 
 @cache
-def computing(body: tuple[Statement, ...], level: str) -> int:
-    """The instructions of a kernel that compute. A call counts as several."""
+def computing(body: tuple[Statement, ...], level: str, call: int = CALL) -> int:
+    """The instructions of a kernel that compute, where a call counts as several."""
     name = f"cost_{sha256(repr(body).encode()).hexdigest()[:12]}"
     buffers = tuple(map(BufferArg, ("x", "y", "z", "mask", "out")))
-    function = Function(name, (), body, buffers=buffers, summary="one operation")
+    function = Function(name, (ScalarArg("step", "i64"),), body, buffers=buffers, summary="one operation")
     target, move = level_named(level), NEON_MOVE if level == "neon" else X86_MOVE
     source = f"{kernel_head(name)}\n{body_of(name_for_python(function))}"
     text = assembly(build(name, source, target).llvm_ir, target)
     lines = [line.strip() for line in text.splitlines() if re.match(r"\s+[a-z]", line)]
-    return sum(CALL if CALLED.match(line) else 1 for line in lines if not move.match(line))
+    return sum(call if CALLED.match(line) else 1 for line in lines if not move.match(line))
 
 
 def most_per_register(family: Family, level: str) -> float:
@@ -94,3 +97,25 @@ def test_costs(name: str, level: str) -> None:
     if name in C_FUNCTIONS and not HAS_LIBMVEC:
         pytest.skip("no libmvec here")
     assert (most_per_register(family, level) <= family.cost) == (level in family.levels)
+
+
+def one_access(family: AccessFamily, dtype: str, lanes: int) -> Store:
+    """A copy of a register by the access and a contiguous one."""
+    steps: tuple[Step, ...] = (bits_of(dtype) // 8,)
+    by_form: dict[str, tuple[Step, ...]] = {"step": (index_symbol("step"),), "offsets": (0,), "": steps}
+    offsets = loaded("y", "i64", lanes) if family.apart == "offsets" else None
+    read, written = (by_form[family.apart], steps) if family.reads else (steps, by_form[family.apart])
+    load = Load("x", (index_of(0),), dtype, (lanes,), steps=read, offsets=offsets)
+    return Store("out", (index_of(0),), load, steps=written, streamed=family.streams)
+
+
+@pytest.mark.share(21)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("family", REGISTER_ACCESSES, ids=lambda family: family.name)
+def test_costs_of_accesses(family: AccessFamily, level: str) -> None:
+    """The same for loads and stores of registers."""
+    lanes = {dtype: REGISTERS[level][0] * 8 // bits_of(dtype) for dtype in family.dtypes}
+    most = max(
+        computing((one_access(family, dtype, lanes[dtype]),), level, call=1) for dtype in family.dtypes
+    )
+    assert (most <= family.cost) == (level in family.levels)

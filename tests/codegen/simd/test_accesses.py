@@ -1,0 +1,128 @@
+"""Every access of numbers and registers against its meaning: what the interpreter loads and stores."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from codegen.backend.object_loader import load_object
+from codegen.emit.source import source_of
+from codegen.ir.access_families import ACCESSES, ELEMENT_ACCESSES, AccessFamily
+from codegen.ir.buffers import Buffer
+from codegen.ir.building import index_of, times
+from codegen.ir.dtypes import stored_dtype
+from codegen.ir.element_types import bits_of
+from codegen.ir.index import index_symbol
+from codegen.ir.interpreter import interpret
+from codegen.ir.nodes import BufferArg, For, Function, Load, Op, ScalarArg, Statement, Step, Store
+from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, TEST_FLAGS
+from codegen.runtime.kernel import KERNEL_PROTOTYPES
+from codegen.support.cpu import host_levels, level_named
+from tests.codegen.simd.instruction_cases import SmallKernel
+from tests.codegen.simd.objects import object_code
+from tests.conftest import SEED
+
+LANES, ROUNDS = 16, 2
+LIVE = 5
+"""The lanes of those forms that access only the first ones."""
+
+APART = 3
+"""Elements from one strided lane to the next."""
+
+
+@cache
+def small_kernel(family: AccessFamily, dtype: str, lanes: int, form: str) -> tuple[SmallKernel, Function]:
+    """Two rounds of dst[i] = src[i], of which one side is accessed by the family."""
+    bits, shape = bits_of(dtype), (lanes,) if lanes else ()
+    kind, size = f"bits{bits}" if family in ELEMENT_ACCESSES else dtype, max(bits // 8, 1)
+    units = 1 if bits < 8 else size
+    steps: tuple[Step, ...] = (size,) * len(shape)
+    by_form: dict[str, tuple[Step, ...]] = {"step": (index_symbol("step"),), "offsets": (0,), "": steps}
+    chosen = by_form[family.apart]
+    far = times("i", units * (APART if family.apart == "step" else 1))
+    offsets = (
+        Load("offsets", (times("i", 8),), "i64", shape, steps=(8,)) if family.apart == "offsets" else None
+    )
+    first = index_of(LIVE) if form == "first" else None
+    mask = Load("mask", (times("i", 1),), "i1", shape, steps=(1,)[: len(shape)]) if form == "where" else None
+    if family.reads:
+        at = index_of(0) if offsets else far
+        load = Load("src", (at,), kind, shape, steps=chosen, first=first, offsets=offsets)
+        store = Store("dst", (times("i", units),), load, steps=steps)
+        if family in ELEMENT_ACCESSES:
+            store = Store("dst", (times("i", units),), Op("cast", (load,), kind))
+    else:
+        load = Load("src", (times("i", units),), kind, shape, steps=steps)
+        value = Op("cast", (load,), kind) if family in ELEMENT_ACCESSES and family.name == "store" else load
+        store = Store("dst", (far,), value, steps=chosen, first=first, where=mask, streamed=family.streams)
+    body: tuple[Statement, ...] = (
+        For("i", (index_of(0),), (index_of(ROUNDS * max(lanes, 1)),), max(lanes, 1), (store,)),
+    )
+    unit = 1 if bits < 8 else 8
+    buffers = BufferArg("src", unit), BufferArg("dst", unit), BufferArg("offsets"), BufferArg("mask")
+    name = f"access_{sha256(repr((family, dtype, lanes, form)).encode()).hexdigest()[:12]}"
+    arguments = (ScalarArg("step", "i64"),)
+    function = Function(name, arguments, body, buffers=buffers, summary=f"{family.name} {form}")
+    return SmallKernel(name, source_of(function)), function
+
+
+def elements(dtype: str, count: int) -> NDArray[np.uint8]:
+    """Floats with zeros, infinities, NaN, subnormals and large ones; integers and elements of any bits."""
+    rng = np.random.default_rng((SEED, bits_of(dtype)))
+    if dtype == "i1":
+        return rng.integers(0, 2, count, np.uint8)
+    if "f" not in dtype:
+        return rng.integers(0, 256, count * max(bits_of(dtype) // 8, 1), np.uint8)
+    numbers = rng.normal(size=count).astype(stored_dtype(dtype))
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-7, 6e4]).astype(stored_dtype(dtype))
+    numbers[rng.permutation(count)[: len(special)]] = special
+    return numbers.view(np.uint8)
+
+
+def forms() -> list[tuple[AccessFamily, str]]:
+    return [(family, form) for family in ACCESSES for form in family.forms]
+
+
+def aligned(size: int) -> NDArray[np.uint8]:
+    room = np.zeros(size + 128, np.uint8)
+    return room[-room.ctypes.data % 64 :][:size]
+
+
+@pytest.mark.share(7)
+@pytest.mark.parametrize("level", host_levels())
+@pytest.mark.parametrize(("family", "form"), forms(), ids=lambda x: getattr(x, "name", x))
+def test_each_access(family: AccessFamily, form: str, level: str) -> None:
+    """The same bytes as the interpreter's, and no other byte; no flag is set that is not declared."""
+    counts = [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]
+    for dtype, lanes in product(family.dtypes, counts):
+        if not family.takes(dtype, lanes):
+            continue
+        kernel, function = small_kernel(family, dtype, lanes, form)
+        room = ROUNDS * LANES * APART
+        rng = np.random.default_rng(SEED)
+        src, dst = elements(dtype, room), aligned(room * max(bits_of(dtype) // 8, 1))
+        dst[:] = 0xA5
+        size = max(bits_of(dtype) // 8, 1)
+        offsets = (rng.permutation(room)[: ROUNDS * LANES] * size).astype(np.int64)
+        mask = rng.integers(0, 2, ROUNDS * LANES).astype(np.uint8)
+        unit = 1 if bits_of(dtype) < 8 else 8
+        expected = dst.copy()
+        given: dict[str, Any] = {"src": Buffer(src, unit), "dst": Buffer(expected, unit)}
+        given |= {"offsets": Buffer(offsets.view(np.uint8)), "mask": Buffer(mask)}
+        interpret(function, (APART * size,), given)
+        table = np.array([each.ctypes.data for each in (src, dst, offsets, mask)], np.int64)
+        if unit == 1:
+            table[:2] *= 8
+        sizes = np.array([APART * size], np.int64)
+        run = KERNEL_PROTOTYPES[False](load_object(kernel.name, object_code(kernel, level_named(level))))
+        if CLEAR_FLAGS:
+            CLEAR_FLAGS(ALL_FLAGS)
+        run(table.ctypes.data, 0, sizes.ctypes.data, 0, 0)
+        assert not (TEST_FLAGS and TEST_FLAGS(ALL_FLAGS)) or family.sets_flags
+        assert np.array_equal(dst, expected), f"{family.name} {form} of {dtype}x{lanes}"
