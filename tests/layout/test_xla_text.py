@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from codegen.support.errors import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
+from tilejit.layout.text.xla_text import XLA
 from tilejit.support.tokens import mistake, tokenize
 
 VALID = [
@@ -226,7 +227,7 @@ def test_not_a_str(value) -> None:
     with pytest.raises(TypeError):
         Layout.parse(value)
     with pytest.raises(TypeError):
-        tokenize(value)
+        tokenize(value, XLA)
 
 
 def test_five_in_a_row() -> None:

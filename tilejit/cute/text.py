@@ -12,19 +12,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from codegen import LayoutError
 from tilejit.cute.int_tuple import MAX_DEPTH, congruent
 from tilejit.cute.underscore import _, has_underscore
-from tilejit.support.tokens import MAX_TEXT, Token, mistake, small_int
+from tilejit.support.tokens import Grammar, Reader, mistake, small_int
 
-_TOKEN = re.compile(
-    r"(?P<skip>\s+)|(?P<int>_?-?[0-9]+)|(?P<name>Sw|S|o|∘|_)|(?P<sign>[()<>\[\],:])", re.ASCII
-)
 _SIGNS = re.compile(r"[\s0-9_()<>\[\],:\-Swo∘]*", re.ASCII)
 _PART = re.compile(r"\s*(?:Sw\s*<|<|\()[(<\s]*[0-9]", re.ASCII)
 _EXAMPLES = "(2,2):(2,4), Sw<3,4,3> o 0 o (8,8):(8,1) or <2:3,3:2>"
+_CUTE = Grammar.of(
+    "a CuTe layout",
+    f"write e.g. {_EXAMPLES}",
+    int="_?-?[0-9]+",
+    name="Sw|S|o|∘|_",
+    sign=r"[()<>\[\],:]",
+)
 
 
 def is_cute(text: str) -> bool:
@@ -71,7 +75,7 @@ def read(text: str, makers: Makers) -> Thing:
     """
     reader = _Reader(text, makers)
     out = reader.thing(0)
-    reader.end()
+    reader.expect_end()
     return out
 
 
@@ -89,45 +93,12 @@ def _unmade(*_parts: Any) -> None:
     """Nothing: where a layout alone is wanted, the rest is refused by its kind."""
 
 
-class _Reader:
-    """A position in the tokens of one text, and a method for each rule of the grammar."""
+class _Reader(Reader):
+    """A method for each rule of the grammar."""
 
     def __init__(self, text: str, makers: Makers) -> None:
-        if not isinstance(text, str):
-            raise TypeError(f"a layout's text is a str, not {type(text).__name__}")
-        self.text = str(text)
-        self.tokens = _tokens(self.text)
+        super().__init__(text, _CUTE)
         self.makers = makers
-        self.place = 0
-
-    @property
-    def now(self) -> Token:
-        return self.tokens[self.place]
-
-    def take(self) -> Token:
-        token = self.now
-        self.place = min(self.place + 1, len(self.tokens) - 1)
-        return token
-
-    def accept(self, *texts: str) -> bool:
-        if self.now.kind == "end" or self.now.text not in texts:
-            return False
-        self.take()
-        return True
-
-    def fail(self, cause: str, mend: str, token: Token | None = None) -> NoReturn:
-        raise mistake(self.text, (token or self.now).at, cause, mend)
-
-    def found(self) -> str:
-        return "the text ends" if self.now.kind == "end" else f"found {self.now.text[:24]!r}"
-
-    def expect(self, sign: str, where: str) -> None:
-        if not self.accept(sign):
-            self.fail(f"{sign!r} is missing {where}: {self.found()}", f"put {sign!r} here")
-
-    def end(self) -> None:
-        if self.now.kind != "end":
-            self.fail(f"the text goes on after its end: {self.found()}", "take the rest out")
 
     def deeper(self, level: int) -> int:
         if level >= MAX_DEPTH:
@@ -140,7 +111,7 @@ class _Reader:
         if not self.accept("o", "∘"):
             return outer
         offset = 0
-        if self.now.kind == "int" and self.tokens[self.place + 1].text in ("o", "∘"):
+        if self.now.kind == "int" and self.ahead.text in ("o", "∘"):
             offset = self.number()
             self.take()
         inner_at = self.now
@@ -226,21 +197,3 @@ class _Reader:
             self.fail("a number passes 2^63-1", "write a smaller one")
         self.take()
         return value
-
-
-def _tokens(text: str) -> list[Token]:
-    """The tokens, white space left out, an end token last."""
-    if len(text) > MAX_TEXT:
-        raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that")
-    tokens: list[Token] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise mistake(text, at, f"{text[at]!r} means nothing in a CuTe layout", f"write e.g. {_EXAMPLES}")
-        kind = match.lastgroup or "skip"
-        if kind != "skip":
-            tokens.append(Token(kind, match.group(), at))
-        at = match.end()
-    tokens.append(Token("end", "", len(text)))
-    return tokens

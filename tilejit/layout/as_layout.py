@@ -25,6 +25,7 @@ from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
 from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 from tilejit.layout.text.recipe import fill_text
 from tilejit.layout.text.xla_print import array_text
+from tilejit.layout.text.xla_text import XLA
 from tilejit.support.tokens import MAX_INT64, named, tokenize
 
 LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout | str
@@ -271,7 +272,7 @@ def is_name(text: str) -> bool:
 def _read(text: str, dims: tuple[int, ...] | None) -> object:
     """A Layout where the text opens with a brace, else a shape."""
     start = text.lstrip()[:1]
-    if start == "{" or (start == "/" and tokenize(text)[0].text == "{"):
+    if start == "{" or (start == "/" and tokenize(text, XLA)[0].text == "{"):
         return Layout.parse(text, None if dims is None else len(dims))
     return Shape.parse(text)
 

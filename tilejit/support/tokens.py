@@ -1,21 +1,14 @@
-"""The tokens of a layout text, and the message with a caret under the place of a mistake."""
+"""Texts cut into tokens, a reader of tokens, and the message with a caret under the place of a mistake."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from codegen import LayoutError, shown
 
 MAX_TEXT = 64 * 1024
 MAX_INT64 = 2**63 - 1
-_TOKEN = re.compile(
-    r"(?P<skip>[ \t\r\n\v\f]+|//[^\n]*|/\*.*?\*/)"
-    r"|(?P<int>-?[0-9]+)"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<sign><=|[\[\](){},:*?#+~])",
-    re.DOTALL,
-)
 
 
 class Token(NamedTuple):
@@ -26,35 +19,112 @@ class Token(NamedTuple):
     at: int
 
 
-def tokenize(text: str) -> list[Token]:
-    """Cut a text into tokens, white space and comments left out, an end token last.
+class Grammar(NamedTuple):
+    """The tokens of one kind of text.
+
+    Attributes:
+        what: the kind of text, for messages.
+        mend: what to do about a character that begins no token.
+        pattern: a group for each kind of token; the group `skip` is left out.
+        comments: whether // and /* begin a comment.
+    """
+
+    what: str
+    mend: str
+    pattern: re.Pattern[str]
+    comments: bool
+
+    @staticmethod
+    def of(what: str, mend: str, *, comments: bool = False, **kinds: str) -> Grammar:
+        """The grammar of these kinds of tokens, tried in this order, with white space between them.
+
+        Grammar.of("a sum", "take it out", int="[0-9]+", sign="[+]")
+        """
+        skip = r"\s+|//[^\n]*|/\*.*?\*/" if comments else r"\s+"
+        groups = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in {"skip": skip, **kinds}.items())
+        return Grammar(what, mend, re.compile(groups, re.ASCII | re.DOTALL), comments)
+
+
+def tokenize(text: str, grammar: Grammar) -> list[Token]:
+    """Cut a text into tokens, an end token last.
 
     "f32[3]" -> f32, [, 3, ], end
 
     Raises:
         TypeError: not a str.
-        LayoutError: a character that no layout text has, a comment without end, more than 64 KiB.
+        LayoutError: a character that begins no token, a comment without end, more than 64 KiB.
     """
     if not isinstance(text, str):
-        raise TypeError(f"a layout text is a str, not {type(text).__name__}")
+        raise TypeError(f"{grammar.what} is a str, not {type(text).__name__}")
     if len(text) > MAX_TEXT:
-        raise mistake(
-            text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that; look what was passed"
-        )
+        raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that; pass less")
     tokens: list[Token] = []
     at = 0
     while at < len(text):
-        match = _TOKEN.match(text, at)
+        match = grammar.pattern.match(text, at)
         if match is None:
-            if text.startswith("/*", at):
+            if grammar.comments and text.startswith("/*", at):
                 raise mistake(text, at, "the comment is not closed", "close it with */")
-            raise mistake(text, at, f"{_visible(text[at])!r} means nothing in a layout text", "take it out")
+            raise mistake(text, at, f"{_visible(text[at])!r} means nothing in {grammar.what}", grammar.mend)
         kind = match.lastgroup or "skip"
         if kind != "skip":
             tokens.append(Token(kind, match.group(), at))
         at = match.end()
     tokens.append(Token("end", "", len(text)))
     return tokens
+
+
+class Reader:
+    """A position in the tokens of a text; parsers add a method for each rule of their grammar."""
+
+    def __init__(self, text: str, grammar: Grammar) -> None:
+        self.text = text
+        self.tokens = tokenize(text, grammar)
+        self.place = 0
+
+    @property
+    def now(self) -> Token:
+        """The current token."""
+        return self.tokens[self.place]
+
+    @property
+    def ahead(self) -> Token:
+        """The token after it."""
+        return self.tokens[min(self.place + 1, len(self.tokens) - 1)]
+
+    def take(self) -> Token:
+        """The current token; the next one becomes current."""
+        token = self.now
+        self.place = min(self.place + 1, len(self.tokens) - 1)
+        return token
+
+    def accept(self, *texts: str) -> bool:
+        """Whether the current token is one of these; if so, take it."""
+        if self.now.text not in texts:
+            return False
+        self.take()
+        return True
+
+    def expect(self, sign: str, where: str) -> None:
+        """Take a sign, or fail."""
+        if not self.accept(sign):
+            self.fail(f"{sign!r} is missing {where}: {self.found()}", f"put {sign!r} here")
+
+    def expect_end(self) -> None:
+        """Fail unless the text ends here."""
+        if self.now.kind != "end":
+            self.fail(f"the text goes on after its end: {self.found()}", "take the rest out")
+
+    def fail(self, cause: str, mend: str, token: Token | None = None) -> NoReturn:
+        """Raise the error about a token, by default the current one."""
+        raise mistake(self.text, (token or self.now).at, cause, mend)
+
+    def found(self) -> str:
+        """The current token for a message."""
+        token = self.now
+        if token.kind == "end":
+            return "the text ends"
+        return f"found {token.text if len(token.text) <= 24 else token.text[:24] + '…'!r}"
 
 
 def mistake(text: str, at: int, cause: str, mend: str) -> LayoutError:

@@ -12,14 +12,17 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from typing import NoReturn
 
 from tilejit.layout.formats.pattern import Group, Pattern, cut
 from tilejit.layout.formats.reserved import reserved_mistake
-from tilejit.support.tokens import MAX_TEXT, Token, mistake, small_int
+from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
-_TOKEN = re.compile(
-    r"(?P<skip>\s+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<int>[0-9]+)|(?P<sign>->|\.\.\.|[(),=])", re.ASCII
+_PATTERN = Grammar.of(
+    "a pattern",
+    'write e.g. "(m mi) n -> m n mi, mi=8"',
+    name="[A-Za-z_][A-Za-z0-9_]*",
+    int="[0-9]+",
+    sign=r"->|\.\.\.|[(),=]",
 )
 # A comment that nothing closes reaches to the end: looked for from each /* on, its end would cost the square.
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
@@ -50,37 +53,11 @@ def parse_pattern(text: str) -> Pattern:
 
 @functools.lru_cache(maxsize=256)
 def _parse(text: str) -> Pattern:
-    return _Reader(text).pattern()
+    return _Reader(text, _PATTERN).pattern()
 
 
-class _Reader:
-    """A position in the tokens of a pattern, and a method for each rule of its grammar."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = _tokenize(text)
-        self.place = 0
-
-    @property
-    def now(self) -> Token:
-        return self.tokens[self.place]
-
-    def take(self) -> Token:
-        token = self.now
-        self.place = min(self.place + 1, len(self.tokens) - 1)
-        return token
-
-    def accept(self, sign: str) -> bool:
-        if self.now.kind != "sign" or self.now.text != sign:
-            return False
-        self.take()
-        return True
-
-    def fail(self, cause: str, mend: str, at: int | None = None) -> NoReturn:
-        raise mistake(self.text, self.now.at if at is None else at, cause, mend)
-
-    def found(self) -> str:
-        return "the text ends" if self.now.kind == "end" else f"found {cut(self.now.text)!r}"
+class _Reader(Reader):
+    """A method for each rule of the grammar."""
 
     def pattern(self) -> Pattern:
         groups = self.left()
@@ -89,8 +66,8 @@ class _Reader:
         order = self.right(set(axes) | ({"..."} if spread else set()))
         missing = next((axis for axis in axes.values() if axis.text not in order), None)
         if missing or (spread and "..." not in order):
-            name, at = (missing.text, missing.at) if missing else ("...", spread.at if spread else 0)
-            self.fail(f"{cut(name)} is missing right of ->", "name it there: no axis may get lost", at)
+            lost = missing or Token("sign", "...", spread.at if spread else 0)
+            self.fail(f"{cut(lost.text)} is missing right of ->", "name it there: no axis may get lost", lost)
         sizes = self.sizes(axes)
         return Pattern(self.text, tuple(groups), tuple(order), tuple(sizes.items()))
 
@@ -98,20 +75,20 @@ class _Reader:
         groups: list[Group] = []
         seen: set[str] = set()
         while not self.accept("->"):
-            at = self.now.at
+            start = self.now
             if len(groups) == MAX_AXES:
                 self.fail(f"the pattern has more than {MAX_AXES} dimensions", "use fewer")
             if self.accept("..."):
                 if any(group.ellipsis for group in groups):
-                    self.fail("... stands twice", "keep one", at)
-                groups.append(Group((), at, ellipsis=True))
+                    self.fail("... stands twice", "keep one", start)
+                groups.append(Group((), start.at, ellipsis=True))
             elif self.accept("("):
                 axes: list[Token] = []
                 while not self.accept(")"):
                     axes += self.axis(seen, "')' is missing", "close the parenthesis")
-                groups.append(Group(tuple(axes), at))
+                groups.append(Group(tuple(axes), start.at))
             else:
-                groups.append(Group(tuple(self.axis(seen, "'->' is missing", "write -> here")), at))
+                groups.append(Group(tuple(self.axis(seen, "'->' is missing", "write -> here")), start.at))
         return groups
 
     def axis(self, seen: set[str], cause: str, mend: str) -> list[Token]:
@@ -143,13 +120,13 @@ class _Reader:
 
     def right(self, known: set[str]) -> list[str]:
         order: dict[str, None] = {}
-        opened: list[int] = []
+        opened: list[Token] = []
         while self.now.kind != "end" and self.now.text != ",":
             token = self.now
             if token.kind == "int":
                 self.unit()
             elif self.accept("("):
-                opened.append(token.at)
+                opened.append(token)
             elif token.text == ")" and opened:
                 self.take()
                 opened.pop()
@@ -187,21 +164,3 @@ class _Reader:
                 f"the text goes on after a size: {self.found()}", "put a comma here, or take the rest out"
             )
         return sizes
-
-
-def _tokenize(text: str) -> list[Token]:
-    if len(text) > MAX_TEXT:
-        raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that")
-    tokens: list[Token] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise mistake(
-                text, at, f"{text[at]!r} means nothing in a pattern", 'write e.g. "(m mi) n -> m n mi, mi=8"'
-            )
-        kind = match.lastgroup or "skip"
-        if kind != "skip":
-            tokens.append(Token(kind, match.group(), at))
-        at = match.end()
-    return [*tokens, Token("end", "", len(text))]

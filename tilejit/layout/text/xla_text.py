@@ -9,17 +9,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from codegen import LayoutError
 from tilejit.layout.checks import order_fault, order_mend, tile_fault
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
 from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
 from tilejit.layout.tiling import MAX_TILES, MERGE
-from tilejit.support.tokens import Token, mistake, small_int, tokenize
+from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
 Item = TypeVar("Item")
 _PARTS = "D T L # * E S SC P M"
+XLA = Grammar.of(
+    "a layout text",
+    "take it out",
+    comments=True,
+    int="-?[0-9]+",
+    name="[A-Za-z_][A-Za-z0-9_]*",
+    sign=r"<=|[\[\](){},:*?#+~]",
+)
+"""The tokens of shapes and layouts."""
 
 
 def read_shape(text: str, makers: Makers) -> Any:
@@ -54,54 +63,19 @@ def _read_layout(text: str, rank: int | None, makers: Makers) -> Any:
     return layout
 
 
-class _Reader:
-    """A position in the tokens of one text, and a method for each rule of the grammar."""
+class _Reader(Reader):
+    """A method for each rule of the grammar."""
 
     def __init__(self, text: str, makers: Makers) -> None:
-        self.text, self.make = text, makers
-        self.tokens = tokenize(text)
-        self.place = 0
-
-    # --- tokens ---
-
-    @property
-    def now(self) -> Token:
-        return self.tokens[self.place]
-
-    @property
-    def ahead(self) -> Token:
-        return self.tokens[min(self.place + 1, len(self.tokens) - 1)]
-
-    def take(self) -> Token:
-        token = self.now
-        self.place = min(self.place + 1, len(self.tokens) - 1)
-        return token
-
-    def fail(self, cause: str, mend: str, token: Token | None = None) -> NoReturn:
-        raise mistake(self.text, (token or self.now).at, cause, mend)
-
-    def found(self) -> str:
-        """The current token for a message."""
-        token = self.now
-        if token.kind == "end":
-            return "the text ends"
-        return f"found {token.text!r}" if len(token.text) <= 24 else f"found {token.text[:24] + '…'!r}"
+        super().__init__(text, XLA)
+        self.make = makers
 
     def expect(self, sign: str, where: str) -> None:
-        if self.now.text != sign or self.now.kind != "sign":
+        if not self.accept(sign):
             more = ", or a comma between numbers" if sign in ")]" else ""
             self.fail(f"{sign!r} is missing {where}: {self.found()}", f"put {sign!r} here{more}")
-        self.take()
-
-    def accept(self, sign: str) -> bool:
-        if self.now.kind != "sign" or self.now.text != sign:
-            return False
-        self.take()
-        return True
 
     def expect_end(self) -> None:
-        if self.now.kind == "end":
-            return
         if self.now.text == "{" and self.ahead.text == "}":
             self.fail("the layout is empty", "leave {} out, or name the dimensions, e.g. {1,0}")
         if self.now.text == "{":
@@ -109,7 +83,7 @@ class _Reader:
                 "no layout can stand here",
                 "a layout begins with a dimension or a colon, e.g. {1,0} or {:T(256)}",
             )
-        self.fail(f"the text goes on after its end: {self.found()}", "take the rest out")
+        super().expect_end()
 
     def number(self, what: str, least: int = 0, mend: str = "") -> int:
         token = self.now
