@@ -15,7 +15,7 @@ import tilejit as tj
 from codegen.support.errors import LayoutError, TilejitError
 from tests.tools.oracle import same_elements, slots_of
 from tests.tools.stress import share
-from tilejit.layout.formats.blocking import Blocking
+from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.formats.spelling import spell
 from tilejit.layout.text.pattern_text import parse_pattern
 
@@ -276,7 +276,7 @@ def test_long_patterns_end_soon(text: str) -> None:
 
 
 def test_blockings_are_checked() -> None:
-    good = Blocking((5,), ((2, 3),), ((0, 1), (0, 0)))
+    good = Blocking((5,), ((2, 3),), (DigitName(0, 1), DigitName(0, 0)))
     assert good.padded == (6,)
     assert spell(good) == ((0,), ((3,), (2, 1)))
     for digits, order, says in (

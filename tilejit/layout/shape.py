@@ -27,7 +27,7 @@ from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.strides import keeps_order
 from tilejit.layout.text import xla_print
-from tilejit.layout.text.recipe import recipe
+from tilejit.layout.text.recipe import shape_recipe
 from tilejit.layout.text.xla_text import read_layout, read_shape
 from tilejit.support.notebook import notebook_html
 from tilejit.support.tokens import MAX_INT64
@@ -332,7 +332,7 @@ class Shape:
         Raises:
             LayoutError: the shape has no size, or NumPy's 64 dimensions do not suffice.
         """
-        return recipe(self)
+        return shape_recipe(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything about the shape in JSON's own types, padding included; `from_json` reads it back."""

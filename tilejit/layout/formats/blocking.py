@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from codegen import LayoutError, shown
 from tilejit.layout.checks import int_tuple, set_fields
-from tilejit.layout.text.recipe import MAX_NUMPY_RANK
+from tilejit.layout.text.recipe import Recipe
 from tilejit.support.tokens import MAX_INT64
 
-Digit = tuple[int, int]
-"""A dimension, and the number of a digit in it, the most major first."""
+
+class DigitName(NamedTuple):
+    """A dimension, and the number of a digit in it, the most major first."""
+
+    dim: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Blocking:
 
     dimensions: tuple[int, ...]
     digits: tuple[tuple[int, ...], ...]
-    order: tuple[Digit, ...]
+    order: tuple[DigitName, ...]
 
     def __post_init__(self) -> None:
         """Check that digits hold the dimensions and that the order names each once."""
@@ -49,14 +54,14 @@ class Blocking:
         for size, sizes in zip(dims, digits, strict=True):
             _check_digits(size, sizes)
         order = tuple(int_tuple(digit, "a digit") for digit in self.order)
-        if sorted(order) != self._places:
+        if sorted(order) != self.places:
             raise LayoutError("the order is not one of the digits\n  name each (dimension, digit) once")
-        set_fields(self, order=order)
+        set_fields(self, order=tuple(DigitName(*digit) for digit in order))
 
     @property
-    def _places(self) -> list[Digit]:
+    def places(self) -> list[DigitName]:
         """Every digit, in the order of the reshaped array's axes."""
-        return [(dim, k) for dim, sizes in enumerate(self.digits) for k in range(len(sizes))]
+        return [DigitName(dim, k) for dim, sizes in enumerate(self.digits) for k in range(len(sizes))]
 
     @property
     def padded(self) -> tuple[int, ...]:
@@ -70,7 +75,7 @@ class Blocking:
         first = self.order[:rank]
         return tuple(dim for dim, _ in first) if all(number == 0 for _, number in first) else None
 
-    def extent(self, digits: Sequence[Digit]) -> int:
+    def extent(self, digits: Sequence[DigitName]) -> int:
         """Elements of some digits together, at least 1: no tile has size 0."""
         return max(1, prod(self.digits[dim][k] for dim, k in digits))
 
@@ -91,23 +96,12 @@ class Blocking:
         Raises:
             LayoutError: NumPy's 64 dimensions do not suffice.
         """
-        count = len(self.order)
-        if count > MAX_NUMPY_RANK:
-            raise LayoutError(
-                f"the recipe needs an array of {count} dimensions\n  NumPy holds {MAX_NUMPY_RANK}; use fewer"
-            )
-        lines = []
-        if self.padded != self.dimensions:
-            widths = tuple((0, p - n) for n, p in zip(self.dimensions, self.padded, strict=True))
-            lines.append(f"x = np.pad(x, {widths}{fill})")
-        sizes = [size for digits in self.digits for size in digits]
-        if len(sizes) != len(self.dimensions):
-            lines.append(f"x = x.reshape({', '.join(map(str, sizes))})")
-        axes = [self._places.index(digit) for digit in self.order]
-        if axes != sorted(axes):
-            lines.append(f"x = x.transpose({', '.join(map(str, axes))})")
-        body = "\n".join(f"    {line}" for line in [*lines, "return x.reshape(-1)"])
-        return f'import numpy as np\n\n\ndef pack(x):\n    """{heading}"""\n{body}\n'
+        out = Recipe(self.dimensions, fill)
+        out.pad(self.padded)
+        out.reshape(tuple(size for sizes in self.digits for size in sizes))
+        out.transpose(tuple(self.places.index(digit) for digit in self.order))
+        out.flatten(prod(self.padded))
+        return out.source(heading)
 
 
 def _check_digits(size: int, digits: tuple[int, ...]) -> None:

@@ -8,7 +8,7 @@ from math import prod
 
 from codegen import LayoutError, shown
 from tilejit.layout.checks import integer
-from tilejit.layout.formats.blocking import Blocking, Digit
+from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.helpers import dims_text
 from tilejit.support.tokens import MAX_INT64, Token, mistake
 
@@ -53,15 +53,15 @@ class Pattern:
         known = self._known(sizes)
         groups = self._spread(dims)
         digits: list[tuple[int, ...]] = []
-        places: dict[str, list[Digit]] = {"...": []}
+        places: dict[str, list[DigitName]] = {"...": []}
         units: list[int] = []
         for dim, (size, group) in enumerate(zip(dims, groups, strict=True)):
             if group.ellipsis:
                 digits.append((size,))
-                places["..."].append((dim, 0))
+                places["..."].append(DigitName(dim, 0))
                 continue
             digits.append(self._digits(dim, size, group, known) or (1,))
-            places.update({axis.text: [(dim, k)] for k, axis in enumerate(group.axes)})
+            places.update({axis.text: [DigitName(dim, k)] for k, axis in enumerate(group.axes)})
             if not group.axes:
                 units.append(dim)
         order = [digit for name in self.order for digit in places[name]]
@@ -138,17 +138,17 @@ def checked_size(name: str, size: object) -> int:
     return value
 
 
-def _with_units(order: list[Digit], units: list[int]) -> list[Digit]:
+def _with_units(order: list[DigitName], units: list[int]) -> list[DigitName]:
     """The order with the digits of empty groups, each where it moves nothing: before the next dimension's."""
-    before: dict[int, list[Digit]] = {}
+    before: dict[int, list[DigitName]] = {}
     for dim in units:
         run = before.pop(dim, [])
-        run.append((dim, 0))
+        run.append(DigitName(dim, 0))
         before[dim + 1] = run
-    out: list[Digit] = []
-    for dim, number in order:
-        out += before.pop(dim, []) if number == 0 else []
-        out.append((dim, number))
+    out: list[DigitName] = []
+    for digit in order:
+        out += before.pop(digit.dim, []) if digit.number == 0 else []
+        out.append(digit)
     return [*out, *(digit for digits in before.values() for digit in digits)]
 
 

@@ -15,12 +15,12 @@ from itertools import permutations
 
 from codegen import LayoutError, shown
 from tilejit.layout.dtypes import PrimitiveType
-from tilejit.layout.formats.blocking import Blocking, Digit
+from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.shape import Shape
 from tilejit.layout.tiling import MAX_TILED_AXES
 
-Keys = Mapping[Digit, int]
+Keys = Mapping[DigitName, int]
 Tiles = tuple[tuple[int, ...], ...]
 Order = tuple[int, ...]
 
@@ -81,7 +81,7 @@ def _without_units(blocking: Blocking) -> Blocking:
     """The same without digits of size 1, first ones apart: they move nothing, and no tile need name them."""
     kept = [[k for k, size in enumerate(sizes) if k == 0 or size != 1] for sizes in blocking.digits]
     digits = tuple(tuple(sizes[k] for k in ks) for sizes, ks in zip(blocking.digits, kept, strict=True))
-    order = tuple((dim, kept[dim].index(k)) for dim, k in blocking.order if k in kept[dim])
+    order = tuple(DigitName(dim, kept[dim].index(k)) for dim, k in blocking.order if k in kept[dim])
     return Blocking(blocking.dimensions, digits, order)
 
 
@@ -93,8 +93,8 @@ def _orders(blocking: Blocking) -> list[Order]:
     if len(plain) <= 3:
         return list(permutations(plain))
     place = {digit: k for k, digit in enumerate(blocking.order)}
-    by_first = sorted(plain, key=lambda d: place[d, 0])
-    by_last = sorted(plain, key=lambda d: place[d, len(blocking.digits[d]) - 1])
+    by_first = sorted(plain, key=lambda d: place[DigitName(d, 0)])
+    by_last = sorted(plain, key=lambda d: place[DigitName(d, len(blocking.digits[d]) - 1)])
     return list(dict.fromkeys((plain, tuple(by_first), tuple(by_last))))
 
 
@@ -142,7 +142,7 @@ class _Search:
             if found == CANDIDATES:
                 return
 
-    def _extend(self, keys: dict[Digit, int], place: int, low: int, limit: int) -> Iterator[Keys]:
+    def _extend(self, keys: dict[DigitName, int], place: int, low: int, limit: int) -> Iterator[Keys]:
         """Every way to go on from a place, with keys from `low` on and below `limit`; `keys` holds each."""
         if place == len(self.blocking.order):
             yield keys
@@ -154,12 +154,12 @@ class _Search:
                 return
             if self._fits(digit, key):
                 keys[digit] = key
-                self.placed[digit[0]].append((digit[1], key))
+                self.placed[digit.dim].append((digit.number, key))
                 yield from self._extend(keys, place + 1, key, limit)
-                self.placed[digit[0]].pop()
+                self.placed[digit.dim].pop()
                 del keys[digit]
 
-    def _fits(self, digit: Digit, key: int) -> bool:
+    def _fits(self, digit: DigitName, key: int) -> bool:
         """Whether a key suits a digit and those keys that other digits of its dimension have."""
         dim, number = digit
         if number == 0 and (key == 0 if self.grown[dim] else key > 0 and self.heads_stay):
@@ -188,11 +188,11 @@ def _sure_keys(blocking: Blocking, order: Order) -> Keys:
     """Keys that always do: low bits take each dimension apart, the rest count on along the wanted order."""
     dims = range(len(blocking.dimensions))
     bits = (max((len(blocking.digits[d]) for d in dims), default=1) - 1).bit_length()
-    keys: dict[Digit, int] = {}
+    keys: dict[DigitName, int] = {}
     run, last = int(any(blocking.is_grown(d) for d in dims)), 0
     for digit, back in zip(blocking.order, _goes_back(blocking, order), strict=True):
         # The digit's number, its bits the other way round: the lowest parts the upper half from the lower.
-        code = sum(1 << (bits - 1 - k) for k in range(bits) if digit[1] >> k & 1)
+        code = sum(1 << (bits - 1 - k) for k in range(bits) if digit.number >> k & 1)
         run += back or code < last
         last = code
         keys[digit] = run << bits | code
@@ -201,7 +201,8 @@ def _sure_keys(blocking: Blocking, order: Order) -> Keys:
 
 def _tiles(blocking: Blocking, order: Order, keys: Keys) -> Tiles:
     """The tiles that sort digits by these keys."""
-    axes = [[(dim, number) for number in range(len(blocking.digits[dim]))] for dim in order]
+    places = blocking.places
+    axes = [[digit for digit in places if digit.dim == dim] for dim in order]
     tiles: list[tuple[int, ...]] = []
     for bit in range(max(keys.values(), default=0).bit_length()):
         taken = [[digit for digit in axis if keys[digit] >> bit & 1] for axis in axes]

@@ -1,6 +1,8 @@
-"""A shape's layout as NumPy code a person can read and run: pad, reshape, transpose, flatten."""
+"""Layouts as NumPy code a person can read and run: pad, reshape, transpose, flatten."""
 
 from __future__ import annotations
+
+from math import prod
 
 from codegen import LayoutError
 from tilejit.layout.fields import ShapeFields
@@ -10,7 +12,59 @@ from tilejit.layout.tiling import TileStep, tile_steps
 MAX_NUMPY_RANK = 64
 
 
-def recipe(shape: ShapeFields) -> str:
+class Recipe:
+    """The lines of `pack(x)`, written one by one; those that change nothing are left out.
+
+    Attributes:
+        dims: of `x` after the lines so far.
+        fill: the rest of np.pad's arguments, comma first.
+        lines: assignments to `x`.
+    """
+
+    __slots__ = ("dims", "fill", "lines")
+
+    def __init__(self, dims: tuple[int, ...], fill: str = "") -> None:
+        _check_rank(len(dims))
+        self.dims, self.fill = dims, fill
+        self.lines: list[str] = []
+
+    def pad(self, dims: tuple[int, ...]) -> None:
+        """Pad the end of each dimension."""
+        if dims != self.dims:
+            widths = tuple((0, to - now) for now, to in zip(self.dims, dims, strict=True))
+            self.lines.append(f"x = np.pad(x, {widths}{self.fill})")
+            self.dims = dims
+
+    def reshape(self, dims: tuple[int, ...]) -> None:
+        """Other dimensions of the same elements."""
+        _check_rank(len(dims))
+        if dims != self.dims:
+            self.lines.append(f"x = x.reshape({_numbers(dims)})")
+            self.dims = dims
+
+    def transpose(self, axes: tuple[int, ...]) -> None:
+        """The dimensions in another order."""
+        if axes != tuple(range(len(axes))):
+            self.lines.append(f"x = x.transpose({_numbers(axes)})")
+            self.dims = tuple(self.dims[axis] for axis in axes)
+
+    def flatten(self, slots: int) -> None:
+        """One dimension, padded to so many elements."""
+        self.lines.append("x = x.reshape(-1)")
+        rest = slots - prod(self.dims)
+        if rest > 0:
+            self.lines.append(f"x = np.pad(x, (0, {rest}){self.fill})")
+        self.dims = (slots,)
+
+    def source(self, heading: str) -> str:
+        """The source of `pack(x)`; the heading is its docstring."""
+        *before, last = self.lines
+        lines = [*before, f"return {last.removeprefix('x = ')}"]
+        body = "\n".join(f"    {line}" for line in lines)
+        return f'import numpy as np\n\n\ndef pack(x):\n    """{heading}"""\n{body}\n'
+
+
+def shape_recipe(shape: ShapeFields) -> str:
     """The source of `pack(x)`, which brings an array of the shape's dimensions to its flat buffer.
 
     f32[3,5]{1,0:T(2,2)} ->
@@ -25,64 +79,34 @@ def recipe(shape: ShapeFields) -> str:
         LayoutError: the shape has no size, E is not a width that can be packed, an array of more than
             NumPy's 64 dimensions would be needed.
     """
-    steps, extents = tile_steps(shape)
-    lines = _order_lines(shape)
-    for step, before in zip(steps, extents, strict=False):
-        lines += _step_lines(step, before, fill_text(shape))
-    lines.append("x = x.reshape(-1)")
-    slots = 1
-    for extent in extents[-1]:
-        slots *= extent
-    if shape.physical_size > slots:
-        lines.append(f"x = np.pad(x, (0, {shape.physical_size - slots}){fill_text(shape)})")
-    lines += _packing_lines(shape)
-    body = "\n".join(f"    {line}" for line in [*lines, "return x"])
-    return f'import numpy as np\n\n\ndef pack(x):\n    """{array_text(shape)}"""\n{body}\n'
+    steps, _ = tile_steps(shape)
+    out = Recipe(shape.dimensions, fill_text(shape))
+    out.pad(shape.padded_dimensions or shape.dimensions)
+    out.transpose(tuple(reversed(shape.minor_to_major)))
+    for step in steps:
+        _add_step(out, step)
+    out.flatten(shape.physical_size)
+    _add_packing(out, shape)
+    return out.source(array_text(shape))
 
 
-def _order_lines(shape: ShapeFields) -> list[str]:
-    """Pad to padded_dimensions, then bring the dimensions into physical order."""
-    _check_rank(shape.rank)
-    lines: list[str] = []
-    padded = shape.padded_dimensions
-    if padded is not None and padded != shape.dimensions:
-        lines.append(_pad_line(shape.dimensions, padded, fill_text(shape)))
-    order = tuple(reversed(shape.minor_to_major))
-    if order != tuple(range(shape.rank)):
-        lines.append(f"x = x.transpose({_numbers(order)})")
-    return lines
-
-
-def _step_lines(step: TileStep, before: tuple[int, ...], fill: str) -> list[str]:
+def _add_step(out: Recipe, step: TileStep) -> None:
     """One tile: merge what `*` merges, pad to whole tiles, split, bring the tile to the end."""
-    axes = (1,) * step.lead + before
+    axes = (1,) * step.lead + out.dims
     kept = axes[: step.untouched]
-    merged: tuple[int, ...] = kept
-    for group in step.groups:
-        size = 1
-        for axis in group:
-            size *= axes[axis]
-        merged += (size,)
-    lines = [f"x = x.reshape({_numbers(merged)})"] if merged != before else []
-    counts = tuple(-(-size // tile) for size, tile in zip(merged[len(kept) :], step.tile, strict=True))
-    whole = kept + tuple(count * tile for count, tile in zip(counts, step.tile, strict=True))
-    if whole != merged:
-        lines.append(_pad_line(merged, whole, fill))
-    split = kept + tuple(n for pair in zip(counts, step.tile, strict=True) for n in pair)
-    _check_rank(len(split))
-    lines.append(f"x = x.reshape({_numbers(split)})")
-    first = len(kept)
-    order = (*range(first), *range(first, len(split), 2), *range(first + 1, len(split), 2))
-    if order != tuple(range(len(split))):
-        lines.append(f"x = x.transpose({_numbers(order)})")
-    return lines
+    out.reshape((*kept, *(prod(axes[axis] for axis in group) for group in step.groups)))
+    counts = tuple(-(-size // tile) for size, tile in zip(out.dims[len(kept) :], step.tile, strict=True))
+    out.pad((*kept, *(count * tile for count, tile in zip(counts, step.tile, strict=True))))
+    out.reshape((*kept, *(n for pair in zip(counts, step.tile, strict=True) for n in pair)))
+    first, last = len(kept), len(out.dims)
+    out.transpose((*range(first), *range(first, last, 2), *range(first + 1, last, 2)))
 
 
-def _packing_lines(shape: ShapeFields) -> list[str]:
+def _add_packing(out: Recipe, shape: ShapeFields) -> None:
     """Several elements to a byte, the first in the low bits."""
     bits = shape.bits
     if bits == shape.element.storage_bits:
-        return []
+        return
     if bits != shape.element.bits or 8 % bits:
         raise LayoutError(
             f"E({bits}) is not a width that {shape.primitive_type} elements can have in a buffer\n"
@@ -90,16 +114,11 @@ def _packing_lines(shape: ShapeFields) -> list[str]:
         )
     group = 8 // bits
     rest = -shape.physical_size % group
-    return [
-        *([f"x = np.pad(x, (0, {rest}){fill_text(shape)})"] if rest else []),
+    out.lines += [
+        *([f"x = np.pad(x, (0, {rest}){out.fill})"] if rest else []),
         f"x = (x.view(np.uint8) & {2**bits - 1}).reshape(-1, {group})",
         f"x = np.bitwise_or.reduce(x << np.arange(0, 8, {bits}, dtype=np.uint8), axis=1)",
     ]
-
-
-def _pad_line(now: tuple[int, ...], wanted: tuple[int, ...], fill: str) -> str:
-    widths = _numbers(tuple((0, want - have) for have, want in zip(now, wanted, strict=True)))
-    return f"x = np.pad(x, ({widths}{',' if len(now) == 1 else ''}){fill})"
 
 
 def fill_text(shape: ShapeFields) -> str:

@@ -16,7 +16,7 @@ from math import prod
 
 from codegen import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.formats.blocking import Blocking, Digit
+from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.helpers import dims_text
 from tilejit.support.tokens import MAX_INT64, mistake, small_int
 
@@ -69,11 +69,11 @@ class Tag:
         for letter, size in zip(self.dims, dims, strict=True):
             blocks = tuple(block for block, name in self.blocks if name == letter)
             digits.append((-(-size // prod(blocks)), *blocks))
-        order: list[Digit] = [(self.dims.index(letter), 0) for letter in self.order]
+        order = [DigitName(self.dims.index(letter), 0) for letter in self.order]
         seen: Counter[str] = Counter()
         for _, letter in self.blocks:
             seen[letter] += 1
-            order.append((self.dims.index(letter), seen[letter]))
+            order.append(DigitName(self.dims.index(letter), seen[letter]))
         return Blocking(dims, tuple(digits), tuple(order))
 
 
