@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from codegen import (
 from tilejit.arrays.memory import MAX_RANK, Array, address, array_map, empty
 from tilejit.arrays.values import broadcast, elements
 from tilejit.cute import division, partition
+from tilejit.cute.digits import Mode, is_nested
 from tilejit.cute.int_tuple import unflatten
 from tilejit.cute.layout import Layout
 from tilejit.cute.modes import flat_modes
@@ -131,15 +131,12 @@ class TileView:
 
     def _check_apart(self) -> None:
         for dim in range(len(self.starts)):
-            reach = 0
-            own = [axis for axis in self.axes if axis.dim == dim and axis.size > 1]
-            for _, size, step in sorted(own, key=attrgetter("step")):
-                if step <= reach:
-                    raise LayoutError(
-                        f"the view meets elements of dimension {dim} more than once\n"
-                        "  write to tiles that do not overlap"
-                    )
-                reach += step * (size - 1)
+            own = [Mode(axis.size, axis.step) for axis in self.axes if axis.dim == dim and axis.size > 1]
+            if not is_nested(own):
+                raise LayoutError(
+                    f"the view meets elements of dimension {dim} more than once\n"
+                    "  write to tiles that do not overlap"
+                )
 
     def _copy(self, array: Array, *, writes: bool) -> None:
         tiled = self.tiled
