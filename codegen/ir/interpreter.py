@@ -23,6 +23,7 @@ from codegen.ir.names import BEGIN, END
 from codegen.ir.nodes import (
     Alloc,
     ArrayArg,
+    Blocks,
     Call,
     For,
     Function,
@@ -162,10 +163,8 @@ class _Run(Evaluation):
     def iterations(self, loop: For, start: int, stop: int) -> Iterator[tuple[int, tuple[Statement, ...]]]:
         """The index of each iteration of a loop, and the body that runs: the widest that fits."""
         blocks = loop.blocks
-        if blocks is None or not blocks.narrower:
-            latest = None if blocks is None or blocks.latest is None else self.index(blocks.latest)
-            for index in range(start, stop, loop.step):
-                yield index if latest is None else min(index, latest), loop.body
+        if blocks is None or blocks.latest is not None or not blocks.narrower:
+            yield from self.blocks(loop, blocks or Blocks(), range(start, stop, loop.step))
             return
         while start < stop:
             left, bodies = stop - start, (Narrow(loop.step, loop.body), *blocks.narrower)
@@ -179,6 +178,21 @@ class _Run(Evaluation):
                 self.symbols[widest.count] = left
             yield start, widest.body
             start += done
+
+    def blocks(
+        self, loop: For, blocks: Blocks, indices: range
+    ) -> Iterator[tuple[int, tuple[Statement, ...]]]:
+        """The index of each block, the last of which may begin earlier; some run by their narrower body."""
+        latest = None if blocks.latest is None else self.index(blocks.latest)
+        for index in indices:
+            self.symbols[loop.index] = index
+            instead = next((x for x in blocks.narrower if all(map(self.holds, x.where))), None)
+            if instead is None:
+                yield index if latest is None else min(index, latest), loop.body
+            else:
+                if isinstance(instead.count, str):
+                    self.symbols[instead.count] = min(loop.step, indices.stop - index)
+                yield index, instead.body
 
     def _kept(self, name: str, new: Number) -> Number:
         """The new value in active lanes, the old one elsewhere."""

@@ -68,6 +68,8 @@ def names_of(body: Iterable[Statement]) -> Iterator[str]:
                     yield from _in_index(node.blocks.latest or Affine())
                     yield from (node.blocks.prefetched,) if node.blocks.prefetched else ()
                     for narrow in node.blocks.narrower:
+                        for test in narrow.where:
+                            yield from _in_test(test)
                         yield from names_of(narrow.body)
             case Alloc(_, size):
                 yield from (size,) if isinstance(size, str) else ()

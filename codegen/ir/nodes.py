@@ -241,10 +241,13 @@ class Narrow:
     """A body that runs fewer iterations at once than the body of its loop.
 
     count   how many; or a name for their number, for a body that runs any number
+    where   comparisons that hold where a block must not run, as it would access other storage: this body
+            runs its iterations instead. Without comparisons, it runs iterations that fill no block.
     """
 
     count: int | str
     body: tuple[Statement, ...]
+    where: tuple[Compare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +279,7 @@ class Blocks:
     narrower        bodies for iterations that fill no block, widest first; the last one runs 1, or any number
     shifts          whether a last block may begin earlier instead, so that it is full
     compact         whether large blocks that shift share their code, with a limit of the index
-    latest          without narrower bodies: the index is at most this, so that the last block is full
+    latest          the index is at most this, so that the last block is full; narrower bodies have `where`
     streamed        ways to store lines, of which the first that applies is taken
     beyond          iterations after a block that it stores in part, so that later ones store them again
     prefetch_bytes  the distance of prefetches in the source; 0 for none

@@ -261,6 +261,11 @@ class FunctionPrinter(ValuePrinter):
         if isinstance(node.count, str):
             inner.indices[node.count] = self.fresh(node.count)
             count = f"{inner.indices[node.count]}: index"
+        if node.where:
+            tests = (
+                f"{self.inline(x.left, names)} {x.relation} {self.inline(x.right, names)}" for x in node.where
+            )
+            count += f" where {' and '.join(tests)}"
         self.line(f"tilejit.narrower {count} {{")
         self.depth += 1
         outer = dict(self.memrefs), dict(self.flat)
@@ -274,7 +279,7 @@ class FunctionPrinter(ValuePrinter):
         blocks, how = node.blocks, []
         if blocks is None:
             return ""
-        if blocks.narrower and blocks.shifts:
+        if blocks.narrower and blocks.shifts and blocks.latest is None:
             how.append("shifts, compact" if blocks.compact else "shifts")
         if blocks.latest is not None:
             how.append(f"latest = {self.inline(blocks.latest, names)}")

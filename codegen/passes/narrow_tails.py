@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
-from codegen.ir.index import Affine, Index
-from codegen.ir.nodes import Blocks, For, Function, If, Narrow, Statement, View
+from codegen.ir.index import Affine, Index, index_symbol, substitute_index
+from codegen.ir.nodes import Blocks, Compare, For, Function, If, Narrow, Statement, View
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body, substituted
 
 
@@ -24,6 +24,13 @@ def narrow_tails(function: Function, _: object = None) -> Function:
     after:   for i_block in i_tile..i_stop step 16:
                i = min(i_block, rows - 16)
                …
+
+    Where a block must not run, because its lanes would end after the source, its narrower body does instead.
+
+    before:  for i in i_tile..i_stop step 64: …         {latest = rows - 64; narrower where i >= start: …}
+    after:   for i_block in i_tile..i_stop step 64:
+               if i_block >= start: the narrower body, from i_block to min(i_block + 64, i_stop)
+               else: i = min(i_block, rows - 64); …
 
     Blocks that do not shift are followed by narrower ones: 4*n iterations at once, then single ones. Those
     that store a part of iterations beyond them end before the last of these.
@@ -57,7 +64,7 @@ def _narrowed(node: Statement) -> Body:
         return (node,)
     blocks, plain = node.blocks, replace(node, blocks=None)
     if blocks.latest is not None:
-        return (_clamped(plain, blocks.latest),)
+        return (_clamped(plain, blocks.latest, blocks.narrower),)
     if not blocks.narrower:
         return (plain,)
     (first,), (last,) = node.lower, node.upper
@@ -67,9 +74,16 @@ def _narrowed(node: Statement) -> Body:
     return _shifted(plain, bodies, first, last, compact=blocks.compact)
 
 
-def _clamped(loop: For, latest: Index) -> For:
+def _clamped(loop: For, latest: Index, instead: tuple[Narrow, ...] = ()) -> For:
+    """Blocks that begin at `latest` at most; narrower bodies run those that must not run."""
     index = f"{loop.index}_block"
-    return replace(loop, index=index, body=(let(loop.index, least(index, latest)), *loop.body))
+    body: Body = (let(loop.index, least(index, latest)), *loop.body)
+    for narrow in instead:
+        stop = least(plus(index, loop.step), *loop.upper)
+        at = index_symbol(index)
+        tests = (Compare(substitute_index(x.left, loop.index, at), x.relation, x.right) for x in narrow.where)
+        body = (If(tuple(tests), body_at(loop, narrow, at, minus(stop, index)), body),)
+    return replace(loop, index=index, body=body)
 
 
 def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, *, compact: bool) -> Body:

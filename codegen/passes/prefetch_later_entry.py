@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, loop, minus, plus, times
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Load, Narrow, Statement, Store, View
+from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Load, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
 from codegen.ir.visit import loads
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
@@ -61,7 +61,7 @@ def _run_ahead(node: Statement) -> Body:
     here = Call("prefetch_line", (plus(src, ahead),))
     there = Call("prefetch_line", (plus(src, node.index, "later"),))
     either = If((compare(ahead, "lt", count),), (here,), (there,))
-    narrower = tuple(Narrow(x.count, (there, *x.body)) for x in node.blocks.narrower)
+    narrower = tuple(replace(x, body=(there, *x.body)) for x in node.blocks.narrower)
     blocks = replace(node.blocks, narrower=narrower)
     return later, replace(node, body=(either, *node.body), blocks=blocks)
 

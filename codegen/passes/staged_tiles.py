@@ -53,7 +53,9 @@ def _fill(node: For, t: TransposeTiles, dst: str) -> For:
                 return (replace(statement, buffer=TILE, offset=times("j", t.panel_pitch)),)
         return (statement,)
 
-    blocks = replace(node.blocks or Blocks(), staged=False)
+    blocks = node.blocks or Blocks()
+    narrower = tuple(replace(x, body=rewrite_body(x.body, into_panel)) for x in blocks.narrower)
+    blocks = replace(blocks, narrower=narrower, staged=False)
     return replace(node, body=rewrite_body(node.body, into_panel), blocks=blocks)
 
 

@@ -65,6 +65,7 @@ def _streaming(body: Body) -> Body:
 
 def _main(loop: For, first: Index, last: Index, way: Streamed, latest: Index | None = None) -> For:
     """The full blocks of a loop, streamed."""
+    assert not (loop.blocks and any(x.where for x in loop.blocks.narrower)), "some blocks must not run"
     blocks = Blocks(latest=latest, prefetch_bytes=way.prefetch_bytes, entries_ahead=way.entries_ahead)
     return replace(loop, lower=(first,), upper=(last,), body=_streaming(loop.body), blocks=blocks)
 

@@ -114,5 +114,5 @@ def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement,
         let(OTHERS_OFFSET, plus("panel_offset", layer)),
         let("i_tile", Affine()),
         let("i_stop", t.rows),
-        lower_short_rows(tile, t.lanes, panel, src),
+        lower_short_rows(tile, t.lanes, panel, src, Blocks()),
     )

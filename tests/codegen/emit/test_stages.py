@@ -53,6 +53,7 @@ TRANSPOSED = {
     "transpose_u32_streamed": ("u32", (512, 1024), STREAMED),
     "transpose_u32_staged": ("u32", (1003, 701), STREAMED),
     "transpose_u16_short_rows": ("u16", (12, 4000), STREAMED),
+    "transpose_u8_short_source_rows": ("u8", (12000, 13), CACHED),
 }
 """Transposed arrays: the element type, and the shape of the source."""
 
