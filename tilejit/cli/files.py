@@ -159,7 +159,7 @@ def relayout(
 
 
 def _wishes(layout: str | None, parameters: Numbers, rules: Path | None, dtype: str | None) -> Rules:
-    """What each tensor shall become, by --layout and --rules."""
+    """What each tensor becomes, by --layout and --rules."""
     from tilejit.files.rules import Wish, read_rules, rules_of
 
     if layout is None and rules is None:

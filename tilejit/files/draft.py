@@ -98,7 +98,7 @@ class _Draft:
                 self.copy(entry)
 
     def wishes(self, rules: Rules) -> Iterator[tuple[Entry, Wish]]:
-        """Those that a rule converts, each with what it shall become."""
+        """The tensors that a rule converts, each with what it becomes."""
         for entry in self.wanted_entries():
             wish = rules.wish(entry.name)
             if wish is None:
@@ -173,7 +173,7 @@ def _packed_spec(own: str, dims: tuple[int, ...], wish: Wish, dtype: str | None)
 
 
 def _fitting(wish: Wish, dims: tuple[int, ...], dtype: str) -> Spec:
-    """A tensor's shape in the layout that it shall have.
+    """The shape of a tensor in the layout that a rule gives it.
 
     Raises:
         MisfitError: the layout is for other ranks, dtypes or sizes, or cannot be read at all.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ from codegen import TilejitError
 from tilejit.files import npy, safetensors
 from tilejit.files.tensor_file import TensorFile
 
-READERS = {".npy": npy.read, ".safetensors": safetensors.read}
-"""What opens a file, by its extension."""
+READERS: dict[str, Callable[[str | os.PathLike[str], Any, str], TensorFile]] = {
+    ".npy": npy.read,
+    ".safetensors": safetensors.read,
+}
+"""What opens a file, by its extension; it takes the arguments path, shape and name of `open_file`."""
 
 
 def open_file(

@@ -37,7 +37,7 @@ class NpyFile(TensorFile):
     spec: Spec | None = None
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
-        """An error that says of which file it is."""
+        """An error that names the file."""
         return LayoutError(f"{self.path!r}: {error}")
 
     def element_type(self, entry: Entry, dtype: str | None) -> str:

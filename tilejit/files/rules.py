@@ -40,7 +40,7 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a tensor shall become; dtype None keeps its own."""
+    """The layout and the dtype that a tensor gets; dtype None keeps its own."""
 
     layout: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Tensors by their names, and what they shall become; None leaves them as they are."""
+    """A pattern of names of tensors, and what these tensors become; None leaves them as they are."""
 
     pattern: re.Pattern[str]
     wish: Wish | None
@@ -58,7 +58,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules in the order of their file, and what all other tensors shall become.
+    """Rules in the order of their file, and what all other tensors become.
 
     >>> plan_pack("model.safetensors", read_rules("rules.toml")).write("packed.safetensors")
     """
@@ -69,7 +69,7 @@ class Rules:
     """What rules without a dtype convert to."""
 
     def wish(self, name: str) -> Wish | None:
-        """What the tensor of that name shall become; None: it stays as it is."""
+        """What the tensor of that name becomes; None leaves it as it is."""
         rule = next((rule for rule in self.rules if rule.pattern.fullmatch(name)), None)
         if rule is None:
             return self.default

@@ -65,7 +65,7 @@ class SafetensorsFile(TensorFile):
         return self.data[entry.begin : entry.end]
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
-        """An error that says of which tensor it is."""
+        """An error that names the tensor."""
         name = entry.name if len(entry.name) <= 120 else entry.name[:117] + "..."
         return LayoutError(f"tensor {name!r}: {error}")
 

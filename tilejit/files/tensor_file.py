@@ -45,7 +45,7 @@ class TensorFile(ABC):
     """An open file: its tensors in the order of their bytes, which are mapped; what tells it from others."""
 
     one_array: ClassVar[bool]
-    """Whether files have one array without its layout: the caller gives the layout, and means the array."""
+    """Whether a file has one array and no layout: callers give its layout, and who names the file means it."""
 
     path: str
     entries: tuple[Entry, ...]
@@ -54,11 +54,13 @@ class TensorFile(ABC):
 
     @abstractmethod
     def named(self, entry: Entry, error: Exception) -> LayoutError:
-        """An error that says of which tensor it is."""
+        """An error that names the tensor."""
 
     @abstractmethod
     def element_type(self, entry: Entry, dtype: str | None) -> str:
-        """XLA's name of a tensor's elements; those of no known type are `dtype`, which they shall become.
+        """XLA's name of a tensor's element type.
+
+        dtype: the type that the elements are converted to; elements of unknown type are taken as such.
 
         Raises:
             MisfitError: elements of this type cannot be packed.
@@ -66,7 +68,7 @@ class TensorFile(ABC):
 
     @abstractmethod
     def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
-        """A tensor as an array, straight from the file; a tiled one where its elements share bytes.
+        """A tensor as an array over the mapped file, tiled if its elements share bytes.
 
         Raises:
             LayoutError: NumPy has no such array.
@@ -78,7 +80,7 @@ class TensorFile(ABC):
 
     @abstractmethod
     def tiled(self, entry: Entry) -> TiledArray:
-        """A packed tensor in its layout, straight from the file.
+        """A packed tensor in its layout, over the mapped file.
 
         Raises:
             LayoutError: it is not packed, or its layout is that of another tensor.
@@ -90,11 +92,11 @@ class TensorFile(ABC):
 
     @abstractmethod
     def packed_as(self, spec: Spec) -> tuple[Any, tuple[int, ...]]:
-        """The dtype and the shape that a file holds a packed buffer as."""
+        """The dtype and the shape under which a file stores a packed buffer."""
 
     @abstractmethod
     def unpacked_as(self, spec: Spec) -> tuple[Any, Shape]:
-        """The dtype that a file holds unpacked elements as, and where it puts them.
+        """The dtype under which a file stores unpacked elements, and the layout of these.
 
         Raises:
             LayoutError: the format has no such elements.
@@ -104,10 +106,10 @@ class TensorFile(ABC):
     def header_of(
         self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
     ) -> tuple[bytes, Sequence[Output]]:
-        """The header of a file of other tensors, and these in the order of their bytes.
+        """The header of the file to write, and its tensors in the order of their bytes.
 
-        layouts: of tensors by name, None where a layout is no longer that of the tensor; all others have what
-        they have in this file.
+        layouts: those of the tensors that are converted, by name; None for a tensor that is unpacked. What
+        this file says of all other tensors is kept.
 
         Raises:
             LayoutError: the format has no such header.
