@@ -45,7 +45,7 @@ class TensorFile(ABC):
     """An open file: its tensors in the order of their bytes, which are mapped; what tells it from others."""
 
     one_array: ClassVar[bool]
-    """Whether a file has one array and no layout: callers give its layout, and who names the file means it."""
+    """Whether a file has a single array, which needs no name, and no layout, which callers have to give."""
 
     path: str
     entries: tuple[Entry, ...]
