@@ -13,7 +13,7 @@ import tilejit as tj
 from tilejit.files.conversion import plan_pack, plan_relayout
 from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.formats import registry
-from tilejit.layout.formats.reserved import ELEMENT_SIZE, RESERVED
+from tilejit.layout.formats.format import ELEMENT_SIZE, RESERVED
 
 X = np.arange(40 * 6, dtype=np.float32).reshape(40, 6)
 CALLS: tuple[Callable[..., Any], ...] = (

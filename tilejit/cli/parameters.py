@@ -50,7 +50,7 @@ def parameters_checked() -> Iterator[None]:
 
 
 def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
-    from tilejit.layout.formats.reserved import refuse_reserved
+    from tilejit.layout.formats.format import refuse_reserved
 
     key, _, value = text.partition("=")
     parts = value.split(",")

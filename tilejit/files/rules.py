@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 from codegen import LayoutError
 from tilejit.files.whole_file import open_ordinary
 from tilejit.layout.dtypes import primitive_type
-from tilejit.layout.formats.reserved import refuse_reserved
+from tilejit.layout.formats.format import refuse_reserved
 
 MAX_RULES_BYTES = 1 << 20
 KEYS = ("tensors", "layout", "parameters", "dtype", "skip")

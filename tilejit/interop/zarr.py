@@ -31,7 +31,7 @@ from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, primitive_type
-from tilejit.layout.formats.reserved import refuse_reserved
+from tilejit.layout.formats.format import refuse_reserved
 from tilejit.layout.indexing import linear_index, shape_name
 from tilejit.tiled.buffers import check_packable
 from tilejit.tiled.tiled_array import TiledArray

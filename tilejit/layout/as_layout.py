@@ -17,8 +17,8 @@ from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cu
 from tilejit.layout.dtypes import PrimitiveType, primitive_type
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.formats.blocking import Blocking
+from tilejit.layout.formats.format import ELEMENT_SIZE
 from tilejit.layout.formats.registry import find_format, read_call
-from tilejit.layout.formats.reserved import ELEMENT_SIZE
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape

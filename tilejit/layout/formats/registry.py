@@ -9,8 +9,7 @@ from typing import Any
 from codegen import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats import blocked, tpu
-from tilejit.layout.formats.format import Dims, Format, keywords_of
-from tilejit.layout.formats.reserved import refuse_reserved
+from tilejit.layout.formats.format import Dims, Format, keywords_of, refuse_reserved
 from tilejit.layout.text.tags import is_tag, parse_tag
 from tilejit.support.tokens import MAX_TEXT, mistake, small_int
 

@@ -2,7 +2,7 @@
 
 pattern := item* "->" target* size*
 item    := NAME | "1" | "..." | "(" (NAME | "1")* ")"        one a dimension of the array
-NAME    := letters, digits and _, no digit first; not a keyword of the calls (`reserved.py`)
+NAME    := letters, digits and _, no digit first; not a keyword of the calls (`format.py`)
 target  := NAME | "1" | "..." | "(" target* ")"              the order of memory, the most major first
 size    := "," NAME "=" INT
 """
@@ -13,8 +13,8 @@ import functools
 import re
 from collections.abc import Mapping
 
+from tilejit.layout.formats.format import reserved_mistake
 from tilejit.layout.formats.pattern import Group, Pattern, cut
-from tilejit.layout.formats.reserved import reserved_mistake
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
 _PATTERN = Grammar.of(
