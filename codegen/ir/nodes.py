@@ -276,31 +276,47 @@ class Streamed:
 class Blocks:
     """What passes do with a loop of a copy whose body moves a block: `step` iterations at once.
 
+    Each field is for one pass. `narrow_tails` is the last of them and leaves no `Blocks`.
+
+    `narrow_tails`; `stream_lines` also runs the ends of streamed loops by these:
+
     narrower        bodies for iterations that fill no block, widest first; the last one runs 1, or any number
     shifts          whether a last block may begin earlier instead, so that it is full
     compact         whether large blocks that shift share their code, with a limit of the index
     latest          the index is at most this, so that the last block is full; narrower bodies have `where`
-    streamed        ways to store lines, of which the first that applies is taken
     beyond          iterations after a block that it stores in part, so that later ones store them again
+
+    `stream_lines`; `prefetch_later_entry` adds its requests to the loops that have it:
+
+    streamed        ways to store lines, of which the first that applies is taken
+
+    `stage_rows`:
+
+    staged          whether rows go through scratch, from which full lines are streamed
+
+    `prefetch_ahead`:
+
     prefetch_bytes  the distance of prefetches in the source; 0 for none
     entries_ahead   the distance instead, in entries of the table that blocks load at, if it has more; or 0
     prefetched      the buffer whose lines are requested at the offsets that blocks load; "" for none
-    ahead           what the loop has, so that what follows it is requested: an "entry" of offset tables, a
-                    "tile", "rows" or "runs" that leave the panel of a tile, or "elements"; "" for no requests
-    staged          whether rows go through scratch, from which full lines are streamed
+
+    A pass for each thing that a loop has, so that what follows it is requested; "" for no requests:
+
+    ahead           an "entry" of offset tables: `prefetch_later_entry`; "elements": `prefetch_elements`; a
+                    "tile", and "rows" or "runs" that leave its panel: `prefetch_next_tile`
     """
 
     narrower: tuple[Narrow, ...] = ()
     shifts: bool = True
     compact: bool = False
     latest: Index | None = None
-    streamed: tuple[Streamed, ...] = ()
     beyond: int = 0
+    streamed: tuple[Streamed, ...] = ()
+    staged: bool = False
     prefetch_bytes: int = 0
     entries_ahead: int = 0
     prefetched: str = ""
     ahead: Literal["", "entry", "tile", "rows", "runs", "elements"] = ""
-    staged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
