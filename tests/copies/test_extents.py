@@ -35,13 +35,13 @@ from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError, TilejitError
 from tilejit.arrays.memory import bytes_map
 from tilejit.copies import plan
-from tilejit.copies.relayouts import relayout_program
 from tilejit.kernels import program as loop_program
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import access_map
 from tilejit.programs import compiled as programs
 from tilejit.programs.compiled import buffer_element
 from tilejit.programs.pack_programs import pack_way
+from tilejit.programs.relayout_programs import relayout_at_once
 from tilejit.programs.tuning import DEFAULT
 
 CACHED, STREAMED = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
@@ -235,7 +235,7 @@ def relaid(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
     a, b = tj.Shape.parse("f32[64,96]{1,0:T(8,16)(2,1)}"), tj.Shape.parse("f32[64,96]{0,1:T(16,1)}")
     fill = bytes(4)
     elements = buffer_element(a), buffer_element(b)
-    found = staged_copy(relayout_program(a, b, fill, 1), *elements, padding=fill)
+    found = staged_copy(relayout_at_once(a, b, fill, 1), *elements, padding=fill)
     assert found
     return found
 

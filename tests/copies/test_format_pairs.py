@@ -64,7 +64,7 @@ def test_every_pair(dtype: str, dims: Dims) -> None:
     for source, target in product(names, names):
         want = packed(target, dtype, dims)
         got = tj.relayout(packed(source, dtype, dims), target)
-        assert got.spec == want.spec, (source, target)
+        assert got.layout == want.layout, (source, target)
         assert got.buffer.tobytes() == want.buffer.tobytes(), (source, target)
 
 
@@ -74,7 +74,7 @@ def test_there_and_back(dtype: str, dims: Dims) -> None:
     x = array(dtype, dims)
     for name in takers(dtype, dims):
         tiled = packed(name, dtype, dims)
-        assert same_elements(tj.unpack(tiled), x, tiled.spec), name
+        assert same_elements(tj.unpack(tiled), x, tiled.layout), name
 
 
 def test_every_format_has_partners() -> None:

@@ -56,8 +56,8 @@ def memory() -> tuple[Guarded, Guarded]:
 def test_every_element_lies_at_its_offset(text: str, dims: tuple[int, ...], name: str) -> None:
     x = np.random.default_rng(0).integers(0, 100, dims).astype(name)
     t = tj.pack(x, text, padding=7)
-    offsets = cute_offsets(t.spec.layout, np.indices(dims).reshape(len(dims), -1))
-    want = np.full(t.spec.physical_size, 7, name)
+    offsets = cute_offsets(t.layout.layout, np.indices(dims).reshape(len(dims), -1))
+    want = np.full(t.layout.physical_size, 7, name)
     want[offsets] = x.ravel()
     assert t.buffer.tobytes() == want.tobytes()
     assert (tj.unpack(t) == x).all()
@@ -242,14 +242,14 @@ def test_no_elements() -> None:
     t = tj.pack(np.zeros((0, 4), np.float32), "(2,4):(4,1)", padding=5)
     assert t.buffer.tolist() == [5] * 8
     assert tj.unpack(t).shape == (0, 4)
-    assert tj.multi_index(t.spec, 3) is None
+    assert tj.multi_index(t.layout, 3) is None
     assert tj.pack(np.zeros((0,), np.int8), "0:1").nbytes == 0
 
 
 @pytest.mark.parametrize("text", ["():()", "():() o 3 o ():()", "4:2 o 3 o ():()", "Sw<1,0,1> o 2 o ():()"])
 def test_no_dimensions(text: str) -> None:
     t = tj.pack(np.float32(7), text, padding=1)
-    slot = int(cute_offsets(t.spec.layout, ())[0])
+    slot = int(cute_offsets(t.layout.layout, ())[0])
     assert t.buffer.tolist() == [1] * slot + [7]
     assert tj.unpack(t) == 7
     assert tj.pack(np.ones((1, 3), np.int8), "((),3):((),2)").buffer.tolist() == [1, 0, 1, 0, 1]

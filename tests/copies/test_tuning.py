@@ -25,7 +25,8 @@ from tests.tools.oracle import environment
 from tests.tools.stress import lower_levels
 from tilejit.copies.plan import CopyPlan, plan_copy
 from tilejit.layout.padding import padding_bytes
-from tilejit.programs.pack_programs import pack_at_once, unpack_program
+from tilejit.programs.compiled import array_element
+from tilejit.programs.pack_programs import pack_at_once, unpack_at_once
 from tilejit.programs.tuning import Tuning
 
 pytestmark = pytest.mark.share(5)
@@ -198,7 +199,7 @@ def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
 
 def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
     shape = tj.Shape.parse("s4[8,260]{1,0:T(128)E(4)}")
-    program = unpack_program(shape, (260, 1), tuning=Tuning(virtual_vector_size=3))
+    program = unpack_at_once(shape, (260, 1), array_element(shape), False, 1, Tuning(virtual_vector_size=3))
     strips = {step.schedule.strip for step in program.steps}
     assert strips == {4}
     assert not any(isinstance(step.nest.transfer, PackBits) for step in program.steps)

@@ -135,9 +135,9 @@ def operations() -> Calls:
 
     return [
         lambda: tj.pack(x, "{1,0:T(8,128)}"),
-        lambda: tj.pack(x, t.spec, out=packed, threads=2),
+        lambda: tj.pack(x, t.layout, out=packed, threads=2),
         lambda: tj.unpack(t),
-        lambda: tj.unpack(packed, t.spec, out=back),
+        lambda: tj.unpack(packed, t.layout, out=back),
         lambda: tj.relayout(t, "{0,1:T(4,4)}"),
         lambda: tj.copyto(turned, x.T),
         lambda: tj.copyto(turned, x.T, where=turned > 3),
@@ -154,8 +154,8 @@ def operations() -> Calls:
         lambda: add(x, x[0], out=back),
         lambda: total(x),
         lambda: shifted(x, back, 0.5),
-        lambda: tj.TiledArray.from_buffer(packed, t.spec),
-        lambda: tj.linear_index(t.spec, (2, 3)),
+        lambda: tj.TiledArray.from_buffer(packed, t.layout),
+        lambda: tj.linear_index(t.layout, (2, 3)),
         refused,
         lambda: shifted(x, back, next(count) % 5000),
     ]

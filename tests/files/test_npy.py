@@ -75,7 +75,7 @@ def test_raw_elements_are_read_as_told_and_written_as_numpy_does(
     with pytest.raises(tilejit.LayoutError, match="--dtype"):
         pack_file(source, packed, "tpu")
     spec = pack_file(source, packed, "tpu", dtype=name)
-    assert spec == tilejit.pack(x, "tpu").spec
+    assert spec == tilejit.pack(x, "tpu").layout
     unpack_file(packed, back, str(spec))
     assert back.read_bytes() == source.read_bytes()
 

@@ -70,7 +70,7 @@ def test_the_packed_file_holds_the_buffers_and_their_shapes(source: Path) -> Non
     for tensor in file.entries:
         spec = tilejit.Shape.from_json(json.loads(file.metadata[f"tilejit.{tensor.name}"]))
         want = tilejit.pack(tensors[tensor.name], "tpu")
-        assert spec == want.spec
+        assert spec == want.layout
         assert len(tensor.shape) == 1
         assert file.bytes_of(tensor).tobytes() == want.buffer.tobytes()
     assert file.metadata["format"] == "pt"

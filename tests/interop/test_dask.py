@@ -93,7 +93,7 @@ def test_chunks_are_packed_one_by_one(
         assert same(found.unpack().compute(), native)
         assert found.shape == dims
         assert found.nbytes == buffers.nbytes
-    assert again.spec == t.spec
+    assert again.layout == t.layout
     assert same(zarr.open_array(tmp_path / "z")[...].view(native.dtype), native) or dtype == "s4"
 
 
@@ -103,7 +103,7 @@ def test_a_flat_file_is_the_whole_buffer(
 ) -> None:
     x = drawn(dims, dtype, seed)
     t = pack(lazy(x), layout, chunks=chunks, padding=1, **parameters)
-    if t.spec is None:
+    if t.layout is None:
         with pytest.raises(LayoutError, match="of a chunk, not of the whole"):
             t.to_flat(tmp_path / "x.bin")
         return
@@ -131,7 +131,7 @@ def test_relayout(first: str, second: str, chunks: Any, moves: bool, seed: int) 
     assert (u.chunk.dimensions == t.chunk.dimensions) == moves
     new = pack(lazy(x), second, chunks=u.chunk.dimensions, padding=3)
     assert same(u.array.compute(), new.array.compute())
-    assert (u.shape, u.chunk, u.spec) == (new.shape, new.chunk, new.spec)
+    assert (u.shape, u.chunk, u.layout) == (new.shape, new.chunk, new.layout)
 
 
 def test_integers_of_a_byte_become_packed_ones(seed: int) -> None:

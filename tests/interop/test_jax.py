@@ -150,7 +150,7 @@ def test_to_jax_shares_aligned_memory(name: str) -> None:
     assert flat.unsafe_buffer_pointer() == t.buffer.ctypes.data
     assert flat.dtype == x.dtype
     assert np.asarray(flat).tobytes() == t.buffer.tobytes()
-    back = ours.unpack(flat, t.spec)
+    back = ours.unpack(flat, t.layout)
     assert back.dtype == x.dtype
     assert np.asarray(back).tobytes() == x.tobytes()
 

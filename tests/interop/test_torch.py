@@ -73,7 +73,7 @@ def test_to_torch_shares_memory(name: str) -> None:
 def test_from_torch_shares_memory() -> None:
     flat = torch.zeros(8 * 128, dtype=torch.bfloat16)
     t = ours.from_torch(flat, "tpu", dims=(7, 5))
-    assert str(t.spec) == "bf16[7,5]{1,0:T(8,128)(2,1)}"
+    assert str(t.layout) == "bf16[7,5]{1,0:T(8,128)(2,1)}"
     t[2, 4] = 3.0
     assert flat.float().sum() == 3.0
     assert t.buffer.ctypes.data == flat.data_ptr()
@@ -97,12 +97,12 @@ def test_elements_of_four_bits_are_bytes() -> None:
     t = tj.pack(x, "{1,0:T(2,4)E(4)}")
     flat = ours.to_torch(t)
     assert flat.dtype == torch.uint8
-    assert (ours.from_torch(flat, t.spec).numpy() == x).all()
+    assert (ours.from_torch(flat, t.layout).numpy() == x).all()
     pairs = flat.view(torch.float4_e2m1fn_x2)
     spec = "f4e2m1fn[3,5]{1,0:T(2,4)E(4)}"
     assert ours.from_torch(pairs, spec).buffer.tobytes() == t.buffer.tobytes()
     with pytest.raises(tj.LayoutError, match="no tensors of int4"):
-        ours.unpack(flat, t.spec)
+        ours.unpack(flat, t.layout)
 
 
 def test_out_is_written() -> None:

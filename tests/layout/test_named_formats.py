@@ -199,13 +199,13 @@ def test_pack_takes_names(name: str, dtype: str, dims: tuple[int, ...]) -> None:
     slots = row.slots(dims)
     flat, held = x.reshape(-1).view(f"u{x.itemsize}"), tiled.buffer.view(f"u{x.itemsize}")
     assert np.array_equal(held, np.where(slots == PADDING, 0, flat[slots]))
-    assert same_elements(tj.unpack(tiled), x, tiled.spec)
+    assert same_elements(tj.unpack(tiled), x, tiled.layout)
 
 
 def test_pack_takes_parameters() -> None:
     x = np.arange(35, dtype=np.float32).reshape(5, 7)
-    assert str(tj.pack(x, "blis-a", mr=4).spec) == "f32[5,7]{1,0:T(4,1)}"
-    assert tj.pack(x, "blis-a", mr=4, threads=1).spec == tj.as_layout(
+    assert str(tj.pack(x, "blis-a", mr=4).layout) == "f32[5,7]{1,0:T(4,1)}"
+    assert tj.pack(x, "blis-a", mr=4, threads=1).layout == tj.as_layout(
         "blis-a", dims=(5, 7), dtype="f32", mr=4
     )
     for text in ("blis-a, mr=4", " blis-a ,mr = 4 "):

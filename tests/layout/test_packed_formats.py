@@ -25,7 +25,7 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
 def test_nibbles_two_to_a_byte_low_bits_first(layout: str, parameters: dict[str, Any]) -> None:
     loose = tj.pack(NIBBLES, layout, **parameters)
     tight = tj.pack(NIBBLES, layout, **parameters, element_size_in_bits=4)
-    assert str(tight.spec.layout) == str(loose.spec.layout)[:-1] + "E(4)}"
+    assert str(tight.layout.layout) == str(loose.layout.layout)[:-1] + "E(4)}"
     codes = np.resize(loose.buffer.view(np.uint8) & 15, loose.buffer.size + loose.buffer.size % 2)
     codes[loose.buffer.size :] = 0
     assert tight.buffer.tolist() == (codes[::2] | codes[1::2] << 4).tolist()

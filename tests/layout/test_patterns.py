@@ -141,7 +141,7 @@ def test_packing_by_a_pattern() -> None:
     tiled = tj.pack(x, "(m mi) (n ni) -> m n mi ni", mi=8, ni=16)
     padded = np.pad(x, ((0, 2), (0, 14))).reshape(4, 8, 4, 16).transpose(0, 2, 1, 3).reshape(-1)
     assert np.array_equal(tiled.buffer, padded)
-    assert same_elements(tj.unpack(tiled), x, tiled.spec)
+    assert same_elements(tj.unpack(tiled), x, tiled.layout)
     assert tiled[29, 49] == x[29, 49]
 
 

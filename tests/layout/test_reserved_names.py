@@ -66,8 +66,8 @@ def test_names_of_places_are_free(name: str) -> None:
     assert (tj.relayout(tj.pack(X, "{1,0}"), pattern, **sizes).buffer == want).all()
     assert (tj.unpack(t, pattern, **sizes) == X).all()
     again = tj.TiledArray.from_buffer(want, pattern, dims=X.shape, dtype="f32", **sizes)
-    assert (again.numpy() == X).all()
-    assert tj.explain(X, pattern, **sizes).nest == tj.explain(X, t.spec).nest
+    assert (again.unpack() == X).all()
+    assert tj.explain(X, pattern, **sizes).nest == tj.explain(X, t.layout).nest
 
 
 @pytest.mark.parametrize("name", [n for n in RESERVED if n not in ("dims", "dtype")])

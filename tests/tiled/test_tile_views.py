@@ -37,11 +37,11 @@ def test_a_tile_is_a_slice(layout: str, tiler: Any, coord: Any, want: Callable[[
     t = tj.pack(X, layout)
     view = cute.local_tile(t, tiler, coord)
     assert view.shape == want(X).shape
-    assert (view.numpy() == want(X)).all()
+    assert (view.unpack() == want(X)).all()
     assert (np.asarray(view) == want(X)).all()
     assert (view[0] == want(X)[0]).all()
     marked = np.arange(X.size).reshape(X.shape)
-    values = -np.arange(view.numpy().size, dtype=np.float32).reshape(view.shape)
+    values = -np.arange(view.unpack().size, dtype=np.float32).reshape(view.shape)
     view[...] = values
     after = X.copy()
     after.reshape(-1)[want(marked)] = values
@@ -54,7 +54,7 @@ def test_logical_divide_has_tiles_before_rests(layout: str) -> None:
     view = cute.logical_divide(t, (5, 100))
     assert view.shape == ((5, 4), (100, 3))
     want = X.reshape(4, 5, 3, 100).transpose(1, 0, 3, 2)
-    assert (view.numpy() == want).all()
+    assert (view.unpack() == want).all()
     view[...] = want + 1
     assert (tj.unpack(t) == X + 1).all()
     assert cute.logical_divide(t, (cute.Layout(2, 5),)).shape == ((2, (5, 2)), 300)
@@ -69,7 +69,7 @@ def test_packed_elements() -> None:
     x = (np.arange(64 * 128) % 7).astype(np.int8).reshape(64, 128)
     t = tj.pack(x, "s4[64,128]{1,0:T(64,128)(8,1)E(4)}")
     view = cute.local_tile(t, (7, 30), (2, 1))
-    assert (view.numpy().astype(np.int8) == x[14:21, 30:60]).all()
+    assert (view.unpack().astype(np.int8) == x[14:21, 30:60]).all()
     view[...] = 3
     x[14:21, 30:60] = 3
     assert (tj.unpack(t).astype(np.int8) == x).all()
@@ -132,5 +132,5 @@ def test_a_dimension_without_elements() -> None:
     ):
         with pytest.raises(tj.LayoutError, match=r"dimension 0 of f32\[0,5\].* no tiles\n  keep it whole"):
             call()
-    assert cute.local_tile(t, (_, 2), (0, 1)).numpy().shape == (0, 2)
-    assert cute.logical_divide(t, (_, 5)).numpy().shape == (0, 5, 1)
+    assert cute.local_tile(t, (_, 2), (0, 1)).unpack().shape == (0, 2)
+    assert cute.logical_divide(t, (_, 5)).unpack().shape == (0, 5, 1)

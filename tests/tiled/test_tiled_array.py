@@ -86,7 +86,7 @@ def test_what_it_shows() -> None:
     t = tj.pack(x, TILED)
     assert (t.shape, t.dtype, t.ndim, t.nbytes, len(t)) == ((3, 5), np.float32, 2, 96, 3)
     assert repr(t) == "TiledArray(f32[3,5]{1,0:T(2,2)}, 96 bytes)"
-    assert (t.numpy() == x).all()
+    assert (t.unpack() == x).all()
     assert (np.asarray(t) == x).all()
     assert np.asarray(t, np.float64).dtype == np.float64
     assert (np.array(t) == x).all()
@@ -101,7 +101,7 @@ def test_what_it_shows() -> None:
 def test_no_dimensions() -> None:
     t = tj.pack(np.float32(2.5), "f32[]{:T(128)}")
     assert t[()] == 2.5
-    assert t.numpy().shape == ()
+    assert t.unpack().shape == ()
     assert np.asarray(t) == 2.5
     assert t[...].shape == ()
     assert t[None].shape == (1,)
@@ -278,9 +278,9 @@ def test_values_convert_as_numpys_do() -> None:
     t[0] = [1, 2, 3, 4, 5]
     t[1, ::2] = np.array([1.5, 2.5, 3.5])
     t[2] = np.arange(5, dtype=">i2")
-    assert t.numpy().tolist() == [[1, 2, 3, 4, 5], [1.5, 0, 2.5, 0, 3.5], [0, 1, 2, 3, 4]]
+    assert t.unpack().tolist() == [[1, 2, 3, 4, 5], [1.5, 0, 2.5, 0, 3.5], [0, 1, 2, 3, 4]]
     t[...] = True
-    assert (t.numpy() == 1).all()
+    assert (t.unpack() == 1).all()
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("s4", -8, 7), ("u4", 0, 15), ("s2", -2, 1), ("u2", 0, 3)])
@@ -323,7 +323,7 @@ def test_a_view_of_the_buffer_is_copied_before_it_is_repeated() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < rows
-    assert (t.numpy() == np.arange(5)).all()
+    assert (t.unpack() == np.arange(5)).all()
 
 
 def test_a_value_from_the_same_buffer() -> None:
@@ -331,7 +331,7 @@ def test_a_value_from_the_same_buffer() -> None:
     t = tj.pack(x, "f32[3,5]{1,0}")
     view = t.buffer.reshape(3, 5)
     t[:, ::-1] = view
-    assert (t.numpy() == x[:, ::-1]).all()
+    assert (t.unpack() == x[:, ::-1]).all()
 
 
 def test_copies_and_pickles() -> None:
@@ -339,8 +339,8 @@ def test_copies_and_pickles() -> None:
     t = tj.pack(x, "bf16[3,5]{0,1:T(2,2)(2,1)}")
     for twin in (copy.copy(t), copy.deepcopy(t), *(pickle.loads(pickle.dumps(t, k)) for k in range(6))):
         assert type(twin) is tj.TiledArray
-        assert twin.spec == t.spec
-        assert (twin.numpy() == x).all()
+        assert twin.layout == t.layout
+        assert (twin.unpack() == x).all()
     assert copy.copy(t).buffer is t.buffer
     assert not np.shares_memory(copy.deepcopy(t).buffer, t.buffer)
 
@@ -378,7 +378,7 @@ def test_buffer_and_spec_stay() -> None:
     with pytest.raises(AttributeError):
         t.buffer = np.zeros(3)  # type: ignore[misc]
     with pytest.raises(AttributeError):
-        t.spec = tj.as_layout("f32[300]")  # type: ignore[misc]
+        t.layout = tj.as_layout("f32[300]")  # type: ignore[misc]
 
 
 def test_a_resized_buffer_is_noticed() -> None:
@@ -387,7 +387,7 @@ def test_a_resized_buffer_is_noticed() -> None:
     t = tj.TiledArray(buffer, tj.as_layout(TILED))
     buffer.resize(3, refcheck=False)
     uses: list[Any] = [
-        *(lambda: t[2, 3], lambda: t[...], lambda: t.numpy(), lambda: t.__setitem__((0, 0), 1)),
+        *(lambda: t[2, 3], lambda: t[...], lambda: t.unpack(), lambda: t.__setitem__((0, 0), 1)),
         *(lambda: t.__setitem__(..., x), lambda: tj.unpack(t), lambda: tj.pack(x, TILED, out=t)),
     ]
     for use in uses:
@@ -437,21 +437,21 @@ def test_read_only_buffers() -> None:
     data = tj.pack(x, TILED).buffer.tobytes()
     t = tj.TiledArray.from_buffer(data, TILED)
     assert t[2, 3] == 13
-    assert (t.numpy() == x).all()
+    assert (t.unpack() == x).all()
     with pytest.raises(tj.LayoutError, match="read-only"):
         t[0, 0] = 1
     with pytest.raises(tj.LayoutError, match="read-only\n  copy"):
-        t.writeable_buffer()
+        t.writable_buffer()
     with pytest.raises(tj.LayoutError, match="read-only\n  give"):
         tj.pack(x, TILED, out=t)
     owned = tj.pack(x, TILED)
-    owned.writeable_buffer()[:] = 7
-    assert (owned.numpy() == 7).all()
+    owned.writable_buffer()[:] = 7
+    assert (owned.unpack() == 7).all()
     folded = tj.TiledArray.from_buffer(
         bytearray(20), tj.cute.Layout((3, 5), (0, 1)), dims=(3, 5), dtype="f32"
     )
     with pytest.raises(tj.LayoutError, match="share slot"):
-        folded.writeable_buffer()
+        folded.writable_buffer()
 
 
 def test_from_buffer_shares_memory() -> None:
@@ -462,7 +462,7 @@ def test_from_buffer_shares_memory() -> None:
     misaligned = np.zeros(97, np.uint8)[1:]
     t = tj.TiledArray.from_buffer(misaligned, TILED)
     t[...] = np.arange(15).reshape(3, 5)
-    assert t.numpy().tolist() == np.arange(15).reshape(3, 5).tolist()
+    assert t.unpack().tolist() == np.arange(15).reshape(3, 5).tolist()
 
 
 @pytest.mark.parametrize("size", [0, 95, 97, 192])
@@ -498,7 +498,7 @@ def test_deep_stars_are_read_and_written() -> None:
     assert (t[2:8:2, ::-3] == x[2:8:2, ::-3]).all()
     t[1:4, 5] = 7
     x[1:4, 5] = 7
-    assert (t.numpy() == x).all()
+    assert (t.unpack() == x).all()
     slots = slots_of(shape)
     assert (t.buffer[slots >= 0] == x.reshape(-1)[slots[slots >= 0]]).all()
 
@@ -509,4 +509,4 @@ def test_big_arrays_in_threads() -> None:
     assert (tj.unpack(t, threads=2) == x).all()
     assert (t[7:1100:3, 100:] == x[7:1100:3, 100:]).all()
     t[:, 5:] = x[:, :-5]
-    assert (t.numpy()[:, 5:] == x[:, :-5]).all()
+    assert (t.unpack()[:, 5:] == x[:, :-5]).all()

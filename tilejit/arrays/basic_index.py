@@ -67,11 +67,18 @@ def box_of_key(
 
 def _whole_number(part: Any, size: int, dimension: int) -> int:
     if isinstance(part, bool | bool_) or not hasattr(part, "__index__"):
-        raise TypeError(f"a tiled array is indexed with integers and slices, not {type(part).__name__}")
+        raise _not_basic(part)
     try:
         index = int(part.__index__())
     except TypeError as error:
-        raise TypeError(f"a tiled array is indexed with integers and slices: {error}") from error
+        raise _not_basic(part) from error
     if not -size <= index < size:
         raise LayoutIndexError(f"index {index} lies outside dimension {dimension}, which has {size} elements")
     return index % size
+
+
+def _not_basic(part: Any) -> TypeError:
+    return TypeError(
+        f"a tiled array is indexed with integers and slices, not {type(part).__name__}\n"
+        "  tilejit.gather_tiles takes tiles by their numbers; np.asarray(t)[...] takes any index"
+    )

@@ -9,30 +9,35 @@ from numpy.typing import ArrayLike
 
 from codegen import CopyProgram, Element, LayoutError, can_convert, thread_count
 from tilejit.arrays.array_likes import as_numpy
-from tilejit.arrays.memory import Array, address, empty
+from tilejit.arrays.memory import Array, address
 from tilejit.arrays.values import check_range, refuse_masked
-from tilejit.layout.as_layout import LayoutLike, as_layout
-from tilejit.layout.cute_index import refuse_overlaps
+from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import shape_name
-from tilejit.layout.padding import padding_bytes
-from tilejit.programs.pack_programs import pack_at_once, pack_way, padding_program, unpack_way
-from tilejit.programs.tuning import AUTO, CASTINGS, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
-from tilejit.tiled.buffers import check_packable
-from tilejit.tiled.outputs import checked_out, output_tiled
-from tilejit.tiled.tiled_array import TiledArray, address_of
+from tilejit.programs.pack_programs import pack_at_once, pack_way, padding_program
+from tilejit.programs.tuning import (
+    AUTO,
+    DEFAULT,
+    STRUCTURE,
+    Tuning,
+    VectorSize,
+    check_casting,
+    read_tuning,
+)
+from tilejit.tiled.buffers import writable_layout
+from tilejit.tiled.outputs import padding_of
+from tilejit.tiled.pieces import pieces
+from tilejit.tiled.tiled_array import TiledArray, address_of, output_tiled
 
-UNPACK_OPTIONS = ("threads", "virtual_vector_size", "specialize", "tune")
+UNPACK_OPTIONS = ("casting", "threads", "virtual_vector_size", "specialize", "tune")
 """Keywords of `unpack` beside `out` that are not of a layout."""
-CHUNK_BYTES = 1 << 19
-"""Source bytes that a conversion which no kernel makes goes through NumPy with, at one time."""
 
 
 def pack(
     x: ArrayLike,
     /,
-    obj: LayoutLike,
+    layout: LayoutLike,
     *,
     out: Array | TiledArray | None = None,
     padding: int | float | complex | str | None = None,
@@ -66,7 +71,7 @@ def pack(
 
     Args:
         x: a NumPy array with any strides, alignment and byte order.
-        obj: the layout: anything that `as_layout` reads.
+        layout: the layout: anything that `as_layout` reads.
         out: where to write: a flat array of the element dtype, a uint8 array or a TiledArray, of the right
             size. It must not overlap `x`. None allocates a buffer.
         padding: the value of padding elements. None takes the layout's own, or 0; "keep" leaves what `out`
@@ -89,10 +94,9 @@ def pack(
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     array = as_array(x)
     spec = as_layout(
-        obj, dims=array.shape, dtype=array.dtype, **of_the_layout(parameters, "pack", "the array")
+        layout, dims=array.shape, dtype=array.dtype, **of_the_layout(parameters, "pack", "the array")
     )
-    check_packable(spec)
-    refuse_overlaps(spec)
+    writable_layout(spec)
     source = _source_element(array, spec, casting)
     fill = padding_of(padding, spec, out)
     target = output_tiled(out, spec, array)
@@ -109,9 +113,11 @@ def pack(
 def unpack(
     t: TiledArray | Array | bytes,
     /,
-    obj: LayoutLike | None = None,
+    layout: LayoutLike | None = None,
     *,
     out: Array | None = None,
+    dtype: Any = None,
+    casting: str = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
     specialize: str = STRUCTURE,
@@ -127,6 +133,11 @@ def unpack(
            [ 5.,  6.,  7.,  8.,  9.],
            [10., 11., 12., 13., 14.]], dtype=float32)
 
+    Elements are converted on the way:
+
+    >>> tilejit.unpack(t, dtype="f64", casting="safe").dtype
+    dtype('float64')
+
     A plain buffer needs its layout:
 
     >>> np.array_equal(tilejit.unpack(t.buffer, "f32[3,5]{1,0:T(2,2)}"), x)
@@ -137,14 +148,18 @@ def unpack(
 
     Args:
         t: a TiledArray, or a bytes-like buffer of the layout's size.
-        obj: the layout of a plain buffer: anything that `as_layout` reads.
-        out: where to write: an array of the logical shape and dtype with any strides. It must not overlap the
-            buffer. None allocates an array in C order.
+        layout: the layout of a plain buffer: anything that `as_layout` reads.
+        out: where to write: an array of the logical shape with any strides and byte order. It must not
+            overlap the buffer. None allocates an array in C order.
+        dtype: the dtype of the result: XLA's name, a NumPy dtype or NumPy's code. None takes that of `out`,
+            or else the layout's. Of a plain buffer whose layout names no dtype, this is the dtype, too.
+        casting: NumPy's rule for conversions, as in `np.copyto`, where the result has another dtype than the
+            layout. The conversion is part of the copy.
         threads: how many threads to use; None lets the size decide.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
-        parameters: `dims` and `dtype` of the array, keywords of a named format, or sizes of a pattern's axes.
+        parameters: `dims` of the array, keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
         The array, without padding.
@@ -153,18 +168,15 @@ def unpack(
         LayoutError: the shape, the buffer, `out` or a keyword is wrong; nothing has been written.
         TypeError: an argument has the wrong type.
     """
-    tuning = read_tuning(virtual_vector_size, specialize, tune)
-    tiled = _as_tiled(t, obj, parameters)
-    spec = tiled.spec
-    result = (
-        empty(spec.dimensions, spec.dtype)
-        if out is None
-        else checked_out(out, spec.dimensions, spec.dtype, tiled.buffer)
+    return _as_tiled(t, layout, dtype, parameters).unpack(
+        out=out,
+        dtype=dtype,
+        casting=casting,
+        threads=threads,
+        virtual_vector_size=virtual_vector_size,
+        specialize=specialize,
+        tune=tune,
     )
-    count = thread_count(threads, result.nbytes + spec.size_in_bytes)
-    program = unpack_way(spec, result.strides, count, tuning)
-    program.run(address_of(tiled), address(result), count, alive=(tiled, result))
-    return result
 
 
 def pack_program(
@@ -181,19 +193,6 @@ def pack_program(
     swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
     return pack_at_once(spec, array.strides, source, fill, swap, threads, tuning)
-
-
-def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:
-    """The keywords of a layout, for a call whose array says dims and dtype already.
-
-    Raises:
-        TypeError: dims or dtype is among them.
-    """
-    for name in ("dims", "dtype"):
-        if name in parameters:
-            convert = ", or convert the array first with astype" * ((name, holder) == ("dtype", "the array"))
-            raise TypeError(f"{call} takes no {name}: {holder} has its own\n  leave {name} out{convert}")
-    return parameters
 
 
 def as_array(x: Any) -> Array:
@@ -227,89 +226,51 @@ def _source_element(array: Array, spec: Spec, casting: str) -> Element | None:
     Raises:
         LayoutError: `casting` does not allow the conversion, or a value does not fit a narrow integer.
     """
-    if not isinstance(casting, str):
-        raise TypeError(f"casting is one of {', '.join(CASTINGS)}, not {type(casting).__name__}")
-    if casting not in CASTINGS:
-        raise LayoutError(f"casting={casting!r}: write one of {', '.join(CASTINGS)}")
     have, want = array.dtype.newbyteorder("="), spec.dtype
+    is_held = spec.element.is_held_by(have)
+    check_casting(
+        have, have if is_held else want, casting, f"the array is {have}, the layout {spec.primitive_type}"
+    )
     bits = 8 * array.itemsize
     if have == want:
         return Element(spec.primitive_type, bits)
-    if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
+    if is_held:
         check_range(array, spec.element)
         return Element(spec.primitive_type, bits)
-    if not np.can_cast(have, want, casting):  # type: ignore[arg-type]
-        raise LayoutError(
-            f"the array is {have}, the layout {spec.primitive_type}, and casting={casting!r} forbids the "
-            f"conversion\n  give the layout of the array's dtype, or casting='unsafe'"
-        )
     name = from_numpy(have).name
     if array.dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
         return Element(name, bits)
     return None
 
 
-def padding_of(padding: Any, spec: Spec, out: Any) -> bytes | None:
-    """One element of the padding that `padding=` asks for, or None to keep what `out` holds.
-
-    None -> the layout's own value, else 0    7 -> 7    "keep" -> None
-
-    Raises:
-        LayoutError: it is another word, no value of the dtype, or there is no `out` to keep it of.
-    """
-    if not isinstance(padding, str):
-        return padding_bytes(spec.padding_value if padding is None else padding, spec.element)
-    if padding != "keep":
-        raise LayoutError(f'padding={padding[:40]!r}: write "keep", a number, or None')
-    if out is None:
-        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
-    return None
-
-
-def _as_tiled(t: Any, obj: Any, parameters: dict[str, Any]) -> TiledArray:
-    if obj is None and parameters:
+def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> TiledArray:
+    if layout is None and parameters:
         name = next(iter(parameters))[:40]
         raise TypeError(f"unpack has no keyword {name!r}, and no layout is given that could have it")
     if isinstance(t, TiledArray):
-        if obj is not None:
+        if layout is not None:
             own = of_the_layout(parameters, "unpack of a TiledArray", "it")
-            spec = as_layout(obj, dims=t.shape, dtype=t.spec.primitive_type, **own)
-            if spec != t.spec:
+            spec = as_layout(layout, dims=t.shape, dtype=t.layout.primitive_type, **own)
+            if spec != t.layout:
                 raise LayoutError(
-                    f"the tiled array is {shape_name(t.spec)}, not {shape_name(spec)}\n  leave the layout out"
+                    f"the tiled array is {shape_name(t.layout)}, not {shape_name(spec)}\n"
+                    "  leave the layout out"
                 )
         return t
-    if obj is None:
+    if layout is None:
         raise TypeError("a buffer says nothing of its shape: unpack(buffer, 'bf16[…]{…}')")
-    return TiledArray.from_buffer(t, obj, **parameters)
+    return TiledArray.from_buffer(t, layout, dtype=dtype, **parameters)
 
 
 def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, threads: int) -> None:
     """Convert piece by piece with NumPy, each piece written to its place; memory stays flat."""
-    spec = target.spec
+    spec = target.layout
     if fill is not None:
         pad = padding_program(spec, fill, threads)
         pad.run(0, address_of(target), threads, alive=target)
-    for box in _pieces(array.shape, max(1, CHUNK_BYTES // max(array.itemsize, 1))):
+    for box in pieces(array.shape, array.itemsize):
         piece = array[box]
         if piece.dtype.kind == "c" and spec.element.kind not in ("complex", "pred"):
             piece = piece.real  # NumPy's own conversion does the same, with a warning
         with np.errstate(all="ignore"):
             target[box] = piece.astype(spec.dtype)
-
-
-def _pieces(dims: tuple[int, ...], most: int) -> list[tuple[slice, ...]]:
-    """Boxes of at most about `most` elements that cover the array: whole inner dimensions, parts of one."""
-    inner, k = 1, len(dims)
-    while k > 0 and inner * dims[k - 1] <= most:
-        k -= 1
-        inner *= dims[k]
-    if k == 0:
-        return [(slice(None),) * len(dims)] if 0 not in dims else []
-    step = max(1, most // inner)
-    outer = np.ndindex(*dims[: k - 1])
-    return [
-        (*(slice(i, i + 1) for i in prefix), slice(start, start + step), *(slice(None) for _ in dims[k:]))
-        for prefix in outer
-        for start in range(0, dims[k - 1], step)
-    ]

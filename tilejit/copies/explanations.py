@@ -32,8 +32,8 @@ from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
-from tilejit.programs.compiled import compiled
-from tilejit.programs.pack_programs import unpack_program
+from tilejit.programs.compiled import array_element, compiled
+from tilejit.programs.pack_programs import unpack_at_once
 from tilejit.programs.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning
 from tilejit.support.notebook import notebook_html
 from tilejit.tiled.buffers import check_packable
@@ -152,7 +152,7 @@ def explain(
         return Explanation(pack_program(array, target, casting=casting, threads=count, tuning=tuning))
     if source is not None and target is None:
         strides = _strides_of(dst, source)
-        return Explanation(unpack_program(source, strides, threads=count, tuning=tuning))
+        return Explanation(unpack_at_once(source, strides, array_element(source), False, count, tuning))
     src_map, src_element = _side(src, source, known, element)
     dst_map, dst_element = _side(dst, target, known, element)
     if src_map.dims != dst_map.dims:
@@ -216,7 +216,7 @@ def _shape_of(
         raise TypeError("a side tells the shape already; dims and dtype are for sides that do not")
     if isinstance(told, np.ndarray):
         return told.shape, from_numpy(told.dtype)
-    spec = told.spec if isinstance(told, TiledArray) else as_layout(told)
+    spec = told.layout if isinstance(told, TiledArray) else as_layout(told)
     return spec.dimensions, spec.element
 
 
@@ -244,7 +244,7 @@ def _layout_of(
 ) -> Spec | None:
     """The layout of a side that has one; None for arrays."""
     if isinstance(side, TiledArray):
-        return side.spec
+        return side.layout
     if side is None or isinstance(side, np.ndarray):
         return None
     spec = as_layout(side, dims=dims, dtype=element, **parameters)

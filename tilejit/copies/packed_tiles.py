@@ -49,9 +49,15 @@ def one_by_one(
     if found is None or not grid.tile_bytes or grid.tile_bytes < LEAST_TILE_BYTES:
         return False
     first, step = found
-    own = access_map(t.spec).byte_bounds
+    own = access_map(t.layout).byte_bounds
     whole_side, held_at, held_element = side_of(held)
-    tiles = access_map(grid.stored(1)), buffer_element(t.spec), address_of(t), numbers * grid.tile_bytes, own
+    tiles = (
+        access_map(grid.stored(1)),
+        buffer_element(t.layout),
+        address_of(t),
+        numbers * grid.tile_bytes,
+        own,
+    )
     others = first, held_element, held_at, np.arange(len(numbers)) * step, whole_side.byte_bounds
     (src, source, src_at, src_offsets, src_bounds), (dst, target, dst_at, dst_offsets, dst_bounds) = (
         (others, tiles) if into else (tiles, others)
@@ -69,7 +75,7 @@ def one_by_one(
 def side_of(held: Any) -> tuple[AccessMap, int, Element]:
     """The map, the address and the element of what tiles are copied to or from."""
     if isinstance(held, TiledArray):
-        return access_map(held.spec), address_of(held), buffer_element(held.spec)
+        return access_map(held.layout), address_of(held), buffer_element(held.layout)
     return array_map(held), address(held), Element(from_numpy(held.dtype).name, 8 * held.itemsize)
 
 
@@ -83,7 +89,7 @@ def _first_tile(held: Any) -> tuple[AccessMap, int] | None:
     """The map of the first tile, and bytes from each to the next; None where those differ or are none."""
     if not isinstance(held, TiledArray):
         return array_map(held[:1]), held.strides[0]
-    access = access_map(held.spec)
+    access = access_map(held.layout)
     trees = {root.dims: root.tree for root in logical_roots(access)}
     tree = trees.get((0,))
     step = tree.stride * access.unit_bits if isinstance(tree, Leaf) else 0

@@ -17,7 +17,8 @@ from tilejit.copies.packed_tiles import one_by_one, side_of
 from tilejit.copies.relayouts import relayout
 from tilejit.layout.from_parts import make_shape
 from tilejit.programs.compiled import buffer_element, compiled
-from tilejit.tiled.outputs import checked_out
+from tilejit.tiled.buffers import writable_layout
+from tilejit.tiled.outputs import check_alike, check_target, checked_out
 from tilejit.tiled.tile_grid import Grid, Table, grid_of
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
@@ -54,7 +55,7 @@ def gather_tiles(
     grid = _grid_of(t)
     numbers = grid.numbers(ids)
     shape = len(numbers), *grid.tile
-    result = empty(shape, t.dtype) if out is None else checked_out(out, shape, t.dtype, t.buffer, tiled=True)
+    result = _output(out, shape, t)
     _copy_tiles(t, grid, numbers, result, threads)
     return result
 
@@ -82,7 +83,7 @@ def scatter_tiles(
     if last not in (None, "wins"):
         raise LayoutError(f'last={last[:40]!r}: write "wins", or leave it out')
     numbers = grid.numbers(ids)
-    t.writeable_buffer()
+    t.writable_buffer()
     chosen = grid.last_of_each(numbers)
     if last is None and len(chosen) < len(numbers):
         raise LayoutError(
@@ -90,21 +91,35 @@ def scatter_tiles(
         )
     kept = _checked_values(values, t, (len(numbers), *grid.tile))
     if len(chosen) < len(numbers):
-        kept, numbers = (kept.numpy() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
+        kept, numbers = (kept.unpack() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
     _copy_tiles(t, grid, numbers, kept, threads, into=True)
+
+
+def _output(out: Any, shape: tuple[int, ...], t: TiledArray) -> Any:
+    """`out` if it may take tiles of `t`, or a new array."""
+    if out is None:
+        return empty(shape, t.dtype)
+    if not isinstance(out, TiledArray):
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out is an array or a TiledArray, not {type(out).__name__}")
+        return checked_out(out, shape, t.dtype, t.buffer)
+    check_alike(out, shape, t.dtype)
+    writable_layout(out.layout)
+    check_target(out.buffer, t.buffer)
+    return out
 
 
 def _grid_of(t: Any) -> Grid:
     if not isinstance(t, TiledArray):
         raise TypeError(f"tiles are taken from a TiledArray, not from {type(t).__name__}")
-    return grid_of(t.spec)
+    return grid_of(t.layout)
 
 
 def _copy_tiles(
     t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int | None, *, into: bool = False
 ) -> None:
     """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer."""
-    tile_bytes = grid.tile_bytes if t.spec.packed else None
+    tile_bytes = grid.tile_bytes if t.layout.packed else None
     if tile_bytes and 0 not in held.shape:
         if not one_by_one(t, grid, numbers, held, threads, into=into):
             copy = _scatter_packed if into else _gather_packed
@@ -114,10 +129,10 @@ def _copy_tiles(
                 between = TiledArray(room.reshape(-1), grid.stored(len(room)))
                 copy(whole, numbers[some], part, between, threads)
         return
-    tiles = grid.tiles(numbers), address_of(t), buffer_element(t.spec)
+    tiles = grid.tiles(numbers), address_of(t), buffer_element(t.layout)
     others = side_of(held)
     (src, src_at, source), (dst, dst_at, target) = (others, tiles) if into else (tiles, others)
-    count = thread_count(threads, 2 * prod(held.shape) * t.spec.bits // 8)
+    count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
     program = compiled(src, dst, source, target, threads=count)
     program.run(src_at, dst_at, count, alive=(t, held))
 
@@ -146,7 +161,7 @@ def _gather_packed(
     """
     gather_tiles(whole, numbers, out=_rows(between), threads=threads)
     if isinstance(result, TiledArray):
-        relayout(between, result.spec, out=result, padding="keep", threads=threads)
+        relayout(between, result.layout, out=result, padding="keep", threads=threads)
     else:
         unpack(between, out=result, threads=threads)
 
@@ -156,9 +171,9 @@ def _scatter_packed(
 ) -> None:
     """The reverse: elements first, then whole tiles, by `scatter_tiles` of the buffer seen as bytes."""
     if isinstance(kept, TiledArray):
-        relayout(kept, between.spec, out=between, threads=threads)
+        relayout(kept, between.layout, out=between, threads=threads)
     else:
-        pack(kept, between.spec, out=between, threads=threads)
+        pack(kept, between.layout, out=between, threads=threads)
     scatter_tiles(whole, numbers, _rows(between), threads=threads)
 
 
@@ -176,9 +191,9 @@ def _checked_values(values: Any, t: TiledArray, shape: tuple[int, ...]) -> Any:
                 "  give a TiledArray like the tiles, or an array, which broadcasts and converts"
             )
         if np.may_share_memory(values.buffer, t.buffer):
-            return TiledArray(values.buffer.copy(), values.spec)
+            return TiledArray(values.buffer.copy(), values.layout)
         return values
-    own = elements(values, t.spec.element)
+    own = elements(values, t.layout.element)
     return broadcast(own.copy() if np.may_share_memory(own, t.buffer) else own, shape)
 
 

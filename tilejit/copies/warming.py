@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from codegen import Element, LayoutError, default_store, thread_count
+from codegen import LayoutError, default_store, thread_count
 from tilejit.arrays.memory import LINE_BYTES
 from tilejit.copies.plan import cached_plan
 from tilejit.layout.as_layout import as_layout
@@ -22,6 +22,7 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.registry import find_format, read_call
 from tilejit.layout.strides import row_major_strides
+from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import pack_way, unpack_way
 from tilejit.programs.tuning import DEFAULT
 from tilejit.tiled.buffers import check_packable
@@ -128,9 +129,9 @@ def _pack_and_unpack(spec: Spec) -> int:
     itemsize = spec.dtype.itemsize
     strides = tuple(itemsize * step for step in row_major_strides(spec.dimensions))
     threads = thread_count(None, prod(spec.dimensions) * itemsize + spec.size_in_bytes)
-    source = Element(spec.primitive_type, 8 * itemsize)
-    pack = pack_way(spec, strides, source, bytes(itemsize), False, threads, DEFAULT)
-    unpack = unpack_way(spec, strides, threads, DEFAULT)
+    own = array_element(spec)
+    pack = pack_way(spec, strides, own, bytes(itemsize), False, threads, DEFAULT)
+    unpack = unpack_way(spec, strides, own, False, threads, DEFAULT)
     for program in (pack, unpack):
         for begin in BEGINS:
             program.prepare(begin)

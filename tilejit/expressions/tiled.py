@@ -32,13 +32,12 @@ from tilejit.expressions.recorded import (
 from tilejit.expressions.reductions import form_of, reduce_all
 from tilejit.kernels.program import LoopProgram, bits_of
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.programs.compiled import buffer_element
 from tilejit.programs.pack_programs import padding_program
-from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
 Operand: TypeAlias = Array | TiledArray
@@ -83,7 +82,7 @@ def _any_tiled(out: Any) -> bool:
 
 
 def _untiled(x: Any) -> Any:
-    return x.numpy() if isinstance(x, TiledArray) else x
+    return x.unpack() if isinstance(x, TiledArray) else x
 
 
 def _slot_by_slot(e: Engine, args: tuple[Any, ...], out: Any) -> Any:
@@ -92,8 +91,8 @@ def _slot_by_slot(e: Engine, args: tuple[Any, ...], out: Any) -> Any:
     arrays = [x for x in (*args, *outs) if not is_number(x)]
     if not all(isinstance(x, TiledArray) for x in arrays) or all(is_number(x) for x in args):
         return None
-    spec = arrays[0].spec
-    if spec.packed or any(x.spec != spec for x in arrays):
+    spec = arrays[0].layout
+    if spec.packed or any(x.layout != spec for x in arrays):
         return None
     slots = [x if is_number(x) else x.buffer.view(spec.dtype) for x in args]  # it may be of bytes
     recorded, _ = e.record([_stand_in(x) for x in args])
@@ -140,8 +139,7 @@ class _Call:
         return out
 
     def _check(self, spec: Spec, dtype: np.dtype[Any]) -> None:
-        check_packable(spec)
-        refuse_overlaps(spec)
+        writable_layout(spec)
         if spec.dimensions != self.dims:
             raise LayoutError(f"out holds {shape_name(spec)}, the result has the shape {self.dims}")
         check_dtype(spec.dtype, dtype)
@@ -159,7 +157,7 @@ class _Call:
             if not isinstance(each, TiledArray):
                 check_array(each, dtype, self.dims if self.recorded.simple else None)
             elif self.recorded.simple:
-                self._check(each.spec, dtype)
+                self._check(each.layout, dtype)
         check_written([x.buffer if isinstance(x, TiledArray) else x for x in outs])
         return outs
 
@@ -205,14 +203,16 @@ class _Call:
             other = target.buffer if isinstance(target, TiledArray) else target
             if not share_memory(own, other):
                 continue
-            alike = isinstance(x, TiledArray) and isinstance(target, TiledArray) and x.spec == target.spec
+            alike = isinstance(x, TiledArray) and isinstance(target, TiledArray) and x.layout == target.layout
             if not (alike and own.ctypes.data == other.ctypes.data):
-                return TiledArray(own.copy(), x.spec) if isinstance(x, TiledArray) else own.copy()
+                return TiledArray(own.copy(), x.layout) if isinstance(x, TiledArray) else own.copy()
         return x
 
     def _block_plan(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
         key: tuple[Any, ...] = ("blocks", self.recorded, tuple(names), self.dims, self.mask is not None)
-        key += tuple(x.spec if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands)
+        key += tuple(
+            x.layout if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands
+        )
         plans = self.e.block_plans
         try:
             return plans[key]  # one look: another thread may clear them at any time
@@ -229,7 +229,7 @@ class _Call:
             if not isinstance(x, TiledArray):
                 return np.broadcast_to(x, dims).strides
             reads = k < first or self.mask is not None
-            return StagedOperand(access_map(x.spec), buffer_element(x.spec), reads, k >= first)
+            return StagedOperand(access_map(x.layout), buffer_element(x.layout), reads, k >= first)
 
         def bind(extents: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) -> BoundKernel:
             nonlocal program
@@ -282,7 +282,7 @@ class _Call:
             casting = "same_kind" if self.mask is None else "unsafe"
             if share_memory(value, target.buffer):
                 value = value.copy()
-            pack(value, target.spec, out=target, padding=padding, casting=casting)
+            pack(value, target.layout, out=target, padding=padding, casting=casting)
 
 
 def _as_result(held: Array, dtype: np.dtype[Any]) -> Array:
@@ -301,6 +301,6 @@ def _stand_in(x: Any) -> Any:
 
 def _write_padding(target: TiledArray, threads: int) -> None:
     """As pack does: the layout's own value, else 0."""
-    spec = target.spec
+    spec = target.layout
     fill = padding_bytes(spec.padding_value, spec.element)
     padding_program(spec, fill, threads).run(0, address_of(target), threads, alive=target)

@@ -29,19 +29,19 @@ def packed(
         return values if values.dtype == spec.dtype else _converted(values, spec, casting, threads)
 
     if isinstance(source, TiledArray):
-        steps = far_apart(source.spec)
+        steps = far_apart(source.layout)
     else:
         steps = tuple(abs(s) * (n // 2) for s, n in zip(source.strides, source.shape, strict=True))
     pieces = in_pieces(spec, read, steps, threads, drop)
     if pieces is not None:
         return pieces
-    array = source.numpy() if isinstance(source, TiledArray) else source
+    array = source.unpack() if isinstance(source, TiledArray) else source
     return pack(array, spec, casting=casting, threads=threads).buffer
 
 
 def relaid(source: TiledArray, spec: Spec, threads: int | None, drop: Drop) -> Array | Pieces:
     """The buffer of a tiled array in another layout, as `relayout` makes it."""
-    pieces = in_pieces(spec, lambda box: np.asarray(source[box]), far_apart(source.spec), threads, drop)
+    pieces = in_pieces(spec, lambda box: np.asarray(source[box]), far_apart(source.layout), threads, drop)
     return relayout(source, spec, threads=threads).buffer if pieces is None else pieces
 
 
@@ -52,7 +52,7 @@ def unpacked(source: TiledArray, target: Shape, threads: int | None, drop: Drop)
     def read(box: Box) -> Array:
         return np.asarray(source[box]).astype(dtype, copy=False)
 
-    pieces = in_pieces(target, read, far_apart(source.spec), threads, drop)
+    pieces = in_pieces(target, read, far_apart(source.layout), threads, drop)
     if pieces is not None:
         return pieces
     array = unpack(source, threads=threads)

@@ -24,10 +24,10 @@ from codegen import (
 )
 from tilejit.arrays.memory import Array, address, bytes_map, empty
 from tilejit.arrays.values import check_range
-from tilejit.copies.convert import padding_of
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 from tilejit.programs.compiled import buffer_element, compiled
+from tilejit.tiled.outputs import padding_of
 
 MOST_BYTES = 32 << 20
 """Buffers up to this size are made at once, larger ones in pieces of about as much."""

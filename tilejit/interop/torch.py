@@ -66,14 +66,14 @@ def to_torch(t: Any, /) -> torch.Tensor:
         ) from error
 
 
-def from_torch(tensor: torch.Tensor, obj: Any, /, **parameters: Any) -> TiledArray:
+def from_torch(tensor: torch.Tensor, /, layout: Any, **parameters: Any) -> TiledArray:
     """A tiled array over the memory of a flat tensor; nothing is copied.
 
     >>> from_torch(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
     >>> from_torch(flat, "tenstorrent", dims=(1000, 300))
 
     tensor: contiguous, of the layout's size in bytes with its padding, whatever its shape; of the layout's
-    dtype, or uint8. obj, parameters: whatever `as_layout` reads; dtype is the tensor's if not given.
+    dtype, or uint8. layout, parameters: whatever `as_layout` reads; dtype is the tensor's if not given.
 
     Raises:
         LayoutError: the tensor is of another dtype or size, or has no memory to read: see `numpy_view`.
@@ -85,18 +85,18 @@ def from_torch(tensor: torch.Tensor, obj: Any, /, **parameters: Any) -> TiledArr
             f"the tensor is not contiguous: its strides are {tuple(tensor.stride())}\n"
             "  give tensor.contiguous()"
         )
-    parameters = _with_dtype(parameters, buffer, obj)
-    tiled = TiledArray.from_buffer(buffer, obj, **parameters)
+    parameters = _with_dtype(parameters, buffer, layout)
+    tiled = TiledArray.from_buffer(buffer, layout, **parameters)
     if buffer.dtype not in (np.uint8, tiled.dtype):
         raise LayoutError(
-            f"the tensor is {buffer.dtype}, the layout of {tiled.spec.primitive_type}\n"
+            f"the tensor is {buffer.dtype}, the layout of {tiled.layout.primitive_type}\n"
             "  give the layout of the tensor's dtype, or view the tensor as torch.uint8"
         )
     return tiled
 
 
 def pack(
-    tensor: torch.Tensor, obj: Any, /, *, out: torch.Tensor | None = None, **options: Any
+    tensor: torch.Tensor, /, layout: Any, *, out: torch.Tensor | None = None, **options: Any
 ) -> torch.Tensor:
     """The flat buffer of a tensor in a layout, padding included, as a tensor.
 
@@ -111,19 +111,19 @@ def pack(
         TypeError: as `tilejit.pack`.
     """
     target = None if out is None else numpy_view(out, "out")
-    packed = convert.pack(numpy_view(tensor), obj, out=target, **options)
+    packed = convert.pack(numpy_view(tensor), layout, out=target, **options)
     return to_torch(packed) if out is None else out
 
 
 def unpack(
-    tensor: torch.Tensor, obj: Any, /, *, out: torch.Tensor | None = None, **options: Any
+    tensor: torch.Tensor, /, layout: Any, *, out: torch.Tensor | None = None, **options: Any
 ) -> torch.Tensor:
     """The tensor that a flat buffer in a layout holds.
 
     >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
     >>> unpack(flat, "tenstorrent", dims=(1000, 300))
 
-    tensor, obj: as in `from_torch`. out: a tensor of the logical shape and dtype, any strides. options: dims,
+    tensor, layout: as in `from_torch`. out: a tensor of the logical shape, any strides. options: dims,
     dtype, the keywords of a format or a pattern, and those of `tilejit.unpack`.
 
     Raises:
@@ -132,7 +132,7 @@ def unpack(
     """
     target = None if out is None else numpy_view(out, "out")
     own = {name: options.pop(name) for name in tuple(options) if name not in convert.UNPACK_OPTIONS}
-    tiled = from_torch(tensor, obj, **own)
+    tiled = from_torch(tensor, layout, **own)
     array = convert.unpack(tiled, out=target, **options)
     return to_torch(array) if out is None else out
 
@@ -188,7 +188,7 @@ def _unreadable(tensor: torch.Tensor) -> str | None:
     return None
 
 
-def _with_dtype(parameters: dict[str, Any], buffer: Array, obj: Any) -> dict[str, Any]:
+def _with_dtype(parameters: dict[str, Any], buffer: Array, layout: Any) -> dict[str, Any]:
     """The parameters of a layout, with the buffer's dtype where only its dimensions are given."""
     if "dims" in parameters and "dtype" not in parameters:
         return {**parameters, "dtype": buffer.dtype}

@@ -28,12 +28,11 @@ from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack, unpack
 from tilejit.interop.byte_ranges import Ranges, box_ranges, indices_of, slot_ranges
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, primitive_type
 from tilejit.layout.formats.format import refuse_reserved
 from tilejit.layout.indexing import linear_index, shape_name
-from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.tiled_array import TiledArray
 
 CODEC_NAME = "tilejit.tile"
@@ -190,9 +189,9 @@ class _Picked:
         """What was picked, of a chunk whose other bytes may be missing."""
         if self.slots is None:
             return np.asarray(tiled[self.box])
-        if not tiled.spec.packed:
+        if not tiled.layout.packed:
             return np.asarray(tiled.buffer.view(tiled.dtype)[self.slots])
-        bits = tiled.spec.bits
+        bits = tiled.layout.bits
         first = self.slots * bits
         raw = tiled.buffer[first // 8] >> (first % 8).astype(np.uint8) & np.uint8((1 << bits) - 1)
         return np.asarray(raw).view(tiled.dtype)
@@ -265,8 +264,7 @@ def _spec_of(codec: TileCodec, dims: tuple[int, ...], native: np.dtype[Any]) -> 
     try:
         element = _element(codec.dtype, native)
         spec = as_layout(codec.layout, dims=dims, dtype=element, **dict(codec.parameters))
-        check_packable(spec)
-        refuse_overlaps(spec)
+        writable_layout(spec)
     except (LayoutError, TypeError) as error:
         raise LayoutError(
             f"the codec {CODEC_NAME!r} does not fit chunks {native}{list(dims)}: {error}"

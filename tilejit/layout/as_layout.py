@@ -37,7 +37,7 @@ class ArrayUnknownError(LayoutError):
 
 
 def as_layout(
-    obj: object, *, dims: Iterable[int] | None = None, dtype: object = None, **parameters: Any
+    layout: object, *, dims: Iterable[int] | None = None, dtype: object = None, **parameters: Any
 ) -> Spec:
     """The shape that something stands for: XLA's, a text of it, a CuTe layout, a format, a pattern.
 
@@ -60,7 +60,7 @@ def as_layout(
     of the calls, such as threads or out.
 
     Args:
-        obj: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
+        layout: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
         dims: the array's dimensions; a shape that names others is refused.
         dtype: the array's dtype, for whatever is not a full shape.
         parameters: keywords of a named format, or the sizes of a pattern's axes. CuTe layouts, patterns,
@@ -73,44 +73,58 @@ def as_layout(
         TypeError: an object of another type, or parameters where none are taken.
     """
     sizes = None if dims is None else int_tuple(dims, "dims")
-    if isinstance(obj, str) and not obj.strip():
+    if isinstance(layout, str) and not layout.strip():
         raise LayoutError(
-            f"expected a layout, got {obj[:40]!r}\n"
+            f"expected a layout, got {layout[:40]!r}\n"
             "  write a layout such as {1,0:T(8,128)}, a shape such as f32[3,5]{1,0}, or a format such as tpu"
         )
-    if isinstance(obj, str) and is_name(obj):
-        name, given = _called(obj, parameters)
+    if isinstance(layout, str) and is_name(layout):
+        name, given = _called(layout, parameters)
         fault = TypeError if ELEMENT_SIZE in parameters else LayoutError
         return _in_format(name, *_needed(sizes, dtype, f"the format {name!r}"), given, fault)
-    if isinstance(obj, str) and is_pattern(obj):
-        pattern = parse_pattern(obj)
+    if isinstance(layout, str) and is_pattern(layout):
+        pattern = parse_pattern(layout)
         wanted, element = _needed(sizes, dtype, "a pattern")
         width, sizes_given = _width(parameters, pattern.names)
         return blocked_shape(pattern.blocking(_known(wanted), sizes_given), _array_element(element), width)
-    if isinstance(obj, CuteLayout | ComposedLayout) or (
-        isinstance(obj, str) and (is_cute(obj) or is_cute_part(obj))
+    if isinstance(layout, CuteLayout | ComposedLayout) or (
+        isinstance(layout, str) and (is_cute(layout) or is_cute_part(layout))
     ):
         wanted, element = _needed(sizes, dtype, "a CuTe layout")
-        return _cute_shape(obj, wanted, element, parameters)
+        return _cute_shape(layout, wanted, element, parameters)
     if parameters:
-        what = f"the text {obj[:40]!r}" if isinstance(obj, str) else f"a {type(obj).__name__}"
+        what = f"the text {layout[:40]!r}" if isinstance(layout, str) else f"a {type(layout).__name__}"
         raise TypeError(
             f"{what} has no parameter {next(iter(parameters))[:40]!r}\n"
             "  leave it out: only named formats and patterns have parameters"
         )
-    if isinstance(obj, str):
-        obj = parse_cute_shape(obj) or _read(obj, sizes)
-    if isinstance(obj, Layout):
+    if isinstance(layout, str):
+        layout = parse_cute_shape(layout) or _read(layout, sizes)
+    if isinstance(layout, Layout):
         wanted, element = _needed(sizes, dtype, "a layout alone")
-        return Shape(primitive_type(element).name, wanted, obj)
-    if isinstance(obj, TupleShape | BufferShape):
-        kind = "tuple" if isinstance(obj, TupleShape) else "buffer"
+        return Shape(primitive_type(element).name, wanted, layout)
+    if isinstance(layout, TupleShape | BufferShape):
+        kind = "tuple" if isinstance(layout, TupleShape) else "buffer"
         raise LayoutError(
-            f"{str(obj)[:60]} is a {kind}, not one array's shape\n  give the shape of each array on its own"
+            f"{str(layout)[:60]} is a {kind}, not one array's shape\n"
+            "  give the shape of each array on its own"
         )
-    if not isinstance(obj, Shape | CuteShape):
-        raise TypeError(f"expected a layout, got {type(obj).__name__}\n  {_mend_of(obj)}")
-    return _checked(obj, sizes)
+    if not isinstance(layout, Shape | CuteShape):
+        raise TypeError(f"expected a layout, got {type(layout).__name__}\n  {_mend_of(layout)}")
+    return _checked(layout, sizes)
+
+
+def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:
+    """The keywords of a layout, for a call whose array says dims and dtype already.
+
+    Raises:
+        TypeError: dims or dtype is among them.
+    """
+    for name in ("dims", "dtype"):
+        if name in parameters:
+            convert = ", or convert the array first with astype" * ((name, holder) == ("dtype", "the array"))
+            raise TypeError(f"{call} takes no {name}: {holder} has its own\n  leave {name} out{convert}")
+    return parameters
 
 
 def named_format(name: str, /, dims: Iterable[int], dtype: object, **parameters: Any) -> Spec:
@@ -143,7 +157,7 @@ def _in_format(
     return _shape_of(name, built, sizes, element)
 
 
-def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any) -> str:
+def recipe_of(layout: object, dims: Iterable[int], dtype: object, **parameters: Any) -> str:
     """A layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
 
     Tags, formats of blocks and patterns come as one pad, one reshape and one transpose; "tpu", "tpu-doc",
@@ -154,19 +168,19 @@ def recipe_of(obj: object, dims: Iterable[int], dtype: object, **parameters: Any
         TypeError: as `as_layout`.
     """
     sizes = int_tuple(dims, "dims")
-    shape = as_layout(obj, dims=sizes, dtype=dtype, **parameters)
+    shape = as_layout(layout, dims=sizes, dtype=dtype, **parameters)
     if isinstance(shape, CuteShape):
         raise LayoutError(
             f"{str(shape)[:80]} has no recipe of pads, reshapes and transposes\n"
             "  tilejit.cute.offsets(layout) gives its table"
         )
     built: object = None
-    if isinstance(obj, str) and is_name(obj):
-        name, given = _called(obj, parameters)
+    if isinstance(layout, str) and is_name(layout):
+        name, given = _called(layout, parameters)
         found = find_format(name)
         built = found.layout(sizes, shape.element, _width(given, found.parameters)[1])
-    elif isinstance(obj, str) and is_pattern(obj):
-        pattern = parse_pattern(obj)
+    elif isinstance(layout, str) and is_pattern(layout):
+        pattern = parse_pattern(layout)
         built = pattern.blocking(sizes, _width(parameters, pattern.names)[1])
     if isinstance(built, Blocking) and not shape.packed:
         return built.recipe(array_text(shape), fill_text(shape))

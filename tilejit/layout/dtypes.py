@@ -76,6 +76,13 @@ class PrimitiveType:
             return None
         return np.dtype(np.int8 if self.kind == "signed" else np.uint8)
 
+    def is_held_by(self, dtype: np.dtype[Any]) -> bool:
+        """Whether `pack` takes such elements from arrays of the dtype: its own, or int8 and uint8.
+
+        s4 in int4, int8 -> True    s4 in uint8, f32 in int32 -> False
+        """
+        return dtype == self.numpy or (self.byte_dtype is not None and dtype == self.byte_dtype)
+
 
 def _table() -> dict[str, PrimitiveType]:
     """Every type of xla_data.proto that a text may name."""
@@ -102,7 +109,7 @@ PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table(
 _BY_NUMPY_NAME = {row.numpy_name: row for row in PRIMITIVE_TYPES.values() if row.numpy_name}
 _NUMPYS_OWN = {row.numpy: row for row in _BY_NUMPY_NAME.values() if not row.fallback}
 _NUMPYS_CODE = re.compile(r"[<>=|]?[fic]\d{1,2}")
-"""NumPy's short names of numbers; u1 to u4 are XLA's."""
+"""NumPy's short names of numbers; those that XLA has, too, are XLA's."""
 
 
 @cache
@@ -138,11 +145,8 @@ def nearest_dtype(name: str) -> str:
         return f"write {lowered}"
     if lowered in _BY_NUMPY_NAME:
         return f"write {_BY_NUMPY_NAME[lowered].name}"
-    if _NUMPYS_CODE.fullmatch(lowered):
-        with suppress(TypeError):
-            found = _NUMPYS_OWN.get(np.dtype(lowered).newbyteorder("="))
-            if found:
-                return f"write {found.name}, which is NumPy's {lowered}"
+    if found := _numpys_code(lowered):
+        return f"write {found.name}, which is NumPy's {lowered}"
     if lowered in ("tuple", "buffer"):
         return "write a tuple in parentheses, e.g. (f32[2], s8[3]), and a buffer as b(f32[2])"
     import difflib
@@ -159,10 +163,10 @@ def nearest_dtype(name: str) -> str:
 
 
 def primitive_type(dtype: object) -> PrimitiveType:
-    """The type meant by an XLA name, a NumPy type's full name, a np.dtype, a scalar type or a PrimitiveType.
+    """The type meant by a name or code, a np.dtype, a scalar type or a PrimitiveType.
 
-    "s4", np.float32, np.dtype(">i2"), ml_dtypes.bfloat16 -> s4, f32, s16, bf16.  Two-letter codes such as
-    "u1" and "f8" are read as XLA reads them: u1 is one bit, not NumPy's uint8.
+    "s4", np.float32, np.dtype(">i2"), ml_dtypes.bfloat16 -> s4, f32, s16, bf16.  NumPy's codes count bytes:
+    "f4" -> f32, "i8" -> s64. A code that is also a name of XLA's is XLA's: u1 is one bit, f16 two bytes.
 
     Raises:
         LayoutError: the type has no XLA counterpart (structured, object, string, date, long double).
@@ -171,12 +175,21 @@ def primitive_type(dtype: object) -> PrimitiveType:
     if isinstance(dtype, PrimitiveType):
         return dtype
     if isinstance(dtype, str):
-        return _BY_NUMPY_NAME.get(dtype) or lookup(dtype)
+        return _BY_NUMPY_NAME.get(dtype) or PRIMITIVE_TYPES.get(dtype) or _numpys_code(dtype) or lookup(dtype)
     if not isinstance(dtype, np.dtype | type):
         raise TypeError(
             f"a dtype is a name such as 'f32', a np.dtype or a scalar type, not {type(dtype).__name__}"
         )
     return from_numpy(np.dtype(dtype))
+
+
+def _numpys_code(code: str) -> PrimitiveType | None:
+    """The type of NumPy's short names of numbers, such as f4; u1 to u8 are XLA's."""
+    if not _NUMPYS_CODE.fullmatch(code):
+        return None
+    with suppress(TypeError):
+        return _NUMPYS_OWN.get(np.dtype(code).newbyteorder("="))
+    return None
 
 
 def from_numpy(dtype: np.dtype[Any]) -> PrimitiveType:

@@ -104,3 +104,8 @@ def staged(
 def buffer_element(spec: Spec) -> Element:
     """What the shape's buffer holds."""
     return Element(spec.primitive_type, spec.bits)
+
+
+def array_element(spec: Spec) -> Element:
+    """What an array of the shape's dtype holds: packed elements have a byte each there."""
+    return Element(spec.primitive_type, 8 * spec.dtype.itemsize)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from codegen import CopyProgram, Element, compiler_lock
+from codegen import AccessMap, CopyProgram, Element, compiler_lock
 from tilejit.arrays.memory import bytes_map, halved
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map
@@ -42,15 +42,16 @@ def pack_way(
 
 @lru_cache(maxsize=512)
 def unpack_way(
-    spec: Spec, strides: tuple[int, ...], threads: int, tuning: Tuning
+    spec: Spec, strides: tuple[int, ...], target: Element, swap: bool, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
-    """The copy into an array of those strides, in bytes; block by block as a pack is."""
-    program = unpack_program(spec, strides, threads=threads, tuning=tuning)
+    """The copy into an array of such elements and strides, in bytes; block by block as a pack is."""
+    program = unpack_at_once(spec, strides, target, swap, threads, tuning)
+    if swap or target != buffer_element(spec):
+        return program
     permuted = _permuted(spec)
     if permuted is None:
         return program
-    element = buffer_element(spec)
-    return staged(program, element, element, threads=threads, tuning=tuning, unpacked_from=permuted)
+    return staged(program, target, target, threads=threads, tuning=tuning, unpacked_from=permuted)
 
 
 def _permuted(spec: Spec) -> PermutedMap | None:
@@ -76,25 +77,37 @@ def pack_at_once(
     """The copy of a pack in one pass; `apart`: padding has launches of its own."""
     src, dst = bytes_map(spec.dimensions, strides, source.bits // 8), access_map(spec)
     target = buffer_element(spec)
-    if swap and spec.dtype.kind == "c":
-        src, dst = halved(src), halved(dst)
-        source = target = Element(f"u{dst.element_bits}", dst.element_bits)
-    elif swap:
-        source = target = Element(f"u{source.bits}", source.bits)
+    if swap:
+        src, dst, source = _swapped(spec, src, dst)
+        target = source
     return compiled(
         src, dst, source, target, threads=threads, tuning=tuning, swap=swap, padding=fill, apart=apart
     )
 
 
 @lru_cache(maxsize=512)
-def unpack_program(
-    spec: Spec, strides: tuple[int, ...], *, threads: int = 1, tuning: Tuning = DEFAULT
+def unpack_at_once(
+    spec: Spec,
+    strides: tuple[int, ...],
+    target: Element,
+    swap: bool,
+    threads: int,
+    tuning: Tuning = DEFAULT,
 ) -> CopyProgram:
-    """The copy that `unpack` makes in one pass into an array of those strides, in bytes."""
-    dst = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
+    """The copy of an unpack in one pass; `swap`: into bytes in the other order."""
+    src, dst = access_map(spec), bytes_map(spec.dimensions, strides, target.bits // 8)
     source = buffer_element(spec)
-    target = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
-    return compiled(access_map(spec), dst, source, target, threads=threads, tuning=tuning)
+    if swap:
+        src, dst, source = _swapped(spec, src, dst)
+        target = source
+    return compiled(src, dst, source, target, threads=threads, tuning=tuning, swap=swap)
+
+
+def _swapped(spec: Spec, src: AccessMap, dst: AccessMap) -> tuple[AccessMap, AccessMap, Element]:
+    """The maps of a copy that swaps bytes, and what it swaps: the parts of complex numbers one by one."""
+    if spec.dtype.kind == "c":
+        src, dst = halved(src), halved(dst)
+    return src, dst, Element(f"u{dst.element_bits}", dst.element_bits)
 
 
 @lru_cache(maxsize=64)

@@ -11,8 +11,20 @@ import numpy as np
 
 from codegen import LayoutError
 from tilejit.arrays.memory import MAX_RANK, Array
+from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
+
+
+def writable_layout(spec: Spec) -> Spec:
+    """The layout, if arrays can be packed into it.
+
+    Raises:
+        LayoutError: NumPy has no such elements or no such array, or two elements share a slot.
+    """
+    check_packable(spec)
+    refuse_overlaps(spec)
+    return spec
 
 
 def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:

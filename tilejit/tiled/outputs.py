@@ -9,15 +9,13 @@ import numpy as np
 from codegen import LayoutError
 from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.strided import overlaps_itself
-from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.indexing import shape_name
+from tilejit.layout.padding import padding_bytes
 from tilejit.tiled.buffers import checked_buffer
-from tilejit.tiled.tiled_array import TiledArray
 
 
-def output_tiled(out: Any, spec: Spec, source: Array) -> TiledArray:
-    """A TiledArray over `out`, or over fresh memory.
+def output_buffer(out: Any, spec: Spec, source: Array) -> Array:
+    """The flat array `out`, checked, or fresh memory for the layout.
 
     Raises:
         LayoutError: `out` does not hold the shape, is read-only, or overlaps the source.
@@ -25,41 +23,50 @@ def output_tiled(out: Any, spec: Spec, source: Array) -> TiledArray:
     """
     if out is None:
         dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
-        length = spec.size_in_bytes // dtype.itemsize
-        return TiledArray(empty((length,), dtype), spec)
-    if isinstance(out, TiledArray) and out.spec != spec:
-        raise LayoutError(
-            f"out holds {shape_name(out.spec)}, but the result is {shape_name(spec)}\n"
-            "  give a TiledArray of that layout, or a flat buffer"
-        )
-    buffer = checked_buffer(out.buffer if isinstance(out, TiledArray) else out, spec, "out")
+        return empty((spec.size_in_bytes // dtype.itemsize,), dtype)
+    buffer = checked_buffer(out, spec, "out")
     check_target(buffer, source)
-    return out if isinstance(out, TiledArray) else TiledArray(buffer, spec)
+    return buffer
 
 
-def checked_out(
-    out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Array, *, tiled: bool = False
-) -> Any:
-    """`out`, if an array of that shape and dtype may be written to it.
+def padding_of(padding: Any, spec: Spec, out: Any) -> bytes | None:
+    """One element of the padding that `padding=` asks for, or None to keep what `out` holds.
 
-    source: what is copied. tiled: whether a TiledArray will do.
+    None -> the layout's own value, else 0    7 -> 7    "keep" -> None
+
+    Raises:
+        LayoutError: it is another word, no value of the dtype, or there is no `out` to keep it of.
+    """
+    if not isinstance(padding, str):
+        return padding_bytes(spec.padding_value if padding is None else padding, spec.element)
+    if padding != "keep":
+        raise LayoutError(f'padding={padding[:40]!r}: write "keep", a number, or None')
+    if out is None:
+        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
+    return None
+
+
+def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Array) -> Array:
+    """`out`, if it is an array of that shape and dtype that may be written to while `source` is read.
 
     Raises:
         LayoutError: `out` is of another shape or dtype, read-only, or overlaps itself or the source.
         TypeError: it is not an array.
     """
-    if not isinstance(out, np.ndarray) and not (tiled and isinstance(out, TiledArray)):
-        wanted = "an array or a TiledArray" if tiled else "an array"
-        raise TypeError(f"out is {wanted}, not {type(out).__name__}")
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is an array, not {type(out).__name__}")
+    check_alike(out, shape, dtype)
+    check_target(out, source)
+    return out
+
+
+def check_alike(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Raise a LayoutError unless `out` has the shape and dtype of the result."""
     if tuple(out.shape) != shape or out.dtype != dtype:
         raise LayoutError(
             f"out is {out.dtype}{list(out.shape)}, but the result is {dtype}{list(shape)}\n"
             "  give one like the result, or leave out= away"
         )
-    if isinstance(out, TiledArray):
-        refuse_overlaps(out.spec)
-    check_target(out.buffer if isinstance(out, TiledArray) else out, source)
-    return out
 
 
 def check_target(memory: Array, source: Array) -> None:

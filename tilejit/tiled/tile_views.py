@@ -60,7 +60,7 @@ class TileView:
     """Some elements of a tiled array in an order of their own; `view[...]` reads, `view[...] = x` writes.
 
     >>> tile = tilejit.cute.local_tile(t, (8, 128), (2, 0))
-    >>> tile.shape, tile.numpy()
+    >>> tile.shape, tile.unpack()
     >>> tile[...] = 0
 
     Attributes:
@@ -77,7 +77,7 @@ class TileView:
 
     @property
     def shape(self) -> Any:
-        """The sizes, nested as CuTe nests them; those of `numpy()` are the same from left to right."""
+        """The sizes, nested as CuTe nests them; those of `unpack()` are the same from left to right."""
         return self.profile
 
     @property
@@ -85,7 +85,7 @@ class TileView:
         """The elements' dtype."""
         return self.tiled.dtype
 
-    def numpy(self) -> Array:
+    def unpack(self) -> Array:
         """The elements as a new array in C order, one axis a size."""
         out = empty(tuple(axis.size for axis in self.axes), self.dtype)
         if out.size:
@@ -95,7 +95,7 @@ class TileView:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("a view of tiles has to be unpacked; there is no array without a copy")
-        array = self.numpy()
+        array = self.unpack()
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __getitem__(self, key: Any) -> Array:
@@ -104,7 +104,7 @@ class TileView:
         Raises:
             LayoutIndexError: the key is out of bounds, or none of NumPy's.
         """
-        whole = self.numpy()
+        whole = self.unpack()
         try:
             picked: Array = whole[key]
         except (IndexError, ValueError) as error:
@@ -120,9 +120,9 @@ class TileView:
         """
         if key is not Ellipsis and not (isinstance(key, slice) and key == slice(None)):
             raise TypeError("a view is written whole: view[...] = values\n  index the tiled array for less")
-        buffer = self.tiled.writeable_buffer()
+        buffer = self.tiled.writable_buffer()
         self._check_apart()
-        own = elements(value, self.tiled.spec.element)
+        own = elements(value, self.tiled.layout.element)
         if np.may_share_memory(own, buffer):
             own = own.copy()
         values = broadcast(own, tuple(axis.size for axis in self.axes))
@@ -141,7 +141,7 @@ class TileView:
     def _copy(self, array: Array, *, writes: bool) -> None:
         tiled = self.tiled
         view, own = self._access(), array_map(array)
-        stored = buffer_element(tiled.spec)
+        stored = buffer_element(tiled.layout)
         loose = Element(from_numpy(array.dtype).name, 8 * array.itemsize)
         count = thread_count(None, 2 * array.nbytes)
         if writes:
@@ -153,7 +153,7 @@ class TileView:
 
     def _access(self) -> AccessMap:
         """The map of the view: each root of the array's over the axes that walk its dimensions."""
-        whole = access_map(self.tiled.spec)
+        whole = access_map(self.tiled.layout)
         dims = tuple(axis.size for axis in self.axes)
         roots, base = [], whole.base
         for root in logical_roots(whole):
@@ -198,14 +198,14 @@ class TileView:
                 merged = merged * dims[d] + index[d]
             return np.asarray(evaluate_tree(root.tree, merged) - origin, np.int64)
 
-        low, stop = access_map(self.tiled.spec).bounds
+        low, stop = access_map(self.tiled.layout).bounds
         return Opaque(prod(axis.size for axis in walked), offsets, low - stop, stop - low)
 
 
 def local_tile(t: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     """The tile at a coordinate among the tiles: of a TiledArray a TileView, of a layout CuTe's pair.
 
-    >>> tilejit.cute.local_tile(t, (8, 128), (2, 0)).numpy()    # rows 16 to 23, columns 0 to 127
+    >>> tilejit.cute.local_tile(t, (8, 128), (2, 0)).unpack()    # rows 16 to 23, columns 0 to 127
     >>> tilejit.cute.local_tile(t, (8, _), (2, _))              # the same rows, all columns
     (4,8):(1,4), (2, 4), (1, 0) -> (2,4):(1,4), 2
 
@@ -241,8 +241,8 @@ def logical_divide(t: Any, tiler: Any) -> Any:
     ((8, 2), (128, 2))
     16:1, 4:2 -> (4,(2,2)):(2,(1,8))
 
-    tiler: a size, a one-dimensional layout or `_` for each of the first dimensions. `numpy()` has an axis for
-    each size, tile before rest.
+    tiler: a size, a one-dimensional layout or `_` for each of the first dimensions. `unpack()` has an axis
+    for each size, tile before rest.
 
     Raises:
         NoLayoutError: of a layout, where the tiler has no complement or a part is not a layout.
@@ -294,7 +294,7 @@ def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[Vi
     if not 0 <= number < rest.size:
         raise LayoutIndexError(
             f"there is no tile {shown(number)} along dimension {d}\n"
-            f"  {shape_name(t.spec)} has {rest.size} there"
+            f"  {shape_name(t.layout)} has {rest.size} there"
         )
     start = slice_and_offset(number, rest)[1]
     own = _axes(d, tile)
@@ -308,7 +308,7 @@ def _divided(t: TiledArray, d: int, part: Any) -> Layout:
     """One dimension as (tile, rest)."""
     if not t.shape[d]:
         raise LayoutError(
-            f"dimension {d} of {shape_name(t.spec)} has no elements, so no tiles\n  keep it whole with `_`"
+            f"dimension {d} of {shape_name(t.layout)} has no elements, so no tiles\n  keep it whole with `_`"
         )
     return division.logical_divide(Layout(t.shape[d]), part)
 

@@ -1,69 +1,73 @@
-"""TiledArray: a flat buffer and the shape that says what lives where in it."""
+"""TiledArray: a flat buffer and the layout that says which element lies where in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
+from math import prod
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from codegen import CopyProgram, Element, LayoutError, thread_count, window_map
-from tilejit.arrays.basic_index import box_of_key, is_element
-from tilejit.arrays.memory import Array, address, bytes_map, empty
-from tilejit.arrays.values import broadcast, elements
-from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute_index import refuse_overlaps
+from codegen import LayoutError, compiler_lock, thread_count
+from tilejit.arrays.memory import Array, address
+from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.indexing import access_map, linear_index, shape_name
+from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
-from tilejit.programs.compiled import compiled
+from tilejit.programs.relayout_programs import relayout_way
+from tilejit.programs.tuning import AUTO, STRUCTURE, VectorSize, read_tuning
 from tilejit.support.notebook import notebook_html
-from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes
+from tilejit.tiled.boxes import read_box, write_box
+from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, writable_layout
+from tilejit.tiled.outputs import output_buffer, padding_of
+from tilejit.tiled.unpacking import unpack_buffer
 
 
-class TiledArray:
+class TiledArray(NDArrayOperatorsMixin):
     """An array in a tiled buffer.
 
     >>> t = tilejit.pack(x, "{1,0:T(8,128)}")
-    >>> t[5, 7], t[2:9, ::2], t.numpy()
+    >>> t[5, 7], t[2:9, ::2], t.unpack()
 
     `buffer` is 1-D: of the element dtype, or uint8 when elements are packed into bytes. Indexing reads and
-    writes in place, element by element or slice by slice, without unpacking the rest; slices are copies.
+    writes in place, element by element or slice by slice, without unpacking the rest. Slices are read-only
+    copies: to write, assign to the slice. `==` says whether two names are the same object; to compare or to
+    compute, use `tilejit.elementwise`, or unpack.
 
     Raises:
         LayoutError: at construction, where the buffer does not hold the shape, or the shape cannot be packed.
-        TypeError: at construction, where the buffer is not an array or the shape is not a Shape.
+        TypeError: at construction, where the buffer is not an array or the layout is not a Shape.
     """
 
-    __slots__ = ("_buffer", "_spec")
+    __slots__ = ("_buffer", "_layout")
 
-    def __init__(self, buffer: Array, spec: Spec) -> None:
-        if not isinstance(spec, Shape | CuteShape):
+    def __init__(self, buffer: Array, layout: Spec) -> None:
+        if not isinstance(layout, Shape | CuteShape):
             raise TypeError(
-                f"spec is a Shape, not {type(spec).__name__}\n  TiledArray.from_buffer reads texts, too"
+                f"layout is a Shape, not {type(layout).__name__}\n  TiledArray.from_buffer reads texts, too"
             )
-        self._buffer = checked_buffer(buffer, spec, "the buffer")
-        self._spec = spec
+        self._buffer = checked_buffer(buffer, layout, "the buffer")
+        self._layout = layout
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._buffer, self._spec)
+        return type(self), (self._buffer, self._layout)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, /, obj: Any, **parameters: Any) -> TiledArray:
+    def from_buffer(cls, buffer: Any, /, layout: LayoutLike, **parameters: Any) -> TiledArray:
         """A TiledArray over memory that is there already; nothing is copied.
 
         >>> TiledArray.from_buffer(file.read(), "f32[1000,300]{1,0:T(8,128)}")
         >>> TiledArray.from_buffer(file.read(), "blis-a", dims=(1000, 300), dtype="f32", mr=8)
 
-        obj, parameters: whatever `as_layout` reads, with dims, dtype and the keywords of a format or a
+        layout, parameters: whatever `as_layout` reads, with dims, dtype and the keywords of a format or a
         pattern where they are needed.
 
         Raises:
             LayoutError: the buffer has not the shape's size in bytes, or the shape cannot be packed.
             TypeError: the buffer is not bytes-like, or a parameter is not the layout's.
         """
-        spec = as_layout(obj, **parameters)
+        spec = as_layout(layout, **parameters)
         data = checked_buffer(flat_bytes(buffer), spec, "the buffer")
         return cls(data if spec.packed else data.view(spec.dtype), spec)
 
@@ -72,54 +76,142 @@ class TiledArray:
         """The flat memory: of the element dtype, or uint8."""
         return self._buffer
 
-    def writeable_buffer(self) -> Array:
+    def writable_buffer(self) -> Array:
         """The buffer, where elements can be written to it.
 
-        >>> t.writeable_buffer()[:] = 0     # all elements, and the padding
+        >>> t.writable_buffer()[:] = 0     # all elements, and the padding
 
         Raises:
             LayoutError: it is read-only, or the layout has two elements in one slot.
         """
         if not self._buffer.flags.writeable:
             raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
-        refuse_overlaps(self._spec)
+        writable_layout(self._layout)
         return self._buffer
 
     @property
-    def spec(self) -> Spec:
+    def layout(self) -> Spec:
         """The shape and its layout."""
-        return self._spec
+        return self._layout
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The logical dimensions."""
-        return self.spec.dimensions
+        return self._layout.dimensions
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The elements' dtype, as `numpy()` gives them."""
-        return self.spec.dtype
+        """The elements' dtype, as `unpack()` gives them."""
+        return self._layout.dtype
 
     @property
     def ndim(self) -> int:
         """The number of logical dimensions."""
-        return len(self.spec.dimensions)
+        return len(self._layout.dimensions)
+
+    @property
+    def size(self) -> int:
+        """The number of elements, without padding."""
+        return prod(self._layout.dimensions)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the buffer, padding included."""
-        return int(self.buffer.nbytes)
+        return int(self._buffer.nbytes)
 
-    def numpy(self) -> Array:
-        """The whole array, unpacked, in C order."""
-        whole: Array = self[...]
-        return whole
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The tiles along each axis of the grid of tiles, most major first; see `tilejit.gather_tiles`.
+
+        >>> tilejit.pack(np.zeros((1000, 300), np.float32), "{1,0:T(8,128)}").grid
+        (125, 3)
+
+        Raises:
+            LayoutError: the layout has no tiles.
+        """
+        with compiler_lock:  # most arrays are never asked
+            from tilejit.tiled.tile_grid import grid_of
+        return grid_of(self._layout).extents
+
+    def copy(self) -> TiledArray:
+        """The same array in a buffer of its own, padding included."""
+        return type(self)(self._buffer.copy(), self._layout)
+
+    def unpack(
+        self,
+        *,
+        out: Array | None = None,
+        dtype: Any = None,
+        casting: str = "no",
+        threads: int | None = None,
+        virtual_vector_size: VectorSize = AUTO,
+        specialize: str = STRUCTURE,
+        tune: bool = False,
+    ) -> Array:
+        """All elements as an array, in C order or in `out`: `tilejit.unpack`, which describes the keywords.
+
+        Raises:
+            LayoutError: `out` or a keyword is wrong; nothing has been written.
+            TypeError: an argument has the wrong type.
+        """
+        tuning = read_tuning(virtual_vector_size, specialize, tune)
+        address_of(self)
+        return unpack_buffer(self._buffer, self._layout, out, dtype, casting, threads, tuning)
+
+    def relayout(
+        self,
+        layout: LayoutLike,
+        *,
+        out: Array | TiledArray | None = None,
+        padding: int | float | complex | str | None = None,
+        threads: int | None = None,
+        virtual_vector_size: VectorSize = AUTO,
+        specialize: str = STRUCTURE,
+        tune: bool = False,
+        **parameters: Any,
+    ) -> TiledArray:
+        """The same array in another layout: `tilejit.relayout`, which describes the keywords.
+
+        Raises:
+            LayoutError: the layout, `padding`, `out` or a keyword is wrong; nothing has been written.
+            TypeError: an argument has the wrong type, or the layout does not know a keyword.
+        """
+        tuning = read_tuning(virtual_vector_size, specialize, tune)
+        own = of_the_layout(parameters, "relayout", "the tiled array")
+        spec = writable_layout(as_layout(layout, dims=self.shape, dtype=self._layout.primitive_type, **own))
+        if spec.primitive_type != self._layout.primitive_type:
+            raise LayoutError(
+                f"the tiled array is {self._layout.primitive_type}, the layout {spec.primitive_type}\n"
+                "  give the layout of the same dtype; to convert, pack(t.unpack(), ..., casting=...)"
+            )
+        fill = padding_of(padding, spec, out)
+        source = address_of(self)
+        target = output_tiled(out, spec, self._buffer)
+        count = thread_count(threads, self.nbytes + spec.size_in_bytes)
+        program = relayout_way(self._layout, spec, fill, count, tuning)
+        program.run(source, address_of(target), count, alive=(self, target))
+        return target
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("a tiled array has to be unpacked; there is no view without a copy")
-        array = self.numpy()
+        array = self.unpack()
         return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> NoReturn:
+        """Refuse to compute: NumPy would unpack the array in silence."""
+        raise TypeError(
+            f"a tiled array does not compute np.{ufunc.__name__}\n"
+            "  use tilejit.elementwise, which computes tile by tile, or np.asarray(t), which unpacks it"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
 
     def __len__(self) -> int:
         if not self.shape:
@@ -130,30 +222,25 @@ class TiledArray:
         return (self[k] for k in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"TiledArray({shape_name(self.spec)}, {self.nbytes} bytes)"
+        return f"TiledArray({shape_name(self._layout)}, {self.nbytes} bytes)"
 
     def _repr_html_(self) -> str | None:
         """The picture of its layout that notebooks show."""
-        return notebook_html("layout_html", self.spec, repr(self))
+        return notebook_html("layout_html", self._layout, repr(self))
 
     def __getitem__(self, key: Any) -> Any:
-        """An element as a scalar, or a slice as a new array in C order.
+        """An element as a scalar, or a slice as a new, read-only array in C order.
 
         Raises:
             LayoutIndexError: the key is out of bounds or has too many parts.
             LayoutError: the buffer has been resized.
             TypeError: the key holds anything but integers, slices, `...` and None.
         """
-        starts, steps, extents, kept = box_of_key(key, self.shape)
-        memory = address_of(self)
-        if is_element(key, self.shape):
-            return self._element(starts)
-        out = empty(extents, self.dtype)
-        if out.size:
-            threads = thread_count(None, 2 * out.nbytes)
-            program = _window_program(self._spec, starts, steps, extents, out.strides, False, threads)
-            program.run(memory, address(out), threads, alive=(self, out))
-        return out.reshape(kept)
+        address_of(self)
+        found = read_box(self._buffer, self._layout, key)
+        if isinstance(found, np.ndarray):
+            found.flags.writeable = False
+        return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write an element or a slice in place; the value broadcasts and converts as NumPy assigns.
@@ -163,39 +250,8 @@ class TiledArray:
             LayoutError: the value does not broadcast, an element cannot hold it, or the buffer is read-only.
             TypeError: the key holds anything but integers, slices, `...` and None, or the value no numbers.
         """
-        starts, steps, extents, kept = box_of_key(key, self.shape)
-        memory = address_of(self)
-        buffer = self.writeable_buffer()
-        own = elements(value, self._spec.element)
-        if np.may_share_memory(own, buffer):
-            own = own.copy()
-        values = broadcast(own, kept).reshape(extents)
-        if is_element(key, self.shape):
-            self._write_element(starts, values)
-        elif values.size:
-            threads = thread_count(None, 2 * values.nbytes)
-            program = _window_program(self._spec, starts, steps, extents, values.strides, True, threads)
-            program.run(address(values), memory, threads, alive=(self, values))
-
-    def _element(self, index: tuple[int, ...]) -> Any:
-        slot = linear_index(self._spec, index)
-        if not self._spec.packed:
-            return self._buffer.view(self.dtype)[slot]
-        bits = self._spec.bits
-        at, shift = divmod(slot * bits, 8)
-        value = int(self._buffer[at]) >> shift & ((1 << bits) - 1)
-        return np.array([value], np.uint8).view(self.dtype)[0]
-
-    def _write_element(self, index: tuple[int, ...], value: Array) -> None:
-        slot = linear_index(self._spec, index)
-        data, raw = self._buffer.view(np.uint8), value.reshape(1).view(np.uint8)
-        if not self._spec.packed:
-            data[slot * raw.size : (slot + 1) * raw.size] = raw
-            return
-        bits = self._spec.bits
-        at, shift = divmod(slot * bits, 8)
-        mask = (1 << bits) - 1
-        data[at] = int(data[at]) & ~(mask << shift) | (int(raw[0]) & mask) << shift
+        address_of(self)
+        write_box(self.writable_buffer(), self._layout, key, value)
 
 
 def address_of(tiled: TiledArray) -> int:
@@ -204,25 +260,23 @@ def address_of(tiled: TiledArray) -> int:
     Raises:
         LayoutError: the buffer has been resized since.
     """
-    check_size(tiled.buffer, tiled.spec, "the buffer")
+    check_size(tiled.buffer, tiled.layout, "the buffer")
     return address(tiled.buffer)
 
 
-@lru_cache(maxsize=256)
-def _window_program(
-    spec: Spec,
-    starts: tuple[int, ...],
-    steps: tuple[int, ...],
-    extents: tuple[int, ...],
-    strides: tuple[int, ...],
-    writes: bool,
-    threads: int,
-) -> CopyProgram:
-    """The copy between a box of the tiled array and an array of those strides, in bytes."""
-    window = window_map(access_map(spec), starts, steps, extents)
-    array = bytes_map(extents, strides, spec.dtype.itemsize)
-    stored = Element(spec.primitive_type, spec.bits)
-    loose = Element(spec.primitive_type, 8 * spec.dtype.itemsize)
-    if writes:
-        return compiled(array, window, loose, stored, threads=threads)
-    return compiled(window, array, stored, loose, threads=threads)
+def output_tiled(out: Any, layout: Spec, source: Array) -> TiledArray:
+    """A TiledArray over `out`, or over fresh memory.
+
+    Raises:
+        LayoutError: `out` does not hold the layout, is read-only, or overlaps the source.
+        TypeError: it is not an array.
+    """
+    if not isinstance(out, TiledArray):
+        return TiledArray(output_buffer(out, layout, source), layout)
+    if out.layout != layout:
+        raise LayoutError(
+            f"out holds {shape_name(out.layout)}, but the result is {shape_name(layout)}\n"
+            "  give a TiledArray of that layout, or a flat buffer"
+        )
+    output_buffer(out.buffer, layout, source)
+    return out

@@ -24,7 +24,8 @@ from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.tools.goldens import GOLDEN, check_golden
 from tilejit.copies.convert import pack_program
 from tilejit.copies.explanations import c_strides
-from tilejit.programs.pack_programs import unpack_program
+from tilejit.programs.compiled import array_element
+from tilejit.programs.pack_programs import unpack_at_once
 
 CASES = {
     "pack_f32_8x128": "f32[20,300]{1,0:T(8,128)}",
@@ -80,7 +81,7 @@ def program_of(name: str) -> CopyProgram:
     shape = tj.Shape.parse(CASES[name])
     array = virtual(shape.dimensions, shape.dtype)
     if name.startswith("unpack"):
-        return unpack_program(shape, array.strides)
+        return unpack_at_once(shape, array.strides, array_element(shape), False, 1)
     return pack_program(array, shape)
 
 

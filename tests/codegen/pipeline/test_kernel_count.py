@@ -8,7 +8,8 @@ import tilejit as tj
 from codegen.runtime.kernel import Kernel
 from tests.tools.stress import share
 from tilejit.copies.convert import pack_program
-from tilejit.programs.pack_programs import unpack_program
+from tilejit.programs.compiled import array_element
+from tilejit.programs.pack_programs import unpack_at_once
 
 SHAPES = 300
 MOST_KERNELS = 87
@@ -43,7 +44,10 @@ def kernels_of(dims: tuple[int, int], layout: str) -> set[Kernel]:
     array = np.lib.stride_tricks.as_strided(
         np.empty(1, shape.dtype), dims, (dims[1] * shape.dtype.itemsize, shape.dtype.itemsize)
     )
-    return {*pack_program(array, shape).kernels, *unpack_program(shape, array.strides).kernels}
+    return {
+        *pack_program(array, shape).kernels,
+        *unpack_at_once(shape, array.strides, array_element(shape), False, 1).kernels,
+    }
 
 
 def test_300_shapes_in_20_layouts(seed: int) -> None:

@@ -22,10 +22,10 @@ from codegen.schedule.schedule import Schedule, Thresholds
 from tilejit.copies import plan
 from tilejit.copies.convert import pack_program
 from tilejit.copies.moves import move_for
-from tilejit.copies.relayouts import copy_or_blocks
 from tilejit.layout.as_layout import as_layout
 from tilejit.programs.compiled import buffer_element
 from tilejit.programs.pack_programs import pack_way
+from tilejit.programs.relayout_programs import relayout_way
 from tilejit.programs.tuning import Tuning
 
 NEVER, ALWAYS = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
@@ -157,7 +157,7 @@ def relayouted(tuning: Tuning, threads: int) -> tuple[Any, ...]:
     """A relayout of short rows; what it reads, what it writes."""
     source, target = (tj.Shape.parse(f"u16[500,900]{x}") for x in ("{1,0:T(8,128)(2,1)}", "{0,1:T(4,16)}"))
     x = np.arange(450_000, dtype=np.uint32).astype(np.uint16).reshape(500, 900)
-    program = copy_or_blocks.__wrapped__(source, target, bytes(2), threads, tuning)
+    program = relayout_way.__wrapped__(source, target, bytes(2), threads, tuning)
     return program, tj.pack(x, source).buffer, tj.pack(x, target).buffer
 
 

@@ -25,7 +25,8 @@ from tests.tools.oracle import (
 )
 from tests.tools.stress import lower_levels
 from tilejit.copies.convert import pack_program
-from tilejit.programs.pack_programs import pack_at_once, pack_way, unpack_program, unpack_way
+from tilejit.programs.compiled import array_element
+from tilejit.programs.pack_programs import pack_at_once, pack_way, unpack_at_once, unpack_way
 
 pytestmark = pytest.mark.share(9)
 
@@ -45,7 +46,7 @@ def test_lower_cpu_levels(level: str) -> None:
 @pytest.fixture(params=[0, 1 << 40], ids=["streamed", "plain"])
 def streaming(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Whether whole lines go past the cache, whatever the size of the array."""
-    programs = pack_at_once, pack_way, unpack_program, unpack_way
+    programs = pack_at_once, pack_way, unpack_at_once, unpack_way
     for cached in programs:
         cached.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
@@ -134,7 +135,10 @@ def transfers(program: CopyProgram) -> list[PackBits | UnpackBits]:
 def test_columns_join_the_transfer(text: str, columns: int, column: int, streaming: bool) -> None:
     shape = tj.Shape.parse(text)
     array = np.zeros(shape.dimensions, shape.dtype)
-    for program in (pack_program(array, shape), unpack_program(shape, array.strides)):
+    for program in (
+        pack_program(array, shape),
+        unpack_at_once(shape, array.strides, array_element(shape), False, 1),
+    ):
         (inner,) = transfers(program)
         assert (inner.columns, inner.count, inner.stream) == (columns, column, streaming)
 

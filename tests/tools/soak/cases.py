@@ -48,12 +48,12 @@ from tests.tools.soak.loops import expression, loops
 from tests.tools.soak.sample import Sample
 from tilejit.copies import convert, plan
 from tilejit.copies.convert import pack, unpack
-from tilejit.copies.relayouts import copy_or_blocks, relayout_program
 from tilejit.copies.sizes import SIZES
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
 from tilejit.programs import pack_programs
+from tilejit.programs.relayout_programs import relayout_at_once, relayout_way
 from tilejit.tiled.tiled_array import TiledArray
 
 Array = NDArray[Any]
@@ -131,11 +131,11 @@ FOR_LARGE = (
 PROGRAMS = (
     pack_programs.pack_at_once,
     pack_programs.pack_way,
-    pack_programs.unpack_program,
+    pack_programs.unpack_at_once,
     pack_programs.unpack_way,
     pack_programs.padding_program,
-    relayout_program,
-    copy_or_blocks,
+    relayout_at_once,
+    relayout_way,
     plan.program,
     plan.cached_plan,
 )

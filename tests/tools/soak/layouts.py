@@ -205,7 +205,7 @@ def _tiles(array: Any, extents: tuple[int, ...], sizes: tuple[int, ...], lead: i
 
 def _gather_into(case: Case, t: TiledArray, ids: Any, want: Any) -> None:
     """Tiles into a tiled array of any layout, whose padding stays."""
-    plain = make_shape(t.spec.primitive_type, want.shape)
+    plain = make_shape(t.layout.primitive_type, want.shape)
     side = _side(case, plain)
     spec = side.spec
     case.note(into=_named(side))
@@ -234,7 +234,7 @@ def view(case: Case, shape: Shape) -> None:
     case.note(source=_named(side), tiler=tiler, coord=coord)
     place = tuple(slice(k * size, (k + 1) * size) for k, size in zip(coord, tiler, strict=True))
     tile = cute.local_tile(TiledArray.from_buffer(data, spec), tiler, coord)
-    case.check(same_elements(tile.numpy(), np.ascontiguousarray(whole[place]), spec), "another tile")
+    case.check(same_elements(tile.unpack(), np.ascontiguousarray(whole[place]), spec), "another tile")
     case.check(bool((data == before).all()), "reading changed bytes")
     values = random_elements(case.rng, spec.dtype, whole[place].size).reshape(whole[place].shape)
     tile[...] = values

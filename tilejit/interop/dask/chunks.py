@@ -16,19 +16,18 @@ from tilejit.cute.parsing import parse as parse_cute
 from tilejit.cute.swizzle import ComposedLayout
 from tilejit.cute.text import is_cute
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import checked_padding_value
 from tilejit.layout.shape import Layout, Shape, tile_steps_of
-from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.buffers import writable_layout
 
 Dims: TypeAlias = tuple[int, ...]
 
 
 def read_layout(
-    obj: Any, dims: Dims, dtype: Any, padding: Any, parameters: dict[str, Any]
+    layout: Any, dims: Dims, dtype: Any, padding: Any, parameters: dict[str, Any]
 ) -> tuple[Spec | None, Spec]:
     """The layout of a whole array, None where there is only one of chunks; and one to cut chunks of.
 
@@ -44,10 +43,9 @@ def read_layout(
         raise LayoutError(f"padding={padding[:40]!r}: write a number, or None")
     if 0 in dims:
         raise LayoutError(f"an array {dims_text(dims)} has no elements to pack\n  tilejit.pack takes it")
-    fitted = _fitted(obj, dims)
-    spec = as_layout(obj, dims=fitted, dtype=dtype, **parameters)
-    check_packable(spec)
-    refuse_overlaps(spec)
+    fitted = _fitted(layout, dims)
+    spec = as_layout(layout, dims=fitted, dtype=dtype, **parameters)
+    writable_layout(spec)
     if isinstance(spec, Shape):
         spec = _of_any_size(spec)
     if padding is not None:
@@ -55,9 +53,9 @@ def read_layout(
     return (spec if fitted == dims else None), spec
 
 
-def _fitted(obj: Any, dims: Dims) -> Dims:
+def _fitted(layout: Any, dims: Dims) -> Dims:
     """The dimensions, or as much of them as the modes of a CuTe layout hold."""
-    layout = parse_cute(obj) if isinstance(obj, str) and is_cute(obj) else obj
+    layout = parse_cute(layout) if isinstance(layout, str) and is_cute(layout) else layout
     if not isinstance(layout, CuteLayout | ComposedLayout):
         return dims
     from tilejit.cute.function import function_of

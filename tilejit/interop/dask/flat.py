@@ -14,10 +14,11 @@ import numpy as np
 
 from codegen import LayoutError, check_threads, thread_count
 from tilejit.arrays.memory import Array
-from tilejit.copies.convert import of_the_layout, pack
+from tilejit.copies.convert import pack
 from tilejit.files.pieces import Cut, cut, piece_buffer
 from tilejit.files.whole_file import mode_of, sync_directory
 from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, known_dims, read_layout
+from tilejit.layout.as_layout import of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
 
@@ -28,7 +29,7 @@ CHUNK_BYTES = 32 << 20
 def to_flat(
     x: Any,
     /,
-    obj: Any,
+    layout: Any,
     path: str | os.PathLike[str],
     *,
     padding: Any = None,
@@ -54,7 +55,7 @@ def to_flat(
     x = da.asarray(x)
     dims = known_dims(x)
     own = of_the_layout(parameters, "to_flat", "the array")
-    whole, spec = read_layout(obj, dims, x.dtype, padding, own)
+    whole, spec = read_layout(layout, dims, x.dtype, padding, own)
     if whole is None:
         raise LayoutError(
             f"{shape_name(spec)} does not hold an array {list(dims)}\n  give a layout of all of it"

@@ -11,7 +11,6 @@ import dask.array as da
 import numpy as np
 
 from codegen import LayoutError, check_threads
-from tilejit.copies.convert import of_the_layout
 from tilejit.interop.dask import blocks, flat
 from tilejit.interop.dask.chunks import (
     Dims,
@@ -22,6 +21,7 @@ from tilejit.interop.dask.chunks import (
     known_dims,
     read_layout,
 )
+from tilejit.layout.as_layout import of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 
@@ -42,14 +42,14 @@ class TiledDask:
             or uint8 where elements share bytes.
         shape: the dimensions of the array.
         chunk: the layout of a whole chunk; `chunk.dimensions` are the elements of one.
-        spec: the layout of the whole array, which `to_flat` writes; None where a CuTe layout holds one chunk.
+        layout: that of the whole array, which `to_flat` writes; None where a CuTe layout holds one chunk.
         threads: of TileJIT in a task; None for one.
     """
 
     array: Any
     shape: Dims
     chunk: Spec
-    spec: Spec | None
+    layout: Spec | None
     threads: int | None = None
 
     @property
@@ -84,7 +84,7 @@ class TiledDask:
         )
 
     def relayout(
-        self, obj: Any, /, *, chunks: Any = None, padding: Any = None, **parameters: Any
+        self, layout: Any, *, chunks: Any = None, padding: Any = None, **parameters: Any
     ) -> TiledDask:
         """The array in another layout; chunk by chunk where chunks are whole tiles of that, too.
 
@@ -97,7 +97,7 @@ class TiledDask:
         """
         own = of_the_layout(parameters, "relayout", "the tiled array")
         name = self.chunk.primitive_type
-        whole, spec = read_layout(obj, self.shape, name, padding, own)
+        whole, spec = read_layout(layout, self.shape, name, padding, own)
         if spec.primitive_type != name:
             raise LayoutError(
                 f"the tiled array is {name}, the layout {spec.primitive_type}\n"
@@ -156,18 +156,18 @@ class TiledDask:
         Raises:
             LayoutError, OSError: as the function `to_flat`.
         """
-        if self.spec is None:
+        if self.layout is None:
             raise LayoutError(
                 f"{self.chunk.layout} is the layout of a chunk, not of the whole array\n"
                 "  give a layout of the whole: t.relayout(…).to_flat(…)"
             )
-        flat.to_flat(self.unpack(), self.spec, path, piece_bytes=piece_bytes, threads=self.threads)
+        flat.to_flat(self.unpack(), self.layout, path, piece_bytes=piece_bytes, threads=self.threads)
 
 
 def pack(
     x: Any,
     /,
-    obj: Any,
+    layout: Any,
     *,
     chunks: Any = None,
     padding: Any = None,
@@ -179,7 +179,7 @@ def pack(
     >>> t = tilejit.interop.dask.pack(x, "{1,0:T(8,128)(2,1)}")
     >>> t = tilejit.interop.dask.pack(x, "tenstorrent", chunks=(4096, 4096))
 
-    x: an array of dask; of anything else `dask.array.asarray` makes one. obj, parameters: whatever
+    x: an array of dask; of anything else `dask.array.asarray` makes one. layout, parameters: whatever
     `as_layout` reads; formats and shapes are read for the whole array, a CuTe layout is that of one chunk.
     chunks: elements of a chunk along each dimension, a multiple of the tiles or -1 for all of it; None for
     x's own, rounded up to whole tiles, or for what a CuTe layout holds. padding: None for the layout's own
@@ -201,7 +201,7 @@ def pack(
         raise TypeError(str(error)) from error
     check_threads(threads)
     own = of_the_layout(parameters, "pack", "the array")
-    whole, spec = read_layout(obj, dims, x.dtype, padding, own)
+    whole, spec = read_layout(layout, dims, x.dtype, padding, own)
     if not holds(spec, x.dtype):
         raise LayoutError(
             f"the array is {x.dtype}, the layout {spec.primitive_type}\n"

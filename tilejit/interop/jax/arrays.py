@@ -37,14 +37,14 @@ def to_jax(t: Any, /, *, copy: bool | None = None) -> jax.Array:
     return jax_array_over(np.asarray(array), copy)
 
 
-def from_jax(array: jax.Array, obj: Any, /, **parameters: Any) -> TiledArray:
+def from_jax(array: jax.Array, /, layout: Any, **parameters: Any) -> TiledArray:
     """A tiled array over the memory of a flat jax array; nothing is copied, and it cannot be written to.
 
     >>> from_jax(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
     >>> from_jax(flat, "tpu", dims=(1000, 300))
 
     array: of the layout's size in bytes with its padding, whatever its shape; of the layout's dtype, or
-    uint8. obj, parameters: whatever `as_layout` reads; dtype is the array's if not given.
+    uint8. layout, parameters: whatever `as_layout` reads; dtype is the array's if not given.
 
     Raises:
         LayoutError: the array is of another dtype or size, or cannot be read here: see `numpy_view`.
@@ -53,16 +53,16 @@ def from_jax(array: jax.Array, obj: Any, /, **parameters: Any) -> TiledArray:
     buffer = numpy_view(array)
     if "dims" in parameters and "dtype" not in parameters:
         parameters = {**parameters, "dtype": buffer.dtype}
-    tiled = TiledArray.from_buffer(buffer, obj, **parameters)
+    tiled = TiledArray.from_buffer(buffer, layout, **parameters)
     if buffer.dtype not in (np.uint8, tiled.dtype):
         raise LayoutError(
-            f"the array is {buffer.dtype}, the layout of {tiled.spec.primitive_type}\n"
+            f"the array is {buffer.dtype}, the layout of {tiled.layout.primitive_type}\n"
             "  give the layout of the array's dtype"
         )
     return tiled
 
 
-def pack(array: jax.Array, obj: Any, /, **options: Any) -> jax.Array:
+def pack(array: jax.Array, /, layout: Any, **options: Any) -> jax.Array:
     """The flat buffer of a jax array in a layout, padding included, as a jax array.
 
     >>> flat = pack(weights, "{1,0:T(8,128)(2,1)}")
@@ -74,16 +74,16 @@ def pack(array: jax.Array, obj: Any, /, **options: Any) -> jax.Array:
         TypeError: as `tilejit.pack`; or out= is given, as arrays of jax are not written to.
     """
     _refuse_out(options)
-    return to_jax(convert.pack(numpy_view(array), obj, **options))
+    return to_jax(convert.pack(numpy_view(array), layout, **options))
 
 
-def unpack(array: jax.Array, obj: Any, /, **options: Any) -> jax.Array:
+def unpack(array: jax.Array, /, layout: Any, **options: Any) -> jax.Array:
     """The jax array that a flat buffer in a layout holds.
 
     >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
     >>> unpack(flat, "tpu", dims=(1000, 300))
 
-    array, obj: as in `from_jax`. options: dims, dtype, the keywords of a format or a pattern, and those of
+    array, layout: as in `from_jax`. options: dims, dtype, the keywords of a format or a pattern, and those of
     `tilejit.unpack` but out=.
 
     Raises:
@@ -92,7 +92,7 @@ def unpack(array: jax.Array, obj: Any, /, **options: Any) -> jax.Array:
     """
     _refuse_out(options)
     own = {name: options.pop(name) for name in tuple(options) if name not in convert.UNPACK_OPTIONS}
-    return to_jax(convert.unpack(from_jax(array, obj, **own), **options))
+    return to_jax(convert.unpack(from_jax(array, layout, **own), **options))
 
 
 def numpy_view(array: jax.Array) -> Array:

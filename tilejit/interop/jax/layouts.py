@@ -60,29 +60,29 @@ def layout_of(obj: Any, /, *, dims: Iterable[int] | None = None, dtype: Any = No
 
 
 def to_jax_layout(
-    obj: Any, /, *, dims: Iterable[int] | None = None, dtype: Any = None, **parameters: Any
+    layout: Any, *, dims: Iterable[int] | None = None, dtype: Any = None, **parameters: Any
 ) -> Any:
     """The `jax.experimental.layout.Layout` of a layout.
 
     >>> to_jax_layout("bf16[1000,300]{1,0:T(8,128)(2,1)}")
     Layout(major_to_minor=(0, 1), tiling=((8, 128), (2, 1)), sub_byte_element_size_in_bits=0)
 
-    obj, dims, dtype, parameters: as in `as_layout`: "tpu" with dims and dtype will do.
+    layout, dims, dtype, parameters: as in `as_layout`: "tpu" with dims and dtype will do.
 
     Raises:
         LayoutError: jax's layouts cannot say it: CuTe layouts, padding besides that of tiles, `*` in a tile,
             L, S, # and other properties but E; and elements narrower than a byte that are not packed.
         TypeError: as `as_layout`.
     """
-    spec = as_layout(obj, dims=dims, dtype=dtype, **parameters)
+    spec = as_layout(layout, dims=dims, dtype=dtype, **parameters)
     if isinstance(spec, CuteShape):
         raise LayoutError(
             f"{shape_name(spec)} is a CuTe layout, and jax's have tiles\n"
             "  tilejit.layout.bridge finds the tiles of one that has some"
         )
-    layout = spec.layout or Layout(tuple(reversed(range(spec.rank))))
-    plain = Layout(layout.minor_to_major, layout.tiles, layout.element_size_in_bits)
-    if plain != layout or any(spec.dynamic) or spec.padded_dimensions is not None:
+    own = spec.layout or Layout(tuple(reversed(range(spec.rank))))
+    plain = Layout(own.minor_to_major, own.tiles, own.element_size_in_bits)
+    if plain != own or any(spec.dynamic) or spec.padded_dimensions is not None:
         raise LayoutError(
             f"jax's layouts have an order of dimensions, tiles and E, nothing else: {shape_name(spec)}\n"
             f"  leave the rest out: {plain}"
@@ -92,17 +92,16 @@ def to_jax_layout(
             f"XLA packs {spec.primitive_type}, and this layout has one a byte: {shape_name(spec)}\n"
             f"  write E({spec.element.bits}), or take a dtype of eight bits"
         )
-    if any(MERGE in tile for tile in layout.tiles):
+    if any(MERGE in tile for tile in own.tiles):
         raise LayoutError(
             f"jax's layouts have no * in a tile: {shape_name(spec)}\n  reshape the array, or write sizes"
         )
-    major_to_minor = tuple(reversed(layout.minor_to_major))
-    return jax_layout.Layout(major_to_minor, layout.tiles, layout.element_size_in_bits)
+    major_to_minor = tuple(reversed(own.minor_to_major))
+    return jax_layout.Layout(major_to_minor, own.tiles, own.element_size_in_bits)
 
 
 def to_jax_format(
-    obj: Any,
-    /,
+    layout: Any,
     sharding: Any = None,
     *,
     dims: Iterable[int] | None = None,
@@ -118,10 +117,10 @@ def to_jax_format(
     Raises:
         LayoutError, TypeError: as `to_jax_layout`; and TypeError where sharding is none of jax's.
     """
-    layout = to_jax_layout(obj, dims=dims, dtype=dtype, **parameters)
+    made = to_jax_layout(layout, dims=dims, dtype=dtype, **parameters)
     if sharding is None:
         sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    return jax_layout.Format(layout, sharding)
+    return jax_layout.Format(made, sharding)
 
 
 def xla_packs(element: PrimitiveType) -> bool:

@@ -14,7 +14,7 @@ Dims = tuple[int, ...]
 ELEMENT_SIZE = "element_size_in_bits"
 """What all layouts of blocks take; a format may have it as a parameter of its own, a pattern no such axis."""
 RESERVED = (
-    *("obj", "layout", "dims", "dtype", "out", "padding", "casting", "threads", "tensors"),
+    *("layout", "dims", "dtype", "out", "padding", "casting", "threads", "tensors"),
     *("virtual_vector_size", "specialize", "tune"),
 )
 """Keywords of the calls that hand all others to a layout."""

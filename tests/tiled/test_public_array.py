@@ -1,0 +1,113 @@
+"""What a tiled array offers beside indexing, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+
+LAYOUT = "{1,0:T(2,2)}"
+X = np.arange(15, dtype=np.float32).reshape(3, 5)
+
+
+def test_properties() -> None:
+    t = tj.pack(X, layout=LAYOUT)
+    assert (t.shape, t.size, t.ndim, t.nbytes, t.grid) == ((3, 5), 15, 2, 96, (2, 3))
+    assert t.layout == tj.as_layout(f"f32[3,5]{LAYOUT}")
+    assert np.array_equal(t.unpack(), X)
+
+
+def test_a_copy_has_its_own_buffer() -> None:
+    t = tj.pack(X, LAYOUT, padding=-1)
+    own = t.copy()
+    own[0, 0] = 9
+    assert (t[0, 0], own[0, 0], own.layout) == (0, 9, t.layout)
+    assert own.buffer[1:].tobytes() == t.buffer[1:].tobytes()
+
+
+def test_relayout_and_unpack_are_those_of_the_module() -> None:
+    t = tj.pack(X, LAYOUT)
+    u = t.relayout(layout="blis-a", mr=2, padding=3)
+    assert u.layout == tj.relayout(t, "blis-a", mr=2).layout
+    assert u.buffer.tobytes() == tj.pack(X, "blis-a", mr=2, padding=3).buffer.tobytes()
+    out = np.zeros((5, 3), np.float32).T
+    assert u.unpack(out=out) is out
+    assert np.array_equal(out, X)
+
+
+def test_slices_are_read_only() -> None:
+    """A write into a slice would be lost: slices are copies."""
+    t = tj.pack(X, LAYOUT)
+    for part in (t[0], t[:, 1], t[...], t[1:, ::2]):
+        with pytest.raises(ValueError, match="read-only"):
+            part[...] = 99
+    t[0][()].copy()[0] = 99
+    t.unpack()[0, 0] = 99
+    assert np.array_equal(t.unpack(), X)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda t: t + 1,
+        lambda t: 1 + t,
+        lambda t: t + X,
+        lambda t: X + t,
+        lambda t: t * t,
+        lambda t: -t,
+        lambda t: t < 1,
+        lambda t: np.equal(X, t),
+        lambda t: np.sqrt(t),
+        lambda t: np.add.reduce(t),
+        lambda t: np.sum(t),
+    ],
+)
+def test_computing_says_what_to_use(compute: Callable[[Any], object]) -> None:
+    t = tj.pack(X, LAYOUT)
+    with pytest.raises(TypeError, match=r"tilejit\.elementwise.*np\.asarray\(t\)"):
+        compute(t)
+    name = "iadd"
+    with pytest.raises(TypeError, match=r"tilejit\.elementwise"):
+        getattr(t, f"__{name}__")(1)
+    assert np.array_equal(t.unpack(), X)
+
+
+def test_equality_is_identity() -> None:
+    t, twin = tj.pack(X, LAYOUT), tj.pack(X, LAYOUT)
+    assert t == t
+    assert (t == twin, t != twin, t == X, t in [twin], len({t, twin})) == (False, True, False, False, 2)
+
+
+def test_lists_of_indices_name_gather_tiles() -> None:
+    t = tj.pack(X, LAYOUT)
+    for key in ([0, 1], (slice(None), np.array([0, 1])), X > 3):
+        with pytest.raises(TypeError, match=r"gather_tiles"):
+            t[key]
+
+
+@pytest.mark.parametrize("name", ["f32", "f4", "float32", "<f4", np.float32, np.dtype("f4")])
+def test_names_of_dtypes(name: Any) -> None:
+    assert str(tj.as_layout(LAYOUT, dims=(3, 5), dtype=name)) == f"f32[3,5]{LAYOUT}"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [("f8", "f64"), ("f2", "f16"), ("i1", "s8"), ("i8", "s64"), ("c8", "c64"), ("u1", "u1"), ("f16", "f16")],
+)
+def test_codes_that_xla_has_are_xlas(code: str, found: str) -> None:
+    assert tj.as_layout("{0}", dims=(3,), dtype=code).primitive_type == found
+
+
+def test_the_casting_error_recommends_what_is_enough() -> None:
+    for want, enough in (("bf16", "same_kind"), ("f64", "same_kind"), ("s32", "unsafe")):
+        fix = f"pass casting={enough!r}"
+        with pytest.raises(tj.LayoutError, match=re.escape(fix)):
+            tj.pack(X, f"{want}[3,5]{LAYOUT}")
+        tj.pack(X, f"{want}[3,5]{LAYOUT}", casting=enough)
+        with pytest.raises(tj.LayoutError, match=re.escape(fix)):
+            tj.unpack(tj.pack(X, LAYOUT), dtype=want)

@@ -1,0 +1,50 @@
+"""The copies that relayout makes: in one pass, or block by block where that is faster."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from codegen import CopyProgram, LayoutError, StagedProgram
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import access_map, shape_name
+from tilejit.programs.compiled import buffer_element, compiled, staged
+from tilejit.programs.tuning import DEFAULT, Tuning
+
+
+@lru_cache(maxsize=256)
+def relayout_at_once(
+    source: Spec,
+    target: Spec,
+    fill: bytes | None,
+    threads: int,
+    tuning: Tuning = DEFAULT,
+) -> CopyProgram:
+    """The copy between two tiled buffers of the same array, in one pass.
+
+    Raises:
+        LayoutError: the dimensions differ.
+    """
+    if source.dimensions != target.dimensions:
+        raise LayoutError(f"{shape_name(source)} and {shape_name(target)} are not of the same array")
+    return compiled(
+        access_map(source),
+        access_map(target),
+        buffer_element(source),
+        buffer_element(target),
+        threads=threads,
+        tuning=tuning,
+        padding=fill,
+    )
+
+
+@lru_cache(maxsize=256)
+def relayout_way(
+    source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
+) -> CopyProgram | StagedProgram:
+    """The copy itself, or block by block where that is faster.
+
+    Never the latter where a keyword says how; with `tune`, where it was measured to be.
+    """
+    program = relayout_at_once(source, target, fill, threads, tuning)
+    elements = buffer_element(source), buffer_element(target)
+    return staged(program, *elements, padding=fill, threads=threads, tuning=tuning)

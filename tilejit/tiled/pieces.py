@@ -1,0 +1,26 @@
+"""An array cut into boxes of a size that NumPy converts at one time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+PIECE_BYTES = 1 << 19
+"""Source bytes that a conversion which no kernel makes goes through NumPy with, at one time."""
+
+
+def pieces(dims: tuple[int, ...], itemsize: int) -> list[tuple[slice, ...]]:
+    """Boxes of at most about `PIECE_BYTES` that cover an array: whole inner dimensions, parts of one."""
+    most = max(1, PIECE_BYTES // max(itemsize, 1))
+    inner, k = 1, len(dims)
+    while k > 0 and inner * dims[k - 1] <= most:
+        k -= 1
+        inner *= dims[k]
+    if k == 0:
+        return [(slice(None),) * len(dims)] if 0 not in dims else []
+    step = max(1, most // inner)
+    outer = np.ndindex(*dims[: k - 1])
+    return [
+        (*(slice(i, i + 1) for i in prefix), slice(start, start + step), *(slice(None) for _ in dims[k:]))
+        for prefix in outer
+        for start in range(0, dims[k - 1], step)
+    ]

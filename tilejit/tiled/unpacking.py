@@ -1,0 +1,74 @@
+"""What `unpack` does with a tiled buffer: copy its elements into an array, and convert them on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codegen import Element, LayoutError, can_convert, thread_count
+from tilejit.arrays.memory import Array, address, empty
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import from_numpy, primitive_type
+from tilejit.programs.pack_programs import unpack_way
+from tilejit.programs.tuning import Tuning, check_casting
+from tilejit.tiled.boxes import read_box
+from tilejit.tiled.outputs import checked_out
+from tilejit.tiled.pieces import pieces
+
+
+def unpack_buffer(
+    buffer: Array, spec: Spec, out: Any, dtype: Any, casting: Any, threads: int | None, tuning: Tuning
+) -> Array:
+    """The elements of a buffer as an array, in `out` if that is given; arguments as those of `unpack`."""
+    want = _result_dtype(spec, out, dtype, casting)
+    result = empty(spec.dimensions, want) if out is None else checked_out(out, spec.dimensions, want, buffer)
+    count = thread_count(threads, result.nbytes + spec.size_in_bytes)
+    target = _target_element(spec, want)
+    if target is None:
+        _through_numpy(buffer, spec, result)
+    else:
+        program = unpack_way(spec, result.strides, target, not want.isnative, count, tuning)
+        program.run(address(buffer), address(result), count, alive=(buffer, result))
+    return result
+
+
+def _result_dtype(spec: Spec, out: Any, dtype: Any, casting: Any) -> np.dtype[Any]:
+    """The dtype that is asked for, that of `out`, or the layout's.
+
+    Raises:
+        LayoutError: `casting` does not allow the conversion.
+        TypeError: there is no such dtype.
+    """
+    if dtype is None:
+        want = out.dtype if isinstance(out, np.ndarray) else spec.dtype
+    else:
+        want = dtype if isinstance(dtype, np.dtype) else primitive_type(dtype).numpy
+        if want is None:
+            raise LayoutError(f"there are no arrays of {dtype}\n  give the dtype of an array")
+    native = want.newbyteorder("=")
+    if native != spec.dtype:
+        from_numpy(want)
+    check_casting(spec.dtype, native, casting, f"the layout is {spec.primitive_type}, the result {want}")
+    return want
+
+
+def _target_element(spec: Spec, want: np.dtype[Any]) -> Element | None:
+    """What a kernel writes for that dtype; None where only NumPy makes the conversion."""
+    bits = 8 * want.itemsize
+    if want.newbyteorder("=") == spec.dtype:
+        return Element(spec.primitive_type, bits)
+    if not want.isnative or spec.bits < 8:
+        return None
+    name = from_numpy(want).name
+    return Element(name, bits) if can_convert(spec.primitive_type, name) else None
+
+
+def _through_numpy(buffer: Array, spec: Spec, result: Array) -> None:
+    """Convert piece by piece with NumPy; what is not yet converted stays small."""
+    for box in pieces(spec.dimensions, spec.dtype.itemsize):
+        piece = read_box(buffer, spec, (*box, ...))
+        if piece.dtype.kind == "c" and result.dtype.kind not in "cb":
+            piece = piece.real  # NumPy's own conversion does the same, with a warning
+        with np.errstate(all="ignore"):
+            result[box] = piece.astype(result.dtype)
