@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from codegen import CopyProgram, LayoutError, StagedProgram
+from codegen import CopyProgram, LayoutError
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.programs.compiled import buffer_element, compiled, staged
 from tilejit.programs.tuning import DEFAULT, Tuning
+
+if TYPE_CHECKING:
+    from codegen import StagedProgram
 
 
 @lru_cache(maxsize=256)
