@@ -19,11 +19,10 @@ from tilejit.files.rules import Rules, Wish
 from tilejit.files.stream import Made, Named, Output, drop_pages
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile
 from tilejit.layout.as_layout import as_layout
-from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import lookup, primitive_type
 from tilejit.layout.shape import Shape
-from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.buffers import writable_layout
 
 Make = Callable[[], Array | Pieces]
 
@@ -52,9 +51,9 @@ def draft_unpack(file: TensorFile, names: Collection[str] | None, threads: int |
     for entry in draft.wanted_entries():
         with draft.errors_of(entry):
             tiled = file.tiled(entry)
-            dtype, target = file.unpacked_as(tiled.spec)
+            dtype, target = file.unpacked_as(tiled.layout)
         make = partial(made.unpacked, tiled, target, threads, _dropping(file))
-        draft.unpack(entry, tiled.spec, dtype, target, make)
+        draft.unpack(entry, tiled.layout, dtype, target, make)
     return draft.plan()
 
 
@@ -68,7 +67,7 @@ def draft_relayout(
             tiled = file.tiled(entry)
             if wish.dtype is not None:
                 raise LayoutError("a relayout converts no elements\n  leave dtype out of the rule")
-            old = tiled.spec
+            old = tiled.layout
             spec = _fitting(wish, old.dimensions, old.primitive_type)
             if spec.primitive_type != old.primitive_type:
                 raise MisfitError(
@@ -181,8 +180,7 @@ def _fitting(wish: Wish, dims: tuple[int, ...], dtype: str) -> Spec:
     """
     try:
         spec = as_layout(wish.layout, dims=dims, dtype=dtype, **wish.parameters)
-        check_packable(spec)
-        refuse_overlaps(spec)
+        writable_layout(spec)
     except LayoutError as error:
         raise MisfitError(str(error)) from error
     return spec

@@ -29,8 +29,8 @@ LAYOUTS = (
     Mutant(
         "complement-rounded-down",
         "A complement stops below a bound that its repeats do not divide.",
-        "gaps.append((max(1, -(-bound // current)), current))",
-        "gaps.append((max(1, bound // current), current))",
+        "gaps.append(Mode(max(1, -(-bound // current)), current))",
+        "gaps.append(Mode(max(1, bound // current), current))",
         ("test_algebra",),
     ),
     Mutant(
@@ -57,8 +57,8 @@ LAYOUTS = (
     Mutant(
         "overlap-at-reach",
         "A stride equal to what the smaller ones reach counts as free of overlaps.",
-        "if abs(stride) <= reach:\n            return False\n        reach += abs(stride)",
-        "if abs(stride) < reach:\n            return False\n        reach += abs(stride)",
+        "if abs(digit.stride) <= reach:\n            return False",
+        "if abs(digit.stride) < reach:\n            return False",
         ("test_pack_cute",),
     ),
 )

@@ -46,7 +46,7 @@ from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
 from tests.tools.soak.sample import Sample
-from tilejit.copies import convert, plan
+from tilejit.copies import plan
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.sizes import SIZES
 from tilejit.layout.cute_shape import CuteShape
@@ -54,6 +54,7 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
 from tilejit.programs import pack_programs
 from tilejit.programs.relayout_programs import relayout_at_once, relayout_way
+from tilejit.tiled import pieces
 from tilejit.tiled.tiled_array import TiledArray
 
 Array = NDArray[Any]
@@ -114,7 +115,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (calls, "SMALL_TABLE", (0, 5)),
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (choose_cuts, "RUN_BLOCK_BYTES", (32, 160)),
-    (convert, "CHUNK_BYTES", (64, 1000)),
+    (pieces, "PIECE_BYTES", (64, 1000)),
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
     (choose_grid, "MOST_SORTS", (1,)),
     (choose_stages, "moves_little", (lambda largest: True, lambda largest: False)),
