@@ -25,7 +25,7 @@ class CopyRun:
 
     count: Size
     stream: bool = False
-    schedule: RunSchedule = field(default=RunSchedule(), repr=False)  # `structure_digest` has it
+    schedule: RunSchedule = field(default=RunSchedule())
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class CopyChunks:
     count: Size
     offsets: OffsetTable
     stream: bool = False
-    schedule: RunSchedule = field(default=RunSchedule(), repr=False)  # `structure_digest` has it
+    schedule: RunSchedule = field(default=RunSchedule())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Elementwise:
     target: Element
     source: Element | None
     convert: tuple[str, str] | None = None
-    prefetch: bool = field(default=False, repr=False)  # not in kernel names: their arguments distinguish it
+    prefetch: bool = False
 
     @property
     def stream(self) -> bool:
@@ -250,15 +250,8 @@ def kernel_kind(transfer: Transfer) -> str:
 
 
 def structure_digest(nest: TransferNest, arguments: tuple[str, ...]) -> str:
-    """A digest of what makes a kernel: a nest whose sizes are names, and the names of its arguments.
-
-    The schedule of runs and chunks is a part of it if it is not the default.
-    """
-    made: tuple[object, ...] = nest, arguments
-    match nest.transfer:
-        case CopyRun(schedule=schedule) | CopyChunks(schedule=schedule) if schedule != RunSchedule():
-            made = *made, schedule
-    return sha256(repr(made).encode()).hexdigest()
+    """A digest of what makes a kernel: a nest whose sizes are names, and the names of its arguments."""
+    return sha256(repr((nest, arguments)).encode()).hexdigest()
 
 
 def kernel_name(nest: TransferNest, digest: str) -> str:
