@@ -161,9 +161,11 @@ if _TYPE_CHECKING:
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.vector_size import MOST_ELEMENTS as MOST_ELEMENTS
     from codegen.schedule.vector_size import read_vector_sizes as read_vector_sizes
-    from codegen.support.caching import MOST_BOUND as MOST_BOUND
+    from codegen.support.caching import Cache as Cache
+    from codegen.support.caching import cached as cached
+    from codegen.support.caching import clear_caches as clear_caches
     from codegen.support.caching import lazy as lazy
-    from codegen.support.caching import remember as remember
+    from codegen.support.caching import on_clear as on_clear
     from codegen.support.cpu import cpu_level as cpu_level
     from codegen.support.cpu import cpu_name as cpu_name
     from codegen.support.errors import KernelError as KernelError
@@ -247,7 +249,7 @@ _HOMES = {
     "schedule.call_limits": "COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES",
     "schedule.machine": "machine",
     "schedule.vector_size": "MOST_ELEMENTS read_vector_sizes",
-    "support.caching": "MOST_BOUND lazy remember",
+    "support.caching": "Cache cached clear_caches lazy on_clear",
     "support.cpu": "cpu_level cpu_name",
     "support.errors": (
         "KernelError LayoutError LayoutIndexError PowerError ScheduleError StoreError TilejitError shown"

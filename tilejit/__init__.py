@@ -57,6 +57,7 @@ if _TYPE_CHECKING:
         swapaxes,
         transpose,
     )
+    from tilejit.support.caches import clear_caches
     from tilejit.tiled.tiled_array import TiledArray
 
 __version__ = "0.1.0"
@@ -86,6 +87,7 @@ __all__ = [
     "astype",
     "broadcast_to",
     "byteswap",
+    "clear_caches",
     "concatenate",
     "copy",
     "copyto",
@@ -144,6 +146,7 @@ _HOMES = {
     "numpy_api.padding": "pad",
     "numpy_api.taking": "take",
     "numpy_api.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
+    "support.caches": "clear_caches",
     "tiled.tiled_array": "TiledArray",
 }
 """The module of each public name: an import of all would take ten times as long as the first pack needs.

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from codegen.analysis.polyhedra import feasible, projected
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_symbol
 from codegen.ir.visit import Access, Loop
-from codegen.support.caching import remember
+from codegen.support.caching import Cache, cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class _System:
     zero: list[Affine]
     not_negative: list[Affine]
     made: int = 0
-    answers: dict[Any, bool] = field(default_factory=dict)
+    answers: Cache[Any, bool] = field(default_factory=Cache)
 
     def feasible(self, zero: Sequence[Affine], not_negative: Sequence[Affine]) -> bool:
         """Whether the system may hold with these added."""
@@ -57,7 +56,7 @@ class _System:
         if known is not None:
             return known
         found = feasible([*self.zero, *zero], [*self.not_negative, *not_negative])
-        return remember(self.answers, key, found)
+        return self.answers.keep(key, found)
 
     def fresh(self) -> Affine:
         self.made += 1
@@ -191,7 +190,7 @@ def _system_of(earlier: Access, later: Access) -> _System | None:
     return _same_element(*sides)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _same_element(earlier: _Side, later: _Side) -> _System | None:
     """Like _system_of, for the parts of two accesses that matter; each loop around them repeats the query."""
     system = _System([], [])

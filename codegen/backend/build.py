@@ -11,7 +11,7 @@ import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -27,6 +27,7 @@ from codegen.backend.object_symbols import ALLOWED_SYMBOLS, undefined_symbols
 from codegen.simd.register.numba_passes import KernelPasses
 from codegen.simd.routines import bound_routines
 from codegen.simd.vector import math
+from codegen.support.caching import cached
 from codegen.support.cpu import CpuLevel
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock, hold_in_forks
@@ -163,7 +164,7 @@ def _asking_once() -> Iterator[None]:
         del context.resolve_function_type
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _signature_of_call(function: Any, arguments: tuple[Any, ...]) -> Any:
     """Numba's signature of a call; the function itself keeps its overloads."""
     context = cpu_target.typing_context

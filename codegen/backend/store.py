@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from codegen.backend.store_files import (
     unwritable,
     write_checked,
 )
+from codegen.support.caching import cached
 from codegen.support.cpu import CpuLevel
 from codegen.support.errors import StoreError
 from codegen.support.settings import settings
@@ -76,7 +77,7 @@ def store_key(source_digest: str, level: CpuLevel, store: KernelStore | None = N
     return StoreKey(source_digest, compiler_digest(), *versions, *spelled)
 
 
-@lru_cache(maxsize=8)
+@cached(8)
 def llvm_version(store: KernelStore | None) -> str:
     """LLVM's version, such as "20.1.8". Only its library knows it, so a store remembers it per library.
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import gcd, prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from codegen.support.caching import cached
 
 Offsets: TypeAlias = NDArray[np.int64]
 
@@ -273,7 +274,7 @@ def offset_range(tree: Tree, extent: int | None = None) -> tuple[int, int]:
     return _offset_range(tree, tree.extent if extent is None else extent)
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _offset_range(tree: Tree, extent: int) -> tuple[int, int]:
     match tree:
         case Leaf(_, stride):

@@ -35,7 +35,7 @@ from codegen.runtime.launch import Launch
 from codegen.runtime.loop_kernel import BoundKernel
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
-from codegen.support.caching import remember
+from codegen.support.caching import Cache
 
 MOST_TABLES = 16
 """Tables kept per nest, for results that begin elsewhere in their lines; each has a call for every block."""
@@ -98,7 +98,7 @@ class StagedLoops:
         self._reads = {k: _stage(x, grid, reads=True) for k, x in staged.items() if x.reads}
         self._writes = {k: _stage(x, grid, reads=False) for k, x in staged.items() if x.writes}
         self._kernels = {ends: bind(extents, self._strides(extents)) for ends, extents in _sorts(grid)}
-        self._tables: dict[Dims, CallTable] = {}
+        self._tables: Cache[Dims, CallTable] = Cache(MOST_TABLES)
         blocks = list(grid.blocks())
         self._places = np.array([place for place, _ in blocks], np.int64).reshape(len(blocks), -1)
         numbers: dict[Ends, list[int]] = {ends: [] for ends in self._kernels}
@@ -173,7 +173,7 @@ class StagedLoops:
             return known
         sizes = (block_bytes(self._grid.extents, bytes_held(x.element)) for x in self._staged.values())
         made = call_table(self._groups(), lines, self._bounds(), tuple(sizes))
-        return remember(self._tables, lines, made, MOST_TABLES)
+        return self._tables.keep(lines, made)
 
     def _bounds(self) -> list[Bounds]:
         """The bytes that copies may touch of every operand: of those addressed directly, none."""

@@ -39,7 +39,7 @@ from codegen.schedule.transfers import (
     structure_digest,
 )
 from codegen.schedule.transposes import Transpose, TransposeRuns
-from codegen.support.caching import remember
+from codegen.support.caching import Cache
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
 
@@ -101,10 +101,10 @@ def kernel_of(
         _lowered(made.nest, names, observe)
     with compiler_lock:
         kernel = _by_structure.get((made.nest, names))
-        return kernel or remember(_by_structure, (made.nest, names), _kernel(made.nest, names)), made.sizes
+        return kernel or _by_structure.keep((made.nest, names), _kernel(made.nest, names)), made.sizes
 
 
-_by_structure: dict[tuple[TransferNest, tuple[str, ...]], Kernel] = {}
+_by_structure: Cache[tuple[TransferNest, tuple[str, ...]], Kernel] = Cache()
 
 
 def _kernel(nest: TransferNest, arguments: tuple[str, ...]) -> Kernel:

@@ -29,7 +29,7 @@ from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose_cuts import cuts_of_long_digits, schedule_of_part
 from codegen.schedule.schedule import Schedule
-from codegen.support.caching import remember
+from codegen.support.caching import Cache
 from codegen.support.cpu import cpu_level, cpu_name
 
 MOST_BYTES = 64 << 20
@@ -60,7 +60,7 @@ MOST_RUNS = 32
 Measure = Callable[[StridedBox, tuple[Schedule, ...]], tuple[float, ...]]
 """Seconds that a box takes with each of its schedules."""
 
-_winners: dict[str, str] = {}
+_winners: Cache[str, str] = Cache()
 """Winners measured in this process, for processes without a store."""
 
 
@@ -117,8 +117,7 @@ def winner_of(
             return texts[0]
         known = texts[seconds.index(min(seconds))]
         store.put_note(name, {"winner": known})
-    remember(_winners, name, known)
-    return known
+    return _winners.keep(name, known)
 
 
 def shortened(

@@ -1,4 +1,4 @@
-"""Values computed once: lock-free lazy attributes, and caches with a bounded number of entries.
+"""Values computed once: lock-free lazy attributes, and bounded caches that `clear_caches` empties.
 
 Before Python 3.12, `functools.cached_property` has one lock for all instances. A child forked while another
 thread holds that lock waits forever. `lazy` has no lock: two threads may both compute a value, and the first
@@ -7,15 +7,32 @@ result is kept.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from weakref import WeakKeyDictionary
+
+from codegen.support.locks import hold_in_forks
+
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
 
 T = TypeVar("T")
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+_Asked = TypeVar("_Asked", contravariant=True)
+_Found = TypeVar("_Found", covariant=True)
 
 MOST_BOUND = 1024
 """Default maximum number of entries. A full cache drops all of them."""
+
+_lock = threading.RLock()
+"""Held while a cache changes; reentrant, because garbage collection may run anything meanwhile."""
+hold_in_forks(_lock)
+
+_clears: WeakKeyDictionary[Any, Callable[[Any], object]] = WeakKeyDictionary()
+"""Everything that `clear_caches` empties, and how."""
 
 
 class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
@@ -41,9 +58,80 @@ class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
         return kept
 
 
-def remember(cache: dict[Key, Value], key: Key, value: Value, most: int | None = None) -> Value:
-    """Store a value in a cache that holds at most `most` entries (default: MOST_BOUND), and return it."""
-    if len(cache) >= (MOST_BOUND if most is None else most) and key not in cache:
-        cache.clear()
-    cache[key] = value
-    return value
+class _Get(Protocol[_Asked, _Found]):
+    """The lookups of a dict."""
+
+    @overload
+    def __call__(self, key: _Asked, /) -> _Found | None: ...
+
+    @overload
+    def __call__(self, key: _Asked, default: T, /) -> _Found | T: ...
+
+
+class Cache(Generic[Key, Value]):
+    """A mapping of at most `most` entries (default: MOST_BOUND), which `clear_caches` empties.
+
+    >>> plans = Cache()
+    >>> plan = plans.get(key) or plans.keep(key, compute(key))
+
+    `get` is a dict's own method and takes no lock. Threads may both compute a value; all get a correct one.
+    """
+
+    __slots__ = ("__weakref__", "_held", "_most", "get")
+
+    get: _Get[Key, Value]
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = MOST_BOUND if most is None else most
+        self._held: dict[Key, Value] = {}
+        self.get = cast("Any", self._held.get)
+        on_clear(self, Cache.clear)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def keep(self, key: Key, value: Value) -> Value:
+        """Store a value, and return it; a full cache drops all others."""
+        dropped: list[object] = []  # destroyed after the lock is released
+        with _lock:
+            if len(self._held) >= self._most and key not in self._held:
+                dropped += self._held.items()
+                self._held.clear()
+            self._held[key] = value
+        return value
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        with _lock:
+            dropped = list(self._held.items())
+            self._held.clear()
+        del dropped
+
+
+def cached(most: int) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
+    """`functools.lru_cache` of at most `most` results, which `clear_caches` empties.
+
+    >>> @cached(256)
+    ... def parsed(text): ...
+    """
+
+    def wrap(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
+        kept = lru_cache(maxsize=most)(function)
+        on_clear(kept, type(kept).cache_clear)
+        return kept
+
+    return wrap
+
+
+def on_clear(owner: T, clear: Callable[[T], object]) -> None:
+    """Have `clear_caches` call `clear(owner)` as long as the owner lives."""
+    with _lock:
+        _clears[owner] = clear
+
+
+def clear_caches() -> None:
+    """Empty every cache of the process. Machine code stays loaded."""
+    with _lock:
+        owners = list(_clears.items())
+    for owner, clear in owners:
+        clear(owner)

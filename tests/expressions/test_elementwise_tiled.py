@@ -172,21 +172,3 @@ def test_nothing_beside_the_arrays_is_touched(layout: str, at_end: bool) -> None
     assert target.untouched()
     tj.elementwise(lambda a: a * 2)(plain, out=out, where=x > 0.5)
     assert np.array_equal(out.unpack(), x * 2)
-
-
-def test_plans_may_be_forgotten_between_two_looks() -> None:
-    """Another thread clears them when they are full, at any time."""
-
-    class Forgotten(dict[Any, Any]):
-        def __contains__(self, key: object) -> bool:
-            found = super().__contains__(key)
-            self.clear()
-            return found
-
-    double = tj.elementwise(lambda a: a * 2)
-    double.block_plans = Forgotten()
-    x = np.arange(512 * 512, dtype=np.float32).reshape(512, 512)
-    t = tj.pack(x, "{1,0:T(8,128)}")
-    for _ in range(3):
-        assert (double(t, layout="{0,1:T(8,128)}").unpack() == 2 * x).all()
-    assert len(double.block_plans) == 1

@@ -6,7 +6,6 @@ noticeable time runs again under a counter. A limit of time with a wide margin c
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import re
@@ -17,6 +16,7 @@ import traceback
 import tracemalloc
 from contextlib import suppress
 
+from codegen.support.caching import clear_caches
 from codegen.support.errors import TilejitError
 from tests.fuzz.targets import Target
 from tests.tools.stress import TURN, is_stress
@@ -141,16 +141,6 @@ class Judge:
 def _kind(message: str) -> str:
     first = message.partition("\n")[0]
     return re.sub(r"'[^']*'|\"[^\"]*\"|[0-9]+", "", first)[:60]
-
-
-def clear_caches() -> None:
-    """Forget what functions of the project remember: an input that is tried again is new to them."""
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] not in ("tilejit", "codegen"):
-            continue
-        for value in list(vars(module).values()):
-            if isinstance(value, functools._lru_cache_wrapper):
-                value.cache_clear()
 
 
 def resident_bytes() -> int:

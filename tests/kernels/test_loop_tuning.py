@@ -10,6 +10,7 @@ import pytest
 
 import tilejit as tj
 from codegen.backend.store import KernelStore
+from codegen.support.caching import Cache
 from tilejit.kernels import tuning as loop_tuning
 from tilejit.kernels.program import LoopOptions
 
@@ -20,7 +21,7 @@ def double(a: Any, c: Any) -> None:
 
 
 def test_the_fastest_is_kept_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_tuning, "_winners", {})
+    monkeypatch.setattr(loop_tuning, "_winners", Cache())
     a, store, asked = np.ones(100), KernelStore(tmp_path), []
     function = tj.kernel(double).specialize(a, a.copy()).program.function
 

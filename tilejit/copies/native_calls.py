@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import KERNEL_PROTOTYPES, CopyProgram, KernelCall, Launch, copy_operands
+from codegen import KERNEL_PROTOTYPES, CopyProgram, KernelCall, Launch, cached, copy_operands
 from tilejit.arrays.memory import LINE_BYTES, address
 
 
@@ -76,7 +75,7 @@ def _one_call(launch: Launch, *, lends_buffer: bool) -> KernelCall | None:
     return each[0] if len(each) == 1 else None
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _shared_buffer(bits: int) -> NDArray[np.uint8]:
     """A buffer for sizes of so many bits.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ from codegen import (
     Element,
     Integers,
     Leaf,
+    cached,
     compile_stage,
     logical_roots,
     outgrows_caches,
@@ -33,7 +34,7 @@ from tilejit.tiled.tiled_array import TiledArray, address_of
 LEAST_TILE_BYTES = 1024
 """Smaller tiles are not worth calls of their own."""
 
-_program = lru_cache(maxsize=64)(compile_stage)
+_program = cached(64)(compile_stage)
 """The copy of one tile."""
 
 

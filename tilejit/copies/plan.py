@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from codegen import (
     Direct,
     Kernel,
     LayoutError,
+    cached,
     compiler_lock,
     in_dask_worker,
     run_parts,
@@ -333,7 +333,7 @@ def _as_made(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return made if made == dtype and dtype.metadata is None else dtype
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def program(
     shape: tuple[int, ...],
     dst_strides: tuple[int, ...],
@@ -359,7 +359,7 @@ def program(
     return staged(direct, move.source, move.target, threads=threads, tuning=tuning)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def cached_plan(
     shape: tuple[int, ...],
     strides: tuple[int, ...],

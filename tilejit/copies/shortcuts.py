@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from codegen import Direct, compiler_lock, is_direct
+from codegen import Direct, compiler_lock, is_direct, on_clear
 from tilejit.arrays.strided import span
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Shortcut(Direct):
     layouts of arrays, as they were when that was decided.
     """
 
-    __slots__ = ("_asked", "_entry_for", "_last_asked")
+    __slots__ = ("__weakref__", "_asked", "_entry_for", "_last_asked")
 
     _last_asked: tuple[Any, ...] | None
 
@@ -47,6 +47,7 @@ class Shortcut(Direct):
         self._entry_for = entry_for
         self.forget()
         _every.append(self)
+        on_clear(self, Shortcut.forget)
 
     def __call__(self, *args: Any) -> Any:
         """The way of calls that machine code does not answer."""

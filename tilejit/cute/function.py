@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError, compiler_lock
+from codegen import LayoutError, cached, compiler_lock
 from tilejit.cute.digits import Chain, Mode
 from tilejit.cute.int_tuple import flatten, modes
 from tilejit.cute.layout import Layout, extent
@@ -61,7 +60,7 @@ class Function:
         return None
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def function_of(layout: Layout | ComposedLayout) -> Function:
     """The function of a layout; layouts composed with layouts are one where that is one.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError, LayoutIndexError, shown
+from codegen import LayoutError, LayoutIndexError, cached, shown
 from tilejit.cute.exact.injective import is_injective
 from tilejit.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting
 from tilejit.cute.integers import exact_integers, reach_of
@@ -183,7 +182,7 @@ class ComposedLayout:
         return f"{outer} o {self.offset} o {self.inner}"
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _cosize(composed: ComposedLayout) -> int:
     """Of a table, where no argument tells; kept, for a table takes long."""
     if composed.is_compact:

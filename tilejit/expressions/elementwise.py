@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen import Direct, Entry, Function, KernelError, remember
+from codegen import Cache, Direct, Entry, Function, KernelError, on_clear
 from tilejit.arrays.memory import Array, address
 from tilejit.expressions.engine import BlockPlan
 from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
@@ -42,13 +42,13 @@ class Elementwise(Direct):
     def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
         update_wrapper(self, python)  # first: attributes of the function's own are none of the object's
         self.python, self.options = python, options
-        self.programs: dict[tuple[Any, ...], LoopProgram] = {}
-        # what hangs on recordings that are forgotten is of no use without them
-        self._recordings = Recordings(python, self.programs.clear)
-        self._plans: dict[tuple[Any, ...], Plan] = {}
-        self.block_plans: dict[tuple[Any, ...], BlockPlan | None] = {}
-        self._flat_programs: dict[tuple[np.dtype[Any], ...], LoopProgram] = {}
+        self.programs: Cache[tuple[Any, ...], LoopProgram] = Cache()
+        self._recordings = Recordings(python)
+        self._plans: Cache[tuple[Any, ...], Plan] = Cache()
+        self.block_plans: Cache[tuple[Any, ...], BlockPlan | None] = Cache()
+        self._flat_programs: Cache[tuple[np.dtype[Any], ...], LoopProgram] = Cache()
         self.last: LoopProgram | None = None
+        on_clear(self, Elementwise._answer_none_directly)
 
     def __call__(
         self, *args: Any, out: Any = None, where: Any = True, layout: Any = None, **keywords: Any
@@ -139,9 +139,7 @@ class Elementwise(Direct):
         plan = self._plans.get(key)
         if plan is None:
             group = group_of(stages, arrays)
-            plan = remember(
-                self._plans, key, Plan(group, arrays, recorded.scalars, self.options, self._reduction)
-            )
+            plan = self._plans.keep(key, Plan(group, arrays, recorded.scalars, self.options, self._reduction))
         self.last = plan.program or self.last
         return plan
 
@@ -149,7 +147,7 @@ class Elementwise(Direct):
         """A new program, remembered if `on_fail` lets it pass."""
         made = LoopProgram(function, options, free=True)
         judge(made, self.python.__name__)
-        return remember(self.programs, key, made)
+        return self.programs.keep(key, made)
 
     def _reduction(
         self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
@@ -199,7 +197,7 @@ class Elementwise(Direct):
         self._call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
         alike = alone and not numbers and len(ins) == len(given) and all(x.ndim for x in given)
         if alike and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
-            remember(self._flat_programs, (outs[0].dtype, *(x.dtype for x in given)), program)
+            self._flat_programs.keep((outs[0].dtype, *(x.dtype for x in given)), program)
 
     def _mapped(
         self,

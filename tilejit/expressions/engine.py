@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from codegen import Entry, Function, StagedLoops
+from codegen import Cache, Entry, Function, StagedLoops
 from tilejit.arrays.memory import Array
 from tilejit.expressions.recorded import Recorded
 from tilejit.expressions.recording import Stage
@@ -26,8 +26,8 @@ class Engine(Protocol):
     """An expression: what `Elementwise` is to calls in stages and to calls over tiled arrays."""
 
     options: LoopOptions
-    programs: dict[tuple[Any, ...], LoopProgram]
-    block_plans: dict[tuple[Any, ...], BlockPlan | None]
+    programs: Cache[tuple[Any, ...], LoopProgram]
+    block_plans: Cache[tuple[Any, ...], BlockPlan | None]
     last: LoopProgram | None
 
     @property

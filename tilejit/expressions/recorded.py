@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from codegen import (
-    MOST_BOUND,
+    Cache,
     KernelError,
     LayoutError,
     Local,
@@ -20,7 +20,6 @@ from codegen import (
     TilejitError,
     dtypes,
     pointed,
-    remember,
 )
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
@@ -115,9 +114,9 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
 class Recordings:
     """What a function did with arguments of each combination of dtypes and ranks; of many the last ones."""
 
-    def __init__(self, python: Callable[..., Any], when_full: Callable[[], None]) -> None:
-        self._python, self._when_full = python, when_full
-        self._made: dict[tuple[Any, ...], Recorded | None] = {}
+    def __init__(self, python: Callable[..., Any]) -> None:
+        self._python = python
+        self._made: Cache[tuple[Any, ...], Recorded | None] = Cache()
 
     def __len__(self) -> int:
         return len(self._made)
@@ -132,17 +131,19 @@ class Recordings:
             KernelError: as record.
         """
         key = recording_key(given, known=False)
-        found = self._made.get(key)
-        if found is None and key not in self._made:
-            found = self._remember(key, self._freely(given))
+        found = self._made.get(key, "unknown")
+        if isinstance(found, str):
+            found = self._made.keep(key, self._freely(given))
         if found is not None:
             try:
                 return found, found.values(given)
             except OverflowError:
                 pass
         key = "known", *recording_key(given, known=True)
-        made = self._made.get(key) or record(self._python, given, known=True)
-        self._remember(key, made)
+        made = self._made.get(key)
+        if made is None:
+            made = record(self._python, given, known=True)
+            self._made.keep(key, made)
         return made, made.values(given)
 
     def _freely(self, given: Sequence[Any]) -> Recorded | None:
@@ -153,11 +154,6 @@ class Recordings:
             return record(self._python, given, known=False)
         except Exception:  # the function's own, of whatever it does: it is called again with the integers
             return None
-
-    def _remember(self, key: tuple[Any, ...], made: Recorded | None) -> Recorded | None:
-        if key not in self._made and len(self._made) >= MOST_BOUND:
-            self._when_full()
-        return remember(self._made, key, made)
 
 
 def _called(python: Callable[..., Any], stand_ins: Sequence[Any]) -> Any:

@@ -13,7 +13,6 @@ from codegen import (
     StagedOperand,
     check_bounds,
     dtypes,
-    remember,
     staged_loops,
     thread_count,
 )
@@ -213,12 +212,10 @@ class _Call:
         key += tuple(
             x.layout if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands
         )
-        plans = self.e.block_plans
-        try:
-            return plans[key]  # one look: another thread may clear them at any time
-        except KeyError:
-            pass
-        return remember(plans, key, self._planned(names, operands, targets))
+        known = self.e.block_plans.get(key, "unknown")
+        if not isinstance(known, str):
+            return known
+        return self.e.block_plans.keep(key, self._planned(names, operands, targets))
 
     def _planned(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
         """The expression over operands of these layouts, results last; a mask leaves elements of those."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any, TypeAlias
@@ -16,6 +15,7 @@ from codegen import (
     BlockGrid,
     CopyProgram,
     Element,
+    cached,
     grains,
     map_offset,
     map_range,
@@ -80,7 +80,7 @@ class Cut:
         return tuple(box)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def cut(spec: Spec, most_bytes: int) -> Cut | None:
     """The pieces of a buffer, of at most about so many bytes each.
 
@@ -225,7 +225,7 @@ def _fill(spec: Spec) -> Array | None:
     return np.frombuffer(element, np.uint8)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _program(spec: Spec, extents: Dims, strides: Dims, size: int, threads: int) -> CopyProgram:
     """The copy of a box's elements to a piece of the buffer: the same for all boxes of those extents."""
     access = access_map(spec)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, cast
 
@@ -23,7 +22,7 @@ from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin
 from zarr.abc.store import RangeByteRequest
 from zarr.storage import StorePath
 
-from codegen import LayoutError
+from codegen import LayoutError, cached
 from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack, unpack
 from tilejit.interop.byte_ranges import Ranges, box_ranges, indices_of, slot_ranges
@@ -254,7 +253,7 @@ def chunk_spec_of(codec: TileCodec, dims: tuple[int, ...], dtype: Any) -> Spec:
     return _spec_of(codec, dims, _native(dtype))
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _spec_of(codec: TileCodec, dims: tuple[int, ...], native: np.dtype[Any]) -> Spec:
     """A chunk's shape in the codec's layout.
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from codegen import LOOP_MARK, ArrayArg, Direct, KernelError, ScalarArg, check_fits, lazy, remember
+from codegen import LOOP_MARK, ArrayArg, Cache, Direct, KernelError, ScalarArg, check_fits, lazy, on_clear
 from tilejit.arrays.strided import order_of
 from tilejit.kernels.direct_loops import kernel_entry
 from tilejit.kernels.failures import judge
@@ -53,9 +53,10 @@ class Kernel(Direct):
     def __init__(self, function: Callable[..., Any], options: LoopOptions) -> None:
         update_wrapper(self, function)  # first: attributes of the function's own are none of the kernel's
         self.python, self.options = function, options
-        self._programs: dict[tuple[Any, ...], LoopProgram] = {}
-        self._calls: dict[tuple[Any, ...], BoundCall] = {}
+        self._programs: Cache[tuple[Any, ...], LoopProgram] = Cache()
+        self._calls: Cache[tuple[Any, ...], BoundCall] = Cache()
         self._last: LoopProgram | None = None
+        on_clear(self, Kernel._answer_none_directly)
 
     @lazy
     def _source(self) -> Any:
@@ -102,7 +103,7 @@ class Kernel(Direct):
         named = list(zip(program.function.arguments, given, strict=True))
         shapes = {a.name: x.shape for a, x in named if isinstance(x, np.ndarray)}
         check_fits(program.function, shapes, {a.name: x for a, x in named if type(x) is int})
-        return remember(self._calls, key, BoundCall(program, given))
+        return self._calls.keep(key, BoundCall(program, given))
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments by their places; those that have defaults may be left out at the end."""
@@ -116,7 +117,7 @@ class Kernel(Direct):
         key = tuple([_kind(value) for value in given])
         program = self._programs.get(key)
         if program is None:
-            program = remember(self._programs, key, self._specialized(given))
+            program = self._programs.keep(key, self._specialized(given))
         return program
 
     def _specialized(self, given: tuple[Any, ...]) -> LoopProgram:

@@ -17,6 +17,7 @@ from codegen import (
     LOOPS_HOLD_GIL_BYTES,
     ArrayArg,
     BoundKernel,
+    Cache,
     For,
     Function,
     KernelError,
@@ -36,7 +37,6 @@ from codegen import (
     machine,
     machine_thresholds,
     nested_accesses,
-    remember,
     rename_arrays,
     shown,
     threads_by_size,
@@ -97,8 +97,8 @@ class LoopProgram:
         self.function, self.options, self.free = flatten_values(function), options, free
         self.used = {access.array for _, access in nested_accesses(self.function)}
         self.stored = {a.array for _, a in nested_accesses(self.function) if isinstance(a, Store)}
-        self._bound: dict[tuple[Any, ...], BoundCall] = {}
-        self._twins: dict[tuple[tuple[str, str], ...], LoopProgram] = {}
+        self._bound: Cache[tuple[Any, ...], BoundCall] = Cache()
+        self._twins: Cache[tuple[tuple[str, str], ...], LoopProgram] = Cache()
 
     @lazy
     def tiled(self) -> TiledLoops:
@@ -214,7 +214,7 @@ class LoopProgram:
             KernelError: as a call.
         """
         key = tuple([call_key(value, free=self.free) for value in given])
-        return self._bound.get(key) or remember(self._bound, key, BoundCall(self, given))
+        return self._bound.get(key) or self._bound.keep(key, BoundCall(self, given))
 
     def twin(self, same: tuple[tuple[str, str], ...]) -> LoopProgram:
         """The program for calls where arrays are the very same ones: pairs (name, name of the one it is).
@@ -226,7 +226,7 @@ class LoopProgram:
             return known
         alone = replace(self.options, parallel=False)
         made = LoopProgram(rename_arrays(self.function, dict(same)), alone, free=self.free)
-        return remember(self._twins, same, made)
+        return self._twins.keep(same, made)
 
     def named_by(self, a: str, b: str) -> tuple[str, str]:
         """Of two names of one array, the one that goes and the one that stays, which is written if one is.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen import Function, KernelStore, compiler_digest, cpu_level, cpu_name, default_store, remember
+from codegen import Cache, Function, KernelStore, compiler_digest, cpu_level, cpu_name, default_store
 from tilejit.arrays.memory import Array
 from tilejit.kernels.program import LoopOptions, LoopProgram
 
@@ -27,7 +27,7 @@ BATCH_BYTES = 4 << 20
 Measure = Callable[[Sequence[LoopProgram], Sequence[Any]], Sequence[float]]
 """Seconds that each program takes with these arguments."""
 
-_winners: dict[str, str] = {}
+_winners: Cache[str, str] = Cache()
 """What was measured in this process, for those without a store."""
 
 
@@ -59,8 +59,7 @@ def tuned(
         times = list((measure or timed)(programs, given))
         known = CANDIDATES[times.index(min(times))]
         store.put_note(name, {"winner": known})
-    remember(_winners, name, known)
-    return replace(plain, virtual_vector_size=known)
+    return replace(plain, virtual_vector_size=_winners.keep(name, known))
 
 
 def timed(programs: Sequence[LoopProgram], given: Sequence[Any]) -> list[float]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import AccessMap, LayoutError, Offsets, Opaque, Root, shown
+from codegen import AccessMap, LayoutError, Offsets, Opaque, Root, cached, shown
 from tilejit.cute.digits import Digit, by_stride, digits_of, is_nested
 from tilejit.cute.function import CHUNK, MAX_POINTS, Function, rows_of
 from tilejit.cute.swizzled import swizzled_roots
@@ -109,7 +108,7 @@ def refuse_overlaps(shape: object) -> None:
         )
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _overlap_of(
     function: Function, dims: tuple[int, ...], slots: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
@@ -195,7 +194,7 @@ def _by_table(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
     return [int(at) for at in index], bool(valid)
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def _sorted_offsets(function: Function, dims: tuple[int, ...]) -> tuple[Table, Table]:
     count = prod(dims)
     if count > MAX_POINTS >> 3:

@@ -6,12 +6,11 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, offset_range, shown
+from codegen import LayoutError, cached, offset_range, shown
 from tilejit.cute.digits import digits_of
 from tilejit.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
 from tilejit.cute.layout import Layout
@@ -256,7 +255,7 @@ def spec_from_json(data: Any) -> Spec:
     return Shape.from_json(data)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _reach(function: Function) -> tuple[int, int]:
     """The lowest and the highest offset over all modes whole; (0, -1) where there is none."""
     sizes = function.sizes

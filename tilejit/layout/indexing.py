@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen import AccessMap, LayoutIndexError, Leaf, Offsets, Opaque, Root, Split, Tree
+from codegen import AccessMap, LayoutIndexError, Leaf, Offsets, Opaque, Root, Split, Tree, cached
 from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.shape import Shape, tile_steps_of
@@ -69,7 +68,7 @@ def multi_index(shape: Spec, slot: ArrayLike) -> Any:
     return tuple(np.where(valid, i, empty) for i in index)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def access_map(shape: Spec) -> AccessMap:
     """The shape's buffer as the compiler sees it, in units of elements.
 

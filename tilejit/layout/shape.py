@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from codegen import LayoutError, shown
+from codegen import LayoutError, cached, shown
 from tilejit.layout import tiling
 from tilejit.layout.checks import (
     check_element_name,
@@ -413,7 +412,7 @@ AnyShape = Shape | TupleShape | BufferShape
 MAKERS = Makers(Layout, Shape, TupleShape, BufferShape)
 
 
-@functools.lru_cache(maxsize=256)
+@cached(256)
 def tile_steps_of(shape: Shape) -> tuple[tuple[tiling.TileStep, ...], tuple[tuple[int, ...], ...]]:
     """`tile_steps`, remembered for the shapes in use."""
     return tiling.tile_steps(shape)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from xdsl.dialects.func import FuncOp
 
-from codegen import Function, KernelError
+from codegen import Function, KernelError, cached
 from tilejit.mlir.functions import read_function
 from tilejit.mlir.places import mistake
 from tilejit.mlir.program import Program
@@ -44,7 +43,7 @@ class Module:
         )
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def parse(text: str) -> Module:
     """Read the functions of a text.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ from codegen import (
     Function,
     KernelError,
     Vectorized,
+    cached,
     interpret,
     read_vector_sizes,
     shown,
@@ -110,7 +111,7 @@ def _compiled(options: Options | None, reductions: bool, function: Function, giv
     return results if isinstance(results, tuple) else () if results is None else (results,)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _kernel(function: Function, options: LoopOptions) -> LoopProgram:
     return LoopProgram(function, options)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from codegen import AccessMap, CopyProgram, Element, compiler_lock
+from codegen import AccessMap, CopyProgram, Element, cached, compiler_lock
 from tilejit.arrays.memory import bytes_map, halved
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import access_map
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from codegen import PermutedMap, StagedProgram
 
 
-@lru_cache(maxsize=512)
+@cached(512)
 def pack_way(
     spec: Spec,
     strides: tuple[int, ...],
@@ -40,7 +39,7 @@ def pack_way(
     return staged(program, source, source, threads=threads, tuning=tuning, padding=fill, packed_as=permuted)
 
 
-@lru_cache(maxsize=512)
+@cached(512)
 def unpack_way(
     spec: Spec, strides: tuple[int, ...], target: Element, swap: bool, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
@@ -63,7 +62,7 @@ def _permuted(spec: Spec) -> PermutedMap | None:
     return permuted_map(spec)
 
 
-@lru_cache(maxsize=512)
+@cached(512)
 def pack_at_once(
     spec: Spec,
     strides: tuple[int, ...],
@@ -85,7 +84,7 @@ def pack_at_once(
     )
 
 
-@lru_cache(maxsize=512)
+@cached(512)
 def unpack_at_once(
     spec: Spec,
     strides: tuple[int, ...],
@@ -110,7 +109,7 @@ def _swapped(spec: Spec, src: AccessMap, dst: AccessMap) -> tuple[AccessMap, Acc
     return src, dst, Element(f"u{dst.element_bits}", dst.element_bits)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def padding_program(spec: Spec, fill: bytes, threads: int) -> CopyProgram:
     """Only the padding: a copy of the elements of nothing."""
     dst, element = access_map(spec), buffer_element(spec)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from codegen import CopyProgram, LayoutError
+from codegen import CopyProgram, LayoutError, cached
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
 from tilejit.programs.compiled import buffer_element, compiled, staged
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from codegen import StagedProgram
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def relayout_at_once(
     source: Spec,
     target: Spec,
@@ -41,7 +40,7 @@ def relayout_at_once(
     )
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def relayout_way(
     source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from codegen import CopyProgram, thread_count, window_map
+from codegen import CopyProgram, cached, thread_count, window_map
 from tilejit.arrays.basic_index import box_of_key, is_element
 from tilejit.arrays.memory import Array, address, bytes_map, empty
 from tilejit.arrays.values import broadcast, elements
@@ -75,7 +74,7 @@ def _write_element(buffer: Array, spec: Spec, index: tuple[int, ...], value: Arr
     data[at] = int(data[at]) & ~(mask << shift) | (int(raw[0]) & mask) << shift
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _window_program(
     spec: Spec,
     starts: tuple[int, ...],

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from codegen import LayoutError
+from codegen import LayoutError, cached
 from tilejit.arrays.memory import MAX_RANK, Array
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import Spec
@@ -89,7 +88,7 @@ def flat_bytes(buffer: Any) -> Array:
     return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def check_packable(spec: Spec) -> int:
     """The bytes of a shape's buffer, if it is one of elements that NumPy knows.
 

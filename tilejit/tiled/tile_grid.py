@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import prod
 from numbers import Integral
 from typing import Any
@@ -11,7 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import AccessMap, LayoutError, LayoutIndexError, Leaf, Offsets, Opaque, Root, map_offset, shown
+from codegen import (
+    AccessMap,
+    LayoutError,
+    LayoutIndexError,
+    Leaf,
+    Offsets,
+    Opaque,
+    Root,
+    cached,
+    map_offset,
+    shown,
+)
 from tilejit.arrays.memory import Array
 from tilejit.arrays.values import refuse_masked
 from tilejit.layout.cute_shape import CuteShape, Spec
@@ -155,7 +165,7 @@ class Grid:
         return replace(bare, roots=(Root(tuple(range(len(dims))), whole),), base=base)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def grid_of(spec: Spec) -> Grid:
     """The grid of a shape; of one without elements it has no tiles.
 

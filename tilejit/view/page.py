@@ -6,7 +6,6 @@ import html
 import json
 from base64 import b64encode
 from dataclasses import replace
-from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from itertools import accumulate
@@ -14,6 +13,7 @@ from math import prod
 from operator import mul
 from typing import Any, TypeAlias
 
+from codegen import cached
 from tilejit.cute.layout import Layout
 from tilejit.cute.modes import flat_modes
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
@@ -196,7 +196,7 @@ def _cute_digits(shape: CuteShape) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=8)
+@cached(8)
 def asset(name: str) -> str:
     """The text of a file that the page is made of."""
     return (files("tilejit.view") / "assets" / name).read_text("ascii")

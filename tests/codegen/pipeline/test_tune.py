@@ -29,6 +29,7 @@ from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import Schedule, Thresholds
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transposes import Transpose, TransposeRuns
+from codegen.support.caching import Cache
 from codegen.support.errors import KernelError
 from tests.codegen.passes.test_passes_of_copies import normal
 from tests.tools.boxes import box_of
@@ -53,7 +54,7 @@ class Clock:
 
 @pytest.fixture
 def _another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "_winners", {})
+    monkeypatch.setattr(tune, "_winners", Cache())
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +141,7 @@ def test_the_winner_is_measured_once(tmp_path: Path, best: int, monkeypatch: pyt
     first = tuned(measure=clock, store=KernelStore(tmp_path))
     assert first(BLOCKS, ways()) == ways()[best]
     assert first(BLOCKS, ways()) == ways()[best]
-    monkeypatch.setattr(tune, "_winners", {})
+    monkeypatch.setattr(tune, "_winners", Cache())
     assert tuned(measure=clock, store=KernelStore(tmp_path))(BLOCKS, ways()) == ways()[best]
     assert clock.asked == 1
 
@@ -183,7 +184,7 @@ def test_a_note_names_a_candidate_or_nothing(
     tuned(measure=clock, store=store)(BLOCKS, ways())
     (path,) = store.notes()
     store.put_note(path.stem, {"winner": note})
-    monkeypatch.setattr(tune, "_winners", {})
+    monkeypatch.setattr(tune, "_winners", Cache())
     assert tuned(measure=clock, store=store)(BLOCKS, ways()) == ways()[2]
     assert clock.asked == 2
 

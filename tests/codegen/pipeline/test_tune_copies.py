@@ -19,6 +19,7 @@ from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.steps import step_of
 from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
 from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.support.caching import Cache
 from tilejit.copies import plan
 from tilejit.copies.convert import pack_program
 from tilejit.copies.moves import move_for
@@ -75,7 +76,7 @@ def programs_of(text: str) -> list[CopyProgram]:
 
 @pytest.fixture
 def _another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "_winners", {})
+    monkeypatch.setattr(tune, "_winners", Cache())
 
 
 @pytest.mark.parametrize("text", [GATHERED, CHUNKS], ids=["runs", "swizzled"])
@@ -122,7 +123,7 @@ def test_the_winner_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     programs, clock, store = programs_of(CHUNKS), Clock(1), KernelStore(tmp_path)
     pick = tuned_copies(measure=clock, store=store)
     assert pick(programs) is pick(programs) is programs[1]
-    monkeypatch.setattr(tune, "_winners", {})
+    monkeypatch.setattr(tune, "_winners", Cache())
     again = programs_of(CHUNKS)
     assert tuned_copies(measure=clock, store=store)(again) is again[1]
     assert clock.asked == len(store.notes()) == 1
@@ -187,7 +188,7 @@ def test_one_stage_and_two_give_the_same_bytes(
     monkeypatch.setattr(tune, "timed", lambda box, schedules, **_: tuple(map(float, range(len(schedules)))))
     found: set[str] = set()
     for best in range(3):
-        monkeypatch.setattr(tune, "_winners", {})
+        monkeypatch.setattr(tune, "_winners", Cache())
         store = KernelStore(tmp_path / str(best))
         for module in (tune, tune_copies):
             monkeypatch.setattr(module, "default_store", lambda store=store: store)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import gcd
+
+from codegen import cached
 
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 """To these bases no composite number below 3.3e24 passes for a prime (Sorenson and Webster, 2015)."""
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def prime_factors(number: int) -> frozenset[int]:
     """The primes that divide a number from 1 on.
 

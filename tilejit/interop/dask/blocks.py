@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from codegen import LayoutError
+from codegen import LayoutError, cached
 from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.relayouts import relayout
@@ -58,7 +57,7 @@ def buffer_dtype(spec: Spec) -> np.dtype[Any]:
     return np.dtype(np.uint8) if spec.packed else spec.dtype
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def buffer_slots(spec: Spec) -> int:
     """The length of a buffer of that dtype."""
     return spec.size_in_bytes // buffer_dtype(spec).itemsize

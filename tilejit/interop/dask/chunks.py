@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, ceil_div
+from codegen import LayoutError, cached, ceil_div
 from tilejit.cute.layout import Layout as CuteLayout
 from tilejit.cute.parsing import parse as parse_cute
 from tilejit.cute.swizzle import ComposedLayout
@@ -145,7 +144,7 @@ def is_aligned(spec: Spec, extents: Dims, dims: Dims) -> bool:
     return extents == _rounded(extents, tile_extents(spec), dims)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def tile_extents(spec: Shape) -> Dims:
     """The elements along each dimension that the tiles of all steps span together.
 
@@ -176,7 +175,7 @@ def holds(spec: Spec, dtype: np.dtype[Any]) -> bool:
     return native == spec.dtype or (narrow is not None and native == narrow)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def edge_layout(chunk: Spec, extents: Dims) -> Spec:
     """The layout of a chunk that the array's end cuts off: as large as a whole one, the rest padding.
 

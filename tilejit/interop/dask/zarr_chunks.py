@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, cast
 
 import dask
 import dask.array as da
 import numpy as np
 
-from codegen import LayoutError, TilejitError
+from codegen import LayoutError, TilejitError, cached
 from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack
 from tilejit.interop.dask.blocks import buffer_dtype, buffer_slots, extents_at
@@ -155,7 +155,7 @@ def _read_block(z: Any, chunk: Spec, dims: Dims, block_id: Dims) -> Array:
     return buffer.reshape((1,) * len(dims) + (-1,))
 
 
-@lru_cache(maxsize=8)
+@cached(8)
 def _filled(chunk: Spec, extents: Dims, value: Any) -> Array:
     """The buffer of a chunk that holds one value."""
     held = np.full(extents, value)

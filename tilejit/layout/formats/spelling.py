@@ -9,11 +9,10 @@ dimension the more major one may not be taken alone.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 
-from codegen import LayoutError, shown
+from codegen import LayoutError, cached, shown
 from tilejit.layout.dtypes import PrimitiveType
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.from_parts import make_shape
@@ -34,7 +33,7 @@ MOST_DIGITS = 40
 """Beyond so many digits there is no search."""
 
 
-@functools.lru_cache(maxsize=256)
+@cached(256)
 def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> Shape:
     """The Shape of a blocked array, elements narrower than a byte one to a byte if `bits` is 0.
 

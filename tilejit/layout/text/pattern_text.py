@@ -9,10 +9,10 @@ size    := "," NAME "=" INT
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping
 
+from codegen import cached
 from tilejit.layout.formats.format import reserved_mistake
 from tilejit.layout.formats.pattern import Group, Pattern, cut
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
@@ -51,7 +51,7 @@ def parse_pattern(text: str) -> Pattern:
     return _parse(str(text))
 
 
-@functools.lru_cache(maxsize=256)
+@cached(256)
 def _parse(text: str) -> Pattern:
     return _Reader(text, _PATTERN).pattern()
 

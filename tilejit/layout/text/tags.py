@@ -8,13 +8,12 @@ the dimension follow; each number and letter after them is a block, the outermos
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from math import prod
 
-from codegen import LayoutError
+from codegen import LayoutError, cached
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.helpers import dims_text
@@ -90,7 +89,7 @@ def is_tag(text: str) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=256)
+@cached(256)
 def parse_tag(text: str) -> Tag:
     """Read a blocked tag.
 

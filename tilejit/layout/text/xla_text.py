@@ -7,11 +7,10 @@ layout := '{' (INT (',' INT)*)? (':' D? T? L? #? *? E? S? SC? P? M?)? '}'
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from codegen import LayoutError
+from codegen import LayoutError, cached
 from tilejit.layout.checks import order_fault, order_mend, tile_fault
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
 from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
@@ -38,7 +37,7 @@ def read_shape(text: str, makers: Makers) -> Any:
     return _read_shape(str(text), makers)
 
 
-@functools.lru_cache(maxsize=256)
+@cached(256)
 def _read_shape(text: str, makers: Makers) -> Any:
     reader = _Reader(text, makers)
     shape = reader.shape(0)
@@ -53,7 +52,7 @@ def read_layout(text: str, rank: int | None, makers: Makers) -> Any:
     return _read_layout(str(text), rank, makers)
 
 
-@functools.lru_cache(maxsize=256)
+@cached(256)
 def _read_layout(text: str, rank: int | None, makers: Makers) -> Any:
     reader = _Reader(text, makers)
     if reader.now.text != "{":
