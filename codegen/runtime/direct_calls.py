@@ -19,6 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from codegen.runtime import float_flags
 from codegen.runtime.kernel import native_address
 from codegen.simd import direct_fields as words
 from codegen.support.errors import KernelError
-from codegen.support.locks import compiler_lock
+from codegen.support.locks import compiler_lock, hold_in_forks
 from codegen.support.versions import is_free_threaded
 
 if TYPE_CHECKING:
@@ -54,6 +55,13 @@ MOST_ENTRIES = 8
 """Most entries of an object: machine code tries them in turn, about 5 ns each."""
 
 _BYTES_DTYPE = np.dtype(np.uint8)
+_entries_lock = RLock()
+"""Held while an object gets an entry."""
+hold_in_forks(_entries_lock)
+
+_LAST_CALLS = slice(words.LAST, words.HEAD_WORDS)
+_FIRST_SLOT, _SLOT_MASK = words.LAST, words.LAST_SLOTS - 1
+_PAGE_BITS, _STACK_BITS = words.PAGE_BITS, words.STACK_BITS
 
 
 class Direct:
@@ -89,36 +97,68 @@ class Direct:
     def _answer_directly(self, entry: Entry | None) -> None:
         """Let machine code also answer calls that fit an entry, if it can; the latest entries are kept."""
         owner: Any = next(kind for kind in type(self).__mro__ if "_in_python" in vars(kind))
-        if entry is not None and entry.fits and make_direct(owner):
-            others = [x for x in self._native[2] if x.condition != entry.condition]
-            entries = (*others, entry)[-MOST_ENTRIES:]
-            with suppress(OverflowError):  # strides beyond any memory: Python refuses such arrays
-                self._native = _native_of(owner._in_python, entries)
+        if entry is None or not entry.fits or not make_direct(owner):
+            return
+        with _entries_lock, suppress(OverflowError):  # strides beyond any memory: Python refuses such arrays
+            numbers, _, known = self._native
+            others = [x for x in known[: numbers[words.COUNT]] if x.condition != entry.condition]
+            native = _native_of(owner._in_python, (*others, entry)[-MOST_ENTRIES:], self._native)
+            # Nothing is called between these statements, so no other thread makes a direct call.
+            native[0][_LAST_CALLS] = self._native[0][_LAST_CALLS]
+            self._native = native
 
     def _answer_none_directly(self) -> None:
         """Let every call go through Python again."""
         self._native = _without_entries(type(self)._in_python) if supported() else ()
 
     def _last_answer(self) -> Entry | None:
-        """The entry that answered the last call, or None if Python did."""
+        """The entry that answered this thread's last call, or None if Python did."""
         native = self._native  # another thread may replace it
-        if not native:
-            return None
-        at = int(native[0][words.LAST])
-        found: Entry | None = native[2][at] if at >= 0 else None
-        return found
+        at = _slot_of(native[0]) if native else 0
+        number = native[0][at + 1] if at else 0
+        return next((x for x in native[2] if id(x) == number), None) if number else None
 
     def _answered_in_python(self) -> None:
         native = self._native
-        if native and native[2]:
-            native[0][words.LAST] = -1
+        at = _slot_of(native[0]) if native and native[2] else 0
+        if at:
+            native[0][at + 1] = 0
 
 
-def _native_of(in_python: Callable[..., Any], entries: tuple[Entry, ...]) -> tuple[Any, ...]:
-    """The words, and the objects that they point to."""
-    numbers = [*_head(), *(word for entry in entries for word in entry.words)]
-    numbers[words.SLOW], numbers[words.COUNT], numbers[words.LAST] = id(in_python), len(entries), -1
-    return np.array(numbers, np.int64), in_python, entries
+def _native_of(
+    in_python: Callable[..., Any], entries: tuple[Entry, ...], before: tuple[Any, ...] = ()
+) -> tuple[Any, ...]:
+    """The words, and the objects that they point to.
+
+    Last come the entries of `before` that are replaced: those that answered the last call of a thread, and
+    those that still may.
+    """
+    body = [word for entry in entries for word in entry.words]
+    numbers = np.concatenate((_head(), np.array(body, np.int64)))
+    numbers[words.SLOW], numbers[words.COUNT] = id(in_python), len(entries)
+    replaced: list[Entry] = []
+    if before:
+        noted = {*before[0][words.LAST + 1 : words.HEAD_WORDS : 2].tolist()}
+        still = {id(x) for x in before[2][: before[0][words.COUNT]]}
+        current = {id(x) for x in entries}
+        replaced = [x for x in before[2] if id(x) in (noted | still) - current]
+    return numbers, in_python, (*entries, *replaced)
+
+
+def _slot_of(numbers: NDArray[np.int64]) -> int:
+    """Where machine code notes this thread's last call; 0 if it has answered none."""
+    thread, get = get_ident(), numbers.item
+    first = (thread >> _PAGE_BITS) + (thread >> _STACK_BITS)
+    at = _FIRST_SLOT + 2 * (first & _SLOT_MASK)
+    if get(at) == thread:
+        return at
+    for probe in range(1, words.SLOT_PROBES):
+        if not get(at):
+            return 0
+        at = _FIRST_SLOT + 2 * (first + probe & _SLOT_MASK)
+        if get(at) == thread:
+            return at
+    return 0
 
 
 @cache
@@ -175,7 +215,7 @@ def _word_at(address: int) -> int:
 
 
 @cache
-def _head() -> tuple[int, ...]:
+def _head() -> NDArray[np.int64]:
     """The words of the head, except those that differ between objects."""
     api = ctypes.pythonapi
     head = [0] * words.HEAD_WORDS
@@ -190,6 +230,7 @@ def _head() -> tuple[int, ...]:
         (words.CLEAR_ERROR, api.PyErr_Clear),
         (words.CLEAR_FLAGS, float_flags.CLEAR_FLAGS),
         (words.TEST_FLAGS, float_flags.TEST_FLAGS),
+        (words.THREAD, api.PyThread_get_thread_ident),
     ):
         head[index] = _address(function)
     table = _numpy_functions()
@@ -200,7 +241,7 @@ def _head() -> tuple[int, ...]:
     ):
         head[index] = _word_at(table + words.WORD * at)
     head[words.BYTES_DTYPE] = id(_BYTES_DTYPE)
-    return tuple(head)
+    return np.array(head, np.int64)
 
 
 def _address(function: Any) -> int:

@@ -181,6 +181,7 @@ class Entry:
         returns, result, appended = self._result(words.FIRST_ARGUMENT + len(body))
         keyword = id(sys.intern(self.keyword)) if self.keyword else 0
         counts = (
+            id(self),
             len(self.arguments),
             keyword,
             int(self.releases),

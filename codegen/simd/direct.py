@@ -284,6 +284,20 @@ def _by_python(self, args, count, names, head):
 
 
 @for_kernels
+def _note_last(head, number):
+    """Store that the entry of this number answers this thread's call."""
+    thread = _ask_0(_word(head, fields.THREAD))
+    first, slot = (thread >> fields.PAGE_BITS) + (thread >> fields.STACK_BITS), 0
+    for probe in range(fields.SLOT_PROBES):
+        slot = fields.LAST + 2 * ((first + probe) & (fields.LAST_SLOTS - 1))
+        found = _word(head, slot)
+        if found == thread or found == 0:
+            break
+    _set_word(head, slot, thread)
+    _set_word(head, slot + 1, number)
+
+
+@for_kernels
 def _head_of(held):
     return _field(_field(held, fields.ITEMS), fields.HEAD)
 
@@ -300,10 +314,10 @@ def answered(self, args, count, names):
     head = _head_of(held)
     entry = head + fields.WORD * fields.HEAD_WORDS
     given = count + (_field(names, fields.HEAD) if names else 0)
-    for k in range(_word(head, fields.COUNT)):
+    for _ in range(_word(head, fields.COUNT)):
         calls = _fits(args, given, names, entry, head)
         if calls:
-            _set_word(head, fields.LAST, k)
+            _note_last(head, _word(entry, fields.ENTRY))
             if _word(entry, fields.RETURNS) == fields.PASSED_ON:
                 return _ask_4(_word(head, fields.CALL), _word(entry, fields.RESULT), args, count, names)
             out = _directly(args, entry, calls, held, head)

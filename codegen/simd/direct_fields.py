@@ -26,7 +26,6 @@ WRITEABLE = 0x400
 (
     SLOW,
     COUNT,
-    LAST,
     NONE,
     ARRAY_TYPE,
     FLOAT_TYPE,
@@ -43,13 +42,21 @@ WRITEABLE = 0x400
     BYTES_DTYPE,
     CLEAR_FLAGS,
     TEST_FLAGS,
-    HEAD_WORDS,
+    THREAD,
+    LAST,
 ) = range(20)
-"""The head: the method to call if no entry fits; the number of entries; the entry that fit last; addresses of
-objects and functions of Python, NumPy and C."""
+"""The head: the method to call if no entry fits; the number of entries; addresses of objects and functions of
+Python, NumPy and C; then LAST_SLOTS times a thread and the number of the entry that fit its last call."""
+
+LAST_SLOTS, SLOT_PROBES, PAGE_BITS, STACK_BITS = 32, 8, 12, 23
+"""A thread takes the first of SLOT_PROBES slots that is its own or empty, else the last of them. It begins at
+its number >> PAGE_BITS plus >> STACK_BITS: numbers are addresses, about a stack of 8 MiB apart."""
+
+HEAD_WORDS = LAST + 2 * LAST_SLOTS
 
 (
     ENTRY_WORDS,
+    ENTRY,
     ARGUMENTS,
     KEYWORD,
     RELEASES,
@@ -59,11 +66,11 @@ objects and functions of Python, NumPy and C."""
     PAIRS,
     CALLS,
     FIRST_ARGUMENT,
-) = range(10)
-"""An entry: its length; the number of arguments, positional and keyword; the only keyword name, or 0; whether
-the GIL is released; floating-point flags that no call may raise; the return value (an argument's position, or
-a code below) and its dtype or field; the numbers of array pairs and of calls. The arguments, pairs and calls
-follow."""
+) = range(11)
+"""An entry: its length; a number that tells it from others; the number of arguments, positional and keyword;
+the only keyword name, or 0; whether the GIL is released; floating-point flags that no call may raise; the
+return value (an argument's position, or a code below) and its dtype or field; the numbers of array pairs and
+of calls. The arguments, pairs and calls follow."""
 
 NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
 """What an entry returns: None; a number of a dtype, which a kernel writes; a new array; the result of a

@@ -13,7 +13,6 @@ import pytest
 
 import tilejit as tj
 from codegen.runtime.direct_calls import supported
-from codegen.simd import direct_fields as words
 from tests.numpy_api.drawn import assert_same, outcome
 from tilejit.copies.plan import cached_plan, program
 from tilejit.copies.shortcuts import SOON_FROM, Shortcut
@@ -37,7 +36,7 @@ def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def is_direct(shortcut: Shortcut, call: Callable[[], Any]) -> bool:
     """Whether machine code answers a call."""
-    shortcut._native[0][words.LAST] = -1
+    shortcut._answered_in_python()
     call()
     return shortcut._last_answer() is not None
 

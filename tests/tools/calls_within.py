@@ -52,7 +52,7 @@ def numbers(count: int) -> tuple[Array, Array]:
 def learn(direct: Any, *arguments: Any) -> None:
     """Call it until machine code answers such calls."""
     for _ in range(40):
-        direct._native[0][words.LAST] = -1
+        direct._answered_in_python()
         direct(*arguments)
         if direct._last_answer() is not None:
             return
