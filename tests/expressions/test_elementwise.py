@@ -183,7 +183,7 @@ def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
     for n in (*range(10), 3, 0):
         assert np.array_equal(run(x, n), function(x, n))
     assert len(run._recordings) <= 4
-    assert len(run.programs) <= 4
+    assert len(run._programs) <= 4
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])

@@ -38,7 +38,7 @@ pytestmark = [
 
 def answer(direct: Any, *args: Any, **keywords: Any) -> tuple[Any, bool]:
     """What a call gives, and whether machine code answered it."""
-    direct._native[0][words.LAST] = -1
+    direct._answered_in_python()
     found = direct(*args, **keywords)
     return found, direct._last_answer() is not None
 
@@ -335,7 +335,8 @@ def test_many_layouts_take_turns() -> None:
         for count in range(1, 3 * MOST_ENTRIES):
             a, b = numbers(count)
             assert (add(a, b) == a + b).all()
-    assert len(add._native[2]) == MOST_ENTRIES
+    assert add._native[0][words.COUNT] == MOST_ENTRIES
+    assert len(add._native[2]) <= MOST_ENTRIES + 2  # one more was just replaced, one answered the last call
 
 
 CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
@@ -502,3 +503,42 @@ def test_a_fork_answers() -> None:
         check=False,
     )
     assert done.stdout.split()[-1] == "0", done.stderr
+
+
+def test_each_thread_sees_the_program_of_its_own_last_call() -> None:
+    """Direct calls and calls from Python, of layouts that threads share; entries are replaced meanwhile."""
+    double, halve = tj.elementwise(lambda a: a * 2), tj.kernel(halved)
+    kinds = [np.dtype(code) for code in ("f4", "f8", "i4", "i8", "u4", "u8")]
+    arrays = [np.ones((6, 8), dtype) for dtype in kinds]
+    views = [*arrays, *(x.T for x in arrays), *(x[:, ::2] for x in arrays)]  # more than MOST_ENTRIES
+    failures: list[str] = []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(1500):
+            x = views[rng.integers(len(views))] if rng.random() < 0.3 else views[seed]
+            double(x)
+            halve(x)
+            for made in (double.program, halve.program):
+                shown = made.function.arguments[0]
+                if shown.dtype != f"{x.dtype.kind}{8 * x.itemsize}":
+                    failures.append(f"{shown.dtype} for {x.dtype}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert not failures
+
+
+def halved(a):  # type: ignore[no-untyped-def]
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            a[i, j] = a[i, j] - a[i, j]
+
+
+def test_a_thread_without_a_call_has_no_program() -> None:
+    double = tj.elementwise(lambda a: a * 2)
+    for _ in range(4):
+        double(np.ones(5, np.float32))
+    assert double.report()
+    with ThreadPoolExecutor(1) as pool, pytest.raises(tj.KernelError, match="in this thread"):
+        pool.submit(double.report).result()

@@ -867,7 +867,7 @@ def test_attributes_of_a_function_are_none_of_the_kernels() -> None:
         kernel(x, y)
     np.testing.assert_array_equal(y[: len(x) - 1], x[1:])
     add = lambda a, b: a + b  # noqa: E731
-    for name in (*names, "programs", "last"):
+    for name in (*names, "programs", "last", "run", "ran", "record", "program"):
         setattr(add, name, "the user's")
     np.testing.assert_array_equal(tj.elementwise(add)(x, x), x + x)
 

@@ -2,53 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import update_wrapper
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from codegen import Cache, Direct, Entry, Function, KernelError, on_clear
-from tilejit.arrays.memory import Array, address
-from tilejit.expressions.engine import BlockPlan
-from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
-from tilejit.expressions.outputs import apart, order_of_all, outputs
-from tilejit.expressions.recorded import (
-    Recorded,
-    Recordings,
-    broadcast_shape,
-    is_number,
-    plain,
-)
-from tilejit.expressions.recording import Stage
-from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
+from tilejit.expressions.engine import Engine
+from tilejit.expressions.outputs import order_of_all, outputs
+from tilejit.expressions.recorded import broadcast_shape, is_number, plain
 from tilejit.expressions.stages import compute_in_stages
 from tilejit.expressions.tiled import compute_tiled
-from tilejit.kernels.direct_loops import Number, elementwise_entry
-from tilejit.kernels.failures import judge
 from tilejit.kernels.options import read_options
-from tilejit.kernels.program import LoopOptions, LoopProgram
-from tilejit.kernels.tuning import tuned
 from tilejit.tiled.tiled_array import TiledArray
 
 
-class Elementwise(Direct):
+class Elementwise(Engine):
     """A function of elements that runs over arrays as one kernel.
 
-    `python` is the function itself; `report()` and `source` show the kernel of the last call.
+    `python` is the function itself; `report()` and `source` show the kernel of the last call in this
+    thread.
     """
-
-    def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
-        update_wrapper(self, python)  # first: attributes of the function's own are none of the object's
-        self.python, self.options = python, options
-        self.programs: Cache[tuple[Any, ...], LoopProgram] = Cache()
-        self._recordings = Recordings(python)
-        self._plans: Cache[tuple[Any, ...], Plan] = Cache()
-        self.block_plans: Cache[tuple[Any, ...], BlockPlan | None] = Cache()
-        self._flat_programs: Cache[tuple[np.dtype[Any], ...], LoopProgram] = Cache()
-        self.last: LoopProgram | None = None
-        on_clear(self, Elementwise._answer_none_directly)
 
     def __call__(
         self, *args: Any, out: Any = None, where: Any = True, layout: Any = None, **keywords: Any
@@ -60,9 +33,9 @@ class Elementwise(Direct):
                 f"  write f(…, {name}) for f(…, {name}={name})"
             )
         flat = where is True and type(out) is np.ndarray and layout is None
-        program = self._flat_program(args, out) if flat else None
+        program = self.flat_program(args, out) if flat else None
         if program is not None:
-            self._call(program, [*[x.reshape(-1) for x in args], out.reshape(-1)], args, (), out)
+            self.call(program, [*[x.reshape(-1) for x in args], out.reshape(-1)], args, (), out)
             return out
         places = out if isinstance(out, tuple) else (out,)
         if layout is not None or any(isinstance(x, TiledArray) for x in (*args, *places, where)):
@@ -90,169 +63,23 @@ class Elementwise(Direct):
         """A pickle or copy is of the function and the options: it compiles, or finds in the store, anew."""
         return self._by_name() or (Elementwise, (self.python, self.options))
 
-    def _call(
-        self,
-        program: LoopProgram,
-        operands: list[Any],
-        given: Sequence[Any],
-        numbers: Sequence[Number],
-        out: Array | None = None,
-        *,
-        fresh: bool = False,
-    ) -> None:
-        """One call; machine code answers the next ones like it, where `given` and `out` are all there is."""
-        self.last, bound = program, program.bound(operands)
-        self._answered_in_python()
-        bound.run(operands)
-        if bound.is_due:
-            self._answer_directly(elementwise_entry(bound, operands, given, numbers, out, fresh=fresh))
-
-    def answered(self, entry: Entry | None = None) -> None:
-        """Python answered this call; machine code answers the next ones like it, where there is an entry."""
-        self._answered_in_python()
-        self._answer_directly(entry)
-
-    def _flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
-        """What a call has shown to be right for arrays of these dtypes, alike, in C order, and apart or
-        the very same: small arrays are computed before more could be looked at.
-        """
-        shape, here, size = out.shape, address(out), out.nbytes
-        if not out.flags.c_contiguous:
-            return None
-        dtypes = [out.dtype]
-        for x in args:
-            if type(x) is not np.ndarray or x.shape != shape or not x.flags.c_contiguous:
-                return None
-            if -x.nbytes < address(x) - here < size and (address(x) != here or x.dtype is not out.dtype):
-                return None
-            dtypes.append(x.dtype)
-        return self._flat_programs.get(tuple(dtypes))
-
-    def record(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
-        """What the function does with arguments of such dtypes and ranks, and the numbers for its kernels."""
-        return self._recordings.of(given)
-
-    def plan(self, recorded: Recorded, stages: Sequence[Stage], arrays: Arrays) -> Plan:
-        """The plan of the first of these reductions, for arrays of such shapes and strides."""
-        forms = tuple((x.shape, x.strides) for x in arrays.values())
-        key = recorded, stages[0].name, forms
-        plan = self._plans.get(key)
-        if plan is None:
-            group = group_of(stages, arrays)
-            plan = self._plans.keep(key, Plan(group, arrays, recorded.scalars, self.options, self._reduction))
-        self.last = plan.program or self.last
-        return plan
-
-    def new_program(self, key: tuple[Any, ...], function: Function, options: LoopOptions) -> LoopProgram:
-        """A new program, remembered if `on_fail` lets it pass."""
-        made = LoopProgram(function, options, free=True)
-        judge(made, self.python.__name__)
-        return self.programs.keep(key, made)
-
-    def _reduction(
-        self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
-    ) -> LoopProgram:
-        """The program of a reduction, made once."""
-        program = self.programs.get(key)
-        if program is None:
-            wish = self.options.virtual_vector_size
-            own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
-            options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
-            program = self.new_program(key, function(self.name), options)
-        self.last = program
-        return program
-
-    def run(
-        self,
-        recorded: Recorded,
-        given: list[Any],
-        numbers: list[Any],
-        outs: list[Array],
-        mask: Array | None,
-        shape: tuple[int, ...],
-        arrays: Arrays | None = None,
-        which: tuple[int, ...] = (),
-        *,
-        fresh: bool = False,
-    ) -> None:
-        """Compute outputs of one shape, all or those of these numbers; `arrays` has reductions too."""
-        if 0 in shape:
-            return
-        ins = recorded.inputs(given, arrays, which)
-        if mask is not None:
-            ins["where"] = mask
-        ins = {name: apart(x, outs) for name, x in ins.items()}
-        operands = coalesced(list(ins.values()), outs, shape)
-        first, *more = parts_of_few_loops(operands)
-        program = self._mapped(recorded, which, list(ins), first, numbers)
-        if more:
-            for part in (first, *more):
-                self._call(program, [*part, *numbers], [], recorded.numbers)
-            return
-        alone = recorded.simple and mask is None and not recorded.several
-        only = outs[0] if alone else None
-        if fresh and not (shape and outs[0].flags.c_contiguous):  # machine code makes arrays in C order
-            only = None
-        shown = given if only is not None else []
-        self._call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
-        alike = alone and not numbers and len(ins) == len(given) and all(x.ndim for x in given)
-        if alike and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
-            self._flat_programs.keep((outs[0].dtype, *(x.dtype for x in given)), program)
-
-    def _mapped(
-        self,
-        recorded: Recorded,
-        which: tuple[int, ...],
-        ins: list[str],
-        operands: list[Array],
-        numbers: list[Any],
-    ) -> LoopProgram:
-        """The program for operands of such forms: those of these names, then the results."""
-        masked = "where" if "where" in ins else ""
-        key = recorded, which, masked, tuple(map(form_of, operands))
-        program = self.programs.get(key)
-        if program is None:
-            targets = [f"out{k}" for k in range(len(operands) - len(ins))]
-            loops = Lowering([*ins, *targets], operands, recorded.scalars)
-            made = [recorded.outputs[k] for k in which] if which else recorded.outputs
-            function = loops.mapped(self.name, made, targets, masked)
-            program = self.new_program(key, function, tuned(function, self.options, [*operands, *numbers]))
-        return program
-
-    @property
-    def name(self) -> str:
-        """What its kernels are called."""
-        name = self.python.__name__
-        return name if name.isidentifier() else "expression"
-
     @property
     def source(self) -> str:
-        """The Python source of the last kernel.
+        """The Python source of the kernel of this thread's last call.
 
         Raises:
             KernelError: there was no call yet.
         """
-        return self._made().kernel.emitted.source
+        return self.program.kernel.emitted.source
 
     def report(self) -> str:
-        """What was vectorized, and how, in the last call.
+        """What was vectorized, and how, in this thread's last call.
 
         Raises:
             KernelError: there was no call yet.
         """
-        program = self._made()
-        return "\n".join(
-            [f"elementwise {self.python.__name__}", *(f"  {x}" for x in program.vectorized.loops)]
-        )
-
-    def _made(self) -> LoopProgram:
-        answer = self._last_answer()
-        if answer is not None:
-            program: LoopProgram = answer.note
-            return program
-        if self.last is None:
-            raise KernelError(f"{self.python.__name__} has not been called yet")
-        return self.last
+        loops = self.program.vectorized.loops
+        return "\n".join([f"elementwise {self.python.__name__}", *(f"  {x}" for x in loops)])
 
 
 def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:

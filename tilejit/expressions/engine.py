@@ -1,17 +1,25 @@
-"""What the kinds of calls of an expression ask of it: programs and plans, kept from call to call."""
+"""The engine of expressions: it runs them over plain arrays, and owns all that is kept between calls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
 
 from codegen import Cache, Entry, Function, StagedLoops
-from tilejit.arrays.memory import Array
-from tilejit.expressions.recorded import Recorded
+from tilejit.arrays.memory import Array, address
+from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
+from tilejit.expressions.outputs import apart
+from tilejit.expressions.recorded import Recorded, Recordings
 from tilejit.expressions.recording import Stage
-from tilejit.expressions.reductions import Arrays, Plan
+from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
+from tilejit.kernels.direct_loops import DirectLoops, Number, elementwise_entry
+from tilejit.kernels.failures import judge
 from tilejit.kernels.program import LoopOptions, LoopProgram
+from tilejit.kernels.tuning import tuned
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,32 +30,101 @@ class BlockPlan:
     program: LoopProgram
 
 
-class Engine(Protocol):
+class Engine(DirectLoops):
     """An expression: what `Elementwise` is to calls in stages and to calls over tiled arrays."""
 
-    options: LoopOptions
-    programs: Cache[tuple[Any, ...], LoopProgram]
-    block_plans: Cache[tuple[Any, ...], BlockPlan | None]
-    last: LoopProgram | None
-
-    @property
-    def name(self) -> str:
-        """What its kernels are called."""
+    def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
+        super().__init__(python, options)
+        self._recordings = Recordings(python)
+        self._programs: Cache[tuple[Any, ...], LoopProgram] = Cache()
+        self._plans: Cache[tuple[Any, ...], Plan] = Cache()
+        self._block_plans: Cache[tuple[Any, ...], BlockPlan | None] = Cache()
+        self._flat_programs: Cache[tuple[np.dtype[Any], ...], LoopProgram] = Cache()
 
     def __call__(self, *args: Any, out: Any = None, where: Any = True) -> Any:
         """Compute over plain arrays."""
+        raise NotImplementedError
 
-    def record(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
-        """What the function does with such arguments, and the numbers for its kernels."""
-
-    def plan(self, recorded: Recorded, stages: Sequence[Stage], arrays: Arrays) -> Plan:
-        """The plan of the first of these reductions."""
-
-    def new_program(self, key: tuple[Any, ...], function: Function, options: LoopOptions) -> LoopProgram:
-        """A new program, remembered if `on_fail` lets it pass."""
+    def call(
+        self,
+        program: LoopProgram,
+        operands: list[Any],
+        given: Sequence[Any],
+        numbers: Sequence[Number],
+        out: Array | None = None,
+        *,
+        fresh: bool = False,
+    ) -> None:
+        """One call; machine code answers the next ones like it, where `given` and `out` are all there is."""
+        bound = program.bound(operands)
+        self.ran(program)
+        bound.run(operands)
+        if bound.is_due:
+            self._answer_directly(elementwise_entry(bound, operands, given, numbers, out, fresh=fresh))
 
     def answered(self, entry: Entry | None = None) -> None:
         """Python answered this call; machine code answers the next ones like it, where there is an entry."""
+        self._answered_in_python()
+        self._answer_directly(entry)
+
+    def flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
+        """What a call has shown to be right for arrays of these dtypes, alike, in C order, and apart or
+        the very same: small arrays are computed before more could be looked at.
+        """
+        shape, here, size = out.shape, address(out), out.nbytes
+        if not out.flags.c_contiguous:
+            return None
+        dtypes = [out.dtype]
+        for x in args:
+            if type(x) is not np.ndarray or x.shape != shape or not x.flags.c_contiguous:
+                return None
+            if -x.nbytes < address(x) - here < size and (address(x) != here or x.dtype is not out.dtype):
+                return None
+            dtypes.append(x.dtype)
+        return self._flat_programs.get(tuple(dtypes))
+
+    def record(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
+        """What the function does with arguments of such dtypes and ranks, and the numbers for its kernels."""
+        return self._recordings.of(given)
+
+    def plan(self, recorded: Recorded, stages: Sequence[Stage], arrays: Arrays) -> Plan:
+        """The plan of the first of these reductions, for arrays of such shapes and strides."""
+        forms = tuple((x.shape, x.strides) for x in arrays.values())
+        key = recorded, stages[0].name, forms
+        plan = self._plans.get(key)
+        if plan is None:
+            group = group_of(stages, arrays)
+            plan = self._plans.keep(key, Plan(group, arrays, recorded.scalars, self.options, self._reduction))
+        if plan.program:
+            self.ran(plan.program)
+        return plan
+
+    def block_plan(self, key: tuple[Any, ...], make: Callable[[], BlockPlan | None]) -> BlockPlan | None:
+        """How to compute it block by block, made once; None where that is impossible."""
+        known = self._block_plans.get(key, "unknown")
+        return known if not isinstance(known, str) else self._block_plans.keep(key, make())
+
+    def program_for(
+        self, key: tuple[Any, ...], make: Callable[[], tuple[Function, LoopOptions]]
+    ) -> LoopProgram:
+        """The program of a function, made once; kept if `on_fail` lets it pass."""
+        known = self._programs.get(key)
+        if known is None:
+            known = LoopProgram(*make(), free=True)
+            judge(known, self.python.__name__)
+            self._programs.keep(key, known)
+        return known
+
+    def _reduction(
+        self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
+    ) -> LoopProgram:
+        """The program of a reduction."""
+        wish = self.options.virtual_vector_size
+        own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
+        options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
+        program = self.program_for(key, lambda: (function(self.name), options))
+        self.ran(program)
+        return program
 
     def run(
         self,
@@ -59,5 +136,65 @@ class Engine(Protocol):
         shape: tuple[int, ...],
         arrays: Arrays | None = None,
         which: tuple[int, ...] = (),
+        *,
+        fresh: bool = False,
     ) -> None:
         """Compute outputs of one shape, all or those of these numbers; `arrays` has reductions too."""
+        if 0 in shape:
+            return
+        ins = recorded.inputs(given, arrays, which)
+        if mask is not None:
+            ins["where"] = mask
+        if not fresh:
+            ins = {name: apart(x, outs) for name, x in ins.items()}
+        operands = coalesced(list(ins.values()), outs, shape)
+        first, *more = parts_of_few_loops(operands)
+        program = self._mapped(recorded, which, list(ins), first, numbers)
+        if more:
+            for part in (first, *more):
+                self.call(program, [*part, *numbers], [], recorded.numbers)
+            return
+        alone = recorded.simple and mask is None and not recorded.several
+        only = outs[0] if alone else None
+        if fresh and not (shape and outs[0].flags.c_contiguous):  # machine code makes arrays in C order
+            only = None
+        shown = given if only is not None else []
+        self.call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
+        alike = alone and not numbers and len(ins) == len(given) and all(x.ndim for x in given)
+        if alike and all(x.ndim == 1 and x.flags.c_contiguous for x in operands):
+            self._flat_programs.keep((outs[0].dtype, *(x.dtype for x in given)), program)
+
+    def _mapped(
+        self,
+        recorded: Recorded,
+        which: tuple[int, ...],
+        ins: list[str],
+        operands: list[Array],
+        numbers: list[Any],
+    ) -> LoopProgram:
+        """The program for operands of such forms: those of these names, then the results."""
+        masked = "where" if "where" in ins else ""
+        key = recorded, which, masked, tuple(map(form_of, operands))
+        return self._programs.get(key) or self.program_for(
+            key, partial(self._lowered, recorded, which, ins, operands, numbers)
+        )
+
+    def _lowered(
+        self,
+        recorded: Recorded,
+        which: tuple[int, ...],
+        ins: list[str],
+        operands: list[Array],
+        numbers: list[Any],
+    ) -> tuple[Function, LoopOptions]:
+        targets = [f"out{k}" for k in range(len(operands) - len(ins))]
+        loops = Lowering([*ins, *targets], operands, recorded.scalars)
+        outputs = [recorded.outputs[k] for k in which] if which else recorded.outputs
+        function = loops.mapped(self.name, outputs, targets, "where" if "where" in ins else "")
+        return function, tuned(function, self.options, [*operands, *numbers])
+
+    @property
+    def name(self) -> str:
+        """What its kernels are called."""
+        name = self.python.__name__
+        return name if name.isidentifier() else "expression"

@@ -9,6 +9,7 @@ import numpy as np
 
 from codegen import (
     BoundKernel,
+    Function,
     LayoutError,
     StagedOperand,
     check_bounds,
@@ -29,7 +30,7 @@ from tilejit.expressions.recorded import (
     plain,
 )
 from tilejit.expressions.reductions import form_of, reduce_all
-from tilejit.kernels.program import LoopProgram, bits_of
+from tilejit.kernels.program import LoopOptions, LoopProgram, bits_of
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
@@ -185,7 +186,7 @@ class _Call:
         for target in targets:
             if isinstance(target, TiledArray) and mask is None:
                 _write_padding(target, threads)
-        self.e.last = plan.program
+        self.e.ran(plan.program)
         numbers = [bits_of(x, s.dtype) for x, s in zip(self.numbers, self.recorded.scalars, strict=True)]
         operands = [*ins.values(), *targets]
         at = tuple(address_of(x) if isinstance(x, TiledArray) else address(x) for x in operands)
@@ -212,10 +213,7 @@ class _Call:
         key += tuple(
             x.layout if isinstance(x, TiledArray) else (x.shape, x.strides, x.dtype) for x in operands
         )
-        known = self.e.block_plans.get(key, "unknown")
-        if not isinstance(known, str):
-            return known
-        return self.e.block_plans.keep(key, self._planned(names, operands, targets))
+        return self.e.block_plan(key, lambda: self._planned(names, operands, targets))
 
     def _planned(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
         """The expression over operands of these layouts, results last; a mask leaves elements of those."""
@@ -247,15 +245,14 @@ class _Call:
     def _program(self, names: Sequence[str], views: Sequence[Array]) -> LoopProgram:
         e, recorded = self.e, self.recorded
         key = "blocks", recorded, tuple(names), tuple(map(form_of, views))
-        program = e.programs.get(key)
-        if program is None:
+
+        def made() -> tuple[Function, LoopOptions]:
             loops = Lowering(names, views, recorded.scalars)
             targets = [name for name in names if name.startswith("out")]
-            function = loops.mapped(
-                e.name, recorded.outputs, targets, "where" if self.mask is not None else ""
-            )
-            program = e.new_program(key, function, e.options)
-        return program
+            mask = "where" if self.mask is not None else ""
+            return loops.mapped(e.name, recorded.outputs, targets, mask), e.options
+
+        return e.program_for(key, made)
 
     def in_two_steps(self, targets: list[Operand]) -> None:
         """Into plain arrays, and packed from there."""

@@ -6,8 +6,10 @@ which arrays are apart, which are one and the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
@@ -15,17 +17,20 @@ import numpy as np
 from codegen import (
     Argument,
     ArrayArgument,
+    Direct,
     Disjoint,
     Entry,
     FloatArgument,
     FreshArray,
+    KernelError,
     SameAddress,
     SameArgument,
     ScalarArg,
+    on_clear,
 )
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
 from tilejit.arrays.strided import span
-from tilejit.kernels.program import BoundCall, bits_of
+from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram, bits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,43 @@ class Number:
 
     at: int
     scalar: ScalarArg
+
+
+class DirectLoops(Direct):
+    """A function whose calls run programs of loops, from Python or from machine code.
+
+    `python` is the function itself, `program` what this thread's last call ran.
+    """
+
+    _NEVER = "was not called in this thread yet\n  call it first"
+
+    def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
+        wrapper: Any = self
+        update_wrapper(wrapper, python)
+        for name in getattr(python, "__dict__", ()):
+            if hasattr(type(self), name):  # an attribute of the function must not hide a method
+                vars(self).pop(name, None)
+        self.python, self.options = python, options
+        self._last = threading.local()
+        on_clear(self, DirectLoops._answer_none_directly)
+
+    def ran(self, program: LoopProgram) -> None:
+        """Note that this thread's last call is from Python, and runs this program."""
+        self._last.program = program
+        self._answered_in_python()
+
+    @property
+    def program(self) -> LoopProgram:
+        """The program of this thread's last call.
+
+        Raises:
+            KernelError: this thread made no call yet.
+        """
+        answer = self._last_answer()
+        found: LoopProgram | None = answer.note if answer else getattr(self._last, "program", None)
+        if found is None:
+            raise KernelError(f"{self.python.__name__} {self._NEVER}")
+        return found
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:

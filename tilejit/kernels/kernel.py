@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from functools import update_wrapper
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from codegen import LOOP_MARK, ArrayArg, Cache, Direct, KernelError, ScalarArg, check_fits, lazy, on_clear
+from codegen import LOOP_MARK, ArrayArg, Cache, ScalarArg, check_fits, lazy
 from tilejit.arrays.strided import order_of
-from tilejit.kernels.direct_loops import kernel_entry
+from tilejit.kernels.direct_loops import DirectLoops, kernel_entry
 from tilejit.kernels.failures import judge
 from tilejit.kernels.options import read_options
 from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram, call_key
@@ -43,20 +42,19 @@ for _function in (parallel, reduction):
     setattr(_function, LOOP_MARK, _function.__name__)
 
 
-class Kernel(Direct):
+class Kernel(DirectLoops):
     """A function of loops that runs as machine code, compiled for the dtypes that it is called with.
 
     `python` is the function itself. What was made of it in the last specialization (the first call with such
     arguments, or `specialize`) is in `nest`, `vectorized`, `schedule`, `source` and `report()`.
     """
 
+    _NEVER = "was not specialized in this thread yet\n  call it, or .specialize(*arguments) first"
+
     def __init__(self, function: Callable[..., Any], options: LoopOptions) -> None:
-        update_wrapper(self, function)  # first: attributes of the function's own are none of the kernel's
-        self.python, self.options = function, options
+        super().__init__(function, options)
         self._programs: Cache[tuple[Any, ...], LoopProgram] = Cache()
         self._calls: Cache[tuple[Any, ...], BoundCall] = Cache()
-        self._last: LoopProgram | None = None
-        on_clear(self, Kernel._answer_none_directly)
 
     @lazy
     def _source(self) -> Any:
@@ -85,8 +83,7 @@ class Kernel(Direct):
             call = None
         if call is None:
             call = self._bind(key, given)
-        self._last = call.program
-        self._answered_in_python()
+        self.ran(call.program)
         found = call.run(given)
         if call.is_due and not kwargs:
             self._answer_directly(kernel_entry(call, given))
@@ -141,26 +138,8 @@ class Kernel(Direct):
             KernelError: as a call, but for bounds.
             TypeError: an argument is neither an array nor a number.
         """
-        self._last = self._program(self._given(args, kwargs))
-        self._answered_in_python()
+        self.ran(self._program(self._given(args, kwargs)))
         return self
-
-    @property
-    def program(self) -> LoopProgram:
-        """The last specialization.
-
-        Raises:
-            KernelError: there is none yet.
-        """
-        answer = self._last_answer()
-        if answer is not None:
-            program: LoopProgram = answer.note
-            return program
-        if self._last is None:
-            raise KernelError(
-                f"{self.python.__name__} was not specialized yet\n  call it, or .specialize(*arguments) first"
-            )
-        return self._last
 
     @property
     def nest(self) -> str:
