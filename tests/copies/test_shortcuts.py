@@ -15,9 +15,10 @@ import tilejit as tj
 from codegen.runtime.direct_calls import supported
 from tests.numpy_api.drawn import assert_same, outcome
 from tilejit.copies.plan import cached_plan, program
-from tilejit.copies.shortcuts import SOON_FROM, Shortcut
+from tilejit.copies.shortcuts import Shortcut
 from tilejit.numpy_api.copyto import known_copy
 from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
+from tilejit.programs.direct_policy import SOON_FROM
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +30,7 @@ OFTEN = 5
 
 @pytest.fixture(autouse=True)
 def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilejit.copies.shortcuts.DIRECT_FROM", OFTEN)
+    monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", OFTEN)
     for shortcut in (known_copy, known_cast, known_in_c_order, known_in_f_order):
         shortcut.forget()
 
@@ -133,7 +134,7 @@ def test_calls_like_each_other_are_learnt_soon(monkeypatch: pytest.MonkeyPatch) 
     """Where the code is there already: one by one those that take turns, of calls of many kinds none."""
     arrays = [np.ones((128, 128 + k), np.float32) for k in range(SOON_FROM + 1)]
     learnt(known_in_c_order, lambda: tj.ascontiguousarray(arrays[0].T))
-    monkeypatch.setattr("tilejit.copies.shortcuts.DIRECT_FROM", 1 << 60)
+    monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", 1 << 60)
     known_in_c_order.forget()
     for x in 2 * arrays:
         assert not is_direct(known_in_c_order, lambda x=x: tj.ascontiguousarray(x.T))  # type: ignore[misc]

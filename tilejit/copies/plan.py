@@ -27,8 +27,8 @@ from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
 from tilejit.copies.moves import Move, move_for
 from tilejit.copies.native_calls import NativeCall, native_calls
-from tilejit.copies.shortcuts import DIRECT_FROM
 from tilejit.copies.sizes import SIZES
+from tilejit.programs import direct_policy
 from tilejit.programs.compiled import compiled, staged
 from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 
@@ -195,7 +195,7 @@ class CopyPlan(Direct):
             self(dst, src)
             return
         self._asked += 1
-        if self._asked == DIRECT_FROM:
+        if self._asked == direct_policy.DIRECT_FROM:
             self._directly()
         self._run(dst, src)
 

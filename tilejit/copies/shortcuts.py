@@ -9,22 +9,10 @@ from numpy import ndarray
 
 from codegen import Direct, compiler_lock, is_direct, on_clear
 from tilejit.arrays.strided import span
+from tilejit.programs import direct_policy as policy
 
 if TYPE_CHECKING:
     from codegen import Entry
-
-DIRECT_FROM = 1024
-"""From this time on what is called again and again is called directly.
-
-That saves 1 us. To load the code for it takes 10 ms, once in a process, and to build it as long as a kernel.
-"""
-
-SOON_FROM = 24
-"""Once that code is there, a call like the one so many times before is learnt, each such time.
-
-Entries take 0.2 ms to make and are few: where calls of many kinds take turns, few are learnt so soon. Calls
-of 2, 3, 4, 6 or 8 kinds in turns meet themselves.
-"""
 
 
 class Shortcut(Direct):
@@ -34,9 +22,8 @@ class Shortcut(Direct):
     >>> if answer is not shortcut:
     ...     return answer
 
-    Of the calls that it does not know each DIRECT_FROM-th is learnt, if `entry_for` has an entry for it: what
-    comes often comes up soon. Each SOON_FROM-th is learnt if it is like the last of these. What it knows are
-    layouts of arrays, as they were when that was decided.
+    `direct_policy` says which of the calls that it does not know are learnt, if `entry_for` has an entry for
+    them. What it knows are layouts of arrays, as they were when that was decided.
     """
 
     __slots__ = ("__weakref__", "_asked", "_entry_for", "_last_asked")
@@ -52,10 +39,10 @@ class Shortcut(Direct):
     def __call__(self, *args: Any) -> Any:
         """The way of calls that machine code does not answer."""
         self._asked += 1
-        if self._asked % DIRECT_FROM == 0:
+        if self._asked % policy.DIRECT_FROM == 0:
             self._answer_directly(self._entry_for(*args))
-        elif self._asked % SOON_FROM == 0 and is_direct(Shortcut):
-            before, self._last_asked = self._last_asked, _sort_of(args)
+        elif self._asked % policy.SOON_FROM == 0 and is_direct(Shortcut):
+            before, self._last_asked = self._last_asked, policy.kind_of(args)
             if before == self._last_asked:
                 self._answer_directly(self._entry_for(*args))
         return self
@@ -66,11 +53,6 @@ class Shortcut(Direct):
         """Know no call any more."""
         self._asked, self._last_asked = 0, None
         self._answer_none_directly()
-
-
-def _sort_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What calls have in common that one entry may answer."""
-    return tuple((x.shape, x.strides, x.dtype.num) if type(x) is ndarray else id(x) for x in args)
 
 
 _every: list[Shortcut] = []

@@ -45,6 +45,7 @@ from codegen import (
 )
 from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import order_of, overlaps_itself, share_memory, span
+from tilejit.programs.direct_policy import LOOPS_AGAIN, LOOPS_FROM
 
 WRITTEN_PART = 4
 """Where less than one part in so many of what streaming needs is written, it stays in the cache."""
@@ -276,10 +277,8 @@ class BoundCall:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is worth the while to have machine code answer such calls: when there was a second one,
-        and now and then again, since others may have taken its place.
-        """
-        return self._runs == 2 or self._runs % 32 == 0
+        """Whether machine code should answer such calls from now on."""
+        return self._runs == LOOPS_FROM or self._runs % LOOPS_AGAIN == 0
 
     def run(self, given: Sequence[Any]) -> Any:
         """One call."""
