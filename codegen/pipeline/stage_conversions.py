@@ -10,7 +10,7 @@ from codegen.pipeline.copies import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage
 from codegen.schedule.candidates import StageChoice
-from codegen.schedule.choose_conversion import BLOCK, conversion_blocks
+from codegen.schedule.choose_conversion import conversion_blocks
 from codegen.schedule.choose_grid import block_bytes, block_strides
 
 
@@ -33,13 +33,14 @@ def in_converted_blocks(
     grid = found.grid
     strides = [tuple(e * d[side] for e, d in zip(grid.extents, found.digits, strict=True)) for side in (1, 2)]
     row, column = found.digits[-2:]
+    rows, columns = grid.extents[-2:]
     programs: dict[Ends, tuple[CopyProgram, CopyProgram]] = {}
     for ends in grid.ends():
         _, extents = grid.box(ends)
         cut = extents[-2:]
         src = moved_map(_map(cut, (row[1], widths[0]), widths[0]), box.src_base)
         dst = moved_map(_map(cut, (widths[1], column[2]), widths[1]), box.dst_base)
-        programs[ends] = _stages(src, dst, source, target, choice.writes if choice else 0)
+        programs[ends] = _stages(src, dst, source, target, (rows, columns), choice.writes if choice else 0)
     size = max(block_bytes(grid.box(ends)[1][-2:], widths[1]) for ends in programs)
     return StagedProgram(None, grid, (strides[0], strides[1]), programs, direct.bounds, size, prefetches=True)
 
@@ -49,7 +50,12 @@ def _map(cut: Dims, strides: Dims, width: int) -> AccessMap:
 
 
 def _stages(
-    src: AccessMap, dst: AccessMap, source: Element, target: Element, candidate: int
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    block: tuple[int, int],
+    candidate: int,
 ) -> tuple[CopyProgram, CopyProgram]:
     """Rows of the source converted, and columns of the block written past the cache."""
     narrow = dst.element_bits // 8
@@ -58,6 +64,6 @@ def _stages(
     moved = Element(f"u{8 * narrow}", 8 * narrow)
     inwards = compile_stage(src, cached, source, target, streams=False)
     outwards = compile_stage(
-        cached, dst, moved, moved, streams=True, virtual_vector_size=BLOCK, candidate=candidate
+        cached, dst, moved, moved, streams=True, virtual_vector_size=block, candidate=candidate
     )
     return inwards, outwards
