@@ -18,7 +18,7 @@ from tilejit import cute
 from tilejit.cute.tables import table_chains
 from tilejit.cute.witness import Witness
 from tilejit.layout.bridge import xla_chains as by_shape
-from tilejit.layout.shape import tile_steps_of
+from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.strides import keeps_order
 
 TABLE = [

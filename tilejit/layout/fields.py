@@ -27,6 +27,10 @@ class LayoutFields(Protocol):
         """Outermost first; sizes in elements."""
 
     @property
+    def descending(self) -> bool:
+        """Whether the order is row-major."""
+
+    @property
     def element_size_in_bits(self) -> int:
         """E; 0 is the storage width of the type."""
 
@@ -103,8 +107,15 @@ class ShapeFields(Protocol):
         """Logical dimensions, the fastest varying first."""
 
     @property
+    def tiles(self) -> tuple[tuple[int, ...], ...]:
+        """The tiles of the layout, outermost first."""
+
+    @property
     def physical_size(self) -> int:
         """Element slots in the buffer."""
+
+    def __hash__(self) -> int:
+        """Shapes are keys of caches."""
 
 
 class Makers(NamedTuple):

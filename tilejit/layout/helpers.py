@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from codegen import LayoutError, LayoutIndexError, shown
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.fields import UNBOUNDED
-from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.shape import Shape
+from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.strides import axis_stride, row_major_strides
 
 _LETTERS: dict[int, tuple[str, ...]] = {

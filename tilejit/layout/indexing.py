@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from codegen import AccessMap, LayoutIndexError, Leaf, Offsets, Opaque, Root, Split, Tree, cached
 from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
 from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.shape import Shape
+from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.tiling import TileStep
 
 Index: TypeAlias = int | NDArray[np.int64]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from codegen import LayoutError, cached, shown
+from codegen import LayoutError, shown
 from tilejit.layout import tiling
 from tilejit.layout.checks import (
     check_element_name,
@@ -24,7 +23,7 @@ from tilejit.layout.checks import (
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
 from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
 from tilejit.layout.padding import PaddingValue, checked_padding_value
-from tilejit.layout.strides import keeps_order
+from tilejit.layout.shape_facts import ShapeFacts
 from tilejit.layout.text import xla_print
 from tilejit.layout.text.recipe import shape_recipe
 from tilejit.layout.text.xla_text import read_layout, read_shape
@@ -130,7 +129,7 @@ def _check_physical_shape(shape: Shape | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(ShapeFacts):
     """An array's element type, its dimensions and its layout; `str` prints XLA's text.
 
     Shape.parse("F32[3,5]{1,0:T(2,2)}") -> f32[3,5]{1,0:T(2,2)}, 24 element slots, 96 bytes
@@ -237,49 +236,6 @@ class Shape:
         return dtype
 
     @property
-    def rank(self) -> int:
-        """The number of dimensions."""
-        return len(self.dimensions)
-
-    @property
-    def true_rank(self) -> int:
-        """The number of dimensions whose size is not 0 or 1; `?` counts."""
-        return sum(size > 1 or size == UNBOUNDED for size in self.dimensions)
-
-    @property
-    def bits(self) -> int:
-        """Width of one element in the buffer, in bits: E where given, else the storage width."""
-        return (self.layout.element_size_in_bits if self.layout else 0) or self.element.storage_bits
-
-    @property
-    def packed(self) -> bool:
-        """Whether several elements share a byte: E is given and below 8."""
-        return self.layout is not None and 0 < self.layout.element_size_in_bits < 8
-
-    @property
-    def minor_to_major(self) -> tuple[int, ...]:
-        """The order of the layout, or the descending one where there is no layout."""
-        return self.layout.minor_to_major if self.layout else tuple(reversed(range(self.rank)))
-
-    @property
-    def tiles(self) -> tuple[tuple[int, ...], ...]:
-        """The tiles of the layout, outermost first; none where there is no layout."""
-        return self.layout.tiles if self.layout else ()
-
-    @property
-    def descending(self) -> bool:
-        """Whether the order is row-major, tiles aside."""
-        return self.layout is None or self.layout.descending
-
-    @property
-    def untiled(self) -> bool:
-        """Whether the tiles change nothing: no padding, and the order of the untiled layout.
-
-        [24,128] with T(8,128) -> True    [2,3,4] with T(8,128) -> False
-        """
-        return not self.tiles or keeps_order(*tile_steps_of(self))
-
-    @property
     def physical_size(self) -> int:
         """Element slots in the buffer, every level's padding and L counted.
 
@@ -290,36 +246,6 @@ class Shape:
         """
         tiling.refuse_unsized(self)
         return self._physical_size
-
-    @property
-    def size_in_bytes(self) -> int:
-        """Bytes of the buffer: its slots times the bits of one, rounded up.
-
-        f32[3,5]{1,0:T(2,2)} -> 96    s4[3]{0:E(4)} -> 2
-
-        Raises:
-            LayoutError: as `physical_size`.
-        """
-        return -(-self.physical_size * self.bits // 8)
-
-    @property
-    def padding_fraction(self) -> float:
-        """The share of the buffer that is padding, from 0 to 1; 0 where the buffer is empty.
-
-        f32[3,5]{1,0:T(2,2)} -> 0.375
-        """
-        size = self.physical_size
-        return (size - math.prod(self.dimensions)) / size if size else 0.0
-
-    @property
-    def xla_array_size(self) -> int:
-        """Bytes as XLA's ArraySize counts them: the padding of the first tile only, then L and E.
-
-        f32[3,5]{1,0:T(3,5)(4,1)} -> 60, where size_in_bytes is 80
-        """
-        _, extents = tile_steps_of(self)
-        tail = self.layout.tail_padding_alignment_in_elements if self.layout else 1
-        return -(-tiling.physical_size(extents[min(1, len(extents) - 1)], tail, self.bits) * self.bits // 8)
 
     def without_layout(self) -> Shape:
         """The same array with nothing said about memory: no layout, no padding."""
@@ -410,9 +336,3 @@ class BufferShape:
 
 AnyShape = Shape | TupleShape | BufferShape
 MAKERS = Makers(Layout, Shape, TupleShape, BufferShape)
-
-
-@cached(256)
-def tile_steps_of(shape: Shape) -> tuple[tuple[tiling.TileStep, ...], tuple[tuple[int, ...], ...]]:
-    """`tile_steps`, remembered for the shapes in use."""
-    return tiling.tile_steps(shape)

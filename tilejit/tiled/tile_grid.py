@@ -28,7 +28,8 @@ from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map, shape_name
-from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.shape import Shape
+from tilejit.layout.shape_facts import tile_steps_of
 
 Table = NDArray[np.int64]
 

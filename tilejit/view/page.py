@@ -18,7 +18,8 @@ from tilejit.cute.layout import Layout
 from tilejit.cute.modes import flat_modes
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
-from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.shape import Shape
+from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.tiling import MERGE
 
 CuteLayout: TypeAlias = Layout | ComposedLayout

@@ -19,7 +19,8 @@ from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import checked_padding_value
-from tilejit.layout.shape import Layout, Shape, tile_steps_of
+from tilejit.layout.shape import Layout, Shape
+from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.tiled.buffers import writable_layout
 
 Dims: TypeAlias = tuple[int, ...]

@@ -15,7 +15,8 @@ from tilejit.cute.tables import Table, table_chains
 from tilejit.cute.witness import Witness
 from tilejit.layout.bridge.chains import cut_chain, tree_chain
 from tilejit.layout.indexing import access_map, linear_index, shape_name
-from tilejit.layout.shape import Shape, tile_steps_of
+from tilejit.layout.shape import Shape
+from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.strides import buffer_digits
 
 MOST_LISTED = 1 << 21
