@@ -17,7 +17,7 @@ from typing import TypeAlias
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_symbol
 from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Load, Prefetch, Statement, Store
 from codegen.ir.visit import loads
-from codegen.support.errors import KernelError
+from codegen.support.errors import KernelError, KernelIndexError
 
 Access: TypeAlias = Load | Store
 
@@ -87,8 +87,8 @@ def check_bounds(
     A subscript below 0 is outside: subscripts do not wrap around. Both sides of `x if c else y` are read.
 
     Raises:
-        KernelError: it names the access, the subscript and the range it may reach; or the function accesses
-            flat buffers or super-vectors, whose bounds are not known here.
+        KernelIndexError: it names the access, the subscript and the range it may reach.
+        KernelError: the function accesses flat buffers or super-vectors, whose bounds are not known here.
     """
     if function.buffers:
         raise KernelError(f"bounds: expected a kernel over arrays, got flat buffers in {function.name}")
@@ -135,7 +135,7 @@ def _check_access(
             continue
         reached = [str(n) if n is not None else "anything" for n in (low, high)]
         line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
-        raise KernelError(
+        raise KernelIndexError(
             f"{_text(access)}{line} may leave the array: subscript {dimension} reaches {reached[0]} to "
             f"{reached[1]}, the extent is {extent}\n  shorten the loop or give a larger array; subscripts "
             "below 0 do not wrap around here, and accesses under conditions also count"

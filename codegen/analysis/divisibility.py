@@ -9,7 +9,7 @@ from codegen.analysis.bounds import extremes, known_sizes
 from codegen.ir.index import Affine, Index, add_indices, index_symbol, scale_index
 from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.visit import trips_between
-from codegen.support.errors import KernelError
+from codegen.support.errors import KernelError, KernelValueError
 
 
 def check_divisible(
@@ -18,7 +18,8 @@ def check_divisible(
     """Refuse loops over super-vectors that would leave a tail.
 
     Raises:
-        KernelError: the trip count is not a multiple of the size, or is unknown before the call.
+        KernelValueError: the trip count is not a multiple of the size.
+        KernelError: the trip count is unknown before the call.
     """
     values = known_sizes(shapes, scalars)
 
@@ -44,7 +45,7 @@ def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) 
         )
     trips = trips_between(0, low, step)
     if trips % loop.size:
-        raise KernelError(
+        raise KernelValueError(
             f"tail='assume_divisible', but loop {loop.index} runs {trips} times, no multiple of {loop.size}\n"
             "  use tail='mask', or pad the arrays"
         )

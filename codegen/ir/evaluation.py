@@ -37,7 +37,7 @@ from codegen.ir.nodes import (
     VectorShape,
 )
 from codegen.ir.operations import compute
-from codegen.support.errors import KernelError
+from codegen.support.errors import KernelError, KernelIndexError
 
 Number: TypeAlias = Any
 """A NumPy scalar, or an array of a super-vector's lanes."""
@@ -269,7 +269,7 @@ class Evaluation:
         shape = self.arrays[name].shape
         for dimension, (number, size) in enumerate(zip(numbers, shape, strict=True)):
             if not 0 <= number < size:
-                raise KernelError(
+                raise KernelIndexError(
                     f"{name}[{', '.join(map(str, subscripts))}] is {name}{numbers} here, "
                     f"but dimension {dimension} has {size} elements"
                     f"{_at(self.symbols, subscripts)}\n"

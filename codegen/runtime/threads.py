@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.schedule.call_limits import PARALLEL_BYTES
-from codegen.support.errors import KernelError
+from codegen.support.errors import KernelError, KernelValueError
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
 
@@ -114,7 +114,7 @@ def check_threads(threads: int | None) -> None:
     """Check `threads`, for calls that may turn out to need no threads.
 
     Raises:
-        TypeError, KernelError: as thread_count.
+        TypeError, KernelValueError, KernelError: as thread_count.
     """
     if threads is not None:
         thread_count(threads, 0)
@@ -125,7 +125,8 @@ def thread_count(threads: int | None, size_bytes: int) -> int:
 
     Raises:
         TypeError: `threads` is not an integer.
-        KernelError: `threads`, or TILEJIT_THREADS where it applies, is less than one.
+        KernelValueError: `threads` is less than one.
+        KernelError: TILEJIT_THREADS, where it applies, is not a number of threads.
     """
     count = threads_by_size(threads, size_bytes)
     return 1 if threads is None and count > 1 and in_dask_worker() else count
@@ -135,7 +136,7 @@ def threads_by_size(threads: int | None, size_bytes: int) -> int:
     """The same regardless of dask, for callers that store it and check `in_dask_worker` on each call.
 
     Raises:
-        TypeError, KernelError: as thread_count.
+        TypeError, KernelValueError, KernelError: as thread_count.
     """
     if threads is None:
         most = default_threads()  # read first: an invalid setting is an error for small copies too
@@ -149,7 +150,7 @@ def threads_by_size(threads: int | None, size_bytes: int) -> int:
     except TypeError:  # arrays have __index__ too
         raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}") from None
     if count < 1:
-        raise KernelError(f"threads={count}: a copy needs at least one thread")
+        raise KernelValueError(f"threads={count}: a copy needs at least one thread")
     return min(count, MOST_THREADS)
 
 

@@ -19,6 +19,14 @@ class KernelError(TilejitError, RuntimeError):
     """A kernel could not be built, or its bounds could not be proven."""
 
 
+class KernelIndexError(KernelError, IndexError):
+    """A kernel would access elements outside an array."""
+
+
+class KernelValueError(KernelError, ValueError):
+    """An array, a number or an option has a value that a kernel does not take."""
+
+
 class ScheduleError(LayoutError, KernelError):
     """No copy and no kernel can have such a schedule, for instance super-vectors of no elements."""
 
@@ -33,6 +41,10 @@ class PowerError(KernelError, ValueError):
 
 class OperandError(KernelError, TypeError):
     """An operation is undefined for these dtypes; NumPy raises TypeError."""
+
+
+class OutOfMemoryError(TilejitError, MemoryError):
+    """There is no memory for an array."""
 
 
 class StoreError(TilejitError, OSError):

@@ -418,8 +418,9 @@ def test_fresh_arrays_of_any_dtype() -> None:
 
 @pytest.mark.parametrize("shape", [(1 << 46,), (1 << 62,), (1 << 70,), (1 << 40, 1 << 40)])
 def test_no_memory(shape: tuple[int, ...]) -> None:
-    with pytest.raises(tj.TilejitError, match="no memory for an array of"):
+    with pytest.raises(tj.TilejitError, match="no memory for an array of") as refused:
         empty(shape, np.float64)
+    assert isinstance(refused.value, MemoryError)
 
 
 @given(st.data())

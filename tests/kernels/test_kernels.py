@@ -332,8 +332,9 @@ def below(x, y):
 @pytest.mark.parametrize(("function", "access"), [(beyond, r"x\[i \+ 1\]"), (below, r"x\[i - 1\]")])
 def test_nothing_is_written_before_bounds_are_known(function: Callable[..., Any], access: str) -> None:
     x, y = np.ones(50, np.float32), np.zeros(50, np.float32)
-    with pytest.raises(tj.KernelError, match=access):
+    with pytest.raises(tj.KernelError, match=access) as refused:
         tj.kernel(function)(x, y)
+    assert isinstance(refused.value, IndexError)
     assert not y.any()
 
 
@@ -351,16 +352,18 @@ def test_read_only_arrays() -> None:
     x.flags.writeable = False
     kernel = tj.kernel(shift_by_one)
     kernel(x, y)
-    with pytest.raises(tj.KernelError, match="y is read-only"):
+    with pytest.raises(tj.KernelError, match="y is read-only") as refused:
         kernel(y, x)
+    assert isinstance(refused.value, ValueError)
 
 
 def test_assume_divisible_is_checked() -> None:
     kernel = tj.kernel(virtual_vector_size=16, tail="assume_divisible")(shift_by_one)
     same(kernel, shift_by_one, vector(np.float32, 64))
     x, y = vector(np.float32, 65)
-    with pytest.raises(tj.KernelError, match="65 times, no multiple of 16"):
+    with pytest.raises(tj.KernelError, match="65 times, no multiple of 16") as refused:
         kernel(x, y)
+    assert isinstance(refused.value, ValueError)
 
 
 def rows_in_parallel(a, b, c, alpha):
@@ -549,6 +552,7 @@ def test_options_that_there_are_not(options: dict[str, Any]) -> None:
         with pytest.raises(tj.KernelError, match=r"\n  .*(write|one of|count|give)") as found:
             decorator(**options)
         assert len(str(found.value)) < 250
+        assert isinstance(found.value, ValueError)
 
 
 def test_types_that_there_are_not() -> None:
@@ -597,8 +601,11 @@ def test_numbers_that_do_not_fit() -> None:
             x[i] = n
 
     for bits in (70, 20_000):
-        with pytest.raises(tj.KernelError, match=f"^n .*is a number of {bits + 1} bits.* not fit i64"):
+        with pytest.raises(
+            tj.KernelError, match=f"^n .*is a number of {bits + 1} bits.* not fit i64"
+        ) as found:
             filled(np.zeros(3, np.int64), 1 << bits)
+        assert isinstance(found.value, OverflowError)
 
 
 def raised(x, y, n):

@@ -10,7 +10,8 @@ from ml_dtypes import bfloat16
 
 pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
 
-from codegen.support.errors import KernelError
+import tilejit as tj
+from codegen.support.errors import KernelError, KernelIndexError, KernelValueError
 from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 from tilejit import mlir
 from tilejit.mlir.arithmetic import FLOAT_PREDICATES
@@ -224,9 +225,13 @@ def test_arrays_are_returned(make: object, interpreted: bool) -> None:
 
 ARGUMENTS = {
     "too few": ((np.zeros((3, 4), bfloat16),), KernelError, "takes 2 arguments, but 1"),
-    "a dtype": ((np.zeros((3, 4), np.float32), 1.0), KernelError, "its dtype is float32"),
-    "a rank": ((np.zeros(4, bfloat16), 1.0), KernelError, "it has 1 dimensions"),
-    "a size": ((np.zeros((3, 5), bfloat16), 1.0), KernelError, r"its shape is \(3, 5\)\n  give one of \?x4"),
+    "a dtype": ((np.zeros((3, 4), np.float32), 1.0), KernelValueError, "its dtype is float32"),
+    "a rank": ((np.zeros(4, bfloat16), 1.0), KernelValueError, "it has 1 dimensions"),
+    "a size": (
+        (np.zeros((3, 5), bfloat16), 1.0),
+        KernelValueError,
+        r"its shape is \(3, 5\)\n  give one of \?x4",
+    ),
     "no array": (([1.0], 1.0), TypeError, "is an array, not list"),
     "no number": ((np.zeros((3, 4), bfloat16), "1"), TypeError, "is one bfloat16, not str"),
 }
@@ -240,15 +245,19 @@ def test_arguments_are_checked(name: str) -> None:
 
 
 @pytest.mark.parametrize("interpreted", [True, False])
-@pytest.mark.parametrize("sizes", [(-1, 4), (1 << 62, 1 << 62), (1 << 40, 1 << 20)])
-def test_allocations_that_cannot_be(sizes: tuple[int, int], interpreted: bool) -> None:
-    with pytest.raises(KernelError, match="allocates A"):
+@pytest.mark.parametrize(
+    ("sizes", "kind"),
+    [((-1, 4), KernelValueError), ((1 << 62, 1 << 62), KernelValueError), ((1 << 40, 1 << 20), MemoryError)],
+)
+def test_allocations_that_cannot_be(sizes: tuple[int, int], kind: type[Exception], interpreted: bool) -> None:
+    with pytest.raises(tj.TilejitError, match="allocates A") as refused:
         mlir.run(VECTOR_ADD_2D, "vector_add_2d", *sizes, interpreted=interpreted)
+    assert isinstance(refused.value, kind)
 
 
 @pytest.mark.parametrize("interpreted", [True, False])
 def test_nothing_outside_an_array(interpreted: bool) -> None:
-    with pytest.raises(KernelError):
+    with pytest.raises(KernelIndexError):
         mlir.run(VECTOR_ADD_2D, "vector_add_2d", 2, 2, interpreted=interpreted)
 
 

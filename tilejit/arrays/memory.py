@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import AccessMap, Leaf, Root, TilejitError, is_free_threaded, strided_map
+from codegen import AccessMap, Leaf, OutOfMemoryError, Root, is_free_threaded, strided_map
 from tilejit.arrays.strided import span
 
 Array = NDArray[Any]
@@ -100,7 +100,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
     """A fresh array in C order whose first element starts a cache line; its pages are not touched yet.
 
     Raises:
-        TilejitError: there is no memory for it.
+        OutOfMemoryError: there is no memory for it.
     """
     dtype = np.dtype(dtype)
     size = prod(shape) * dtype.itemsize
@@ -112,7 +112,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
         memory = np.empty(size + LINE_BYTES - 1, np.uint8)
         return np.ndarray(shape, dtype, memory, -address(memory) % LINE_BYTES)
     except (MemoryError, ValueError, OverflowError, OSError) as error:
-        raise TilejitError(f"no memory for an array of {size} bytes: {error}") from error
+        raise OutOfMemoryError(f"no memory for an array of {size} bytes: {error}") from error
 
 
 def _huge_pages(size: int) -> mmap.mmap:

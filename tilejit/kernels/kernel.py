@@ -71,9 +71,13 @@ class Kernel(DirectLoops):
         """Run it: arrays are written in place, numbers are returned as NumPy's.
 
         Raises:
-            KernelError: the function says what kernels do not do, or an access might leave its array; nothing
-                is written then.
+            KernelError: the function says what kernels do not do.
+            IndexError: an access might leave its array (this and the next two are KernelErrors as well).
+            ValueError: an array that is written is read-only, or a size does not go with the options.
+            OverflowError: an integer does not fit.
             TypeError: an argument is neither an array nor a number.
+
+        Nothing is written then.
         """
         given = self._given(args, kwargs)
         key = tuple([call_key(value) for value in given])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen import MOST_ELEMENTS, KernelError, ScheduleError, read_vector_sizes, shown
+from codegen import MOST_ELEMENTS, KernelValueError, ScheduleError, read_vector_sizes, shown
 from tilejit.kernels.program import LoopOptions
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
@@ -24,10 +24,10 @@ MOST_REGISTERS = MOST_ELEMENTS // 64
 def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
     """The options of `tilejit.kernel` and `tilejit.elementwise`, checked; `what`: which of them is called.
 
-    virtual_vector_size=256 -> LoopOptions((256,))    tail="none" -> KernelError
+    virtual_vector_size=256 -> LoopOptions((256,))    tail="none" -> KernelValueError
 
     Raises:
-        KernelError: an option has no such value.
+        KernelValueError: an option has no such value.
         TypeError: there is no such option, or a value is of a wrong type.
     """
     known = [field.name for field in fields(LoopOptions)]
@@ -41,7 +41,7 @@ def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
     if varying is not None:
         varying = _dimensions(varying)
         if len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
-            raise KernelError(
+            raise KernelValueError(
                 f"fastest_varying has {len(varying)} dimensions, not one for each size\n"
                 "  give as many as virtual_vector_size has, (1, 0) for (8, 32)"
             )
@@ -59,7 +59,7 @@ def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
 def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in words:
         found = f"{value!r:.40}" if isinstance(value, str) else f"a {type(value).__name__}"
-        raise KernelError(f"{name} is {found}\n  it is one of {', '.join(words)}")
+        raise KernelValueError(f"{name} is {found}\n  it is one of {', '.join(words)}")
 
 
 def read_truth(name: str, value: Any) -> bool:
@@ -78,7 +78,7 @@ def _threads(value: Any) -> bool | int | None:
         return None if value is None else bool(value)
     threads = _whole("parallel", value)
     if threads < 1:
-        raise KernelError(
+        raise KernelValueError(
             f"parallel={shown(threads)}: a kernel needs at least one thread\n  write how many, False or None"
         )
     return threads
@@ -103,7 +103,7 @@ def _dimensions(value: Any) -> tuple[int, ...]:
     numbers = tuple(_whole("fastest_varying", each) for each in values)
     for number in numbers:
         if number < 0:
-            raise KernelError(
+            raise KernelValueError(
                 f"fastest_varying: {shown(number)} is less than 0\n"
                 "  dimensions of memory count from the innermost, 0"
             )

@@ -20,7 +20,8 @@ from codegen import (
     Cache,
     For,
     Function,
-    KernelError,
+    IntegerError,
+    KernelValueError,
     LoopKernel,
     ScalarArg,
     Statement,
@@ -203,8 +204,9 @@ class LoopProgram:
         """Run it: None, a number, or a tuple of numbers.
 
         Raises:
-            KernelError: an access might leave its array, an array that is written is read-only, or a number
-                does not fit.
+            IndexError: an access might leave its array (a KernelError, as all of these).
+            ValueError: an array that is written is read-only, or sizes do not go with the options.
+            OverflowError: a number does not fit.
         """
         return self.bound(given).run(given)
 
@@ -285,7 +287,7 @@ class BoundCall:
         self._runs += 1
         for k, name in self._written:
             if not given[k].flags.writeable:
-                raise KernelError(f"{name} is read-only, and the kernel writes it\n  give a copy of it")
+                raise KernelValueError(f"{name} is read-only, and the kernel writes it\n  give a copy of it")
         if self._only_arrays:
             at = [address(given[k]) for k, _ in self._missing]
         else:
@@ -378,13 +380,13 @@ def integer_word(name: str, dtype: str, value: Any) -> int:
     """An integer as the entry of a table.
 
     Raises:
-        KernelError: it does not fit the argument of this name and dtype.
+        IntegerError: it does not fit the argument of this name and dtype.
     """
     number = int(value)
     if not -(1 << 63) <= number < 1 << 63:
         if dtype == "u64" and 0 <= number < 1 << 64:
             return number - (1 << 64)
-        raise KernelError(
+        raise IntegerError(
             f"{name} is {shown(number)}, which does not fit {dtype}\n  give a float instead, float(n)"
         )
     return number

@@ -9,7 +9,17 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from codegen import Affine, ArrayArg, Function, KernelError, ScalarArg, evaluate_index, numpy_dtype
+from codegen import (
+    Affine,
+    ArrayArg,
+    Function,
+    KernelError,
+    KernelValueError,
+    OutOfMemoryError,
+    ScalarArg,
+    evaluate_index,
+    numpy_dtype,
+)
 from tilejit.mlir.dtypes import MemRef
 
 Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]
@@ -43,7 +53,9 @@ class Program:
         """What the function returns: None, one number or array, or a tuple; arrays are written in place.
 
         Raises:
-            KernelError: an argument is not what the function declares.
+            KernelError: the number of arguments differs.
+            KernelValueError: an argument is not what the function declares.
+            OutOfMemoryError: there is no memory for an array that the function allocates.
             TypeError: an argument is neither an array nor a number.
         """
         if len(arguments) != len(self.memrefs):
@@ -108,8 +120,8 @@ class Program:
                 raise self._refused(argument, f"{given} is out of range", f"give what {dtype} holds")
         return dtype.type(given)
 
-    def _refused(self, argument: ArrayArg | ScalarArg, cause: str, mend: str) -> KernelError:
-        return KernelError(f"{argument.name} of @{self.name} cannot be what is given: {cause}\n  {mend}")
+    def _refused(self, argument: ArrayArg | ScalarArg, cause: str, mend: str) -> KernelValueError:
+        return KernelValueError(f"{argument.name} of @{self.name} cannot be what is given: {cause}\n  {mend}")
 
     def _allocated(self, given: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         values = _sizes(self.declared, given)
@@ -121,7 +133,8 @@ class Program:
         try:
             return np.zeros(shape, numpy_dtype(memref.dtype))
         except (ValueError, MemoryError, OverflowError) as error:
-            raise KernelError(
+            kind = OutOfMemoryError if isinstance(error, MemoryError) else KernelValueError
+            raise kind(
                 f"@{self.name} allocates {memref.name} of the shape {shape}: {error}\n  give other sizes"
             ) from None
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from codegen import (
     Function,
-    KernelError,
+    KernelValueError,
     Vectorized,
     cached,
     interpret,
@@ -128,7 +128,7 @@ def _options(sizes: Sizes, fastest: Sizes | None) -> Options:
     shape = read_vector_sizes(sizes, 3, "write 256 or (32, 256)")
     dims = None if fastest is None else _dimensions(fastest)
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
-        raise KernelError(
+        raise KernelValueError(
             f"fastest_varying is {dims} where virtual_vector_size is {shape}\n"
             "  write one dimension for each size, none twice"
         )
@@ -143,5 +143,5 @@ def _dimensions(given: Sizes) -> tuple[int, ...]:
     numbers = tuple(map(int, many))
     if not 1 <= len(numbers) <= 3 or min(numbers) < 0:
         text = ", ".join(map(shown, numbers)) or "()"
-        raise KernelError(f"fastest_varying is {text}\n  write one to three numbers from 0 up")
+        raise KernelValueError(f"fastest_varying is {text}\n  write one to three numbers from 0 up")
     return numbers

@@ -18,7 +18,7 @@ import pytest
 from codegen.runtime import threads
 from codegen.runtime.threads import default_threads, in_dask_worker, run_parts, thread_count
 from codegen.schedule.call_limits import PARALLEL_BYTES
-from codegen.support.errors import KernelError
+from codegen.support.errors import KernelError, KernelValueError
 from tests.tools.oracle import environment
 
 
@@ -63,7 +63,7 @@ def test_thread_count() -> None:
     assert thread_count(5, 0) == 5
     assert thread_count(1000, 0) == 64
     for wrong in (0, -1):
-        with pytest.raises(KernelError, match="at least one thread"):
+        with pytest.raises(KernelValueError, match="at least one thread"):
             thread_count(wrong, 0)
     for wrong_type in ("2", 2.0, True, [1]):
         with pytest.raises(TypeError, match="threads is a number"):
