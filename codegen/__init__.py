@@ -55,18 +55,12 @@ if _TYPE_CHECKING:
     from codegen.ir.nodes import COMBINERS as COMBINERS
     from codegen.ir.nodes import ArrayArg as ArrayArg
     from codegen.ir.nodes import Carried as Carried
-    from codegen.ir.nodes import Const as Const
     from codegen.ir.nodes import For as For
     from codegen.ir.nodes import Function as Function
-    from codegen.ir.nodes import IndexValue as IndexValue
     from codegen.ir.nodes import Let as Let
-    from codegen.ir.nodes import Load as Load
-    from codegen.ir.nodes import Local as Local
-    from codegen.ir.nodes import Op as Op
     from codegen.ir.nodes import ScalarArg as ScalarArg
     from codegen.ir.nodes import Statement as Statement
     from codegen.ir.nodes import Store as Store
-    from codegen.ir.nodes import Value as Value
     from codegen.ir.print_index import SsaNames as SsaNames
     from codegen.ir.print_names import mlir_element as mlir_element
     from codegen.ir.print_names import mlir_memref as mlir_memref
@@ -74,6 +68,12 @@ if _TYPE_CHECKING:
     from codegen.ir.printer import FunctionPrinter as FunctionPrinter
     from codegen.ir.printer import format_function as format_function
     from codegen.ir.strided_box import Element as Element
+    from codegen.ir.values import Const as Const
+    from codegen.ir.values import IndexValue as IndexValue
+    from codegen.ir.values import Load as Load
+    from codegen.ir.values import Local as Local
+    from codegen.ir.values import Op as Op
+    from codegen.ir.values import Value as Value
     from codegen.maps.access import AccessMap as AccessMap
     from codegen.maps.access import Root as Root
     from codegen.maps.access import logical_roots as logical_roots
@@ -209,14 +209,12 @@ _HOMES = {
     ),
     "ir.instructions": "conversion",
     "ir.interpreter": "interpret",
-    "ir.nodes": (
-        "ArrayArg COMBINERS Carried Const For Function IndexValue Let Load Local Op ScalarArg Statement "
-        "Store Value"
-    ),
+    "ir.nodes": "ArrayArg COMBINERS Carried For Function Let ScalarArg Statement Store",
     "ir.print_index": "SsaNames",
     "ir.print_names": "mlir_element mlir_memref mlir_type",
     "ir.printer": "FunctionPrinter format_function",
     "ir.strided_box": "Element",
+    "ir.values": "Const IndexValue Load Local Op Value",
     "maps.access": "AccessMap Root logical_roots map_offset map_range strided_map",
     "maps.block_grid": "BlockGrid grains",
     "maps.digit_trees": (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.index import index_symbol, index_symbols
-from codegen.ir.nodes import Carried, For, Function, IndexValue, Let, Load, Local, Op, Statement, Store, Value
+from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
+from codegen.ir.values import IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads
 
 

@@ -15,7 +15,8 @@ from math import gcd
 from typing import TypeAlias
 
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_symbol
-from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Load, Prefetch, Statement, Store
+from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Prefetch, Statement, Store
+from codegen.ir.values import Load
 from codegen.ir.visit import loads
 from codegen.support.errors import KernelError, KernelIndexError
 

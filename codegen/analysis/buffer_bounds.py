@@ -18,20 +18,8 @@ from codegen.analysis.numbers import Numbers
 from codegen.analysis.scope import Scope
 from codegen.analysis.unknowns import Unknowns
 from codegen.ir.index import Affine
-from codegen.ir.nodes import (
-    Alloc,
-    Call,
-    For,
-    Function,
-    If,
-    Let,
-    Prefetch,
-    ScalarArg,
-    Statement,
-    Store,
-    Value,
-    View,
-)
+from codegen.ir.nodes import Alloc, Call, For, Function, If, Let, Prefetch, ScalarArg, Statement, Store, View
+from codegen.ir.values import Value
 from codegen.support.errors import KernelError
 
 

@@ -16,7 +16,8 @@ from codegen.analysis.scope import Place, Pointer, Scope
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, Index
 from codegen.ir.instructions import instruction
-from codegen.ir.nodes import Each, Entries, Load, Step, Store, Value
+from codegen.ir.nodes import Store
+from codegen.ir.values import Each, Entries, Load, Step, Value
 from codegen.ir.visit import loads
 from codegen.support.errors import KernelError
 

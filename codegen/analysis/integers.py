@@ -9,7 +9,8 @@ import numpy as np
 from codegen.analysis.bounds import extremes, known_sizes
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.index import Index, evaluate_index, index_symbol, index_symbols
-from codegen.ir.nodes import For, Function, IndexValue, Let, Local, Op, ScalarArg, Statement, Store, Value
+from codegen.ir.nodes import For, Function, Let, ScalarArg, Statement, Store
+from codegen.ir.values import IndexValue, Local, Op, Value
 from codegen.ir.visit import carried_values, parts
 from codegen.support.errors import IntegerError, PowerError, shown
 

@@ -21,7 +21,8 @@ from codegen.analysis.report import (
 )
 from codegen.ir.families import FAMILIES
 from codegen.ir.index import index_symbols
-from codegen.ir.nodes import COMBINERS, Function, Op, Reduce
+from codegen.ir.nodes import COMBINERS, Function
+from codegen.ir.values import Op, Reduce
 from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
 
 Choice = Mapping[int, int]

@@ -14,7 +14,8 @@ from codegen.analysis.scope import Scope
 from codegen.analysis.unknowns import Unknowns
 from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times, affine
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Compare, Const, Function, IndexValue, Load, Local, Op, Value
+from codegen.ir.nodes import Compare, Function
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.support.errors import KernelError
 
 OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}

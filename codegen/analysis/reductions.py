@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.index import Affine, add_indices, index_symbols
-from codegen.ir.nodes import COMBINERS, Carried, Const, For, Let, Local, Op, Statement, Store, Value
+from codegen.ir.nodes import COMBINERS, Carried, For, Let, Statement, Store
+from codegen.ir.values import Const, Local, Op, Value
 from codegen.ir.visit import loads, parts, values_of
 
 

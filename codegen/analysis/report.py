@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.nodes import VectorShape
+from codegen.ir.values import VectorShape
 
 VECTORIZED = "vectorized"
 """Iterations of this loop run as lanes of super-vectors."""

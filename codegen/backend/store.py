@@ -109,6 +109,7 @@ def compiler_files() -> tuple[Path, ...]:
     """
     names = (
         "backend/build.py",
+        "ir/access_families.py",
         "ir/accesses.py",
         "ir/blocks.py",
         "ir/c_functions.py",

@@ -20,22 +20,9 @@ from codegen.ir.families import FAMILIES
 from codegen.ir.index import Greatest, Index, Least
 from codegen.ir.instructions import instruction
 from codegen.ir.names import LINE_LENGTH, names_of
-from codegen.ir.nodes import (
-    Alloc,
-    Call,
-    Compare,
-    For,
-    Function,
-    If,
-    Let,
-    Local,
-    Prefetch,
-    Statement,
-    Store,
-    Value,
-    View,
-)
+from codegen.ir.nodes import Alloc, Call, Compare, For, Function, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.routines import name_of
+from codegen.ir.values import Local, Value
 
 
 def source_of(function: Function) -> str:

@@ -22,21 +22,9 @@ from codegen.ir.element_types import bits_of, is_bits
 from codegen.ir.families import FAMILIES, OWN_OF_F16, ROUNDINGS
 from codegen.ir.index import Index
 from codegen.ir.instructions import instruction, is_instruction
-from codegen.ir.nodes import (
-    ArrayArg,
-    Const,
-    Each,
-    Entries,
-    Function,
-    IndexValue,
-    Load,
-    Local,
-    Op,
-    Step,
-    Store,
-    Value,
-)
+from codegen.ir.nodes import ArrayArg, Function, Store
 from codegen.ir.routines import name_of
+from codegen.ir.values import Const, Each, Entries, IndexValue, Load, Local, Op, Step, Value
 from codegen.support.errors import KernelError
 
 CallText: TypeAlias = tuple[str, tuple[str, ...]]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from codegen.analysis.reductions import picked
 from codegen.ir.dtypes import promote
-from codegen.ir.nodes import COMBINERS, Carried, For, Let, Load, Local, Op, Reduce, Statement, Store, Value
+from codegen.ir.nodes import COMBINERS, Carried, For, Let, Statement, Store
+from codegen.ir.values import Load, Local, Op, Reduce, Value
 
 
 def join(before: str, after: str) -> str:

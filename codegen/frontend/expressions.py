@@ -18,7 +18,8 @@ from codegen.frontend.operands import (
 from codegen.frontend.scope import UNKNOWN, Scope
 from codegen.ir import dtypes
 from codegen.ir.index import Affine, Index, index_symbol
-from codegen.ir.nodes import ArrayArg, Const, Load
+from codegen.ir.nodes import ArrayArg
+from codegen.ir.values import Const, Load
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",

@@ -14,7 +14,7 @@ from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, 
 from codegen.frontend.powers import known_power
 from codegen.ir import dtypes
 from codegen.ir.index import Affine, Index, scale_index
-from codegen.ir.nodes import Const, IndexValue, Op, Value
+from codegen.ir.values import Const, IndexValue, Op, Value
 from codegen.support.errors import IntegerError, KernelError, PowerError, shown
 
 DEEPEST = 256

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from codegen.ir import dtypes
-from codegen.ir.nodes import Const, Op, Value
+from codegen.ir.values import Const, Op, Value
 
 
 def known_power(base: Value, exponent: Value) -> Value | None:

@@ -14,7 +14,8 @@ from codegen.frontend.source_text import SourceText, source_of
 from codegen.frontend.statements import block
 from codegen.ir import dtypes
 from codegen.ir.index import Index, index_symbol
-from codegen.ir.nodes import ArrayArg, Function, Local, ScalarArg, Value
+from codegen.ir.nodes import ArrayArg, Function, ScalarArg
+from codegen.ir.values import Local, Value
 
 
 def read_function(function: Callable[..., Any]) -> Source:

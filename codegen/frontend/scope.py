@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 from codegen.frontend.operands import Operand, convert_operand, literal_operand
 from codegen.frontend.source_text import SourceText
 from codegen.ir.dtypes import concrete
-from codegen.ir.nodes import ArrayArg, Const, IndexValue, Let, Local, Statement, Value
+from codegen.ir.nodes import ArrayArg, Let, Statement
+from codegen.ir.values import Const, IndexValue, Local, Value
 from codegen.support.errors import KernelError
 
 

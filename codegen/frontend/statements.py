@@ -20,7 +20,8 @@ from codegen.frontend.ranges import Bounds, Range, read_bounds, read_range
 from codegen.frontend.scope import Missing, Scope
 from codegen.ir import dtypes
 from codegen.ir.index import Index
-from codegen.ir.nodes import COMBINERS, ArrayArg, For, Load, Local, Op, Statement, Store, Value
+from codegen.ir.nodes import COMBINERS, ArrayArg, For, Statement, Store
+from codegen.ir.values import Load, Local, Op, Value
 
 
 def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:

@@ -13,8 +13,9 @@ from codegen.ir.element_types import HALF_TYPES, bits_of
 from codegen.ir.families import EVERY, LANES
 from codegen.ir.instruction import Facts
 from codegen.ir.lines import LANE_BYTES, WIDTHS
-from codegen.ir.nodes import Load, Store
+from codegen.ir.nodes import Store
 from codegen.ir.packed_bits import PACKED_BITS
+from codegen.ir.values import Load
 
 COMPUTED = (*EVERY, *HALF_TYPES)
 """Element types that kernels compute with."""

@@ -17,7 +17,8 @@ from codegen.ir.index import (
     index_symbol,
     scale_index,
 )
-from codegen.ir.nodes import Blocks, Compare, For, IndexValue, Let, Statement
+from codegen.ir.nodes import Blocks, Compare, For, Let, Statement
+from codegen.ir.values import IndexValue
 
 Term: TypeAlias = Index | int | str
 """An index expression, a number, or the name of a symbol."""

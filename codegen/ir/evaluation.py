@@ -21,8 +21,9 @@ from codegen.ir.element_types import bits_of
 from codegen.ir.families import FAMILIES
 from codegen.ir.index import Affine, Index, evaluate_index, index_symbols
 from codegen.ir.instructions import instruction, is_instruction
-from codegen.ir.nodes import (
-    Compare,
+from codegen.ir.nodes import Compare, Store
+from codegen.ir.operations import compute
+from codegen.ir.values import (
     Const,
     Each,
     Entries,
@@ -32,11 +33,9 @@ from codegen.ir.nodes import (
     Op,
     Reduce,
     Step,
-    Store,
     Value,
     VectorShape,
 )
-from codegen.ir.operations import compute
 from codegen.support.errors import KernelError, KernelIndexError
 
 Number: TypeAlias = Any

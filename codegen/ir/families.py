@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.instruction import Facts
-from codegen.ir.nodes import COMBINERS, VectorShape
+from codegen.ir.nodes import COMBINERS
+from codegen.ir.values import VectorShape
 
 SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
 INTEGERS, FLOATS = SIGNED + UNSIGNED, ("f32", "f64")

@@ -12,7 +12,7 @@ from codegen.support.cpu import LEVELS
 from codegen.support.errors import KernelError
 
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
-    from codegen.ir.nodes import Value, VectorShape
+    from codegen.ir.values import Value, VectorShape
 
 Shapes: TypeAlias = "Mapping[int, tuple[VectorShape, ...]]"
 """For each number of bits of an element, the shapes of the super-vector that an operation takes."""

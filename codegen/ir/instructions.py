@@ -31,7 +31,7 @@ from codegen.support.errors import KernelError
 
 if TYPE_CHECKING:  # copies whose kernels are stored load neither loops nor the interpreter
     from codegen.ir.buffers import Buffer
-    from codegen.ir.nodes import VectorShape
+    from codegen.ir.values import VectorShape
 
 NEVER = 1 << 62
 """Larger than the element count of any array."""

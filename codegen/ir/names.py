@@ -5,25 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from codegen.ir.index import Affine, Index, Times, index_symbols
-from codegen.ir.nodes import (
-    Alloc,
-    Call,
-    Compare,
-    Each,
-    Entries,
-    For,
-    If,
-    IndexValue,
-    Let,
-    Load,
-    Local,
-    Prefetch,
-    Statement,
-    Step,
-    Store,
-    Value,
-    View,
-)
+from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Prefetch, Statement, Store, View
+from codegen.ir.values import Each, Entries, IndexValue, Load, Local, Step, Value
 from codegen.ir.visit import parts
 
 LINE_LENGTH = 110

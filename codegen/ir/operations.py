@@ -11,7 +11,7 @@ import numpy as np
 
 from codegen.ir.dtypes import COMPARISONS, stored_dtype
 from codegen.ir.element_types import bits_of
-from codegen.ir.nodes import VectorShape
+from codegen.ir.values import VectorShape
 from codegen.support.errors import KernelError
 
 _RELAXED: dict[str, Callable[..., Any]] = {

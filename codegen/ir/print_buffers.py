@@ -15,10 +15,11 @@ from __future__ import annotations
 from codegen.ir.building import index_of, plus
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Call, Each, Entries, Load, Step, Store, View
+from codegen.ir.nodes import Alloc, Call, Store, View
 from codegen.ir.print_index import SsaNames
 from codegen.ir.print_names import mlir_type
 from codegen.ir.print_transfers import TransferPrinter
+from codegen.ir.values import Each, Entries, Load, Step
 
 BYTES, BITS = "memref<?xi8>", "memref<?xi1>"
 """The types of buffers, by their unit."""

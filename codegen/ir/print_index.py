@@ -20,8 +20,9 @@ from codegen.ir.index import (
     scale_index,
 )
 from codegen.ir.names import BEGIN, END
-from codegen.ir.nodes import For, Function, IndexValue, Op, VectorShape
+from codegen.ir.nodes import For, Function
 from codegen.ir.print_names import expression, is_float, mlir_memref, mlir_type
+from codegen.ir.values import IndexValue, Op, VectorShape
 from codegen.ir.visit import constant_trips
 
 SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")

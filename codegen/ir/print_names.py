@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quotient, Sum, Times
-from codegen.ir.nodes import ArrayArg, VectorShape
+from codegen.ir.nodes import ArrayArg
+from codegen.ir.values import VectorShape
 
 FLOAT_BINARY = {
     "add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf", "min": "arith.minf",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen.ir.index import index_symbols
-from codegen.ir.nodes import ArrayArg, IndexValue, Load, Store, VectorShape
+from codegen.ir.nodes import ArrayArg, Store
 from codegen.ir.print_index import IndexPrinter, SsaNames
 from codegen.ir.print_names import mlir_memref, mlir_type, number, strided
+from codegen.ir.values import IndexValue, Load, VectorShape
 
 
 class TransferPrinter(IndexPrinter):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen.ir.instructions import is_instruction
-from codegen.ir.nodes import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 from codegen.ir.print_buffers import BufferPrinter
 from codegen.ir.print_index import SsaNames
 from codegen.ir.print_names import (
@@ -19,6 +18,7 @@ from codegen.ir.print_names import (
     number,
     reduction,
 )
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 
 NOT_MLIR = ("first", "stack", "row", "register", "with_register", "round_to_odd")
 """The operations that take super-vectors apart and put them together, and a rounding that MLIR lacks."""

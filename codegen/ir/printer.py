@@ -15,21 +15,18 @@ from codegen.ir.nodes import (
     For,
     Function,
     If,
-    IndexValue,
     Let,
-    Load,
-    Local,
     Narrow,
     Prefetch,
     Statement,
     Store,
-    Value,
     View,
 )
 from codegen.ir.print_buffers import BITS, BYTES
 from codegen.ir.print_index import SsaNames
 from codegen.ir.print_names import compare, mlir_element, mlir_memref, mlir_type
 from codegen.ir.print_values import ValuePrinter
+from codegen.ir.values import IndexValue, Load, Local, Value
 from codegen.ir.visit import parts, values_of
 
 

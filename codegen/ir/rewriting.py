@@ -7,24 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from codegen.ir.index import Affine, Index, substitute_index
-from codegen.ir.nodes import (
-    Call,
-    Compare,
-    Entries,
-    For,
-    If,
-    IndexValue,
-    Let,
-    Load,
-    Op,
-    Prefetch,
-    Reduce,
-    Statement,
-    Step,
-    Store,
-    Value,
-    View,
-)
+from codegen.ir.nodes import Call, Compare, For, If, Let, Prefetch, Statement, Store, View
+from codegen.ir.values import Entries, IndexValue, Load, Op, Reduce, Step, Value
 
 Body = tuple[Statement, ...]
 OfValue = Callable[[Value], Value]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from codegen.ir.index import Index
-from codegen.ir.nodes import For, Function, Local
+from codegen.ir.nodes import For, Function
+from codegen.ir.values import Local
 from codegen.ir.visit import accesses_of, loops_of
 
 MOST_SHOWN = 4

@@ -6,23 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codegen.ir.index import Affine, Index, Sum, index_symbols
-from codegen.ir.nodes import (
-    Alloc,
-    Call,
-    Carried,
-    Compare,
-    For,
-    If,
-    Let,
-    Load,
-    Op,
-    Prefetch,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-    View,
-)
+from codegen.ir.nodes import Alloc, Call, Carried, Compare, For, If, Let, Prefetch, Statement, Store, View
+from codegen.ir.values import Load, Op, Reduce, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from codegen.ir.names import LINE_LENGTH
-from codegen.ir.nodes import Carried, Compare, For, Function, If, Let, Statement, Store, Value
+from codegen.ir.nodes import Carried, Compare, For, Function, If, Let, Statement, Store
+from codegen.ir.values import Value
 from codegen.passes.new_names import wanted
 
 Cut: TypeAlias = Callable[[tuple[Value, ...], int, list[Let]], tuple[Value, ...]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.nodes import For, Function, Load, Op, Statement, Store
+from codegen.ir.nodes import For, Function, Statement, Store
+from codegen.ir.values import Load, Op
 from codegen.schedule.registers import RegisterSchedule
 
 

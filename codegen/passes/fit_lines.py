@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from codegen.ir.access_families import access_family
 from codegen.ir.families import FAMILIES
 from codegen.ir.index import Index
-from codegen.ir.nodes import Const, Function, IndexValue, Let, Load, Local, Op, Reduce, Value
+from codegen.ir.nodes import Function, Let
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
 from codegen.passes.cut_values import cut_values
 from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.registers import RegisterSchedule

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from codegen.analysis.bodies import flat, stored, values
 from codegen.ir.index import index_symbols
-from codegen.ir.nodes import For, Function, If, Let, Load, Local, Op, Statement, Value
+from codegen.ir.nodes import For, Function, If, Let, Statement
 from codegen.ir.rewriting import map_value, map_values
+from codegen.ir.values import Load, Local, Op, Value
 from codegen.ir.visit import loads
 from codegen.passes.loop_bounds import before, named_ends, with_ends
 from codegen.passes.new_names import NewNames

@@ -7,8 +7,9 @@ from dataclasses import replace
 from codegen.analysis.bodies import flat
 from codegen.ir.building import plus
 from codegen.ir.index import Index, index_symbols
-from codegen.ir.nodes import For, Function, If, Load, Statement, Store, Value, View
+from codegen.ir.nodes import For, Function, If, Statement, Store, View
 from codegen.ir.rewriting import map_value, map_values
+from codegen.ir.values import Load, Value
 from codegen.passes.new_names import NewNames
 from codegen.schedule.registers import RegisterSchedule
 

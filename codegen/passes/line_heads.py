@@ -7,7 +7,8 @@ from dataclasses import replace
 from codegen.analysis.strides import ELEMENT_BYTES
 from codegen.ir.building import least, plus, times
 from codegen.ir.index import Index, index_symbol, substitute_index
-from codegen.ir.nodes import Const, For, IndexValue, Let, Op, Statement, Store
+from codegen.ir.nodes import For, Let, Statement, Store
+from codegen.ir.values import Const, IndexValue, Op
 from codegen.passes.loop_bounds import trips
 from codegen.passes.new_names import NewNames
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from codegen.ir.building import greatest, least, minus, plus, quotient, times
 from codegen.ir.index import Affine, Index, index_symbol
-from codegen.ir.nodes import Compare, For, IndexValue, Let
+from codegen.ir.nodes import Compare, For, Let
+from codegen.ir.values import IndexValue
 from codegen.passes.new_names import NewNames
 
 

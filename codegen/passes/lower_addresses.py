@@ -17,16 +17,12 @@ from codegen.ir.nodes import (
     Function,
     If,
     Let,
-    Load,
-    Op,
     ScalarArg,
     Statement,
-    Step,
     Store,
-    Value,
-    VectorShape,
 )
 from codegen.ir.rewriting import map_value
+from codegen.ir.values import Load, Op, Step, Value, VectorShape
 from codegen.ir.visit import coefficient
 from codegen.schedule.registers import RegisterSchedule
 

@@ -8,18 +8,9 @@ from typing import Any
 
 from codegen.ir.building import loop, times
 from codegen.ir.index import index_symbol
-from codegen.ir.nodes import (
-    ArrayArg,
-    Blocks,
-    BufferArg,
-    Function,
-    Let,
-    Load,
-    ScalarArg,
-    Statement,
-    View,
-)
+from codegen.ir.nodes import ArrayArg, Blocks, BufferArg, Function, Let, ScalarArg, Statement, View
 from codegen.ir.strided_box import SIDES
+from codegen.ir.values import Load
 from codegen.passes.lower_copies.chunks import lower_chunks
 from codegen.passes.lower_copies.dense_panels import lower_transposed_runs
 from codegen.passes.lower_copies.elements import lower_elements

@@ -7,8 +7,9 @@ from dataclasses import replace
 from codegen.ir.building import compare, index_of, let, loop, minus, plus, times
 from codegen.ir.index import Affine
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Call, Carried, For, If, IndexValue, Let, Load, Local, Statement, Value, View
+from codegen.ir.nodes import Call, Carried, For, If, Let, Statement, View
 from codegen.ir.rewriting import Body
+from codegen.ir.values import IndexValue, Load, Local, Value
 from codegen.passes.lower_copies.dense_runs import if_less, layer_stride
 from codegen.schedule.transfers import ROW_TABLE
 from codegen.schedule.transposes import TransposeRuns

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from codegen.ir.building import least, minus, plus, times
 from codegen.ir.index import Index, index_symbol
-from codegen.ir.nodes import Carried, For, Function, If, IndexValue, Let, Local, Op, Reduce, Statement, Value
+from codegen.ir.nodes import Carried, For, Function, If, Let, Statement
 from codegen.ir.rewriting import in_sizes, map_value, map_values, resized
+from codegen.ir.values import IndexValue, Local, Op, Reduce, Value
 from codegen.passes.line_heads import line_head, streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
 from codegen.passes.new_names import NewNames, wanted

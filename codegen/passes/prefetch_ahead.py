@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import chain
 
 from codegen.ir.building import compare, index_of, least, minus, plus, rest
-from codegen.ir.nodes import Blocks, Call, Entries, For, Function, If, Let, Load, Prefetch, Statement, Store
+from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.values import Entries, Load
 from codegen.ir.visit import loads
 from codegen.schedule.limits import GATHERED_MOVES, MOVE_PREFETCH_INTERVALS
 from codegen.schedule.segments import HALF

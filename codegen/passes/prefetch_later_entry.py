@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from codegen.ir.building import compare, least, let, loop, minus, plus, times
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Load, Statement, Store, View
+from codegen.ir.nodes import Blocks, Call, For, Function, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.values import Load
 from codegen.ir.visit import loads
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import greatest, let, minus, plus, quotient, times
-from codegen.ir.nodes import Blocks, For, Function, Let, Load, Prefetch, Statement, Store
+from codegen.ir.nodes import Blocks, For, Function, Let, Prefetch, Statement, Store
 from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.values import Load
 from codegen.passes.lower_copies.blocks import read_block
 from codegen.passes.lower_copies.lowered import sides_of
 from codegen.passes.lower_copies.tile_loops import next_tile, tile_loops

@@ -10,26 +10,10 @@ from typing import TypeVar
 
 from codegen.ir.index import Affine, Index, rename_index
 from codegen.ir.names import BEGIN, END
-from codegen.ir.nodes import (
-    RESULTS,
-    Call,
-    Carried,
-    Compare,
-    For,
-    Function,
-    If,
-    IndexValue,
-    Let,
-    Load,
-    Local,
-    Statement,
-    Step,
-    Store,
-    Value,
-    View,
-)
+from codegen.ir.nodes import RESULTS, Call, Carried, Compare, For, Function, If, Let, Statement, Store, View
 from codegen.ir.rewriting import map_value
 from codegen.ir.routines import is_routine
+from codegen.ir.values import IndexValue, Load, Local, Step, Value
 from codegen.passes.new_names import wanted
 
 Access = TypeVar("Access", Load, Store)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from codegen.ir.building import plus
 from codegen.ir.index import Affine, Index, index_symbol, index_symbols, substitute_index
-from codegen.ir.nodes import Load, Op, Value, VectorShape
+from codegen.ir.values import Load, Op, Value, VectorShape
 
 Registers: TypeAlias = Value | tuple[Value, ...]
 """A value that is the same in all lanes, or one value per register."""

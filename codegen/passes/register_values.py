@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from codegen.analysis.strides import held_dtype
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, Times, index_symbol, index_symbols
-from codegen.ir.nodes import Const, IndexValue, Load, Local, Op, Reduce, Value
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
 from codegen.passes.register_scope import Lanes, Registers, Scope, spread
 from codegen.support.errors import KernelError
 

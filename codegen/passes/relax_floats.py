@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.families import FAMILIES
-from codegen.ir.nodes import Function, Op, Value
+from codegen.ir.nodes import Function
 from codegen.ir.rewriting import map_value, map_values
+from codegen.ir.values import Op, Value
 from codegen.schedule.registers import RegisterSchedule
 
 RELAXED = {name: f"fast_{name}" for name in FAMILIES if f"fast_{name}" in FAMILIES}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from codegen.ir.nodes import For, Function, Let, Load, Op, Reduce, Statement, Store, Value
+from codegen.ir.nodes import For, Function, Let, Statement, Store
+from codegen.ir.values import Load, Op, Reduce, Value
 
 
 def rename_arrays(function: Function, names: Mapping[str, str]) -> Function:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.nodes import Function, Op, Value
+from codegen.ir.nodes import Function
 from codegen.ir.rewriting import map_value, map_values
+from codegen.ir.values import Op, Value
 from codegen.schedule.registers import RegisterSchedule
 
 OPERATORS = ("add", "sub", "mul", "and", "or", "xor", "neg", "not")

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from codegen.ir.building import Term, index_of, let, loop, minus, multiple, plus, quotient, rest, times
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Call, Compare, For, If, IndexValue, Let, Op, Statement, Store, View
+from codegen.ir.nodes import Alloc, Call, Compare, For, If, Let, Statement, Store, View
 from codegen.ir.rewriting import Body
+from codegen.ir.values import IndexValue, Op
 from codegen.passes.lower_copies.runs import line
 from codegen.schedule.offset_tables import CHUNK_BYTES
 

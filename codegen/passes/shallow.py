@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.nodes import Function, Let, Local, Op, Value
+from codegen.ir.nodes import Function, Let
+from codegen.ir.values import Local, Op, Value
 from codegen.passes.cut_values import cut_values
 
 DEEP = 40

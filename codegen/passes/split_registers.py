@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from codegen.ir.building import minus
 from codegen.ir.index import Affine, index_symbol
-from codegen.ir.nodes import Carried, For, Function, If, IndexValue, Let, Local, Op, Statement, Store, Value
+from codegen.ir.nodes import Carried, For, Function, If, Let, Statement, Store
 from codegen.ir.rewriting import substituted
+from codegen.ir.values import IndexValue, Local, Op, Value
 from codegen.passes.new_names import NewNames, wanted
 from codegen.passes.register_scope import Lanes, Registers, Scope, spread
 from codegen.passes.register_values import registers_of

@@ -7,8 +7,9 @@ from dataclasses import replace
 from codegen.ir.building import compare, index_of, let, loop, minus, plus, rest, times
 from codegen.ir.element_types import bits_of
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Alloc, Blocks, Each, For, Function, Let, Statement, Store, View
+from codegen.ir.nodes import Alloc, Blocks, For, Function, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, on_buffers, rewrite_body
+from codegen.ir.values import Each
 from codegen.ir.visit import coefficient, loads
 from codegen.passes.lower_copies.lowered import sides_of
 from codegen.passes.lower_copies.transposes import tile_views

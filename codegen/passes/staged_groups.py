@@ -7,8 +7,9 @@ from dataclasses import replace
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, times
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Index, index_symbol, substitute_index
-from codegen.ir.nodes import Blocks, For, IndexValue, Let, Load, Statement, Store, View
+from codegen.ir.nodes import Blocks, For, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, substituted
+from codegen.ir.values import IndexValue, Load
 from codegen.passes.row_buffers import (
     ROW_PITCH,
     ROWS,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
-from codegen.ir.nodes import Blocks, For, Let, Load, Statement, Store, View
+from codegen.ir.nodes import Blocks, For, Let, Statement, Store, View
 from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.values import Load
 from codegen.passes.lower_copies.blocks import element_row
 from codegen.passes.row_buffers import drain_row
 from codegen.schedule.transfers import COLUMN_TABLE

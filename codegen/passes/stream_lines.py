@@ -8,8 +8,9 @@ from codegen.ir.building import compare, least, let, minus, multiple, plus, rest
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, FloorDiv, Index, index_symbol, substitute_index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Compare, Each, For, Function, If, Narrow, Statement, Store, Streamed
+from codegen.ir.nodes import Blocks, Compare, For, Function, If, Narrow, Statement, Store, Streamed
 from codegen.ir.rewriting import Body, rewrite_body
+from codegen.ir.values import Each
 from codegen.ir.visit import coefficient
 from codegen.passes.narrow_tails import body_at, run_narrower
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.analysis.strides import ELEMENT_BYTES
-from codegen.ir.nodes import Const, Let, Load, Local, Op, Statement, Store, Value
+from codegen.ir.nodes import Let, Statement, Store
+from codegen.ir.values import Const, Load, Local, Op, Value
 from codegen.ir.visit import loads
 from codegen.passes.new_names import NewNames
 from codegen.passes.register_scope import Lanes, Scope

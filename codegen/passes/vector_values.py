@@ -8,21 +8,8 @@ from typing import NamedTuple
 
 from codegen.analysis.reductions import neutral, sums_in_locals
 from codegen.ir.index import Index, index_symbol, index_symbols
-from codegen.ir.nodes import (
-    Carried,
-    Const,
-    For,
-    IndexValue,
-    Let,
-    Load,
-    Local,
-    Op,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-    VectorShape,
-)
+from codegen.ir.nodes import Carried, For, Let, Statement, Store
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 from codegen.ir.visit import Loop, coefficient, constant_trips
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from codegen.analysis.strides import HALVES
 from codegen.ir.dtypes import COMPARISONS
 from codegen.ir.families import OWN_OF_F16
-from codegen.ir.nodes import Function, Op, Value
+from codegen.ir.nodes import Function
 from codegen.ir.rewriting import map_value, map_values
+from codegen.ir.values import Op, Value
 from codegen.schedule.registers import RegisterSchedule
 
 MOVED = ("select", "broadcast", "first", "stack", "transpose", "row")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from codegen.analysis.bodies import flat, vector_dtypes
 from codegen.analysis.strides import ELEMENT_BYTES, byte_stride, held_dtype, slope
-from codegen.ir.nodes import For, Function, Load, Statement, Store
+from codegen.ir.nodes import For, Function, Statement, Store
+from codegen.ir.values import Load
 from codegen.ir.visit import loads, values_of
 from codegen.schedule.registers import Place
 

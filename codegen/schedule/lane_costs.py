@@ -9,7 +9,8 @@ from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.families import CALL
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum
-from codegen.ir.nodes import For, Function, Let, Op, Store
+from codegen.ir.nodes import For, Function, Let, Store
+from codegen.ir.values import Op
 from codegen.ir.visit import Access, Loop, around, carried_values, most_trips, parts, values_of
 
 SCALAR, WHOLE, REPEATED, TRANSPOSED, STRIDED = 8.0, 1.0, 0.5, 2.0, 5.0

@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
 
 from codegen.ir.index import Affine, FloorDiv, Mod, index_symbol
-from codegen.ir.nodes import ArrayArg, Const, For, IndexValue, Let, Load, Local, Op, ScalarArg, Store
+from codegen.ir.nodes import ArrayArg, For, Let, ScalarArg, Store
+from codegen.ir.values import Const, IndexValue, Load, Local, Op
 from codegen.support.errors import KernelError
 from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 from tilejit import mlir

@@ -6,7 +6,8 @@ from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.element_types import dtype_of
 from codegen.ir.index import Index
 from codegen.ir.instructions import converts_blocks
-from codegen.ir.nodes import Alloc, Entries, Let, Load, Local, Op, Statement, Step, Store, View
+from codegen.ir.nodes import Alloc, Let, Statement, Store, View
+from codegen.ir.values import Entries, Load, Local, Op, Step
 from codegen.passes.lower_copies.lowered import converted
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfer_loops import Size

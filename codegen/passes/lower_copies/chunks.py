@@ -5,7 +5,8 @@ from __future__ import annotations
 from codegen.ir.building import index_of, loop, times
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Entries, Let, Load, Local, Narrow, Op, Statement, Store, Streamed
+from codegen.ir.nodes import Blocks, Let, Narrow, Statement, Store, Streamed
+from codegen.ir.values import Entries, Load, Local, Op
 from codegen.passes.lower_copies.lowered import Lowered, Sides, moved_element
 from codegen.schedule.offset_tables import LINE_TABLE
 from codegen.schedule.transfers import CopyChunks

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from codegen.ir.building import index_of, least, let, loop, minus, plus, times
 from codegen.ir.index import Affine
-from codegen.ir.nodes import (
-    Alloc,
-    Blocks,
-    Each,
-    Let,
-    Statement,
-    Store,
-    View,
-)
+from codegen.ir.nodes import Alloc, Blocks, Let, Statement, Store, View
+from codegen.ir.values import Each
 from codegen.passes.lower_copies.blocks import (
     converted_rows,
     element_text,

@@ -14,7 +14,8 @@ from codegen.ir.building import (
     times,
 )
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, IndexValue, Let, Load, Narrow, Op, Statement, Streamed, Value, View
+from codegen.ir.nodes import Blocks, Call, Let, Narrow, Statement, Streamed, View
+from codegen.ir.values import IndexValue, Load, Op, Value
 from codegen.passes.lower_copies.runs import line
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfers import RUN_OFFSETS, RUN_PANEL_OFFSETS

@@ -8,8 +8,9 @@ from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.element_types import INTEGER_TYPES, dtype_of
 from codegen.ir.index import Affine, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, For, Let, Load, Local, Narrow, Op, Statement, Store, Value, View
+from codegen.ir.nodes import Blocks, Call, For, Let, Narrow, Statement, Store, View
 from codegen.ir.strided_box import Element
+from codegen.ir.values import Load, Local, Op, Value
 from codegen.passes.lower_copies.lowered import Lowered, Sides, converted, moved_element, named
 from codegen.passes.lower_copies.runs import FILL
 from codegen.schedule.offset_tables import PREFETCH_ELEMENTS

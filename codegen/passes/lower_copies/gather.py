@@ -5,23 +5,8 @@ from __future__ import annotations
 from codegen.ir.building import Term, compare, least, let, loop, minus, multiple, plus, rest, times
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import (
-    Alloc,
-    Blocks,
-    Carried,
-    Entries,
-    For,
-    If,
-    IndexValue,
-    Let,
-    Load,
-    Local,
-    Narrow,
-    Statement,
-    Store,
-    Streamed,
-    View,
-)
+from codegen.ir.nodes import Alloc, Blocks, Carried, For, If, Let, Narrow, Statement, Store, Streamed, View
+from codegen.ir.values import Entries, IndexValue, Load, Local
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.runs import STREAMED, line, part
 from codegen.schedule.limits import GATHERED_MOVES

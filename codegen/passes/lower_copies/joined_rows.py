@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from codegen.ir.building import Term, compare, index_of, let, loop, minus, plus, quotient, times
 from codegen.ir.index import Index, index_symbol
-from codegen.ir.nodes import Blocks, Entries, For, If, Let, Load, Statement, Streamed, View
+from codegen.ir.nodes import Blocks, For, If, Let, Statement, Streamed, View
+from codegen.ir.values import Entries, Load
 from codegen.passes.lower_copies.packed_rows import PackedRows
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.offset_tables import GROUP_COUNT, GROUP_TABLE, LINE_TABLE

@@ -8,7 +8,8 @@ from codegen.ir.building import index_of
 from codegen.ir.element_types import bits_of, dtype_of
 from codegen.ir.index import Index
 from codegen.ir.instructions import conversion
-from codegen.ir.nodes import Load, Local, Op, Statement, Store, View
+from codegen.ir.nodes import Statement, Store, View
+from codegen.ir.values import Load, Local, Op
 from codegen.schedule.transfers import TransferNest
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, For, Let, Load, Narrow, Op, Statement, Store, Streamed, View
+from codegen.ir.nodes import Blocks, Call, For, Let, Narrow, Statement, Store, Streamed, View
+from codegen.ir.values import Load, Op
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.packed_columns import PackedColumns
 from codegen.schedule.limits import PACKED_PREFETCH_BYTES, PACKED_SHORT_BYTES

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.index import Index
-from codegen.ir.nodes import Blocks, Each, Let, Load, Narrow, Op, Store, Streamed
+from codegen.ir.nodes import Blocks, Let, Narrow, Store, Streamed
 from codegen.ir.packed_bits import COLUMNS
+from codegen.ir.values import Each, Load, Op
 from codegen.passes.lower_copies.lowered import Lowered, named
 from codegen.schedule.limits import PREFETCH_COLUMNS, ROW_BUFFER_BYTES
 

@@ -7,20 +7,8 @@ from dataclasses import dataclass
 from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import (
-    Blocks,
-    Entries,
-    For,
-    Let,
-    Load,
-    Local,
-    Narrow,
-    Op,
-    Statement,
-    Step,
-    Store,
-    Streamed,
-)
+from codegen.ir.nodes import Blocks, For, Let, Narrow, Statement, Store, Streamed
+from codegen.ir.values import Entries, Load, Local, Op, Step
 from codegen.passes.lower_copies.lowered import moved_element
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.transfers import Interleave

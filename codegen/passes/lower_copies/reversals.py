@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from codegen.ir.building import Term, loop, minus, plus, times
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
-from codegen.ir.nodes import Blocks, Let, Load, Local, Narrow, Op, Statement, Store, Streamed
+from codegen.ir.nodes import Blocks, Let, Narrow, Statement, Store, Streamed
+from codegen.ir.values import Load, Local, Op
 from codegen.passes.lower_copies.lowered import Lowered, Sides, moved_element
 from codegen.schedule.limits import REVERSAL_STREAMED_BYTES
 from codegen.schedule.transfers import Reverse

@@ -5,7 +5,8 @@ from __future__ import annotations
 from codegen.ir.building import Term, compare, index_of, loop
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, Call, If, Let, Load, Local, Narrow, Op, Statement, Store, Streamed, View
+from codegen.ir.nodes import Blocks, Call, If, Let, Narrow, Statement, Store, Streamed, View
+from codegen.ir.values import Load, Local, Op
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.schedule.limits import RUN_LONG_BYTES, RUN_SHORT_BYTES
 from codegen.schedule.transfers import CopyRun, FillRun

@@ -5,17 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import index_of, least, let, loop, minus, plus, times
-from codegen.ir.nodes import (
-    Blocks,
-    Carried,
-    For,
-    IndexValue,
-    Op,
-    Statement,
-    Store,
-    Streamed,
-    View,
-)
+from codegen.ir.nodes import Blocks, Carried, For, Statement, Store, Streamed, View
+from codegen.ir.values import IndexValue, Op
 from codegen.passes.lower_copies.blocks import (
     converted_rows,
     element_text,

@@ -14,19 +14,16 @@ from codegen.ir.nodes import (
     BufferArg,
     Call,
     Compare,
-    Const,
     For,
     Function,
     If,
     Let,
-    Load,
-    Op,
     Prefetch,
     Statement,
     Store,
-    Value,
     View,
 )
+from codegen.ir.values import Const, Load, Op, Value
 from codegen.support.errors import KernelError
 
 ROW, COLUMN, N, ONE = index_symbol("i"), index_symbol("j"), index_symbol("n"), Affine(1)

@@ -13,19 +13,8 @@ from codegen.analysis.given import Given, Listed
 from codegen.ir.building import minus, plus, quotient, times
 from codegen.ir.index import Affine, Least, index_symbol
 from codegen.ir.instructions import instruction
-from codegen.ir.nodes import (
-    Call,
-    Carried,
-    Const,
-    For,
-    Function,
-    IndexValue,
-    Let,
-    Load,
-    Local,
-    Statement,
-    Value,
-)
+from codegen.ir.nodes import Call, Carried, For, Function, Let, Statement
+from codegen.ir.values import Const, IndexValue, Load, Local, Value
 from codegen.support.errors import KernelError
 
 

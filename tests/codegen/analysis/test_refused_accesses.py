@@ -11,20 +11,8 @@ from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Listed, Records
 from codegen.ir.building import plus
 from codegen.ir.index import Affine, Least
-from codegen.ir.nodes import (
-    Alloc,
-    Blocks,
-    Call,
-    Const,
-    For,
-    Function,
-    If,
-    IndexValue,
-    Let,
-    Load,
-    Statement,
-    Store,
-)
+from codegen.ir.nodes import Alloc, Blocks, Call, For, Function, If, Let, Statement, Store
+from codegen.ir.values import Const, IndexValue, Load
 from codegen.pipeline.proofs import given_of
 from codegen.runtime.launch import Launch
 from codegen.support.errors import KernelError

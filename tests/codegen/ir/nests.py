@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, index_symbol, index_symbols
-from codegen.ir.nodes import (
-    ArrayArg,
-    Carried,
-    Const,
-    For,
-    Function,
-    IndexValue,
-    Let,
-    Load,
-    Local,
-    Op,
-    ScalarArg,
-    Statement,
-    Store,
-    Value,
-)
+from codegen.ir.nodes import ArrayArg, Carried, For, Function, Let, ScalarArg, Statement, Store
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads, parts, values_of
 
 i, j, k, n, m = (index_symbol(name) for name in "ijknm")

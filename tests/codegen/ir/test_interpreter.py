@@ -10,23 +10,8 @@ import pytest
 
 from codegen.ir.index import Affine, FloorDiv, Index, index_symbol
 from codegen.ir.interpreter import interpret
-from codegen.ir.nodes import (
-    ArrayArg,
-    Carried,
-    Const,
-    For,
-    Function,
-    IndexValue,
-    Let,
-    Load,
-    Local,
-    Op,
-    Reduce,
-    ScalarArg,
-    Statement,
-    Store,
-    Value,
-)
+from codegen.ir.nodes import ArrayArg, Carried, For, Function, Let, ScalarArg, Statement, Store
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
 from codegen.support.errors import KernelError
 from tests.codegen.passes.rows import numbers, out
 

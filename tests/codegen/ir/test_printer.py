@@ -22,14 +22,9 @@ from codegen.ir.nodes import (
     BufferArg,
     Call,
     Carried,
-    Const,
-    Each,
-    Entries,
     Function,
     If,
     Let,
-    Load,
-    Op,
     Prefetch,
     ScalarArg,
     Store,
@@ -37,6 +32,7 @@ from codegen.ir.nodes import (
 )
 from codegen.ir.print_index import SsaNames
 from codegen.ir.printer import FunctionPrinter, format_function
+from codegen.ir.values import Const, Each, Entries, Load, Op
 from codegen.pipeline.loops import vectorize_function
 from tests.codegen.ir.nests import (
     add,

@@ -10,7 +10,8 @@ from codegen.ir.building import compare, loop
 from codegen.ir.index import Affine, index_symbol
 from codegen.ir.interpreter import interpret
 from codegen.ir.names import names_of
-from codegen.ir.nodes import Alloc, Call, Const, Function, If, Let, Load, Local, Prefetch, Store, View
+from codegen.ir.nodes import Alloc, Call, Function, If, Let, Prefetch, Store, View
+from codegen.ir.values import Const, Load, Local
 from codegen.ir.visit import accesses_of, loops_of, values_of
 from codegen.passes.fence_streams import fence_streams
 

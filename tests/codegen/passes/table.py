@@ -20,7 +20,8 @@ from codegen.analysis.report import (
     UNSUPPORTED,
     VALUE,
 )
-from codegen.ir.nodes import Carried, Const, For, Function, IndexValue, Let, Statement, Value
+from codegen.ir.nodes import Carried, For, Function, Let, Statement
+from codegen.ir.values import Const, IndexValue, Value
 from tests.codegen.ir.nests import (
     add,
     at,

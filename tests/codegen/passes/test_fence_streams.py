@@ -6,7 +6,8 @@ import pytest
 
 from codegen.ir.building import compare, loop
 from codegen.ir.index import Affine
-from codegen.ir.nodes import BufferArg, Call, Function, If, Load, Statement, Store
+from codegen.ir.nodes import BufferArg, Call, Function, If, Statement, Store
+from codegen.ir.values import Load
 from codegen.passes.fence_streams import fence_streams
 
 

@@ -10,21 +10,8 @@ from codegen.emit.source import body_of
 from codegen.ir.building import compare, times
 from codegen.ir.index import index_symbol
 from codegen.ir.names import LINE_LENGTH
-from codegen.ir.nodes import (
-    BufferArg,
-    Carried,
-    Const,
-    For,
-    Function,
-    If,
-    Let,
-    Load,
-    Local,
-    Op,
-    Statement,
-    Store,
-    Value,
-)
+from codegen.ir.nodes import BufferArg, Carried, For, Function, If, Let, Statement, Store
+from codegen.ir.values import Const, Load, Local, Op, Value
 from codegen.passes.fit_lines import fit_lines
 from codegen.passes.python_names import name_for_python
 from codegen.schedule.registers import RegisterSchedule

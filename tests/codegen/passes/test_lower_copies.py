@@ -30,7 +30,7 @@ FLAGS = ("stream", "staged", "side", "lines", "groups", "convert", "lanes", "ord
 
 def made_from() -> dict[str, tuple[TransferNest, tuple[str, ...]]]:
     """The nest and the arguments of each kernel."""
-    return {kernel.name: made for made, kernel in steps._by_structure.items()}
+    return {kernel.name: made for made, kernel in steps._by_structure._held.items()}
 
 
 @cache
@@ -112,6 +112,6 @@ def test_each_stage_prints(group: str) -> None:
 def test_the_passes_leave_no_blocks() -> None:
     """The emitter prints loops as they are."""
     assert cases()
-    for nest, arguments in list(steps._by_structure):
+    for nest, arguments in list(steps._by_structure._held):
         assert "Blocks(" not in str(lower_nest(nest, arguments))
     assert len(set(PASSES)) == len(PASSES)

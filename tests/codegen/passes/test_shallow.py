@@ -11,7 +11,7 @@ import pytest
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.interpreter import interpret
-from codegen.ir.nodes import Op
+from codegen.ir.values import Op
 from codegen.ir.visit import parts, values_of
 from codegen.passes.shallow import DEEP, flatten_values
 

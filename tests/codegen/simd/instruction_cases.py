@@ -20,22 +20,9 @@ from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.instruction import Instruction
 from codegen.ir.interpreter import interpret
-from codegen.ir.nodes import (
-    BufferArg,
-    Call,
-    Function,
-    Let,
-    Load,
-    Local,
-    Op,
-    ScalarArg,
-    Statement,
-    Step,
-    Store,
-    Value,
-    VectorShape,
-)
+from codegen.ir.nodes import BufferArg, Call, Function, Let, ScalarArg, Statement, Store
 from codegen.ir.packed_bits import PACKED_BITS
+from codegen.ir.values import Load, Local, Op, Step, Value, VectorShape
 from tests.codegen.simd import case
 from tests.conftest import SEED
 

@@ -20,7 +20,8 @@ from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import index_symbol
 from codegen.ir.interpreter import interpret
-from codegen.ir.nodes import BufferArg, For, Function, Load, Op, ScalarArg, Statement, Step, Store
+from codegen.ir.nodes import BufferArg, For, Function, ScalarArg, Statement, Store
+from codegen.ir.values import Load, Op, Step
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES
 from codegen.support.cpu import host_levels, level_named

@@ -15,8 +15,9 @@ from codegen.emit.source import body_of
 from codegen.ir.building import index_of, times
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.families import FAMILIES, FLOATS, MOST_LANES, Family
-from codegen.ir.nodes import BufferArg, For, Function, Load, Op, Statement, Store
+from codegen.ir.nodes import BufferArg, For, Function, Statement, Store
 from codegen.ir.routines import Routine, is_routine, name_of, routine_named, routines
+from codegen.ir.values import Load, Op
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, FLAGS_SUPPORTED, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES
 from codegen.simd.routines import bound_routines

@@ -17,7 +17,8 @@ from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.element_types import bits_of
 from codegen.ir.families import CALL, FAMILIES, Family
 from codegen.ir.index import index_symbol
-from codegen.ir.nodes import BufferArg, Function, Load, Op, ScalarArg, Statement, Step, Store, Value
+from codegen.ir.nodes import BufferArg, Function, ScalarArg, Statement, Store
+from codegen.ir.values import Load, Op, Step, Value
 from codegen.passes.new_names import NewNames
 from codegen.passes.python_names import name_for_python
 from codegen.passes.transposed_registers import transposed

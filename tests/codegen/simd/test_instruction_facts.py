@@ -14,7 +14,7 @@ from codegen.backend.object_loader import load_object
 from codegen.ir.buffers import Buffer
 from codegen.ir.instruction import Instruction
 from codegen.ir.instructions import conversion, instruction, instructions, is_instruction, takes
-from codegen.ir.nodes import Local, VectorShape
+from codegen.ir.values import Local, VectorShape
 from codegen.runtime.float_flags import ALL_FLAGS, CLEAR_FLAGS, FLAGS_SUPPORTED, TEST_FLAGS
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_operands
 from codegen.schedule.machine import REGISTERS
