@@ -116,7 +116,7 @@ def _scattering(tiles: Tiles, dims: tuple[int, ...], threads: int) -> Job:
 
 def _arrays(tiles: Tiles, dims: tuple[int, ...]) -> tuple[tj.TiledArray, Array, Array]:
     """A tiled array, the numbers of its tiles in random order, an array [n, *tile]."""
-    spec = tj.as_layout(tiles.layout, dims=dims, dtype=tiles.dtype)
+    spec = tj.as_layout(tiles.layout, dtype=tiles.dtype, dims=dims)
     buffer = tiles.allocate((spec.size_in_bytes,), np.uint8)
     count = len(buffer) // tiles.tile_bytes
     logical = tiles.allocate((count, *tiles.tile), tiles.dtype)

@@ -171,7 +171,7 @@ def _movers(steps: Steps, threads: int) -> dict[str, Callable[[], Way]]:
 def _tiled(layout: str, recipe: Recipe, dtype: Any, width: int) -> tuple[Array, tj.Shape, Array]:
     """An array, its layout, and a buffer of the size that the recipe says."""
     x = filled(recipe.shape, dtype)
-    spec = tj.as_layout(layout, dims=x.shape, dtype=x.dtype)
+    spec = tj.as_layout(layout, dtype=x.dtype, dims=x.shape)
     buffer = aligned((recipe.slots * width // 8,), np.uint8) if width else aligned((recipe.slots,), dtype)
     return x, spec, buffer
 

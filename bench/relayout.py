@@ -79,8 +79,8 @@ def _short(named: Format) -> str:
 def _job(source: Format, target: Format, dims: Dims, dtype: Any, allocate: Allocate, threads: int) -> Job:
     there = _packed(source, dims, dtype, allocate)
     expected = flat_bytes(_packed(target, dims, dtype, allocate))
-    tiled = tj.TiledArray.from_buffer(there, tj.as_layout(source.layout, dims=dims, dtype=dtype))
-    spec = tj.as_layout(target.layout, dims=dims, dtype=dtype)
+    tiled = tj.TiledArray.from_buffer(there, tj.as_layout(source.layout, dtype=dtype, dims=dims))
+    spec = tj.as_layout(target.layout, dtype=dtype, dims=dims)
     out = allocate((target.recipe(dims).slots,), dtype)
     between = aligned(dims, dtype)
     steps = (

@@ -105,7 +105,7 @@ def _job(each: Swizzled, dims: tuple[int, ...], way: str, threads: int) -> Job:
         )
     out = aligned(dims, each.dtype)
     back = tuple((source, target) for target, source in each.steps(bits(out), bits(buffer)))
-    tiled = tj.TiledArray.from_buffer(buffer, tj.as_layout(layout, dims=dims, dtype=x.dtype))
+    tiled = tj.TiledArray.from_buffer(buffer, tj.as_layout(layout, dtype=x.dtype, dims=dims))
     return Job(
         moved_bytes=2 * x.nbytes,
         out=out,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import pickle
 from collections.abc import Callable
@@ -95,6 +96,22 @@ def test_there_is_no_other_name() -> None:
         _ = tj.unpakc
     with pytest.raises(ImportError):
         from tilejit import unpakc  # noqa: F401
+
+
+def test_arguments_are_in_one_order() -> None:
+    """dst before src, as in np.copyto, and dtype before dims; NumPy's own routines have NumPy's order."""
+    names = [getattr(module, name) for module in (tj, tj.cute) for name in module.__all__]
+    methods = [m for x in names if isinstance(x, type) for _, m in inspect.getmembers(x)]
+    both = 0
+    for function in filter(inspect.isroutine, [*names, *methods]):
+        if not (getattr(function, "__module__", None) or "").startswith("tilejit"):
+            continue
+        taken = list(inspect.signature(function).parameters)
+        for first, second in (("dst", "src"), ("dtype", "dims")):
+            if first in taken and second in taken:
+                both += 1
+                assert taken.index(first) < taken.index(second), function
+    assert both >= 7
 
 
 def square(x: object) -> object:

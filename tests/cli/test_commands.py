@@ -59,7 +59,7 @@ def test_the_demo_knows_the_layout() -> None:
 def test_explain_prints_a_stage(stage: str) -> None:
     result = run("explain", "C", SHAPE, "--stage", stage)
     assert result.exit_code == 0, result.output
-    explanation = tilejit.explain(None, SHAPE)
+    explanation = tilejit.explain(SHAPE, None)
     texts = {"nest": explanation.nest, "schedule": explanation.schedule, "source": explanation.source}
     for name, text in texts.items():
         assert (text.strip() in result.stdout) == (stage in (name, "all"))

@@ -67,7 +67,7 @@ def test_a_picture_shows_blocks() -> None:
 
 def test_it_says_where_there_is_no_cute_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
-    tj.register_format("halves", lambda dims, dtype: "{1,0:T(3,5)(2,2)}")
+    tj.register_format("halves", lambda dtype, dims: "{1,0:T(3,5)(2,2)}")
     for name in ("tpu", "blis-a", "halves"):
         arguments = ("formats", name, "--dims", "6,200")
         cute = json.loads(run(*arguments, "--json").stdout)["cute"]

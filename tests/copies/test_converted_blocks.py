@@ -137,7 +137,7 @@ def test_a_copy_over_itself_is_numpys() -> None:
 
 def test_the_report_tells_of_blocks() -> None:
     src, dst = np.ones((192, 280), "f4"), empty((280, 192), BF16)
-    copy, shown = planned(dst, src.T), tj.explain(src.T, dst)
+    copy, shown = planned(dst, src.T), tj.explain(dst, src.T)
     assert isinstance(shown.program, StagedProgram)
     assert shown.program.blocks == 3 * 4
     for text in (copy.report(), shown.report()):

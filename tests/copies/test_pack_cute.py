@@ -133,7 +133,7 @@ def test_runs_of_a_swizzle_stay_whole_and_need_no_table(monkeypatch: pytest.Monk
     monkeypatch.setattr(transpose_box, "SPECIAL_BYTES", 0)
     x = np.zeros((64, 128), np.float16)
     text = "Sw<3,3,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))"
-    for explained in (tj.explain(x, text), tj.explain(tj.as_layout(text, dims=x.shape, dtype=x.dtype), x)):
+    for explained in (tj.explain(text, x), tj.explain(x, tj.as_layout(text, dims=x.shape, dtype=x.dtype))):
         (launch,) = explained.program.launches
         assert len(launch.step.boxes) == 8, "a box for each value of the bits that choose"
         assert not launch.tables
@@ -223,7 +223,7 @@ def test_parts_of_layouts_say_how_to_make_one(given: Any, mend: str) -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(tj.LayoutError, match="does not say the array's dims and dtype"):
+    with pytest.raises(tj.LayoutError, match="does not say the array's dtype and dims"):
         tj.as_layout("(8,8):(8,1)")
     with pytest.raises(TypeError, match="element_size_in_bits, not 'mi'"):
         tj.as_layout("(8,8):(8,1)", dims=(8, 8), dtype="f32", mi=3)

@@ -45,11 +45,11 @@ def test_explain_gives_them_to_the_side_that_takes_them(
 ) -> None:
     full = f"f32[11,30]{text}"
     pairs = (
-        ((None, full), tj.explain(X, layout, **parameters)),
         ((full, None), tj.explain(layout, X, **parameters)),
-        (("f32[11,30]{0,1}", full), tj.explain("f32[11,30]{0,1}", layout, **parameters)),
-        ((full, "f32[11,30]{1,0:T(8,128)}"), tj.explain(layout, tj.pack(X, "{1,0:T(8,128)}"), **parameters)),
-        (("f32[11,30]{1,0:T(8,128)}", full), tj.explain("tpu", layout, **ARRAY, **parameters)),
+        ((None, full), tj.explain(X, layout, **parameters)),
+        ((full, "f32[11,30]{0,1}"), tj.explain(layout, "f32[11,30]{0,1}", **parameters)),
+        (("f32[11,30]{1,0:T(8,128)}", full), tj.explain(tj.pack(X, "{1,0:T(8,128)}"), layout, **parameters)),
+        ((full, "f32[11,30]{1,0:T(8,128)}"), tj.explain(layout, "tpu", **ARRAY, **parameters)),
     )
     for sides, explained in pairs:
         assert explained.nest == tj.explain(*sides).nest
@@ -59,8 +59,8 @@ ARRAY: dict[str, Any] = {"dims": (11, 30), "dtype": "f32"}
 
 
 def test_explain_of_dims_and_dtype() -> None:
-    assert tj.explain(None, "tpu", **ARRAY).nest == tj.explain(X, "tpu").nest
-    assert tj.explain(None, None, **ARRAY).nest == tj.explain(X, X.copy()).nest
+    assert tj.explain("tpu", None, **ARRAY).nest == tj.explain("tpu", X).nest
+    assert tj.explain(None, None, **ARRAY).nest == tj.explain(X.copy(), X).nest
 
 
 def test_a_buffer_of_narrow_elements_by_name() -> None:
@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "unpack without a layout": (lambda: tj.unpack(T, mr=4), TypeError, "'mr'"),
     "unpack of another size": (lambda: tj.unpack(T, "blis-a", mr=5), tj.LayoutError, "not"),
     "unpack with dims of its own": (lambda: tj.unpack(T, "blis-a", dims=(2, 3)), TypeError, "no dims"),
-    "unpack of a buffer": (lambda: tj.unpack(T.buffer, "blis-a", mr=4), tj.LayoutError, "dims and dtype"),
+    "unpack of a buffer": (lambda: tj.unpack(T.buffer, "blis-a", mr=4), tj.LayoutError, "dtype and dims"),
     "a buffer without dtype": (
         lambda: tj.TiledArray.from_buffer(T.buffer, "blis-a", dims=(11, 30)),
         tj.LayoutError,
@@ -105,16 +105,16 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "an empty text": (lambda: tj.pack(X, " "), tj.LayoutError, "expected a layout, got ' '\n  write"),
     "sizes of no axis": (lambda: tj.relayout(T, PATTERN, mi=8, k=2), TypeError, "no axis"),
     "a size too small": (lambda: tj.relayout(T, PATTERN, m=1, mi=8, ni=2), tj.LayoutError, "dimension 0"),
-    "explain between arrays": (lambda: tj.explain(X, X.copy(), mr=4), TypeError, "'mr'"),
-    "explain of a full shape": (lambda: tj.explain(None, "f32[2,3]{1,0}", mr=4), TypeError, "'mr'"),
-    "explain with dims too many": (lambda: tj.explain(X, "tpu", dims=(11, 30)), TypeError, "already"),
-    "explain without dtype": (lambda: tj.explain(None, "tpu", dims=(11, 30)), tj.LayoutError, "dtype"),
+    "explain between arrays": (lambda: tj.explain(X.copy(), X, mr=4), TypeError, "'mr'"),
+    "explain of a full shape": (lambda: tj.explain("f32[2,3]{1,0}", None, mr=4), TypeError, "'mr'"),
+    "explain with dims too many": (lambda: tj.explain("tpu", X, dims=(11, 30)), TypeError, "already"),
+    "explain without dtype": (lambda: tj.explain("tpu", None, dims=(11, 30)), tj.LayoutError, "dtype"),
     "explain of sizes unknown": (
         lambda: tj.explain(None, None, dims=(-1, 3), dtype="f32"),
         tj.LayoutError,
         "size",
     ),
-    "explain into an overlap": (lambda: tj.explain(X, "(11,30):(1,1)"), tj.LayoutError, "slot|element"),
+    "explain into an overlap": (lambda: tj.explain("(11,30):(1,1)", X), tj.LayoutError, "slot|element"),
 }
 
 

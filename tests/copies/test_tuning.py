@@ -157,7 +157,7 @@ def test_tables_and_padding_stay_arguments() -> None:
     x = np.arange(1440, dtype=np.float32).reshape(shape.dimensions)
     fill = padding_bytes(0, shape.element)
     source = shape.element
-    element = tj.explain(x, shape).program.steps[0].box.target
+    element = tj.explain(shape, x).program.steps[0].box.target
     program = pack_at_once(shape, x.strides, type(element)(source.name, 32), fill, False, 1, tuning)
     tabled = [launch.step.kernel for launch in program.launches if launch.tables]
     padded = [launch.step.kernel for launch in program.launches if launch.fill is not None]
@@ -315,7 +315,7 @@ def test_joined_rows_are_told_their_strip() -> None:
         packed = tj.pack(x, shape, virtual_vector_size=size)
         assert packed.buffer.tobytes() == tj.pack(x, shape).buffer.tobytes()
         assert (tj.unpack(packed, virtual_vector_size=size).view("u2") == x.view("u2")).all()
-        program = tj.explain(x, shape, virtual_vector_size=size).program
+        program = tj.explain(shape, x, virtual_vector_size=size).program
         strips = {step.schedule.strip for step in program.steps}
         assert strips == {strip}, size
 

@@ -60,7 +60,7 @@ def offsets_of(shape: tj.Shape) -> Any:
 
 @pytest.mark.parametrize(("layout", "dims", "shape"), ROWS)
 def test_rows(layout: str, dims: tuple[int, ...] | None, shape: str) -> None:
-    assert str(cute.to_xla(cute.parse(layout), dims)) == shape
+    assert str(cute.to_xla(cute.parse(layout), dims=dims)) == shape
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_refusals(layout: str, message: str) -> None:
 @pytest.mark.parametrize("dims", [(4,), (2, 4), (2, -1), (2, 3, 1)])
 def test_dims_that_do_not_fit(dims: tuple[int, ...]) -> None:
     with pytest.raises(LayoutError, match=r"does not fit the modes|give dims within"):
-        cute.to_xla(cute.Layout((2, 3)), dims)
+        cute.to_xla(cute.Layout((2, 3)), dims=dims)
 
 
 def test_other_objects() -> None:
@@ -120,7 +120,7 @@ def test_there_and_back(shape: tj.Shape) -> None:
     except LayoutError:
         return
     try:
-        back = cute.to_xla(there.layout, there.bound)
+        back = cute.to_xla(there.layout, dims=there.bound)
     except LayoutError:
         assert any(MERGE in tile for tile in shape.tiles), (
             "only a * that cuts through digits may be beyond us"
@@ -157,7 +157,7 @@ def test_every_small_tiling(dims: tuple[int, ...]) -> None:
             continue
         found += 1
         layout = cute.from_offsets(table if table.ndim > 1 else table[:, None], boxed=True)
-        shape = cute.to_xla(cute.Layout(layout.shape[: len(dims)], layout.stride[: len(dims)]), dims)
+        shape = cute.to_xla(cute.Layout(layout.shape[: len(dims)], layout.stride[: len(dims)]), dims=dims)
         assert np.array_equal(offsets_of(shape), table)
         assert len(shape.tiles) <= fewest[key], f"{layout} as {shape}, {fewest[key]} tiles would do"
     assert found > 10
@@ -223,7 +223,7 @@ def test_digits_in_any_order(made: Any) -> None:
         tuple(tuple(s for s, _ in chain) for chain in parts),
         tuple(tuple(d for _, d in chain) for chain in parts),
     )
-    shape = cute.to_xla(layout, dims)
+    shape = cute.to_xla(layout, dims=dims)
     assert np.array_equal(offsets_of(shape), offsets_of_chains(parts, dims)), f"{layout} as {shape}"
     assert shape.physical_size == max((size * stride for chain in parts for size, stride in chain), default=1)
 
@@ -237,7 +237,7 @@ def test_strides_that_do_not_divide(made: Any) -> None:
         tuple(tuple(s for s, _ in chain) for chain in parts),
         tuple(tuple(d for _, d in chain) for chain in parts),
     )
-    shape = cute.to_xla(layout, dims)
+    shape = cute.to_xla(layout, dims=dims)
     assert np.array_equal(offsets_of(shape), offsets_of_chains(parts, dims)), f"{layout} as {shape}"
 
 
@@ -310,7 +310,7 @@ def test_formats_in_use(layout: str, dims: tuple[int, ...], less: int) -> None:
     there = cute.from_xla(shape)
     slots = offsets_of(shape)
     assert np.array_equal(there(*np.indices(shape.dimensions)), slots)
-    back = cute.to_xla(there, shape.dimensions)
+    back = cute.to_xla(there, dims=shape.dimensions)
     assert np.array_equal(offsets_of(back), slots)
     assert len(back.tiles) <= len(shape.tiles)
 

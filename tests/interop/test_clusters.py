@@ -77,7 +77,7 @@ def test_kernels_of_a_format_that_only_the_client_knows(
 ) -> None:
     """Workers are told the layout, not its name."""
     monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
-    tj.register_format("known-here", lambda dims, dtype: "{1,0:T(16,64)}")
+    tj.register_format("known-here", lambda dtype, dims: "{1,0:T(16,64)}")
     x = numbered(300, (100, 4096))
     t = pack(x, "known-here")
     assert t.chunk.dimensions == (112, 4096)

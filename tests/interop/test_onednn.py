@@ -37,7 +37,7 @@ def test_memory_descriptors_of_every_tag() -> None:
     seen = 0
     for tag in libdnnl.tags():
         dims = uneven(tag)
-        ours = onednn.memory_desc(tag, dims, "f32")
+        ours = onednn.memory_desc(tag, "f32", dims)
         desc = libdnnl.descriptor(dims, ours.data_type, tag)
         theirs = libdnnl.numbers_of(desc, len(dims))
         libdnnl.call("memory_desc_destroy", desc)
@@ -57,7 +57,7 @@ def test_reorders_of_every_tag() -> None:
         if np.prod(dims) > MOST:
             continue
         x = numbers(dims, "u8") + 1
-        spec = onednn.layout_of(tag, dims, "u8")
+        spec = onednn.layout_of(tag, "u8", dims)
         expected = np.zeros(spec.size_in_bytes, np.uint8)
         expected[tj.linear_index(spec, tuple(np.indices(dims)))] = x
         assert libdnnl.reordered(x, onednn.DATA_TYPES["u8"], tag).tobytes() == expected.tobytes(), tag
@@ -113,7 +113,7 @@ def test_tensors_of_torch_in_the_hands_of_onednn() -> None:
     found = [
         tag
         for tag in libdnnl.CONVOLUTION_WEIGHTS
-        if onednn.memory_desc(tag, weights.shape, "f32").size == size
+        if onednn.memory_desc(tag, "f32", weights.shape).size == size
         and onednn.of_mkldnn(blocked, tag).unpack().tobytes() == weights.numpy().tobytes()
     ]
     assert found, f"oneDNN has {size} bytes in an order that none of these tags says"
@@ -155,7 +155,7 @@ def test_errors() -> None:
         lambda: onednn.to_onednn(x.astype(np.complex64), "nChw16c"),
         lambda: onednn.from_onednn(out[:100], "nChw16c", dims=x.shape, dtype="f32"),
         lambda: onednn.from_onednn(out, "nChw16c", dims=x.shape, dtype="f33"),
-        lambda: onednn.memory_desc("nChw16c", (1, 2), "f32"),
+        lambda: onednn.memory_desc("nChw16c", "f32", (1, 2)),
     ):
         with pytest.raises(tj.LayoutError, match="\n  "):
             call()

@@ -47,7 +47,7 @@ from tilejit.layout.shape import Layout, Shape
     ],
 )
 def test_tpu(dims: tuple[int, ...], dtype: str, layout: str) -> None:
-    assert str(named_format("tpu", dims, dtype).layout) == layout
+    assert str(named_format("tpu", dtype, dims).layout) == layout
 
 
 @given(
@@ -73,7 +73,7 @@ def test_tpu_takes_the_pair_with_the_least_padding(dims: list[int], dtype: tuple
 
     pairs = [(m, s) for m in range(len(dims)) for s in range(len(dims)) if m != s]
     best = min(pairs, key=lambda pair: cost(*pair))
-    shape = named_format("tpu", dims, name)
+    shape = named_format("tpu", name, dims)
     assert shape.minor_to_major[:2] == best
     assert list(shape.minor_to_major[2:]) == sorted(shape.minor_to_major[2:], reverse=True)
     assert shape.tiles[0] == (height(dims[best[1]]), 128)
@@ -81,9 +81,9 @@ def test_tpu_takes_the_pair_with_the_least_padding(dims: list[int], dtype: tuple
 
 
 def test_tpu_answers_soon_at_any_rank() -> None:
-    assert named_format("tpu", (1,) * 900 + (7, 9), "f32").minor_to_major[:2] == (901, 899)
+    assert named_format("tpu", "f32", (1,) * 900 + (7, 9)).minor_to_major[:2] == (901, 899)
     with pytest.raises(LayoutError, match="1024"):
-        named_format("tpu", (1,) * 20_000 + (7, 9), "f32")
+        named_format("tpu", "f32", (1,) * 20_000 + (7, 9))
 
 
 @pytest.mark.parametrize(
@@ -101,27 +101,27 @@ def test_tpu_answers_soon_at_any_rank() -> None:
     ],
 )
 def test_tpu_doc(dims: tuple[int, ...], dtype: str, layout: str) -> None:
-    assert str(named_format("tpu-doc", dims, dtype).layout) == layout
+    assert str(named_format("tpu-doc", dtype, dims).layout) == layout
 
 
 def test_formats_without_a_rule_say_so() -> None:
     for name, dtype in (("tpu", "s2"), ("tpu", "f6e2m3fn"), ("tpu-doc", "s4")):
         with pytest.raises(LayoutError, match="no rule"):
-            named_format(name, (64, 128), dtype)
+            named_format(name, dtype, (64, 128))
     with pytest.raises(LayoutError):
-        named_format("tpu", (), "token")
+        named_format("tpu", "token", ())
 
 
 def test_names() -> None:
     assert formats()[:2] == ("tpu", "tpu-doc")
     assert all("\n" not in describe_format(name) for name in formats())
     with pytest.raises(LayoutError, match="write 'tpu-doc'"):
-        named_format("tpu_doc", (2,), "f32")
+        named_format("tpu_doc", "f32", (2,))
     with pytest.raises(LayoutError, match=f"and {len(formats()) - 6} more, which tilejit.formats") as caught:
-        named_format("x" * 10_000, (2,), "f32")
+        named_format("x" * 10_000, "f32", (2,))
     assert f"write one of {', '.join(formats()[:6])} and" in str(caught.value)
     with pytest.raises(TypeError, match="takes none"):
-        named_format("tpu", (2,), "f32", block=3)
+        named_format("tpu", "f32", (2,), block=3)
     assert format_parameters("tpu") == ()
 
 
@@ -153,7 +153,7 @@ def test_as_layout(obj: Any, more: dict[str, Any], text: str) -> None:
     [
         ("{1,0}", {"dims": (2, 3)}, "dtype"),
         ("{1,0}", {"dtype": "f32"}, "dims"),
-        ("tpu", {}, "dims and dtype"),
+        ("tpu", {}, "dtype and dims"),
         ("tup", {}, "no format"),
         ("{1,0}", {"dims": (2,), "dtype": "f32"}, "dimension 0"),
         ("f32[2,3]", {"dims": (3, 2)}, r"\[2,3\].*\[3,2\]"),

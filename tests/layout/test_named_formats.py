@@ -120,7 +120,7 @@ def sizes(row: Row) -> tuple[tuple[int, ...], ...]:
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_format_is_its_recipe(row: Row) -> None:
     for dims in sizes(row):
-        shape = tj.named_format(row.name, dims, row.dtype, **row.parameters)
+        shape = tj.named_format(row.name, row.dtype, dims, **row.parameters)
         assert shape.dimensions == dims
         assert shape.primitive_type == row.dtype
         assert slots_of(shape).tolist() == row.slots(dims).tolist()
@@ -129,14 +129,14 @@ def test_a_format_is_its_recipe(row: Row) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.name.startswith("tpu")], ids=str)
 def test_the_tiles_are_the_same_at_any_size(row: Row) -> None:
-    layouts = {tj.named_format(row.name, dims, row.dtype, **row.parameters).layout for dims in sizes(row)}
+    layouts = {tj.named_format(row.name, row.dtype, dims, **row.parameters).layout for dims in sizes(row)}
     assert len(layouts) == 1
 
 
 @pytest.mark.parametrize("row", OPEN_ENDED, ids=str)
 def test_leading_dimensions_stay_in_front(row: Row) -> None:
     dims = (2, 3, *uneven(row))
-    shape = tj.named_format(row.name, dims, row.dtype, **row.parameters)
+    shape = tj.named_format(row.name, row.dtype, dims, **row.parameters)
     assert slots_of(shape).tolist() == row.slots(dims).tolist()
 
 
@@ -144,8 +144,8 @@ def test_leading_dimensions_stay_in_front(row: Row) -> None:
 def test_the_printed_recipe_is_the_format(row: Row) -> None:
     for dims in sizes(row):
         source: dict[str, Any] = {}
-        exec(recipe_of(row.name, dims, row.dtype, **row.parameters), source)
-        shape = tj.named_format(row.name, dims, row.dtype, **row.parameters)
+        exec(recipe_of(row.name, row.dtype, dims, **row.parameters), source)
+        shape = tj.named_format(row.name, row.dtype, dims, **row.parameters)
         x = (np.arange(math.prod(dims)) + 1).reshape(dims)
         slots = row.slots(dims)
         assert source["pack"](x).tolist() == (slots + 1).tolist()
@@ -154,11 +154,11 @@ def test_the_printed_recipe_is_the_format(row: Row) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "tpu" not in row.name], ids=str)
 def test_the_layout_depends_on_the_width_of_elements_alone(row: Row) -> None:
-    want = tj.named_format(row.name, row.dims, row.dtype, **row.parameters).layout
+    want = tj.named_format(row.name, row.dtype, row.dims, **row.parameters).layout
     width = primitive_type(row.dtype).bits
     for element in PRIMITIVE_TYPES.values():
         if element.bits == width:
-            shape = tj.named_format(row.name, row.dims, element, **row.parameters)
+            shape = tj.named_format(row.name, element, row.dims, **row.parameters)
             assert shape.layout == want
             assert shape.primitive_type == element.name
 
@@ -167,7 +167,7 @@ def test_the_layout_depends_on_the_width_of_elements_alone(row: Row) -> None:
 def test_strange_names_raise_and_no_more(name: str) -> None:
     for ask in (
         lambda: tj.as_layout(name, dims=(3, 4), dtype="f32"),
-        lambda: tj.named_format(name, (3, 4), "f32"),
+        lambda: tj.named_format(name, "f32", (3, 4)),
     ):
         with suppress(TilejitError):
             assert ask().dimensions == (3, 4)
@@ -267,24 +267,24 @@ def test_what_formats_refuse(
     name: str, dims: tuple[int, ...], dtype: str, parameters: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(LayoutError, match=says):
-        tj.named_format(name, dims, dtype, **parameters)
+        tj.named_format(name, dtype, dims, **parameters)
 
 
 @pytest.mark.parametrize("value", ["8", 1.5, None, [8], b"8"], ids=str)
 def test_parameters_are_integers(value: Any) -> None:
     with pytest.raises(TypeError, match="mr is an integer"):
-        tj.named_format("blis-a", (4, 4), "f32", mr=value)
+        tj.named_format("blis-a", "f32", (4, 4), mr=value)
 
 
 def test_empty_arrays_have_empty_buffers() -> None:
     for row in ROWS:
         dims = (0, *row.dims[1:])
-        assert tj.named_format(row.name, dims, row.dtype, **row.parameters).physical_size == 0
+        assert tj.named_format(row.name, row.dtype, dims, **row.parameters).physical_size == 0
 
 
 def test_faces_shrink_with_the_tile_where_none_are_given() -> None:
-    assert str(tj.named_format("tenstorrent", (64, 64), "f32", tile=(8, 32)).layout) == "{1,0:T(8,32)(8,16)}"
-    assert str(tj.named_format("tenstorrent", (64, 64), "f32", tile=32, face=32).layout) == "{1,0:T(32,32)}"
+    assert str(tj.named_format("tenstorrent", "f32", (64, 64), tile=(8, 32)).layout) == "{1,0:T(8,32)(8,16)}"
+    assert str(tj.named_format("tenstorrent", "f32", (64, 64), tile=32, face=32).layout) == "{1,0:T(32,32)}"
 
 
 @pytest.mark.parametrize(
@@ -316,4 +316,4 @@ def test_sizes_that_are_no_integers(layout: str, parameters: dict[str, Any]) -> 
 )
 def test_only_names_that_are_near_are_named(name: str, near: str) -> None:
     with pytest.raises(LayoutError, match=near):
-        tj.named_format(name, (4, 4), "f32")
+        tj.named_format(name, "f32", (4, 4))

@@ -34,7 +34,7 @@ def test_nibbles_two_to_a_byte_low_bits_first(layout: str, parameters: dict[str,
         tight.buffer.tolist()
     )
     source: dict[str, Any] = {}
-    exec(recipe_of(layout, NIBBLES.shape, "s4", **parameters, element_size_in_bits=4), source)
+    exec(recipe_of(layout, "s4", NIBBLES.shape, **parameters, element_size_in_bits=4), source)
     if loose.buffer.size % 2 == 0:
         assert source["pack"](NIBBLES).tolist() == tight.buffer.tolist()
 

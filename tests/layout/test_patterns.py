@@ -146,7 +146,7 @@ def test_packing_by_a_pattern() -> None:
 
 
 def test_a_pattern_needs_an_array() -> None:
-    with pytest.raises(LayoutError, match="dims and dtype"):
+    with pytest.raises(LayoutError, match="dtype and dims"):
         tj.as_layout("m n -> n m")
     with pytest.raises(LayoutError, match="dtype"):
         tj.as_layout("m n -> n m", dims=(2, 3))

@@ -13,7 +13,7 @@ from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.formats import describe_format, format_parameters
 
 
-def panels(dims: tuple[int, ...], dtype: Any, *, rows: int = 6) -> str:
+def panels(dtype: Any, dims: tuple[int, ...], *, rows: int = 6) -> str:
     """Panels of a few rows.
 
     More.
@@ -25,22 +25,22 @@ def panels(dims: tuple[int, ...], dtype: Any, *, rows: int = 6) -> str:
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda dims, dtype: tj.make_shape(dtype, dims, tiles=[(8, 4)]),
-        lambda dims, dtype: tj.Layout((1, 0), ((8, 4),)),
-        lambda dims, dtype: "{1,0:T(8,4)}",
-        lambda dims, dtype: "f32[20,30]{1,0:T(8,4)}",
-        lambda dims, dtype: "(m mi) (n ni) -> m n mi ni, mi=8, ni=4",
-        lambda dims, dtype: tj.as_layout("m n -> m n", dims=dims, dtype=dtype) and "{1,0:T(8,4)}",
+        lambda dtype, dims: tj.make_shape(dtype, dims, tiles=[(8, 4)]),
+        lambda dtype, dims: tj.Layout((1, 0), ((8, 4),)),
+        lambda dtype, dims: "{1,0:T(8,4)}",
+        lambda dtype, dims: "f32[20,30]{1,0:T(8,4)}",
+        lambda dtype, dims: "(m mi) (n ni) -> m n mi ni, mi=8, ni=4",
+        lambda dtype, dims: tj.as_layout("m n -> m n", dims=dims, dtype=dtype) and "{1,0:T(8,4)}",
     ],
 )
 def test_what_a_function_may_return(answer: Any) -> None:
     tj.register_format("mine", answer)
     assert "mine" in tj.formats()
     want = tj.Shape.parse("f32[20,30]{1,0:T(8,4)}")
-    assert tj.named_format("mine", (20, 30), "f32") == want
+    assert tj.named_format("mine", "f32", (20, 30)) == want
     assert tj.as_layout(" mine ", dims=(20, 30), dtype=np.float32) == want
     source: dict[str, Any] = {}
-    exec(recipe_of("mine", (20, 30), "f32"), source)
+    exec(recipe_of("mine", "f32", (20, 30)), source)
     x = np.arange(600).reshape(20, 30)
     assert np.array_equal(
         source["pack"](x), np.pad(x, ((0, 4), (0, 2))).reshape(3, 8, 8, 4).swapaxes(1, 2).ravel()
@@ -51,17 +51,17 @@ def test_parameters_and_description() -> None:
     tj.register_format("panels", panels)
     assert describe_format("panels") == "Panels of a few rows."
     assert format_parameters("panels") == ("rows",)
-    assert str(tj.named_format("panels", (5, 5), "bf16", rows=4)) == "bf16[5,5]{1,0:T(4,1)}"
+    assert str(tj.named_format("panels", "bf16", (5, 5), rows=4)) == "bf16[5,5]{1,0:T(4,1)}"
     with pytest.raises(TypeError, match="it takes rows"):
-        tj.named_format("panels", (5, 5), "bf16", columns=4)
-    tj.register_format("needy", lambda dims, dtype, rows: panels(dims, dtype, rows=rows))
+        tj.named_format("panels", "bf16", (5, 5), columns=4)
+    tj.register_format("needy", lambda dtype, dims, rows: panels(dtype, dims, rows=rows))
     assert format_parameters("needy") == ("rows",)
-    assert str(tj.named_format("needy", (5, 5), "bf16", rows=4).layout) == "{1,0:T(4,1)}"
+    assert str(tj.named_format("needy", "bf16", (5, 5), rows=4).layout) == "{1,0:T(4,1)}"
     with pytest.raises(TypeError, match="rows"):
-        tj.named_format("needy", (5, 5), "bf16")
-    tj.register_format("any", lambda dims, dtype, **more: f"{{1,0:T({more['k']},1)}}", "said\nhere")
+        tj.named_format("needy", "bf16", (5, 5))
+    tj.register_format("any", lambda dtype, dims, **more: f"{{1,0:T({more['k']},1)}}", "said\nhere")
     assert describe_format("any") == "said"
-    assert str(tj.named_format("any", (5, 5), "bf16", k=3).layout) == "{1,0:T(3,1)}"
+    assert str(tj.named_format("any", "bf16", (5, 5), k=3).layout) == "{1,0:T(3,1)}"
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_bad_names(name: str, says: str) -> None:
 
 @pytest.mark.parametrize("name", ["x1", "nChw16", "aBc8d"])
 def test_a_tag_with_a_mistake_is_no_tag(name: str) -> None:
-    tj.register_format(name, lambda dims, dtype: "{0,1}")
-    assert str(tj.named_format(name, (2, 3), "f32")) == "f32[2,3]{0,1}"
+    tj.register_format(name, lambda dtype, dims: "{0,1}")
+    assert str(tj.named_format(name, "f32", (2, 3))) == "f32[2,3]{0,1}"
 
 
 def test_a_name_is_taken_once() -> None:
@@ -103,10 +103,10 @@ def test_a_name_is_taken_once() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [None, 3, "tpu", lambda: None, lambda dims: None, lambda dims, *, dtype: None],
-    ids=["None", "number", "text", "no arguments", "dims only", "dtype by keyword"],
+    [None, 3, "tpu", lambda: None, lambda dtype: None, lambda dtype, *, dims: None],
+    ids=["None", "number", "text", "no arguments", "dtype only", "dims by keyword"],
 )
-def test_what_is_no_function_of_dims_and_dtype(function: Any) -> None:
+def test_what_is_no_function_of_dtype_and_dims(function: Any) -> None:
     with pytest.raises(TypeError):
         tj.register_format("mine", function)
     assert "mine" not in tj.formats()
@@ -138,14 +138,14 @@ def test_wrong_types(name: Any, description: Any) -> None:
     ids=str,
 )
 def test_what_a_function_may_not_return(answer: Any, says: str) -> None:
-    tj.register_format("mine", lambda dims, dtype: answer)
+    tj.register_format("mine", lambda dtype, dims: answer)
     with pytest.raises(LayoutError, match="'mine'") as caught:
-        tj.named_format("mine", (20, 30), "f32")
+        tj.named_format("mine", "f32", (20, 30))
     assert says.strip("'") in str(caught.value)
 
 
 def test_a_function_s_own_errors_come_through() -> None:
-    def fails(dims: Any, dtype: Any) -> None:
+    def fails(dtype: Any, dims: Any) -> None:
         raise ZeroDivisionError("mine")
 
     tj.register_format("mine", fails)
@@ -154,6 +154,6 @@ def test_a_function_s_own_errors_come_through() -> None:
 
 
 def test_a_format_of_itself_ends() -> None:
-    tj.register_format("itself", lambda dims, dtype: tj.named_format("itself", dims, dtype))
+    tj.register_format("itself", lambda dtype, dims: tj.named_format("itself", dtype, dims))
     with pytest.raises(LayoutError, match="'itself' calls itself"):
         tj.pack(np.ones((2, 3), np.float32), "itself")

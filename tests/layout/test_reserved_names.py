@@ -50,7 +50,7 @@ def test_no_size_is_taken_for_something_else() -> None:
         lambda: tj.pack(X, pattern, threads=4, b=10),
         lambda: tj.relayout(t, pattern, threads=4, b=10),
         lambda: tj.unpack(t, pattern, threads=4, b=10),
-        lambda: tj.explain(X, pattern, threads=4, b=10),
+        lambda: tj.explain(pattern, X, threads=4, b=10),
     ):
         with pytest.raises(tj.LayoutError, match="named threads"):
             call()
@@ -67,13 +67,13 @@ def test_names_of_places_are_free(name: str) -> None:
     assert (tj.unpack(t, pattern, **sizes) == X).all()
     again = tj.TiledArray.from_buffer(want, pattern, dims=X.shape, dtype="f32", **sizes)
     assert (again.unpack() == X).all()
-    assert tj.explain(X, pattern, **sizes).nest == tj.explain(X, t.layout).nest
+    assert tj.explain(pattern, X, **sizes).nest == tj.explain(t.layout, X).nest
 
 
 @pytest.mark.parametrize("name", [n for n in RESERVED if n not in ("dims", "dtype")])
 def test_parameters_of_formats(name: str) -> None:
     functions: dict[str, Any] = {}
-    exec(f"def f(dims, dtype, *, {name}=3): return '{{1,0}}'", functions)
+    exec(f"def f(dtype, dims, *, {name}=3): return '{{1,0}}'", functions)
     with pytest.raises(tj.LayoutError, match=f"'mine' is named {name}"):
         tj.register_format("mine", functions["f"])
     assert "mine" not in tj.formats()
@@ -81,6 +81,6 @@ def test_parameters_of_formats(name: str) -> None:
 
 def test_a_format_may_have_a_width_of_its_own() -> None:
     tj.register_format(
-        "mine", lambda dims, dtype, element_size_in_bits=0: f"{{1,0:E({element_size_in_bits})}}"
+        "mine", lambda dtype, dims, element_size_in_bits=0: f"{{1,0:E({element_size_in_bits})}}"
     )
     assert str(tj.as_layout("mine", dims=(2, 4), dtype="s4", element_size_in_bits=4).layout) == "{1,0:E(4)}"

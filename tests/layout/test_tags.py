@@ -68,7 +68,7 @@ def test_written_tags_are_read_back(data: st.DataObject) -> None:
 def test_mistakes_have_a_caret(tag: str, says: str, at: int, mend: str) -> None:
     rank = len(tag.lower().rstrip("0123456789"))
     with pytest.raises(LayoutError) as caught:
-        tj.named_format(tag, (4,) * rank, "f32")
+        tj.named_format(tag, "f32", (4,) * rank)
     lines = str(caught.value).splitlines()
     assert says in lines[0]
     assert lines[2].index("^") - 2 == at

@@ -139,7 +139,7 @@ def test_notebooks_show_kernels() -> None:
 
 
 def test_notebooks_show_copies() -> None:
-    explanation = tj.explain(None, "f32[100,30]{1,0:T(8,128)}")
+    explanation = tj.explain("f32[100,30]{1,0:T(8,128)}", None)
     for value in (explanation, explanation.kernel):
         shown = value._repr_html_()
         assert shown.count("<details") >= 2

@@ -61,7 +61,8 @@ def explain(
 
     values = read_parameters(parameters)
     with parameters_checked():
-        explained = tilejit.explain(*sides(source, target, values))
+        dst, src = sides(target, source, values)
+        explained = tilejit.explain(dst, src)
     if stage is None and not as_json:
         typer.echo(explained.report().rstrip("\n"))
         return
@@ -76,7 +77,7 @@ def explain(
             typer.echo(f"==== {name}\n" + text.rstrip("\n") + "\n")
 
 
-def sides(source: str, target: str, parameters: Numbers) -> tuple[Spec | None, Spec | None]:
+def sides(target: str, source: str, parameters: Numbers) -> tuple[Spec | None, Spec | None]:
     """Both sides as shapes, None for row-major; a layout alone takes the rest from the other side.
 
     Raises:
@@ -85,14 +86,14 @@ def sides(source: str, target: str, parameters: Numbers) -> tuple[Spec | None, S
     """
     from tilejit.layout.as_layout import as_layout
 
-    texts = source, target
+    texts = target, source
     full = [as_layout(text) if "[" in text else None for text in texts]
-    known = full[0] or full[1]
+    known = full[1] or full[0]
     if known is None:
         raise LayoutError(
             'neither side says how large the array is: write one in full, as "bf16[1000,300]{1,0:T(8,128)}"'
         )
-    read = partial(as_layout, dims=known.dimensions, dtype=known.primitive_type)
+    read = partial(as_layout, dtype=known.primitive_type, dims=known.dimensions)
     alone = [text for shape, text in zip(full, texts, strict=True) if shape is None and text not in ROW_MAJOR]
     if parameters and not alone:
         raise TypeError(

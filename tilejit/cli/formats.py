@@ -42,10 +42,10 @@ def formats(
     from tilejit.layout.as_layout import as_layout, recipe_of
 
     values: dict[str, Any] = dict(read_parameters(parameters))
-    wanted, element = _array(name, dims, dtype)
+    element, wanted = _array(name, dtype, dims)
     with parameters_checked():
-        spec = as_layout(name, dims=wanted, dtype=element, **values)
-        recipe = recipe_of(name, spec.dimensions, spec.primitive_type, **values)
+        spec = as_layout(name, dtype=element, dims=wanted, **values)
+        recipe = recipe_of(name, spec.primitive_type, spec.dimensions, **values)
     cute, why_not = _cute_text(spec)
     if as_json:
         print_json({**facts(spec), "format": name, "parameters": values, "recipe": recipe, "cute": cute})
@@ -74,7 +74,7 @@ def _list(as_json: bool) -> None:
         print_lines(out, line)
 
 
-def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, ...], str]:
+def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[int, ...]]:
     """The array to show a format on: as asked, else a small one of the format's own.
 
     Raises:
@@ -98,7 +98,7 @@ def _array(name: str, dims: str | None, dtype: str | None) -> tuple[tuple[int, .
     wanted = small if given is None else given
     if wanted is None:
         raise LayoutError("a pattern does not say the array's dimensions\n  give them, e.g. --dims 33,300")
-    return wanted, element if dtype is None else dtype
+    return element if dtype is None else dtype, wanted
 
 
 def _dims(text: str) -> tuple[int, ...]:

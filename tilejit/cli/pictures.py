@@ -113,7 +113,7 @@ def _spec(shape: str, layout: str | None, command: str) -> Spec:
         spec = as_layout(shape)
     except ArrayUnknownError as error:
         raise LayoutError(f"{str(error).splitlines()[0]}\n  {_in_full(shape, command)}") from error
-    return spec if layout is None else as_layout(layout, dims=spec.dimensions, dtype=spec.primitive_type)
+    return spec if layout is None else as_layout(layout, dtype=spec.primitive_type, dims=spec.dimensions)
 
 
 def _in_full(text: str, command: str) -> str:

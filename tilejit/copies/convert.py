@@ -94,7 +94,7 @@ def pack(
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     array = as_array(x)
     spec = as_layout(
-        layout, dims=array.shape, dtype=array.dtype, **of_the_layout(parameters, "pack", "the array")
+        layout, dtype=array.dtype, dims=array.shape, **of_the_layout(parameters, "pack", "the array")
     )
     writable_layout(spec)
     source = _source_element(array, spec, casting)
@@ -143,7 +143,7 @@ def unpack(
     >>> np.array_equal(tilejit.unpack(t.buffer, "f32[3,5]{1,0:T(2,2)}"), x)
     True
     >>> buffer = tilejit.pack(x, "blis-a", mr=2).buffer
-    >>> np.array_equal(tilejit.unpack(buffer, "blis-a", dims=(3, 5), dtype="f32", mr=2), x)
+    >>> np.array_equal(tilejit.unpack(buffer, "blis-a", dtype="f32", dims=(3, 5), mr=2), x)
     True
 
     Args:
@@ -250,7 +250,7 @@ def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> Ti
     if isinstance(t, TiledArray):
         if layout is not None:
             own = of_the_layout(parameters, "unpack of a TiledArray", "it")
-            spec = as_layout(layout, dims=t.shape, dtype=t.layout.primitive_type, **own)
+            spec = as_layout(layout, dtype=t.layout.primitive_type, dims=t.shape, **own)
             if spec != t.layout:
                 raise LayoutError(
                     f"the tiled array is {shape_name(t.layout)}, not {shape_name(spec)}\n"

@@ -104,8 +104,8 @@ class Explanation:
 
 
 def explain(
-    src: Array | LayoutLike | TiledArray | None,
     dst: Array | LayoutLike | TiledArray | None,
+    src: Array | LayoutLike | TiledArray | None,
     /,
     *,
     casting: str | None = None,
@@ -113,48 +113,64 @@ def explain(
     virtual_vector_size: VectorSize = AUTO,
     specialize: str = STRUCTURE,
     tune: bool = False,
-    dims: Iterable[int] | None = None,
     dtype: DTypeLike | None = None,
+    dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Explanation:
-    """How the copy from one place to another is carried out.
+    """How TileJIT copies a source to a destination. As in `copyto`, the destination comes first.
 
-    >>> print(tilejit.explain(None, "bf16[1000,300]{1,0:T(8,128)(2,1)}").source)
-    >>> print(tilejit.explain(x, "blis-a", mr=4).schedule)
-    >>> print(tilejit.explain("tpu", "blis-a", dims=(1000, 300), dtype="bf16", mr=4).nest)
+    >>> print(tilejit.explain("f32[3,5]{0,1}", None).nest)
+    src: f32, 32 bits, counted in bytes
+    dst: f32, 32 bits, counted in bytes
+    for d1 in 5:
+        for d0 in 3:
+            dst[12*d1 + 4*d0] = src[4*d1 + 20*d0]
 
-    src, dst: arrays, TiledArrays, anything `as_layout` reads, or None for an array in C order. From an array
-    (or None) to a layout it is what `pack` does, casting and zero padding included, from a layout to an array
-    what `unpack` does, between arrays what `copyto` does. casting, virtual_vector_size, specialize, tune: as
-    there; casting is "no" where None, between arrays "same_kind". dims, dtype: of the array, where neither
-    side tells the shape. parameters: keywords of the side that is a format or a pattern; where both are, of
-    dst, and those of src stand in its text.
+    >>> tilejit.explain("blis-a", x, mr=4).schedule
+    >>> tilejit.explain("blis-a", "tpu", dtype="bf16", dims=(1000, 300), mr=4).source
+
+    Args:
+        dst: an array, a TiledArray, anything that `as_layout` reads, or None for an array in C order.
+        src: the same. From an array to a layout the copy is that of `pack`, zero padding included; from a
+            layout to an array that of `unpack`; between arrays that of `copyto`.
+        casting: NumPy's rule for conversions. None is "no", and "same_kind" between arrays.
+        threads: how many threads the copy is planned for.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        dtype: of the array, where neither side has one.
+        dims: the array's dimensions, where neither side has them.
+        parameters: keywords of the side that is a named format or a pattern. If both are, they belong to
+            `dst`, and those of `src` are written in its text.
+
+    Returns:
+        An `Explanation`: the nests, the schedule, the source, LLVM IR and machine code.
 
     Raises:
-        LayoutError: the two sides have different shapes or dtypes, or nothing tells them; or NumPy makes this
-            copy.
-        TypeError: a side is none of these, or a keyword neither of explain's nor of a layout's.
+        LayoutError: the two sides have different shapes or dtypes, or neither side has them; or NumPy makes
+            this copy.
+        TypeError: a side is none of these, or a keyword is neither explain's nor a layout's.
     """
     count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
-    told = (dims, dtype) != (None, None) or bool(parameters)
-    if not told and _are_arrays(src, dst):
-        return Explanation(_between_arrays(src, dst, casting or SAME_KIND, count, tuning))
-    known, element = _shape_of(src, dst, dims, dtype)
-    source, target = _specs_of(src, dst, known, element, parameters)
+    told = (dtype, dims) != (None, None) or bool(parameters)
+    if not told and _are_arrays(dst, src):
+        return Explanation(_between_arrays(dst, src, casting or SAME_KIND, count, tuning))
+    element, known = _shape_of(dst, src, dtype, dims)
+    target, source = _specs_of(dst, src, element, known, parameters)
     if target is not None:
         refuse_overlaps(target)
     if source is None and target is None:
-        array = _strided_source(None, known, make_shape(element, known).dtype)
+        array = _strided_source(None, make_shape(element, known).dtype, known)
         return Explanation(_between_arrays(array, array, casting or SAME_KIND, count, tuning))
     casting = casting or "no"
     if source is None and target is not None:
-        array = _strided_source(src, target.dimensions, target.dtype)
+        array = _strided_source(src, target.dtype, target.dimensions)
         return Explanation(pack_program(array, target, casting=casting, threads=count, tuning=tuning))
     if source is not None and target is None:
         strides = _strides_of(dst, source)
         return Explanation(unpack_at_once(source, strides, array_element(source), False, count, tuning))
-    src_map, src_element = _side(src, source, known, element)
-    dst_map, dst_element = _side(dst, target, known, element)
+    src_map, src_element = _side(src, source, element, known)
+    dst_map, dst_element = _side(dst, target, element, known)
     if src_map.dims != dst_map.dims:
         raise LayoutError(
             f"the source has dimensions {list(src_map.dims)}, the destination {list(dst_map.dims)}"
@@ -174,11 +190,11 @@ def _are_arrays(*sides: Any) -> bool:
 
 
 def _between_arrays(
-    src: Any, dst: Any, casting: Any, threads: int, tuning: Tuning
+    dst: Any, src: Any, casting: Any, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
     """The program that `copyto` runs; None is an array in C order, like the other one."""
-    source = _strided_source(src, dst.shape, dst.dtype) if src is None else src
-    target = _strided_source(dst, src.shape, src.dtype) if dst is None else dst
+    source = _strided_source(src, dst.dtype, dst.shape) if src is None else src
+    target = _strided_source(dst, src.dtype, src.shape) if dst is None else dst
     if not np.can_cast(source.dtype, target.dtype, casting):
         raise LayoutError(f"{source.dtype} does not become {target.dtype} by the rule {casting!r}")
     strides = broadcast_strides(source.shape, source.strides, target.shape)
@@ -199,25 +215,25 @@ def _volume(step: Step) -> tuple[bool, int]:
 
 
 def _shape_of(
-    src: Any, dst: Any, dims: Iterable[int] | None, dtype: Any
-) -> tuple[tuple[int, ...], PrimitiveType]:
-    """Dimensions and dtype from the first side that knows them, else as given."""
+    dst: Any, src: Any, dtype: Any, dims: Iterable[int] | None
+) -> tuple[PrimitiveType, tuple[int, ...]]:
+    """Dtype and dimensions from the first side that knows them, the source before the destination."""
     told: Any = next((side for side in (src, dst) if isinstance(side, np.ndarray | TiledArray)), None)
     told = next((side for side in (src, dst) if _is_full(side)), None) if told is None else told
     if told is None:
         if dims is None or dtype is None:
             raise LayoutError(
                 "neither side tells the shape\n"
-                '  write it out, e.g. "f32[1000,300]{1,0:T(8,128)}", or pass dims and dtype'
+                '  write it out, e.g. "f32[1000,300]{1,0:T(8,128)}", or pass dtype and dims'
             )
         told = make_shape(dtype, dims)
         check_packable(told)
     elif dims is not None or dtype is not None:
-        raise TypeError("a side tells the shape already; dims and dtype are for sides that do not")
+        raise TypeError("a side tells the shape already; dtype and dims are for sides that do not")
     if isinstance(told, np.ndarray):
-        return told.shape, from_numpy(told.dtype)
+        return from_numpy(told.dtype), told.shape
     spec = told.layout if isinstance(told, TiledArray) else as_layout(told)
-    return spec.dimensions, spec.element
+    return spec.element, spec.dimensions
 
 
 def _is_full(side: Any) -> bool:
@@ -226,7 +242,7 @@ def _is_full(side: Any) -> bool:
 
 
 def _specs_of(
-    src: Any, dst: Any, dims: tuple[int, ...], element: PrimitiveType, parameters: dict[str, Any]
+    dst: Any, src: Any, element: PrimitiveType, dims: tuple[int, ...], parameters: dict[str, Any]
 ) -> tuple[Spec | None, Spec | None]:
     """The layouts of both sides, None for arrays; parameters go to the one that may take them."""
     to_dst, to_src = (
@@ -236,23 +252,23 @@ def _specs_of(
     if parameters and not (to_dst or to_src):
         raise TypeError(f"no side is a format or a pattern with a parameter {next(iter(parameters))[:40]!r}")
     own, others = (parameters, {}) if to_dst else ({}, parameters)
-    return _layout_of(src, dims, element, others), _layout_of(dst, dims, element, own)
+    return _layout_of(dst, element, dims, own), _layout_of(src, element, dims, others)
 
 
 def _layout_of(
-    side: Any, dims: tuple[int, ...], element: PrimitiveType, parameters: dict[str, Any]
+    side: Any, element: PrimitiveType, dims: tuple[int, ...], parameters: dict[str, Any]
 ) -> Spec | None:
     """The layout of a side that has one; None for arrays."""
     if isinstance(side, TiledArray):
         return side.layout
     if side is None or isinstance(side, np.ndarray):
         return None
-    spec = as_layout(side, dims=dims, dtype=element, **parameters)
+    spec = as_layout(side, dtype=element, dims=dims, **parameters)
     check_packable(spec)
     return spec
 
 
-def _strided_source(side: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def _strided_source(side: Any, dtype: np.dtype[Any], dims: tuple[int, ...]) -> Array:
     """The array itself, or one in C order that takes no memory to speak of."""
     if side is not None:
         return np.asarray(side)
@@ -272,11 +288,11 @@ def _strides_of(side: Any, source: Spec) -> tuple[int, ...]:
 
 
 def _side(
-    side: Any, spec: Spec | None, dims: tuple[int, ...], element: PrimitiveType
+    side: Any, spec: Spec | None, element: PrimitiveType, dims: tuple[int, ...]
 ) -> tuple[AccessMap, Element]:
     if spec is not None:
         return access_map(spec), Element(spec.primitive_type, spec.bits)
-    array = _strided_source(side, dims, make_shape(element, dims).dtype)
+    array = _strided_source(side, make_shape(element, dims).dtype, dims)
     return array_map(array), Element(from_numpy(array.dtype).name, 8 * array.itemsize)
 
 

@@ -80,7 +80,7 @@ def check_format(name: str) -> None:
     found = find_format(called)
     if found.example:
         dims, dtype = found.example
-        as_layout(called, dims=dims, dtype=dtype, **parameters)
+        as_layout(called, dtype=dtype, dims=dims, **parameters)
 
 
 def warm_transposes(tell: Tell | None = None) -> Warmed:
@@ -114,7 +114,7 @@ def _format_specs(name: str) -> Iterator[Spec]:
         for size in SIZES:
             for dims in shapes(small, size * 8 // element.storage_bits):
                 try:
-                    spec = as_layout(name, dims=dims, dtype=element)
+                    spec = as_layout(name, dtype=element, dims=dims)
                     check_packable(spec)
                 except LayoutError:  # no rule for the dtype, or not as stored in bytes
                     continue

@@ -131,7 +131,7 @@ class _Call:
         if any(self.recorded.bare) or not all(n >= self.arrays.keys() or not n for n in self.recorded.names):
             raise LayoutError("layout= is that of results which are made of all arrays\n  pack the others")
         for dtype in self.recorded.dtypes:
-            spec = as_layout(layout, dims=self.dims, dtype=dtype)
+            spec = as_layout(layout, dtype=dtype, dims=self.dims)
             self._check(spec, dtype)
             kind = np.dtype(np.uint8) if spec.packed else spec.dtype
             make = empty if self.mask is None else np.zeros

@@ -38,7 +38,7 @@ def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, th
             if dtype is not None and names is None and _is_made_float(own, dtype):
                 draft.integers.append(entry.name)
                 dtype = None
-            spec = _packed_spec(own, entry.shape, wish, dtype)
+            spec = _packed_spec(own, dtype, entry.shape, wish)
             file.unpacked_as(spec)  # what the file could not hold again is not packed
             casting = "no" if dtype is None else "unsafe"
             draft.pack(entry, spec, partial(_packed, file, entry, own, spec, casting, threads))
@@ -68,7 +68,7 @@ def draft_relayout(
             if wish.dtype is not None:
                 raise LayoutError("a relayout converts no elements\n  leave dtype out of the rule")
             old = tiled.layout
-            spec = _fitting(wish, old.dimensions, old.primitive_type)
+            spec = _fitting(wish, old.primitive_type, old.dimensions)
             if spec.primitive_type != old.primitive_type:
                 raise MisfitError(
                     f"the layout is for {spec.primitive_type}, the tensor is {old.primitive_type}"
@@ -155,10 +155,10 @@ def _packed_names(file: TensorFile) -> set[str]:
     return {entry.name for entry in file.entries if file.is_packed(entry)}
 
 
-def _packed_spec(own: str, dims: tuple[int, ...], wish: Wish, dtype: str | None) -> Spec:
+def _packed_spec(own: str, dtype: str | None, dims: tuple[int, ...], wish: Wish) -> Spec:
     """The shape that elements of the type `own` are packed in, as `dtype` where it isn't None."""
     wanted = own if dtype is None else primitive_type(dtype).name
-    spec = _fitting(wish, dims, wanted)
+    spec = _fitting(wish, wanted, dims)
     held = spec.element.byte_dtype
     narrowed = dtype is None and held is not None and lookup(own).numpy == held
     if spec.primitive_type != wanted and not narrowed:
@@ -171,7 +171,7 @@ def _packed_spec(own: str, dims: tuple[int, ...], wish: Wish, dtype: str | None)
     return spec
 
 
-def _fitting(wish: Wish, dims: tuple[int, ...], dtype: str) -> Spec:
+def _fitting(wish: Wish, dtype: str, dims: tuple[int, ...]) -> Spec:
     """The shape of a tensor in the layout that a rule gives it.
 
     Raises:
@@ -179,7 +179,7 @@ def _fitting(wish: Wish, dims: tuple[int, ...], dtype: str) -> Spec:
         TypeError: a parameter is not the layout's, whatever the tensor.
     """
     try:
-        spec = as_layout(wish.layout, dims=dims, dtype=dtype, **wish.parameters)
+        spec = as_layout(wish.layout, dtype=dtype, dims=dims, **wish.parameters)
         writable_layout(spec)
     except LayoutError as error:
         raise MisfitError(str(error)) from error

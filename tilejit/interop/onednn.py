@@ -1,7 +1,7 @@
 """oneDNN's blocked memory by tag: `aBcd16b`, `nChw16c`, `OIhw4i16o4i`. Needs no package.
 
 `to_onednn(x, tag)` is what a reorder to a memory of that tag writes, zeros in its padding; `from_onednn`
-reads one. `memory_desc(tag, dims, dtype)` has the numbers of dnnl_memory_desc_t, for those who call the C
+reads one. `memory_desc(tag, dtype, dims)` has the numbers of dnnl_memory_desc_t, for those who call the C
 library. `of_mkldnn(tensor, tag)` is over the memory of a tensor of torch that is in oneDNN's hands.
 """
 
@@ -88,7 +88,7 @@ def to_onednn(x: Any, tag: str, /, *, out: Any = None, threads: int | None = Non
     """
     checked = _checked_tag(tag)
     array = convert.as_array(x)
-    spec = layout_of(checked, array.shape, array.dtype)
+    spec = layout_of(checked, array.dtype, array.shape)
     return convert.pack(array, spec, out=out, threads=threads)
 
 
@@ -97,14 +97,14 @@ def from_onednn(
     tag: str,
     /,
     *,
-    dims: Iterable[int],
     dtype: Any,
+    dims: Iterable[int],
     out: Any = None,
     threads: int | None = None,
 ) -> Array:
     """The array that a memory of a oneDNN tag holds.
 
-    >>> from_onednn(memory, "nChw16c", dims=(1, 20, 5, 7), dtype="f32").shape  # (1, 20, 5, 7)
+    >>> from_onednn(memory, "nChw16c", dtype="f32", dims=(1, 20, 5, 7)).shape  # (1, 20, 5, 7)
 
     buffer: bytes-like, of the memory's size with its padding. dims: logical dimensions. out, threads: as in
     `tilejit.unpack`.
@@ -114,13 +114,13 @@ def from_onednn(
             `tilejit.unpack`.
         TypeError: as `tilejit.unpack`, or the tag is not a str.
     """
-    return convert.unpack(buffer, layout_of(tag, dims, dtype), out=out, threads=threads)
+    return convert.unpack(buffer, layout_of(tag, dtype, dims), out=out, threads=threads)
 
 
-def layout_of(tag: str, dims: Iterable[int], dtype: Any) -> Spec:
+def layout_of(tag: str, dtype: Any, dims: Iterable[int]) -> Spec:
     """The shape of an array in a tag's memory.
 
-    >>> layout_of("nChw16c", (2, 20, 5, 7), "f32")  # f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
+    >>> layout_of("nChw16c", "f32", (2, 20, 5, 7))  # f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
 
     Raises:
         LayoutError: a mistake in the tag, dims of another rank, or a dtype that oneDNN has not.
@@ -128,19 +128,19 @@ def layout_of(tag: str, dims: Iterable[int], dtype: Any) -> Spec:
     """
     element = _element(dtype)
     packed = {"element_size_in_bits": element.bits} if element.bits < 8 and element.kind != "pred" else {}
-    return named_format(_checked_tag(tag), dims, element, **packed)
+    return named_format(_checked_tag(tag), element, dims, **packed)
 
 
-def memory_desc(tag: str, dims: Iterable[int], dtype: Any) -> MemoryDesc:
+def memory_desc(tag: str, dtype: Any, dims: Iterable[int]) -> MemoryDesc:
     """The memory descriptor that dnnl_memory_desc_create_with_tag makes.
 
-    >>> memory_desc("nChw16c", (2, 20, 5, 7), "f32").padded_dims  # (2, 32, 5, 7)
+    >>> memory_desc("nChw16c", "f32", (2, 20, 5, 7)).padded_dims  # (2, 32, 5, 7)
 
     Raises:
         LayoutError, TypeError: as `layout_of`.
     """
     sizes = int_tuple(dims, "dims")
-    spec = layout_of(tag, sizes, dtype)
+    spec = layout_of(tag, dtype, sizes)
     parsed = parse_tag(tag)
     blocks = {letter: prod(n for n, name in parsed.blocks if name == letter) for letter in parsed.dims}
     padded = tuple(-(-n // blocks[d]) * blocks[d] for n, d in zip(sizes, parsed.dims, strict=True))
@@ -177,7 +177,7 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensor, torch.Tensor) or not tensor.is_mkldnn:
         raise TypeError(f"of_mkldnn takes what tensor.to_mkldnn() returns, not {type(tensor).__name__}")
-    spec = layout_of(tag, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+    spec = layout_of(tag, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape))
     size = int(torch.ops.mkldnn._nbytes(tensor))
     if size != spec.size_in_bytes:
         raise LayoutError(

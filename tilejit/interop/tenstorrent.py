@@ -89,7 +89,7 @@ def untilize(
             raise LayoutError("a flat tensor does not say its tiles\n  give tile=, e.g. tile=32")
         tile = (tiles.shape[-2], tiles.shape[-1])
     options: dict[str, Any] = {"tile": tile} | ({} if face is None else {"face": face})
-    spec = as_layout("tenstorrent", dims=sizes, dtype=tensors.numpy_view(tiles[:0]).dtype, **options)
+    spec = as_layout("tenstorrent", dtype=tensors.numpy_view(tiles[:0]).dtype, dims=sizes, **options)
     whole = _tiled_dims(sizes, tile)
     if tuple(tiles.shape) not in (whole, (prod(whole),)):
         raise LayoutError(

@@ -119,18 +119,18 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         Raises:
             LayoutError: says why.
         """
-        self._spec(tuple(getattr(chunk_grid, "chunk_shape", shape)), dtype)
+        self._spec(dtype, tuple(getattr(chunk_grid, "chunk_shape", shape)))
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         """Bytes of a packed chunk, padding included."""
-        return self._spec(chunk_spec.shape, chunk_spec.dtype).size_in_bytes
+        return self._spec(chunk_spec.dtype, chunk_spec.shape).size_in_bytes
 
-    def _spec(self, dims: tuple[int, ...], dtype: Any) -> Spec:
-        return _spec_of(self, tuple(map(int, dims)), _native(dtype))
+    def _spec(self, dtype: Any, dims: tuple[int, ...]) -> Spec:
+        return _spec_of(self, _native(dtype), tuple(map(int, dims)))
 
     def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:
         array = chunk_array.as_numpy_array()
-        spec = self._spec(array.shape, chunk_spec.dtype)
+        spec = self._spec(chunk_spec.dtype, array.shape)
         native = array.astype(_native(chunk_spec.dtype), copy=False)
         if self.dtype is not None and native.dtype != spec.element.byte_dtype:
             native = native.view(spec.dtype)
@@ -138,7 +138,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return chunk_spec.prototype.buffer.from_array_like(buffer.view(np.uint8))
 
     def _decode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
-        spec = self._spec(chunk_spec.shape, chunk_spec.dtype)
+        spec = self._spec(chunk_spec.dtype, chunk_spec.shape)
         return _in_zarr(unpack(_tiled(chunk_data, spec)), chunk_spec)
 
     async def _encode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
@@ -148,7 +148,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
 
     async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
-        spec = self._spec(chunk_spec.shape, chunk_spec.dtype)
+        spec = self._spec(chunk_spec.dtype, chunk_spec.shape)
         picked = await asyncio.to_thread(_Picked.of, spec, selection)
         # Chunks of a shard are in memory already; of other getters nothing is known.
         ranges = picked.ranges if isinstance(byte_getter, StorePath) else None
@@ -244,17 +244,17 @@ def _native(dtype: Any) -> np.dtype[Any]:
     return cast("np.dtype[Any]", dtype.to_native_dtype().newbyteorder("="))
 
 
-def chunk_spec_of(codec: TileCodec, dims: tuple[int, ...], dtype: Any) -> Spec:
+def chunk_spec_of(codec: TileCodec, dtype: Any, dims: tuple[int, ...]) -> Spec:
     """The shape of a codec's chunks, of zarr's dtype.
 
     Raises:
         LayoutError: the layout does not fit.
     """
-    return _spec_of(codec, dims, _native(dtype))
+    return _spec_of(codec, _native(dtype), dims)
 
 
 @cached(256)
-def _spec_of(codec: TileCodec, dims: tuple[int, ...], native: np.dtype[Any]) -> Spec:
+def _spec_of(codec: TileCodec, native: np.dtype[Any], dims: tuple[int, ...]) -> Spec:
     """A chunk's shape in the codec's layout.
 
     Raises:
@@ -262,7 +262,7 @@ def _spec_of(codec: TileCodec, dims: tuple[int, ...], native: np.dtype[Any]) -> 
     """
     try:
         element = _element(codec.dtype, native)
-        spec = as_layout(codec.layout, dims=dims, dtype=element, **dict(codec.parameters))
+        spec = as_layout(codec.layout, dtype=element, dims=dims, **dict(codec.parameters))
         writable_layout(spec)
     except (LayoutError, TypeError) as error:
         raise LayoutError(

@@ -33,21 +33,21 @@ LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout
 
 
 class ArrayUnknownError(LayoutError):
-    """A layout alone was given, and nothing says the array's dimensions or its dtype."""
+    """A layout alone was given, and nothing says the array's dtype or its dimensions."""
 
 
 def as_layout(
-    layout: object, *, dims: Iterable[int] | None = None, dtype: object = None, **parameters: Any
+    layout: object, *, dtype: object = None, dims: Iterable[int] | None = None, **parameters: Any
 ) -> Spec:
     """The shape that something stands for: XLA's, a text of it, a CuTe layout, a format, a pattern.
 
     "bf16[1000,300]{1,0:T(8,128)(2,1)}"                          -> itself
-    "{1,0:T(8,128)}" with dims (5, 7) and dtype float32          -> f32[5,7]{1,0:T(8,128)}
-    "tpu" with dims (33, 300) and dtype bfloat16                 -> bf16[33,300]{1,0:T(8,128)(2,1)}
-    "(4,8):(8,1)" with dims (3, 5) and dtype float32             -> f32[3,5] (4,8):(8,1)
+    "{1,0:T(8,128)}" with dtype float32 and dims (5, 7)          -> f32[5,7]{1,0:T(8,128)}
+    "tpu" with dtype bfloat16 and dims (33, 300)                 -> bf16[33,300]{1,0:T(8,128)(2,1)}
+    "(4,8):(8,1)" with dtype float32 and dims (3, 5)             -> f32[3,5] (4,8):(8,1)
     "f32[3,5] (4,8):(8,1)"                                       -> itself
-    "nChw16c" with dims (2, 20, 5, 7) and dtype float32          -> f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
-    "(m mi) (n ni) -> m n mi ni" with dims (5, 7), float32, mi=8, ni=128 -> f32[5,7]{1,0:T(8,128)}
+    "nChw16c" with dtype float32 and dims (2, 20, 5, 7)          -> f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
+    "(m mi) (n ni) -> m n mi ni" with float32, dims (5, 7), mi=8, ni=128 -> f32[5,7]{1,0:T(8,128)}
 
     A CuTe layout, or its text, swizzles included, becomes a CuteShape: one mode a dimension, inside a mode
     the first sub-mode fastest, and what no element reaches is padding.
@@ -61,15 +61,15 @@ def as_layout(
 
     Args:
         layout: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
-        dims: the array's dimensions; a shape that names others is refused.
         dtype: the array's dtype, for whatever is not a full shape.
+        dims: the array's dimensions; a shape that names others is refused.
         parameters: keywords of a named format, or the sizes of a pattern's axes. CuTe layouts, patterns,
             oneDNN's tags and the other formats of blocks take element_size_in_bits: 4 packs s4 two to a byte,
             1 packs pred eight to a byte, low bits first; without it each has a byte, as without XLA's E.
             Nothing else takes any.
 
     Raises:
-        LayoutError: a mistake in the text, other dimensions, dims or dtype missing, a tuple, buffer or token.
+        LayoutError: a mistake in the text, other dimensions, dtype or dims missing, a tuple, buffer or token.
         TypeError: an object of another type, or parameters where none are taken.
     """
     sizes = None if dims is None else int_tuple(dims, "dims")
@@ -81,17 +81,17 @@ def as_layout(
     if isinstance(layout, str) and is_name(layout):
         name, given = _called(layout, parameters)
         fault = TypeError if ELEMENT_SIZE in parameters else LayoutError
-        return _in_format(name, *_needed(sizes, dtype, f"the format {name!r}"), given, fault)
+        return _in_format(name, *_needed(dtype, sizes, f"the format {name!r}"), given, fault)
     if isinstance(layout, str) and is_pattern(layout):
         pattern = parse_pattern(layout)
-        wanted, element = _needed(sizes, dtype, "a pattern")
+        element, wanted = _needed(dtype, sizes, "a pattern")
         width, sizes_given = _width(parameters, pattern.names)
         return blocked_shape(pattern.blocking(_known(wanted), sizes_given), _array_element(element), width)
     if isinstance(layout, CuteLayout | ComposedLayout) or (
         isinstance(layout, str) and (is_cute(layout) or is_cute_part(layout))
     ):
-        wanted, element = _needed(sizes, dtype, "a CuTe layout")
-        return _cute_shape(layout, wanted, element, parameters)
+        element, wanted = _needed(dtype, sizes, "a CuTe layout")
+        return _cute_shape(layout, element, wanted, parameters)
     if parameters:
         what = f"the text {layout[:40]!r}" if isinstance(layout, str) else f"a {type(layout).__name__}"
         raise TypeError(
@@ -101,7 +101,7 @@ def as_layout(
     if isinstance(layout, str):
         layout = parse_cute_shape(layout) or _read(layout, sizes)
     if isinstance(layout, Layout):
-        wanted, element = _needed(sizes, dtype, "a layout alone")
+        element, wanted = _needed(dtype, sizes, "a layout alone")
         return Shape(primitive_type(element).name, wanted, layout)
     if isinstance(layout, TupleShape | BufferShape):
         kind = "tuple" if isinstance(layout, TupleShape) else "buffer"
@@ -115,49 +115,49 @@ def as_layout(
 
 
 def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:
-    """The keywords of a layout, for a call whose array says dims and dtype already.
+    """The keywords of a layout, for a call whose array says dtype and dims already.
 
     Raises:
-        TypeError: dims or dtype is among them.
+        TypeError: dtype or dims is among them.
     """
-    for name in ("dims", "dtype"):
+    for name in ("dtype", "dims"):
         if name in parameters:
             convert = ", or convert the array first with astype" * ((name, holder) == ("dtype", "the array"))
             raise TypeError(f"{call} takes no {name}: {holder} has its own\n  leave {name} out{convert}")
     return parameters
 
 
-def named_format(name: str, /, dims: Iterable[int], dtype: object, **parameters: Any) -> Spec:
-    """The Shape of an array of those dimensions in a named format.
+def named_format(name: str, /, dtype: object, dims: Iterable[int], **parameters: Any) -> Spec:
+    """The Shape of an array of that dtype and those dimensions in a named format.
 
-    ("tpu", (33, 300), "bf16") -> bf16[33,300]{1,0:T(8,128)(2,1)}
-    ("OIhw16i16o", (64, 32, 3, 3), "f32") -> f32[64,32,3,3]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}
-    ("vnni", (64, 32), "s4", pack=8, element_size_in_bits=4) -> s4[64,32]{1,0:T(8,1)E(4)}
+    ("tpu", "bf16", (33, 300)) -> bf16[33,300]{1,0:T(8,128)(2,1)}
+    ("OIhw16i16o", "f32", (64, 32, 3, 3)) -> f32[64,32,3,3]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}
+    ("vnni", "s4", (64, 32), pack=8, element_size_in_bits=4) -> s4[64,32]{1,0:T(8,1)E(4)}
 
     Raises:
         LayoutError: there is no such format (the message names the nearest), it has no rule for the dtype or
             the rank, or a function that a user registered returns no layout of the array.
         TypeError: a parameter that the format does not take, or an argument of a wrong type.
     """
-    return _in_format(name, dims, dtype, parameters, TypeError)
+    return _in_format(name, dtype, dims, parameters, TypeError)
 
 
 def _in_format(
-    name: str, dims: Iterable[int], dtype: object, parameters: dict[str, Any], fault: type[Exception]
+    name: str, dtype: object, dims: Iterable[int], parameters: dict[str, Any], fault: type[Exception]
 ) -> Spec:
     """`named_format`; `fault` is what a width of elements is where the format takes none."""
     found = find_format(name)
     sizes, element = _known(int_tuple(dims, "dims")), _array_element(dtype)
     width, own = _width(parameters, found.parameters)
-    built = found.layout(sizes, element, own)
+    built = found.layout(element, sizes, own)
     if isinstance(built, Blocking):
         return blocked_shape(built, element, width)
     if width:
         raise fault(f"the format {name!r} takes no {ELEMENT_SIZE}: its layouts say it themselves")
-    return _shape_of(name, built, sizes, element)
+    return _shape_of(name, built, element, sizes)
 
 
-def recipe_of(layout: object, dims: Iterable[int], dtype: object, **parameters: Any) -> str:
+def recipe_of(layout: object, dtype: object, dims: Iterable[int], **parameters: Any) -> str:
     """A layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
 
     Tags, formats of blocks and patterns come as one pad, one reshape and one transpose; "tpu", "tpu-doc",
@@ -168,7 +168,7 @@ def recipe_of(layout: object, dims: Iterable[int], dtype: object, **parameters: 
         TypeError: as `as_layout`.
     """
     sizes = int_tuple(dims, "dims")
-    shape = as_layout(layout, dims=sizes, dtype=dtype, **parameters)
+    shape = as_layout(layout, dtype=dtype, dims=sizes, **parameters)
     if isinstance(shape, CuteShape):
         raise LayoutError(
             f"{str(shape)[:80]} has no recipe of pads, reshapes and transposes\n"
@@ -178,7 +178,7 @@ def recipe_of(layout: object, dims: Iterable[int], dtype: object, **parameters: 
     if isinstance(layout, str) and is_name(layout):
         name, given = _called(layout, parameters)
         found = find_format(name)
-        built = found.layout(sizes, shape.element, _width(given, found.parameters)[1])
+        built = found.layout(shape.element, sizes, _width(given, found.parameters)[1])
     elif isinstance(layout, str) and is_pattern(layout):
         pattern = parse_pattern(layout)
         built = pattern.blocking(sizes, _width(parameters, pattern.names)[1])
@@ -187,7 +187,7 @@ def recipe_of(layout: object, dims: Iterable[int], dtype: object, **parameters: 
     return shape.recipe()
 
 
-def _cute_shape(obj: object, dims: tuple[int, ...], dtype: object, parameters: dict[str, Any]) -> CuteShape:
+def _cute_shape(obj: object, dtype: object, dims: tuple[int, ...], parameters: dict[str, Any]) -> CuteShape:
     """The CuteShape of a CuTe layout or its text."""
     odd = next((key for key in parameters if key != ELEMENT_SIZE), None)
     if odd is not None:
@@ -236,7 +236,7 @@ def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]
     return name, {**given, **parameters}
 
 
-def _shape_of(name: str, built: object, dims: tuple[int, ...], element: PrimitiveType) -> Spec:
+def _shape_of(name: str, built: object, element: PrimitiveType, dims: tuple[int, ...]) -> Spec:
     """The Shape that the answer of a format's function stands for."""
     if isinstance(built, Shape) and built.dimensions == dims and built.primitive_type == element.name:
         return built
@@ -246,7 +246,7 @@ def _shape_of(name: str, built: object, dims: tuple[int, ...], element: Primitiv
             "  return tilejit.named_format(…) of it"
         )
     try:
-        shape = as_layout(built, dims=dims, dtype=element)
+        shape = as_layout(built, dtype=element, dims=dims)
     except (LayoutError, TypeError) as error:
         raise LayoutError(
             f"the function of the format {name!r} returns no layout of the array: {error}"
@@ -291,15 +291,15 @@ def _read(text: str, dims: tuple[int, ...] | None) -> object:
     return Shape.parse(text)
 
 
-def _needed(dims: tuple[int, ...] | None, dtype: object, what: str) -> tuple[tuple[int, ...], object]:
-    """dims and dtype, which only a full shape can do without."""
+def _needed(dtype: object, dims: tuple[int, ...] | None, what: str) -> tuple[object, tuple[int, ...]]:
+    """dtype and dims, which only a full shape can do without."""
     if dims is None or dtype is None:
-        missing = " and ".join(name for name, value in (("dims", dims), ("dtype", dtype)) if value is None)
+        missing = " and ".join(name for name, value in (("dtype", dtype), ("dims", dims)) if value is None)
         raise ArrayUnknownError(
             f"{what} does not say the array's {missing}\n"
             f"  pass {missing}, or write a full shape such as f32[3,5]{{1,0}}"
         )
-    return dims, dtype
+    return dtype, dims
 
 
 def _checked(shape: Spec, dims: tuple[int, ...] | None) -> Spec:

@@ -58,7 +58,7 @@ class TiledArray(NDArrayOperatorsMixin):
         """A TiledArray over memory that is there already; nothing is copied.
 
         >>> TiledArray.from_buffer(file.read(), "f32[1000,300]{1,0:T(8,128)}")
-        >>> TiledArray.from_buffer(file.read(), "blis-a", dims=(1000, 300), dtype="f32", mr=8)
+        >>> TiledArray.from_buffer(file.read(), "blis-a", dtype="f32", dims=(1000, 300), mr=8)
 
         layout, parameters: whatever `as_layout` reads, with dims, dtype and the keywords of a format or a
         pattern where they are needed.
@@ -178,7 +178,7 @@ class TiledArray(NDArrayOperatorsMixin):
         """
         tuning = read_tuning(virtual_vector_size, specialize, tune)
         own = of_the_layout(parameters, "relayout", "the tiled array")
-        spec = writable_layout(as_layout(layout, dims=self.shape, dtype=self._layout.primitive_type, **own))
+        spec = writable_layout(as_layout(layout, dtype=self._layout.primitive_type, dims=self.shape, **own))
         if spec.primitive_type != self._layout.primitive_type:
             raise LayoutError(
                 f"the tiled array is {self._layout.primitive_type}, the layout {spec.primitive_type}\n"

@@ -73,11 +73,11 @@ def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
 def program_of(name: str) -> CopyProgram:
     if name in COPIES:
         source, target, dims = COPIES[name]
-        return tj.explain(virtual(dims, np.dtype(source)).T, virtual(dims[::-1], np.dtype(target))).program
+        return tj.explain(virtual(dims[::-1], np.dtype(target)), virtual(dims, np.dtype(source)).T).program
     if name in VIEWS:
         dtype, dims, steps = VIEWS[name]
         view = virtual(dims, np.dtype(dtype))[tuple(slice(None, None, step) for step in steps)]
-        return tj.explain(view, virtual(view.shape, view.dtype)).program
+        return tj.explain(virtual(view.shape, view.dtype), view).program
     shape = tj.Shape.parse(CASES[name])
     array = virtual(shape.dimensions, shape.dtype)
     if name.startswith("unpack"):

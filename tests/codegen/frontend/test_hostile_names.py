@@ -99,7 +99,7 @@ def test_axes_of_patterns(hostile: str, harmless: str) -> None:
 def test_names_of_formats(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
 
-    def function(dims: Any, dtype: Any, *, exec: int = 8) -> str:
+    def function(dtype: Any, dims: Any, *, exec: int = 8) -> str:
         return f"(sizes eval) src -> sizes src eval, eval={exec}"
 
     function.__name__, function.__doc__ = 'x"""\nimport os\n"""', '"""\nimport os'

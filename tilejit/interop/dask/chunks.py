@@ -27,7 +27,7 @@ Dims: TypeAlias = tuple[int, ...]
 
 
 def read_layout(
-    layout: Any, dims: Dims, dtype: Any, padding: Any, parameters: dict[str, Any]
+    layout: Any, dtype: Any, dims: Dims, padding: Any, parameters: dict[str, Any]
 ) -> tuple[Spec | None, Spec]:
     """The layout of a whole array, None where there is only one of chunks; and one to cut chunks of.
 
@@ -44,7 +44,7 @@ def read_layout(
     if 0 in dims:
         raise LayoutError(f"an array {dims_text(dims)} has no elements to pack\n  tilejit.pack takes it")
     fitted = _fitted(layout, dims)
-    spec = as_layout(layout, dims=fitted, dtype=dtype, **parameters)
+    spec = as_layout(layout, dtype=dtype, dims=fitted, **parameters)
     writable_layout(spec)
     if isinstance(spec, Shape):
         spec = _of_any_size(spec)

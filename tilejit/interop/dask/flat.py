@@ -55,7 +55,7 @@ def to_flat(
     x = da.asarray(x)
     dims = known_dims(x)
     own = of_the_layout(parameters, "to_flat", "the array")
-    whole, spec = read_layout(layout, dims, x.dtype, padding, own)
+    whole, spec = read_layout(layout, x.dtype, dims, padding, own)
     if whole is None:
         raise LayoutError(
             f"{shape_name(spec)} does not hold an array {list(dims)}\n  give a layout of all of it"

@@ -97,7 +97,7 @@ class TiledDask:
         """
         own = of_the_layout(parameters, "relayout", "the tiled array")
         name = self.chunk.primitive_type
-        whole, spec = read_layout(layout, self.shape, name, padding, own)
+        whole, spec = read_layout(layout, name, self.shape, padding, own)
         if spec.primitive_type != name:
             raise LayoutError(
                 f"the tiled array is {name}, the layout {spec.primitive_type}\n"
@@ -201,7 +201,7 @@ def pack(
         raise TypeError(str(error)) from error
     check_threads(threads)
     own = of_the_layout(parameters, "pack", "the array")
-    whole, spec = read_layout(layout, dims, x.dtype, padding, own)
+    whole, spec = read_layout(layout, x.dtype, dims, padding, own)
     if not holds(spec, x.dtype):
         raise LayoutError(
             f"the array is {x.dtype}, the layout {spec.primitive_type}\n"

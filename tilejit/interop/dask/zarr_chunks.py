@@ -83,7 +83,7 @@ def codec_of(chunk: Spec) -> tuple[TileCodec, np.dtype[Any]]:
     if isinstance(chunk, CuteShape) and chunk.element_size_in_bits:
         parameters["element_size_in_bits"] = chunk.element_size_in_bits
     text, name = str(chunk.layout), chunk.primitive_type
-    again = as_layout(text, dims=chunk.dimensions, dtype=name, **parameters)
+    again = as_layout(text, dtype=name, dims=chunk.dimensions, **parameters)
     if replace(again, padding_value=chunk.padding_value) != chunk:
         raise LayoutError(f"no text says the layout of {shape_name(chunk)}, which zarr needs")
     if chunk.dtype.isbuiltin == 1:
@@ -113,7 +113,7 @@ def read(z: Any) -> tuple[Any, Dims, Spec, Spec | None]:
     dims = tuple(map(int, z.shape))
     if 0 in dims:
         raise LayoutError(f"{z.store_path} has no elements")
-    chunk = chunk_spec_of(codecs[0], tuple(map(int, z.chunks)), z.metadata.data_type)
+    chunk = chunk_spec_of(codecs[0], z.metadata.data_type, tuple(map(int, z.chunks)))
     dtype = buffer_dtype(chunk)
     array = da.map_blocks(
         partial(_read_block, z, chunk, dims),

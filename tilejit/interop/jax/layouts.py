@@ -19,17 +19,17 @@ from tilejit.layout.shape import Layout, Shape
 from tilejit.layout.tiling import MERGE
 
 
-def layout_of(obj: Any, /, *, dims: Iterable[int] | None = None, dtype: Any = None) -> Shape:
+def layout_of(obj: Any, /, *, dtype: Any = None, dims: Iterable[int] | None = None) -> Shape:
     """The shape of a jax array, or of a Layout or Format of `jax.experimental.layout`, in XLA's terms.
 
     >>> layout_of(jax.numpy.ones((5, 7), "bfloat16"))                      # bf16[5,7]{1,0}
-    >>> layout_of(Layout((0, 1), ((8, 128),)), dims=(5, 7), dtype="f32")   # f32[5,7]{1,0:T(8,128)}
+    >>> layout_of(Layout((0, 1), ((8, 128),)), dtype="f32", dims=(5, 7))   # f32[5,7]{1,0:T(8,128)}
 
-    dims, dtype: for a Layout or a Format alone; an array, and a jax.ShapeDtypeStruct with a Format, has its
+    dtype, dims: for a Layout or a Format alone; an array, and a jax.ShapeDtypeStruct with a Format, has its
     own. Elements narrower than a byte are packed, E(4) for int4, as XLA does where the layout leaves it open.
 
     Raises:
-        LayoutError: dims or dtype is missing, or is not the array's; the layout is AUTO or None, or of
+        LayoutError: dtype or dims is missing, or is not the array's; the layout is AUTO or None, or of
             another rank.
         TypeError: the object is none of jax's.
     """
@@ -54,27 +54,27 @@ def layout_of(obj: Any, /, *, dims: Iterable[int] | None = None, dtype: Any = No
     if not isinstance(layout, jax_layout.Layout):
         raise TypeError(f"a jax.Array, a Layout or a Format is wanted, not {type(obj).__name__}")
     if shape is None or element is None:
-        missing = " and ".join(name for name, have in (("dims", shape), ("dtype", element)) if have is None)
+        missing = " and ".join(name for name, have in (("dtype", element), ("dims", shape)) if have is None)
         raise LayoutError(f"a layout of jax does not say the array's {missing}\n  pass {missing}")
-    return _shape(layout, shape, element)
+    return _shape(layout, element, shape)
 
 
 def to_jax_layout(
-    layout: Any, *, dims: Iterable[int] | None = None, dtype: Any = None, **parameters: Any
+    layout: Any, *, dtype: Any = None, dims: Iterable[int] | None = None, **parameters: Any
 ) -> Any:
     """The `jax.experimental.layout.Layout` of a layout.
 
     >>> to_jax_layout("bf16[1000,300]{1,0:T(8,128)(2,1)}")
     Layout(major_to_minor=(0, 1), tiling=((8, 128), (2, 1)), sub_byte_element_size_in_bits=0)
 
-    layout, dims, dtype, parameters: as in `as_layout`: "tpu" with dims and dtype will do.
+    layout, dtype, dims, parameters: as in `as_layout`: "tpu" with dtype and dims will do.
 
     Raises:
         LayoutError: jax's layouts cannot say it: CuTe layouts, padding besides that of tiles, `*` in a tile,
             L, S, # and other properties but E; and elements narrower than a byte that are not packed.
         TypeError: as `as_layout`.
     """
-    spec = as_layout(layout, dims=dims, dtype=dtype, **parameters)
+    spec = as_layout(layout, dtype=dtype, dims=dims, **parameters)
     if isinstance(spec, CuteShape):
         raise LayoutError(
             f"{shape_name(spec)} is a CuTe layout, and jax's have tiles\n"
@@ -104,8 +104,8 @@ def to_jax_format(
     layout: Any,
     sharding: Any = None,
     *,
-    dims: Iterable[int] | None = None,
     dtype: Any = None,
+    dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Any:
     """The `jax.experimental.layout.Format` of a layout: what jax.device_put and jit's out_shardings take.
@@ -117,7 +117,7 @@ def to_jax_format(
     Raises:
         LayoutError, TypeError: as `to_jax_layout`; and TypeError where sharding is none of jax's.
     """
-    made = to_jax_layout(layout, dims=dims, dtype=dtype, **parameters)
+    made = to_jax_layout(layout, dtype=dtype, dims=dims, **parameters)
     if sharding is None:
         sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
     return jax_layout.Format(made, sharding)
@@ -128,7 +128,7 @@ def xla_packs(element: PrimitiveType) -> bool:
     return element.bits in (1, 2, 4) and element.kind != "pred"
 
 
-def _shape(layout: Any, dims: tuple[int, ...], element: PrimitiveType) -> Shape:
+def _shape(layout: Any, element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
     order = tuple(layout.major_to_minor)
     if len(order) != len(dims):
         raise LayoutError(

@@ -29,9 +29,9 @@ MOST_AXES = 64
 
 def to_xla(
     layout: Layout | ComposedLayout | BoundedLayout,
-    dims: Iterable[int] | None = None,
     *,
     dtype: object = "f32",
+    dims: Iterable[int] | None = None,
     element_size_in_bits: int = 0,
     slots: int | None = None,
 ) -> Shape:
@@ -46,8 +46,8 @@ def to_xla(
 
     Args:
         layout: one mode a dimension; a BoundedLayout brings its bound and slots.
-        dims: the array's dimensions, each at most the size of its mode; the sizes themselves by default.
         dtype: of the shape's elements.
+        dims: the array's dimensions, each at most the size of its mode; the sizes themselves by default.
         element_size_in_bits: the shape's E.
         slots: elements the buffer is to have; by default as many as the tiles need.
 

@@ -18,8 +18,8 @@ Element = PrimitiveType
 
 
 def _tenstorrent(
-    dims: Dims,
     element: Element,
+    dims: Dims,
     *,
     tile: int | tuple[int, int] = 32,
     face: int | tuple[int, int] | None = None,
@@ -35,74 +35,74 @@ def _tenstorrent(
     return _blocked("tenstorrent", pattern, dims, mf=height // rows, m=rows, nf=width // columns, n=columns)
 
 
-def _nc1hwc0(dims: Dims, element: Element, *, c0: int | None = None) -> Blocking:
+def _nc1hwc0(element: Element, dims: Dims, *, c0: int | None = None) -> Blocking:
     return _blocked("NC1HWC0", "N (C c) H W -> N C H W c", dims, c=_c0("NC1HWC0", element, c0))
 
 
-def _fractal_nz(dims: Dims, element: Element, *, m0: int = 16, c0: int | None = None) -> Blocking:
+def _fractal_nz(element: Element, dims: Dims, *, m0: int = 16, c0: int | None = None) -> Blocking:
     pattern = "... (M m) (N n) -> ... N M m n"
     return _blocked("fractal_nz", pattern, dims, m=checked_size("m0", m0), n=_c0("fractal_nz", element, c0))
 
 
-def _vnni(dims: Dims, element: Element, *, pack: int | None = None) -> Blocking:
+def _vnni(element: Element, dims: Dims, *, pack: int | None = None) -> Blocking:
     return _blocked("vnni", "... (K k) N -> ... K N k", dims, k=_packed("vnni", element, pack))
 
 
-def _amx_b(dims: Dims, element: Element, *, pack: int | None = None) -> Blocking:
+def _amx_b(element: Element, dims: Dims, *, pack: int | None = None) -> Blocking:
     pattern = "... (K rows k) (N n) -> ... K N rows n k"
     return _blocked("amx-b", pattern, dims, rows=16, k=_packed("amx-b", element, pack), n=16)
 
 
-def _col32(dims: Dims, element: Element) -> Blocking:
+def _col32(element: Element, dims: Dims) -> Blocking:
     return _blocked("col32", "... M (N n) -> ... N M n", dims, n=32)
 
 
-def _col4_4r2_8c(dims: Dims, element: Element) -> Blocking:
+def _col4_4r2_8c(element: Element, dims: Dims) -> Blocking:
     pattern = "... (M m4 m2) (N n4 n2 n) -> ... N M m2 n4 n2 m4 n"
     return _blocked("col4_4r2_8c", pattern, dims, m4=4, m2=2, n4=4, n2=2, n=4)
 
 
-def _col32_2r_4r4(dims: Dims, element: Element) -> Blocking:
+def _col32_2r_4r4(element: Element, dims: Dims) -> Blocking:
     pattern = "... (M m8 m2 m) (N n) -> ... N M m2 m8 m n"
     return _blocked("col32_2r_4r4", pattern, dims, m8=4, m2=4, m=2, n=32)
 
 
-def _scales(dims: Dims, element: Element, *, name: str) -> Blocking:
+def _scales(element: Element, dims: Dims, *, name: str) -> Blocking:
     _width(name, element, {8: 1}, "view the scales as uint8, or convert them to f8e4m3fn or f8e8m0fnu")
     return _blocked(name, "... (R r4 r) (C c) -> ... R C r r4 c", dims, r4=4, r=32, c=4)
 
 
-def _nvfp4_scales(dims: Dims, element: Element) -> Blocking:
-    return _scales(dims, element, name="nvfp4-scales")
+def _nvfp4_scales(element: Element, dims: Dims) -> Blocking:
+    return _scales(element, dims, name="nvfp4-scales")
 
 
-def _mx_scales(dims: Dims, element: Element) -> Blocking:
-    return _scales(dims, element, name="mx-scales")
+def _mx_scales(element: Element, dims: Dims) -> Blocking:
+    return _scales(element, dims, name="mx-scales")
 
 
-def _aiter_preshuffle(dims: Dims, element: Element) -> Blocking:
+def _aiter_preshuffle(element: Element, dims: Dims) -> Blocking:
     mend = "convert to a 16-bit or an 8-bit type"
     k = _width("aiter-preshuffle", element, {16: 8, 8: 16}, mend)
     pattern = "... (N n) (K k2 k) -> ... N K k2 n k"
     return _blocked("aiter-preshuffle", pattern, dims, n=16, k2=32 // k, k=k)
 
 
-def _crouton(dims: Dims, element: Element) -> Blocking:
+def _crouton(element: Element, dims: Dims) -> Blocking:
     pair = _width("crouton", element, {16: 2, 8: 1}, "convert to a 16-bit or an 8-bit type")
     pattern = "N (H h) (W w w2) (C c) -> N H W C h w c w2"
     return _blocked("crouton", pattern, dims, h=8, w=8 // pair // pair, w2=pair, c=32)
 
 
-def _blis_a(dims: Dims, element: Element, *, mr: int = 6) -> Blocking:
+def _blis_a(element: Element, dims: Dims, *, mr: int = 6) -> Blocking:
     return _blocked("blis-a", "... (M mr) K -> ... M K mr", dims, mr=checked_size("mr", mr))
 
 
-def _blis_b(dims: Dims, element: Element, *, nr: int | None = None) -> Blocking:
+def _blis_b(element: Element, dims: Dims, *, nr: int | None = None) -> Blocking:
     size = max(1, 512 // element.storage_bits) if nr is None else checked_size("nr", nr)
     return _blocked("blis-b", "... K (N nr) -> ... N K nr", dims, nr=size)
 
 
-def _morton(dims: Dims, element: Element, *, size: int = 8) -> Blocking:
+def _morton(element: Element, dims: Dims, *, size: int = 8) -> Blocking:
     block = checked_size("size", size)
     if not 2 <= block <= MAX_MORTON or block & (block - 1):
         raise LayoutError(f"size={block} is not a power of two from 2 to {MAX_MORTON}\n  write e.g. size=8")
@@ -170,7 +170,7 @@ def tag_format(tag: str, description: str | None = None, example: tuple[Dims, st
     """
     parsed = parse_tag(tag)
 
-    def build(dims: Dims, element: Element) -> Blocking:
+    def build(element: Element, dims: Dims) -> Blocking:
         return parsed.blocking(dims)
 
     blocked = {letter: prod(n for n, name in parsed.blocks if name == letter) for _, letter in parsed.blocks}

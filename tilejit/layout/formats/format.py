@@ -14,7 +14,7 @@ Dims = tuple[int, ...]
 ELEMENT_SIZE = "element_size_in_bits"
 """What all layouts of blocks take; a format may have it as a parameter of its own, a pattern no such axis."""
 RESERVED = (
-    *("layout", "dims", "dtype", "out", "padding", "casting", "threads", "tensors"),
+    *("layout", "dtype", "dims", "out", "padding", "casting", "threads", "tensors"),
     *("virtual_vector_size", "specialize", "tune"),
 )
 """Keywords of the calls that hand all others to a layout."""
@@ -29,8 +29,8 @@ class Format:
     Attributes:
         name: what `as_layout` knows it by.
         description: what it is, in one line.
-        build: build(dims, element, **parameters) -> anything `as_layout` reads but a name, or a Blocking.
-        parameters: the keywords beside dims and dtype, None where it takes any.
+        build: build(element, dims, **parameters) -> anything `as_layout` reads but a name, or a Blocking.
+        parameters: the keywords beside dtype and dims, None where it takes any.
         example: dimensions and dtype of a small array, for pictures; None where there is none.
     """
 
@@ -40,7 +40,7 @@ class Format:
     parameters: tuple[str, ...] | None = ()
     example: tuple[Dims, str] | None = None
 
-    def layout(self, dims: Dims, element: PrimitiveType, parameters: dict[str, Any]) -> object:
+    def layout(self, element: PrimitiveType, dims: Dims, parameters: dict[str, Any]) -> object:
         """What `build` says of an array.
 
         Raises:
@@ -50,29 +50,29 @@ class Format:
         if unknown:
             takes = f"it takes {', '.join(self.parameters)}" if self.parameters else "it takes none"
             raise TypeError(f"the format {self.name!r} has no parameter {unknown[0][:40]!r}; {takes}")
-        return self.build(dims, element, **parameters)
+        return self.build(element, dims, **parameters)
 
 
 def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
     """The parameters of a function after the first two that can be given by keyword; None where any can.
 
-    def f(dims, dtype, *, block=8) -> ("block",)
+    def f(dtype, dims, *, block=8) -> ("block",)
 
     Raises:
-        TypeError: it is not a function, or cannot be called with dims and dtype by place.
+        TypeError: it is not a function, or cannot be called with dtype and dims by place.
     """
     if not callable(function):
-        raise TypeError(f"a format is a function of dims and dtype, not {type(function).__name__}")
+        raise TypeError(f"a format is a function of dtype and dims, not {type(function).__name__}")
     try:
         found: Signature = signature(function)
-        found.bind_partial((), None)
+        found.bind_partial(None, ())
     except ValueError as error:
         raise TypeError(
             f"nothing is known of the function's parameters: {error}; wrap it in a def"
         ) from error
     except TypeError as error:
         raise TypeError(
-            f"a format is called with dims and dtype, its parameters by keyword; this is not: {error}"
+            f"a format is called with dtype and dims, its parameters by keyword; this is not: {error}"
         ) from error
     rest = list(found.parameters.values())
     rest = rest[

@@ -24,20 +24,20 @@ _FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.
 def register_format(name: str, function: Callable[..., object], description: str | None = None) -> None:
     """Give a layout of your own a name, for this process.
 
-    >>> def panels(dims, dtype, *, rows=6):
+    >>> def panels(dtype, dims, *, rows=6):
     ...     "Panels of a few rows, column by column."
     ...     return f"{{1,0:T({rows},1)}}"
     >>> tilejit.register_format("panels", panels)
     >>> t = tilejit.pack(x, "panels", rows=4)
 
-    function: called with the array's dimensions and its NumPy dtype, and with the parameters of the format as
+    function: called with the array's NumPy dtype and its dimensions, and with the parameters of the format as
     keywords; returns what `as_layout` reads but a name: a Shape, a Layout, a text or a pattern.
     description: one line, the first of the function's docstring if not given.
 
     Raises:
         LayoutError: the name is taken, a oneDNN tag, a dtype or not a plain word; or a parameter has the name
             of a keyword of the calls, such as threads.
-        TypeError: the name is not a str, or the function cannot be called with dims and dtype.
+        TypeError: the name is not a str, or the function cannot be called with dtype and dims.
     """
     if not isinstance(name, str):
         raise TypeError(f"a format's name is a str, not {type(name).__name__}")
@@ -59,9 +59,9 @@ def register_format(name: str, function: Callable[..., object], description: str
     lines = (function.__doc__ if description is None else description) or ""
     text = next((line.strip() for line in lines.splitlines() if line.strip()), "")
 
-    def build(dims: Dims, element: PrimitiveType, **given: Any) -> object:
+    def build(element: PrimitiveType, dims: Dims, **given: Any) -> object:
         try:
-            return function(dims, element.numpy, **given)
+            return function(element.numpy, dims, **given)
         except RecursionError as error:
             raise LayoutError(
                 f"the function of the format {name!r} calls itself without end\n"
@@ -89,7 +89,7 @@ def describe_format(name: str) -> str:
 
 
 def format_parameters(name: str) -> tuple[str, ...]:
-    """The keywords that a format takes beside dims and dtype; none, too, where it takes any.
+    """The keywords that a format takes beside dtype and dims; none, too, where it takes any.
 
     Raises:
         LayoutError: there is no such format.

@@ -16,7 +16,7 @@ _FULL_HEIGHT = {1: 8, 2: 8, 4: 32, 8: 64}
 Tiles = tuple[tuple[int, ...], ...]
 
 
-def _tpu(dims: tuple[int, ...], element: PrimitiveType) -> Shape:
+def _tpu(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
     """What compiled TPU programs use: derived from 3,895 observations, v4 to v7.
 
     s4[64,130] -> {1,0:T(64,128)(8,1)E(4)}    s4[70,130] -> {0,1:T(8,128)(8,1)E(4)}
@@ -92,7 +92,7 @@ def _round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def _tpu_doc(dims: tuple[int, ...], element: PrimitiveType) -> Shape:
+def _tpu_doc(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
     """The list of XLA's page on tiled layouts, pred with one bit an element."""
     if len(dims) < 2 or element.bits >= 64:
         return make_shape(element, dims)
