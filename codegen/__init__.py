@@ -170,9 +170,11 @@ if _TYPE_CHECKING:
     from codegen.support.cpu import cpu_name as cpu_name
     from codegen.support.errors import IntegerError as IntegerError
     from codegen.support.errors import KernelError as KernelError
+    from codegen.support.errors import KernelIndexError as KernelIndexError
     from codegen.support.errors import KernelValueError as KernelValueError
     from codegen.support.errors import LayoutError as LayoutError
     from codegen.support.errors import LayoutIndexError as LayoutIndexError
+    from codegen.support.errors import OperandError as OperandError
     from codegen.support.errors import OutOfMemoryError as OutOfMemoryError
     from codegen.support.errors import PowerError as PowerError
     from codegen.support.errors import ScheduleError as ScheduleError
@@ -253,8 +255,8 @@ _HOMES = {
     "support.caching": "Cache cached clear_caches lazy on_clear",
     "support.cpu": "cpu_level cpu_name",
     "support.errors": (
-        "IntegerError KernelError KernelValueError LayoutError LayoutIndexError OutOfMemoryError PowerError "
-        "ScheduleError StoreError TilejitError shown"
+        "IntegerError KernelError KernelIndexError KernelValueError LayoutError LayoutIndexError "
+        "OperandError OutOfMemoryError PowerError ScheduleError StoreError TilejitError shown"
     ),
     "support.locks": "compiler_lock hold_in_forks",
     "support.versions": "is_free_threaded",

@@ -12,7 +12,20 @@ if not hasattr(_codegen, "TILEJIT"):
         "take it off the path or put TileJIT's site-packages before it"
     )
 
-from codegen import KernelError, LayoutError, LayoutIndexError, StoreError, TilejitError
+from codegen import (
+    IntegerError,
+    KernelError,
+    KernelIndexError,
+    KernelValueError,
+    LayoutError,
+    LayoutIndexError,
+    OperandError,
+    OutOfMemoryError,
+    PowerError,
+    ScheduleError,
+    StoreError,
+    TilejitError,
+)
 from codegen import compiler_lock as _lock
 
 if _TYPE_CHECKING:
@@ -24,9 +37,10 @@ if _TYPE_CHECKING:
     from tilejit.copies.relayouts import relayout
     from tilejit.copies.tiles import gather_tiles, scatter_tiles
     from tilejit.expressions.elementwise import Elementwise, elementwise
+    from tilejit.expressions.no_array import UnknownAttributeError
     from tilejit.kernels.failures import KernelWarning
     from tilejit.kernels.kernel import Kernel, kernel, parallel, reduction
-    from tilejit.layout.as_layout import as_layout, named_format
+    from tilejit.layout.as_layout import ArrayUnknownError, as_layout, named_format
     from tilejit.layout.formats import formats, register_format
     from tilejit.layout.from_parts import make_shape
     from tilejit.layout.indexing import linear_index, multi_index
@@ -63,21 +77,30 @@ if _TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArrayUnknownError",
     "BufferShape",
     "CopyPlan",
     "Elementwise",
     "Explanation",
+    "IntegerError",
     "Kernel",
     "KernelError",
+    "KernelIndexError",
+    "KernelValueError",
     "KernelWarning",
     "Layout",
     "LayoutError",
     "LayoutIndexError",
+    "OperandError",
+    "OutOfMemoryError",
+    "PowerError",
+    "ScheduleError",
     "Shape",
     "StoreError",
     "TiledArray",
     "TilejitError",
     "TupleShape",
+    "UnknownAttributeError",
     "accelerate",
     "array",
     "as_layout",
@@ -130,9 +153,10 @@ _HOMES = {
     "copies.relayouts": "relayout",
     "copies.tiles": "gather_tiles scatter_tiles",
     "expressions.elementwise": "Elementwise elementwise",
+    "expressions.no_array": "UnknownAttributeError",
     "kernels.failures": "KernelWarning",
     "kernels.kernel": "Kernel kernel parallel reduction",
-    "layout.as_layout": "as_layout named_format",
+    "layout.as_layout": "ArrayUnknownError as_layout named_format",
     "layout.formats": "formats register_format",
     "layout.from_parts": "make_shape",
     "layout.indexing": "linear_index multi_index",
@@ -175,4 +199,4 @@ def _imported(module: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "mlir"})
+    return sorted({*__all__, "mlir", *(name for name in globals() if name.startswith("__"))})

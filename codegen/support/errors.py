@@ -51,6 +51,13 @@ class StoreError(TilejitError, OSError):
     """The store of compiled kernels cannot do what was requested."""
 
 
+for _error in (
+    *(TilejitError, LayoutError, LayoutIndexError, StoreError, OutOfMemoryError),
+    *(KernelError, KernelIndexError, KernelValueError, IntegerError, PowerError, OperandError, ScheduleError),
+):
+    _error.__module__ = "tilejit"  # where users import it from: tracebacks print it, and pickles name it
+
+
 def shown(number: int) -> str:
     """A number for an error message: its digits, or above 64 bits only its size.
 

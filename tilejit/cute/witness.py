@@ -45,6 +45,8 @@ class Witness:
 class NoLayoutError(LayoutError):
     """No layout says what was asked for; `witness` is the index that shows so, where an index can."""
 
+    __module__ = "tilejit.cute"
+
     def __init__(self, text: str, witness: Witness | None = None) -> None:
         super().__init__(text)
         self.witness = witness

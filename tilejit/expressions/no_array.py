@@ -22,8 +22,10 @@ _THERE_ARE = (
 )
 
 
-class UnknownAttribute(KernelError, AttributeError):
-    """Arrays may have it, expressions have not."""
+class UnknownAttributeError(KernelError, AttributeError):
+    """An expression lacks an attribute that arrays may have."""
+
+    __module__ = "tilejit"
 
 
 class NoArray:
@@ -32,7 +34,7 @@ class NoArray:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # protocols that it has not
             raise AttributeError(name)
-        raise UnknownAttribute(f"an expression has no {name}\n  {_INSTEAD.get(name, _THERE_ARE)}")
+        raise UnknownAttributeError(f"an expression has no {name}\n  {_INSTEAD.get(name, _THERE_ARE)}")
 
     def __bool__(self) -> bool:
         raise KernelError(

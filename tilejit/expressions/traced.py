@@ -23,7 +23,7 @@ from codegen import (
     strong_operand,
     truth_operand,
 )
-from tilejit.expressions.no_array import NoArray, UnknownAttribute
+from tilejit.expressions.no_array import NoArray, UnknownAttributeError
 from tilejit.expressions.recording import Names, Part, Recording
 from tilejit.expressions.reduced_axes import bound_arguments
 from tilejit.expressions.traced_reductions import PRODUCTS, REDUCTIONS, check_exponent, product, reduced
@@ -127,7 +127,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
     def dtype(self) -> np.dtype[Any]:
         """That of its elements; a float of Python has none."""
         if self.operand.dtype in dtypes.WEAK:
-            raise UnknownAttribute("a number of Python has no dtype")
+            raise UnknownAttributeError("a number of Python has no dtype")
         return dtypes.numpy_dtype(self.operand.dtype)
 
 

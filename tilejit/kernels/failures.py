@@ -12,6 +12,8 @@ from tilejit.support.callers import frames_of_ours
 class KernelWarning(UserWarning):
     """A kernel runs, but not in super-vectors, and `on_fail="warn"` was asked for."""
 
+    __module__ = "tilejit"
+
 
 def judge(program: LoopProgram, name: str) -> None:
     """Say, or refuse, where loops stay scalar, as the options of a program ask.

@@ -35,6 +35,8 @@ LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout
 class ArrayUnknownError(LayoutError):
     """A layout alone was given, and nothing says the array's dtype or its dimensions."""
 
+    __module__ = "tilejit"
+
 
 def as_layout(
     layout: object, *, dtype: object = None, dims: Iterable[int] | None = None, **parameters: Any
