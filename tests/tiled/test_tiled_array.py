@@ -200,10 +200,21 @@ def test_values_that_do_not_fit(value: Any) -> None:
     assert (t.buffer == 0).all()
 
 
+@pytest.mark.parametrize("value", ["a", "1", b"1", ["a"], np.array(["a"], object)], ids=repr)
+@pytest.mark.parametrize("name", ["f32", "u8", "s4"])
+def test_text_is_a_value_error(name: str, value: Any) -> None:
+    """As NumPy raises for text that is no number."""
+    shape = tj.Shape.parse(f"{name}[3,5]")
+    t = tj.TiledArray.from_buffer(bytearray(shape.size_in_bytes), shape)
+    for key in ((0, 0), 0, ...):
+        with pytest.raises(tj.LayoutError, match="expected numbers, got"):
+            t[key] = value
+
+
 @pytest.mark.parametrize(
     "value",
     [
-        *("a", "1", b"1", object(), {}, None, [None], 1j, np.array([1j]), np.datetime64(0, "s")),
+        *(object(), {}, None, [None], 1j, np.array([1j]), np.datetime64(0, "s")),
         *(np.zeros(1, "i4,f4"), np.ma.masked, np.ma.masked_array([1.0], mask=[True])),
     ],
 )

@@ -23,7 +23,7 @@ def elements(value: Any, element: PrimitiveType) -> Array:
     wide integers wrap around, as NumPy's do.
 
     Raises:
-        LayoutError: the element type does not hold a value.
+        LayoutError: the element type does not hold a value, or the value is text.
         TypeError: the value is not an array of numbers.
     """
     if element.numpy is None:
@@ -65,6 +65,8 @@ def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype
 def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
     """The array in a type that NumPy itself calculates with, real for real elements."""
     kind = array.dtype.kind
+    if kind in "SUT":
+        raise LayoutError(f"expected numbers, got text of {array.dtype}\n  give numbers, float(text)")
     if kind == "V" and array.dtype.names is None:
         from_numpy(array.dtype)
         return array.astype(np.float64)
@@ -73,7 +75,8 @@ def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
             type(part).__name__ for part in array.reshape(-1) if not isinstance(part, Number | np.generic)
         }
         if wrong:
-            raise TypeError(f"expected numbers, got {min(wrong)}")
+            kind_of_error = LayoutError if wrong <= {"str", "bytes"} else TypeError
+            raise kind_of_error(f"expected numbers, got {min(wrong)}\n  give numbers, float(text) for text")
         return array.astype(np.float64) if element.kind == "float" else array
     if kind not in "biufc":
         raise TypeError(f"expected numbers, got an array of {array.dtype}")
