@@ -96,7 +96,7 @@ def test_to_and_from_tiled_arrays(text: str, layout: str, past_cache: bool) -> N
     tj.gather_tiles(t, ids, out)
     assert out.buffer.tobytes() == keep.tobytes()
     again = tj.TiledArray.from_buffer(np.zeros(t.nbytes, np.uint8), spec)
-    tj.scatter_tiles(again, ids, out, last="wins")
+    tj.scatter_tiles(again, ids, out, duplicates="last")
     assert (tj.gather_tiles(again, ids) == want).all()
 
 

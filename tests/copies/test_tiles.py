@@ -133,7 +133,7 @@ def test_scatter_is_the_definition(case: tuple[tj.Shape, list[int], tuple[int, .
     )
     values[...] = random_elements(np.random.default_rng(9), spec.dtype, prod(dims)).reshape(dims)
     want = written(spec, t.buffer.view(np.uint8), ids, np.ascontiguousarray(values))
-    tj.scatter_tiles(t, ids, values, last="wins", threads=2)
+    tj.scatter_tiles(t, ids, values, duplicates="last", threads=2)
     mask = value_mask(spec) if spec.bits == 8 else np.uint8(255)
     assert ((t.buffer.view(np.uint8) & mask) == (want & mask)).all()
 
@@ -198,7 +198,7 @@ def test_tiles_of_an_array(text: str) -> None:
     tj.scatter_tiles(t, np.arange(count)[::-1], want[::-1])
     assert t.buffer.tobytes() == before
     values = random_elements(np.random.default_rng(4), spec.dtype, want[ids].size).reshape(want[ids].shape)
-    tj.scatter_tiles(t, ids, values, last="wins")
+    tj.scatter_tiles(t, ids, values, duplicates="last")
     for number, tile in zip(ids, values, strict=True):
         want[number] = tile
     assert same(tj.gather_tiles(t, np.arange(count)), want, spec)
@@ -275,7 +275,7 @@ def test_ids_out_of_range(t: tj.TiledArray, ids: Any) -> None:
         tj.gather_tiles(t, ids, out)
     assert (out == 77).all()
     with pytest.raises(tj.LayoutIndexError, match="no tile"):
-        tj.scatter_tiles(t, ids, out, last="wins")
+        tj.scatter_tiles(t, ids, out, duplicates="last")
     assert t.buffer.tobytes() == before
 
 
@@ -330,20 +330,25 @@ def test_ids_that_come_twice(t: tj.TiledArray) -> None:
         with pytest.raises(tj.LayoutError, match="tile 3 twice, as numbers 0 and 2"):
             tj.scatter_tiles(t, ids, values)
         assert (t.buffer.view(np.uint8) == before.view(np.uint8)).all()
-    tj.scatter_tiles(t, [3, 7, 3, 1], values, last="wins")
+    tj.scatter_tiles(t, [3, 7, 3, 1], values, duplicates="last")
     assert (tj.gather_tiles(t, [3, 7, 1]) == values[[2, 1, 3]]).all()
     many = np.tile([5, 6], 200)
-    tj.scatter_tiles(t, many, np.arange(400, dtype=np.float32)[:, None, None], last="wins")
+    tj.scatter_tiles(t, many, np.arange(400, dtype=np.float32)[:, None, None], duplicates="last")
     assert (tj.gather_tiles(t, [5, 6])[:, 0, 0] == [398, 399]).all()
     one = tj.TiledArray.from_buffer(np.zeros(1 << 12, np.uint8), "u8[4096]{0:T(1)}")
-    tj.scatter_tiles(one, [7, 9, 7], np.uint8([[1], [2], [3]]), last="wins")
+    tj.scatter_tiles(one, [7, 9, 7], np.uint8([[1], [2], [3]]), duplicates="last")
     assert one.buffer[[7, 8, 9]].tolist() == [3, 0, 2]
 
 
-@pytest.mark.parametrize(("last", "kind"), [("first", tj.LayoutError), (3, TypeError), (b"wins", TypeError)])
-def test_last(t: tj.TiledArray, last: Any, kind: type[Exception]) -> None:
-    with pytest.raises(kind, match="last"):
-        tj.scatter_tiles(t, [0], np.float32(0), last=last)
+@pytest.mark.parametrize(
+    ("duplicates", "kind"),
+    [("first", tj.LayoutError), (None, TypeError), (3, TypeError), (b"last", TypeError)],
+)
+def test_duplicates(t: tj.TiledArray, duplicates: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match='"error" or "last"'):
+        tj.scatter_tiles(t, [0], np.float32(0), duplicates=duplicates)
+    with pytest.raises(tj.LayoutError, match="duplicates="):
+        tj.scatter_tiles(t, [0, 0], np.float32(0), duplicates="error")
 
 
 def test_tiled_arrays_of_tiles(t: tj.TiledArray) -> None:
@@ -356,7 +361,7 @@ def test_tiled_arrays_of_tiles(t: tj.TiledArray) -> None:
     assert out.buffer.tobytes() == keep.tobytes()
     tj.scatter_tiles(t, [1, 2, 3], out)
     assert tj.gather_tiles(t, [1, 2, 3]).tobytes() == want.tobytes()
-    tj.scatter_tiles(t, [1, 2, 1], out, last="wins")
+    tj.scatter_tiles(t, [1, 2, 1], out, duplicates="last")
     assert tj.gather_tiles(t, [1, 2]).tobytes() == want[[2, 1]].tobytes()
 
 
@@ -378,12 +383,24 @@ def test_values_broadcast_and_convert() -> None:
         (np.zeros((3, 8, 16), np.float32), tj.LayoutError),
         (np.zeros((2, 16, 8), np.float32), tj.LayoutError),
         (1j, TypeError),
-        ("x", TypeError),
+        ("x", tj.LayoutError),
+        (b"1", tj.LayoutError),
+        (np.array(["x"], object), tj.LayoutError),
         (None, TypeError),
         (filled(tj.Shape.parse("f64[2,8,16]{2,1,0}")), tj.LayoutError),
         (filled(tj.Shape.parse("f32[2,8,15]{2,1,0}")), tj.LayoutError),
     ],
-    ids=["count", "tile", "complex", "text", "None", "dtype of tiles", "shape of tiles"],
+    ids=[
+        "count",
+        "tile",
+        "complex",
+        "text",
+        "bytes",
+        "object",
+        "None",
+        "dtype of tiles",
+        "shape of tiles",
+    ],
 )
 def test_values_that_do_not_fit(t: tj.TiledArray, values: Any, kind: type[Exception]) -> None:
     before = t.buffer.tobytes()

@@ -36,7 +36,7 @@ def test_every_public_name_has_a_place() -> None:
     assert named[:3] == ["pack", "unpack", "relayout"]
 
 
-@pytest.mark.parametrize("name", ["pack", "unpack", "relayout"])
+@pytest.mark.parametrize("name", ["pack", "unpack", "relayout", "scatter_tiles"])
 def test_examples_give_what_they_show(name: str) -> None:
     found = doctest.DocTestFinder(recurse=False).find(
         getattr(tilejit, name), name, globs={"np": np, "tilejit": tilejit}

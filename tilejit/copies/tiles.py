@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,10 @@ from tilejit.tiled.tiled_array import TiledArray, address_of
 
 BETWEEN_BYTES = 16 << 20
 """Packed elements that go through one buffer, which stays in the last cache; planning takes 0.5 ms each."""
+
+
+Duplicates = Literal["error", "last"]
+"""What `scatter_tiles` does with a tile that is named twice."""
 
 
 def gather_tiles(
@@ -61,33 +65,51 @@ def gather_tiles(
 
 
 def scatter_tiles(
-    t: TiledArray, ids: ArrayLike, values: ArrayLike, *, last: str | None = None, threads: int | None = None
+    t: TiledArray,
+    ids: ArrayLike,
+    values: ArrayLike,
+    *,
+    duplicates: Duplicates = "error",
+    threads: int | None = None,
 ) -> None:
     """Write tiles back to their places in a tiled array: the reverse of `gather_tiles`.
 
-    >>> tilejit.scatter_tiles(t, [4, 0], tiles)                    # tiles[0] to (1, 1), tiles[1] to (0, 0)
-    >>> tilejit.scatter_tiles(t, [4, 0, 4], tiles, last="wins")    # tiles[2] to (1, 1)
+    >>> t = tilejit.pack(np.zeros((1000, 300), np.float32), "{1,0:T(8,128)}")    # 125 x 3 tiles of 8 x 128
+    >>> tiles = np.full((2, 8, 128), 1, np.float32)
+    >>> tilejit.scatter_tiles(t, [4, 0], tiles)              # to the places (1, 1) and (0, 0)
+    >>> int(np.asarray(t).sum())
+    2048
+    >>> tilejit.scatter_tiles(t, [[1, 1], [1, 1]], [[[2]], [[3]]], duplicates="last")
+    >>> float(t[8, 128])
+    3.0
 
-    Padding is written as it stands in `values`. ids: as in `gather_tiles`. values: a TiledArray or an array
-    [n, *tile], or what broadcasts to it and converts as NumPy assigns. last: None refuses an id that comes
-    twice; "wins" writes the last of those.
+    Padding is written as it stands in `values`. Nothing is written on an error.
+
+    Args:
+        t: the array whose tiles are written.
+        ids: flat numbers of tiles, or an array [n, grid rank] of their places, as in `gather_tiles`.
+        values: a TiledArray or an array [n, *tile], or anything that broadcasts to that shape and converts
+            as NumPy assigns.
+        duplicates: "error" refuses a tile that is named twice. "last" writes the last of its values.
+        threads: a number, or None to let the size decide.
 
     Raises:
-        LayoutIndexError: an id lies outside the grid; nothing has been written.
-        LayoutError: an id comes twice, the layout has no tiles, values do not fit, the buffer is read-only.
+        LayoutIndexError: an id is outside the grid.
+        LayoutError: an id comes twice, the layout has no tiles, values do not fit, the buffer is read-only,
+            or duplicates is another text.
         TypeError: an argument is of a wrong type.
     """
     grid = _grid_of(t)
-    if last is not None and not isinstance(last, str):
-        raise TypeError(f'last is None or "wins", not {type(last).__name__}')
-    if last not in (None, "wins"):
-        raise LayoutError(f'last={last[:40]!r}: write "wins", or leave it out')
+    if not isinstance(duplicates, str):
+        raise TypeError(f'duplicates is "error" or "last", not {type(duplicates).__name__}')
+    if duplicates not in get_args(Duplicates):
+        raise LayoutError(f'duplicates={duplicates[:40]!r} is unknown\n  write "error" or "last"')
     numbers = grid.numbers(ids)
     t.writable_buffer()
     chosen = grid.last_of_each(numbers)
-    if last is None and len(chosen) < len(numbers):
+    if duplicates == "error" and len(chosen) < len(numbers):
         raise LayoutError(
-            f'{_named_twice(numbers)}\n  give each tile once, or last="wins" to write the last of them'
+            f'{_named_twice(numbers)}\n  give each tile once, or duplicates="last" to write the last of them'
         )
     kept = _checked_values(values, t, (len(numbers), *grid.tile))
     if len(chosen) < len(numbers):

@@ -179,7 +179,7 @@ def gather(case: Case, shape: Shape) -> None:
     if len(ids):
         _gather_into(case, t, ids, tiles[ids])
     values = random_elements(case.rng, spec.dtype, len(ids) * prod(tile)).reshape(-1, *tile)
-    scatter_tiles(t, places, values, last="wins")
+    scatter_tiles(t, places, values, duplicates="last")
     for number, value in zip(ids.tolist(), values, strict=True):
         tiles[number] = value
     again = gather_tiles(t, np.arange(count))
