@@ -22,7 +22,8 @@ from tilejit.programs.tuning import (
     STRUCTURE,
     Tuning,
     VectorSize,
-    check_casting,
+    casting_error,
+    may_cast,
     read_tuning,
 )
 from tilejit.tiled.buffers import writable_layout
@@ -227,16 +228,14 @@ def _source_element(array: Array, spec: Spec, casting: str) -> Element | None:
         LayoutError: `casting` does not allow the conversion, or a value does not fit a narrow integer.
     """
     have, want = array.dtype.newbyteorder("="), spec.dtype
-    is_held = spec.element.is_held_by(have)
-    check_casting(
-        have, have if is_held else want, casting, f"the array is {have}, the layout {spec.primitive_type}"
-    )
-    bits = 8 * array.itemsize
+    bits, is_allowed = 8 * array.itemsize, may_cast(have, want, casting)
     if have == want:
         return Element(spec.primitive_type, bits)
-    if is_held:
+    if have == (spec.element.byte_dtype or want):
         check_range(array, spec.element)
         return Element(spec.primitive_type, bits)
+    if not is_allowed:
+        raise casting_error(have, want, casting, f"the array is {have}, the layout {spec.primitive_type}")
     name = from_numpy(have).name
     if array.dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
         return Element(name, bits)

@@ -76,13 +76,6 @@ class PrimitiveType:
             return None
         return np.dtype(np.int8 if self.kind == "signed" else np.uint8)
 
-    def is_held_by(self, dtype: np.dtype[Any]) -> bool:
-        """Whether `pack` takes such elements from arrays of the dtype: its own, or int8 and uint8.
-
-        s4 in int4, int8 -> True    s4 in uint8, f32 in int32 -> False
-        """
-        return dtype == self.numpy or (self.byte_dtype is not None and dtype == self.byte_dtype)
-
 
 def _table() -> dict[str, PrimitiveType]:
     """Every type of xla_data.proto that a text may name."""

@@ -53,22 +53,25 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
     return DEFAULT if tuning == DEFAULT else tuning
 
 
-def check_casting(have: np.dtype[Any], want: np.dtype[Any], casting: Any, what: str) -> None:
-    """Whether NumPy's rule `casting` allows a conversion; `what` begins the message if it does not.
+def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:
+    """Whether NumPy's rule `casting` allows a conversion.
 
     Raises:
-        LayoutError: it does not, or there is no such rule.
+        LayoutError: there is no such rule.
         TypeError: `casting` is not a str.
     """
     if not isinstance(casting, str):
         raise TypeError(f"casting is one of {', '.join(CASTINGS)}, not {type(casting).__name__}")
     if casting not in CASTINGS:
         raise LayoutError(f"casting={casting[:40]!r}: write one of {', '.join(CASTINGS)}")
-    if have == want or np.can_cast(have, want, casting):  # type: ignore[arg-type]
-        return
+    return have == want or np.can_cast(have, want, casting)  # type: ignore[arg-type]
+
+
+def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides: str) -> LayoutError:
+    """The error of a conversion that `casting` forbids; `sides` says what has which dtype."""
     enough = SAME_KIND if np.can_cast(have, want, "same_kind") else "unsafe"
-    raise LayoutError(
-        f"{what}, and casting={casting!r} forbids the conversion\n"
+    return LayoutError(
+        f"{sides}, and casting={casting!r} forbids the conversion\n"
         f"  ask for the same dtype, or pass casting={enough!r}"
     )
 

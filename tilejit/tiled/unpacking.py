@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codegen import Element, LayoutError, can_convert, thread_count
+from codegen import CopyProgram, Element, LayoutError, cached, can_convert, thread_count
 from tilejit.arrays.memory import Array, address, empty
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, primitive_type
+from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import unpack_way
-from tilejit.programs.tuning import Tuning, check_casting
+from tilejit.programs.tuning import Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
 from tilejit.tiled.outputs import checked_out
 from tilejit.tiled.pieces import pieces
+
+if TYPE_CHECKING:
+    from codegen import StagedProgram
 
 
 def unpack_buffer(
@@ -24,11 +28,10 @@ def unpack_buffer(
     want = _result_dtype(spec, out, dtype, casting)
     result = empty(spec.dimensions, want) if out is None else checked_out(out, spec.dimensions, want, buffer)
     count = thread_count(threads, result.nbytes + spec.size_in_bytes)
-    target = _target_element(spec, want)
-    if target is None:
+    program = _program(spec, result.strides, want, count, tuning)
+    if program is None:
         _through_numpy(buffer, spec, result)
     else:
-        program = unpack_way(spec, result.strides, target, not want.isnative, count, tuning)
         program.run(address(buffer), address(result), count, alive=(buffer, result))
     return result
 
@@ -46,22 +49,30 @@ def _result_dtype(spec: Spec, out: Any, dtype: Any, casting: Any) -> np.dtype[An
         want = dtype if isinstance(dtype, np.dtype) else primitive_type(dtype).numpy
         if want is None:
             raise LayoutError(f"there are no arrays of {dtype}\n  give the dtype of an array")
-    native = want.newbyteorder("=")
+    native = want if want is spec.dtype else want.newbyteorder("=")
     if native != spec.dtype:
         from_numpy(want)
-    check_casting(spec.dtype, native, casting, f"the layout is {spec.primitive_type}, the result {want}")
+    if not may_cast(spec.dtype, native, casting):
+        sides = f"the layout is {spec.primitive_type}, the result {want}"
+        raise casting_error(spec.dtype, native, casting, sides)
     return want
 
 
-def _target_element(spec: Spec, want: np.dtype[Any]) -> Element | None:
-    """What a kernel writes for that dtype; None where only NumPy makes the conversion."""
-    bits = 8 * want.itemsize
+@cached(512)
+def _program(
+    spec: Spec, strides: tuple[int, ...], want: np.dtype[Any], threads: int, tuning: Tuning
+) -> CopyProgram | StagedProgram | None:
+    """The copy into an array of that dtype and those strides; None where only NumPy makes the conversion."""
     if want.newbyteorder("=") == spec.dtype:
-        return Element(spec.primitive_type, bits)
-    if not want.isnative or spec.bits < 8:
+        target = array_element(spec)
+    elif not want.isnative or spec.bits < 8:
         return None
-    name = from_numpy(want).name
-    return Element(name, bits) if can_convert(spec.primitive_type, name) else None
+    else:
+        name = from_numpy(want).name
+        if not can_convert(spec.primitive_type, name):
+            return None
+        target = Element(name, 8 * want.itemsize)
+    return unpack_way(spec, strides, target, not want.isnative, threads, tuning)
 
 
 def _through_numpy(buffer: Array, spec: Spec, result: Array) -> None:
