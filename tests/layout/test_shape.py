@@ -153,7 +153,7 @@ def test_sizes(text: str, slots: int, size: int) -> None:
     assert parsed(text).size_in_bytes == size
 
 
-@pytest.mark.parametrize("text", ["f32[?]", "f32[3]{0:M(8)}", "f32[3]{0:P(s32[4])}", "token[]", "opaque[]"])
+@pytest.mark.parametrize("text", ["f32[?]", "f32[3]{0:M(8)}", "token[]", "opaque[]"])
 def test_no_size(text: str) -> None:
     shape = parsed(text)
     for ask in ("physical_size", "size_in_bytes", "padding_fraction", "xla_array_size"):
@@ -355,6 +355,29 @@ def test_make_shape() -> None:
     assert str(make_shape("s4", (8,), tiles=((8,),), **more)) == text
 
 
+@pytest.mark.parametrize(("space", "kept"), [(128, -128), (255, -1), (256, 0), (300, 44)])
+def test_memory_spaces_that_xla_wraps(space: int, kept: int) -> None:
+    assert str(make_shape("f32", (2,), memory_space=127)) == "f32[2]{0:S(127)}"
+    wrapped = rf"S\({space}\) does not fit XLA's 8 signed bits, which wrap it to S\({kept}\)\n"
+    with pytest.raises(LayoutError, match=wrapped):
+        make_shape("f32", (2,), memory_space=space)
+    with pytest.raises(LayoutError, match=wrapped + rf"  f32\[2\]{{0:S\({space}\)}}\n {{13}}\^"):
+        Shape.parse(f"f32[2]{{0:S({space})}}")
+
+
+def test_physical_shapes_are_of_sparse_arrays() -> None:
+    """XLA prints and parses them in layouts, and refuses them in dense shapes."""
+    layout = Layout.parse("{0:P(s32[4]{0})}")
+    assert str(layout) == "{0:P(s32[4]{0})}"
+    for build in (
+        lambda: Shape("f32", (3,), layout),
+        lambda: Shape.parse("f32[3]{0:P(s32[4])}"),
+        lambda: Layout.parse("{0:P(s32[4]{0:P(s32[4])})}"),
+    ):
+        with pytest.raises(LayoutError, match=r"sparse(.|\n)*leave P"):
+            build()
+
+
 HUGE = 10**5000
 WRONG = {
     "dim below zero": lambda: make_shape("f32", (-2,)),
@@ -455,18 +478,13 @@ def test_nesting_is_bounded() -> None:
         for _ in range(1000):
             shape = TupleShape((shape,))
 
-    def physical() -> None:
-        shape = make_shape("f32", (2,))
-        for _ in range(1000):
-            shape = Shape("f32", (2,), Layout((0,), physical_shape=shape))
-
     def form() -> None:
         data: dict[str, Any] = make_shape("f32", (2,)).to_json()
         for _ in range(1000):
             data = {**data, "layout": {**data["layout"], "physical_shape": data}}
         Shape.from_json(data)
 
-    for build in (tuples, physical, form):
+    for build in (tuples, form):
         with pytest.raises(LayoutError, match="deep"):
             build()
 

@@ -11,6 +11,8 @@ from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.tiling import MERGE
 from tilejit.support.tokens import MAX_INT64
 
+MOST_MEMORY_SPACE = 127
+
 
 def integer(number: object, what: str) -> int:
     """A number that a caller gave, as an int. what: how messages call it.
@@ -154,6 +156,18 @@ def checked_number(number: object, name: str, least: int) -> int:
     if not least <= value <= MAX_INT64:
         raise LayoutError(f"{name} is {shown(value)}\n  give a number from {least} to 2^63-1")
     return value
+
+
+def memory_space_fault(space: int) -> tuple[str, str] | None:
+    """Why XLA does not keep a memory space, and what to write; None where it does.
+
+    300 -> "S(300) does not fit XLA's 8 signed bits, which wrap it to S(44)"
+    """
+    if space <= MOST_MEMORY_SPACE:
+        return None
+    kept = (space + 128) % 256 - 128
+    cause = f"S({shown(space)}) does not fit XLA's 8 signed bits, which wrap it to S({kept})"
+    return cause, f"write a memory space from 0 to {MOST_MEMORY_SPACE}"
 
 
 def checked_padded(padded: Iterable[int], dims: Sequence[int]) -> tuple[int, ...]:

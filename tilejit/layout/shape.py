@@ -17,6 +17,7 @@ from tilejit.layout.checks import (
     checked_padded,
     checked_split,
     int_tuple,
+    memory_space_fault,
     set_fields,
     tile_tuples,
 )
@@ -84,6 +85,9 @@ class Layout:
             raise LayoutError(f"the layout has {len(self.tiles)} tiles\n  use at most {tiling.MAX_TILES}")
         for name, least in _LEAST.items():
             set_fields(self, **{name: checked_number(getattr(self, name), name, least)})
+        fault = memory_space_fault(self.memory_space)
+        if fault:
+            raise LayoutError("\n  ".join(fault))
         for name in ("index_type", "pointer_type"):
             if getattr(self, name) is not None:
                 set_fields(self, **{name: check_element_name(getattr(self, name), name)})
@@ -92,8 +96,8 @@ class Layout:
             raise LayoutError(
                 "the split config names a dimension twice\n  give each dimension's indices in one place"
             )
-        if self.physical_shape is not None:
-            _check_physical_shape(self.physical_shape)
+        if self.physical_shape is not None and not isinstance(self.physical_shape, Shape):
+            raise TypeError(f"physical_shape is a Shape or None, not {type(self.physical_shape).__name__}")
 
     @property
     def descending(self) -> bool:
@@ -114,18 +118,6 @@ class Layout:
         """
         layout: Layout = read_layout(text, rank, MAKERS)
         return layout
-
-
-def _check_physical_shape(shape: Shape | None) -> None:
-    """The shape in P: an array's, nested not too deep."""
-    depth = 0
-    while shape is not None:
-        if not isinstance(shape, Shape):
-            raise TypeError(f"physical_shape is a Shape or None, not {type(shape).__name__}")
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise LayoutError(f"physical shapes nest more than {MAX_DEPTH} deep\n  nest them less")
-        shape = shape.layout.physical_shape if shape.layout else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +175,11 @@ class Shape(ShapeFacts):
         if not isinstance(self.layout, Layout):
             raise TypeError(f"layout is a Layout or None, not {type(self.layout).__name__}")
         check_order(self.layout.minor_to_major, self.rank)
+        if self.layout.physical_shape is not None:
+            raise LayoutError(
+                "P(...) is the physical shape of a sparse array, but the shape is dense; XLA refuses it too\n"
+                "  leave P(...) out"
+            )
 
     def _check_padding(self) -> None:
         if not self.element.is_array_element and (

@@ -132,10 +132,6 @@ def refuse_unsized(shape: ShapeFields) -> None:
         raise LayoutError(
             "M(n) puts metadata before the elements; such buffers are not laid out here\n  leave M out"
         )
-    if layout is not None and layout.physical_shape is not None:
-        raise LayoutError(
-            "P(shape) gives another physical shape; such buffers are not laid out here\n  leave P out"
-        )
 
 
 def _step(axes: int, tile: tuple[int, ...]) -> TileStep:

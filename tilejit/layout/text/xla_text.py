@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from codegen import LayoutError, cached
-from tilejit.layout.checks import order_fault, order_mend, tile_fault
+from tilejit.layout.checks import memory_space_fault, order_fault, order_mend, tile_fault
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
 from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
 from tilejit.layout.tiling import MAX_TILES, MERGE
@@ -242,7 +242,7 @@ class _Reader(Reader):
                 "element_size_in_bits",
                 lambda: self.in_parentheses(lambda: self.number("E"), "E's number"),
             ),
-            ("S", "memory_space", lambda: self.in_parentheses(lambda: self.number("S"), "S's number")),
+            ("S", "memory_space", lambda: self.in_parentheses(self.memory_space, "S's number")),
             ("SC", "split_configs", lambda: self.split_configs(rank)),
             (
                 "P",
@@ -343,6 +343,14 @@ class _Reader(Reader):
         while self.now.text == "(":
             configs.append(self.in_parentheses(one, "a split"))
         return tuple(configs)
+
+    def memory_space(self) -> int:
+        start = self.now
+        space = self.number("S")
+        fault = memory_space_fault(space)
+        if fault:
+            self.fail(*fault, start)
+        return space
 
     def physical_shape(self, depth: int) -> Any:
         start = self.now
