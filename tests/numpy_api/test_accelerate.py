@@ -34,6 +34,13 @@ def test_swaps_and_restores() -> None:
     assert all(a is b for a, b in zip(before, routines(), strict=True))
 
 
+def test_text_signatures_survive() -> None:
+    """Functions written in C have them behind NumPy's dispatcher."""
+    text = np.concatenate.__wrapped__.__text_signature__
+    with tj.accelerate():
+        assert np.concatenate.__wrapped__.__text_signature__ == text
+
+
 def test_restores_after_an_exception() -> None:
     before = routines()
     with pytest.raises(ValueError, match="must match exactly"), tj.accelerate():

@@ -222,6 +222,25 @@ class Own(np.ndarray):
     """A subclass of a user's."""
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("transpose", ()),
+        ("moveaxis", (0, 1)),
+        ("swapaxes", (0, 1)),
+        ("rollaxis", (1,)),
+        ("flip", (0,)),
+        ("rot90", ()),
+        ("broadcast_to", ((5, 3, 4),)),
+    ],
+)
+def test_copies_of_views_say_so(name: str, arguments: tuple[Any, ...]) -> None:
+    x, ours = np.zeros((3, 4)), getattr(tj, name)
+    assert np.shares_memory(getattr(np, name)(x, *arguments), x)
+    assert not np.shares_memory(ours(x, *arguments), x)
+    assert f"returns a copy in C order where numpy.{name} returns a view" in ours.__doc__.splitlines()[0]
+
+
 def test_subclasses_are_numpys() -> None:
     x = np.arange(60000.0).reshape(200, 300)
     for given_array in (x.view(Own), np.ma.masked_array(x, x > 5), np.asmatrix(x)):

@@ -177,6 +177,7 @@ OVERLAPS: dict[str, Callable[[Array], tuple[Array, Array]]] = {
     "misaligned": lambda a: (a.ravel()[:-1], a.view(np.uint8).ravel()[2:-2].view(np.uint32)),
     "real and imaginary": lambda a: (a.view(np.complex64).real, a.view(np.complex64).imag),
     "every second": lambda a: (a.ravel()[1:99], a.ravel()[:196:2]),
+    "the first half to every second": lambda a: (a.ravel()[::2], a.ravel()[: N * N // 2]),
     "a number of itself": lambda a: (a.ravel(), a[5, 5:6]),
     "narrower": lambda a: (a, a.view(np.uint16)[:, :N]),
 }

@@ -36,7 +36,7 @@ KEPT = (
 """Files, classes and tests of NumPy's about copies; of test_multiarray, a fifth."""
 
 LEFT_OUT = (
-    "TestTextSignatures",  # how inspect sees functions written in C, which ours are not
+    "TestTextSignatures",  # that inspect finds no signature without following __wrapped__; ours have one
     "huge",  # lists of 16 GB
     "fuzz",  # NumPy's solver for overlaps, which is slow and makes no copies
     *(

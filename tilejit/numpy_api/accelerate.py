@@ -66,6 +66,8 @@ def _in_place_of(
         finally:
             _inside.now = False
 
+    # The implementation behind NumPy's dispatcher, which has the signature that inspect reads.
+    routine.__wrapped__ = getattr(original, "__wrapped__", original)
     return routine
 
 

@@ -47,15 +47,18 @@ def copyto(
 
     >>> tilejit.copyto(dst, src.T)
 
-    dst, src, casting, where: as in NumPy, overlapping arrays and exceptions included. threads: a number, or
-    None to let the size decide. virtual_vector_size: elements that move at one time: along a contiguous run,
-    of all interleaved rows together, or rows and columns of the tile of a transpose (one number for both);
-    rounded up to whole blocks. Or "auto". Fills have sizes of their own and leave it unread.
+    dst, src, casting, where: as in NumPy, exceptions included. threads: a number, or None to let the size
+    decide. virtual_vector_size: elements that move at one time: along a contiguous run, of all interleaved
+    rows together, or rows and columns of the tile of a transpose (one number for both); rounded up to whole
+    blocks. Or "auto". Fills have sizes of their own and leave it unread.
     specialize: "sizes" compiles a kernel for just this shape. tune: measure a few ways once and keep the
     fastest.
 
     Nothing outside the span of either array is touched, nor what lies between the rows of dst. Of what lies
     between the rows of src, up to 15 bytes behind a row may be read; they go nowhere.
+
+    Arrays that overlap are copied as if src had been copied first. NumPy 2.4.6 writes wrong elements for some
+    overlaps of one dimension, such as np.copyto(z[::2], z[:200_000]).
 
     Conversions warn as NumPy's do.
 

@@ -1,4 +1,4 @@
-"""Routines that NumPy answers with a view, answered with a copy in C order: transposes, flips, rolls."""
+"""Copies in C order where NumPy returns views, such as transposes and flips; and roll."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def transpose(
     out: Array | None = None,
     threads: int | None = None,
 ) -> Any:
-    """The axes in another order, copied: numpy.ascontiguousarray(numpy.transpose(a, axes)), only faster.
+    """Permute axes; returns a copy in C order where numpy.transpose returns a view.
 
     >>> tilejit.transpose(x, (0, 3, 1, 2))  # NHWC to NCHW
 
@@ -50,7 +50,7 @@ def moveaxis(
     out: Array | None = None,
     threads: int | None = None,
 ) -> Any:
-    """Some axes at other places, copied: numpy.moveaxis, then C order, only faster.
+    """Move axes to new positions; returns a copy in C order where numpy.moveaxis returns a view.
 
     >>> tilejit.moveaxis(x, -1, 1)
 
@@ -62,7 +62,7 @@ def moveaxis(
 def swapaxes(
     a: ArrayLike, axis1: int, axis2: int, *, out: Array | None = None, threads: int | None = None
 ) -> Any:
-    """Two axes exchanged, copied: numpy.swapaxes, then C order, only faster.
+    """Exchange two axes; returns a copy in C order where numpy.swapaxes returns a view.
 
     >>> tilejit.swapaxes(x, 0, 2)
 
@@ -74,7 +74,7 @@ def swapaxes(
 def rollaxis(
     a: ArrayLike, axis: int, start: int = 0, *, out: Array | None = None, threads: int | None = None
 ) -> Any:
-    """An axis moved in front of another, copied: numpy.rollaxis, then C order, only faster.
+    """Move an axis before another; returns a copy in C order where numpy.rollaxis returns a view.
 
     >>> tilejit.rollaxis(x, 2)
 
@@ -90,7 +90,7 @@ def flip(
     out: Array | None = None,
     threads: int | None = None,
 ) -> Any:
-    """Elements in reverse along some axes, copied: numpy.flip, then C order, only faster.
+    """Reverse elements along axes; returns a copy in C order where numpy.flip returns a view.
 
     >>> tilejit.flip(x, axis=0)
 
@@ -107,7 +107,7 @@ def rot90(
     out: Array | None = None,
     threads: int | None = None,
 ) -> Any:
-    """A plane turned by quarters, copied: numpy.rot90, then C order, only faster.
+    """Rotate a plane by quarter turns; returns a copy in C order where numpy.rot90 returns a view.
 
     >>> tilejit.rot90(image)
 
@@ -124,7 +124,7 @@ def broadcast_to(
     out: Array | None = None,
     threads: int | None = None,
 ) -> Any:
-    """An array repeated to a shape, copied: numpy.broadcast_to, then C order, only faster.
+    """Repeat an array to a shape; returns a copy in C order where numpy.broadcast_to returns a view.
 
     >>> tilejit.broadcast_to(row, (1000, 300))
 
