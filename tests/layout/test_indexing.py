@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -88,12 +90,63 @@ def test_ragged_slots() -> None:
         tj.multi_index(tj.Shape.parse("f32[3,5]{1,0:T(2,2)}"), [[0], [1, 2]])
 
 
-@pytest.mark.parametrize("shape", ["f32[3]", None, tj.Shape.parse("(f32[3])"), tj.Shape.parse("b(f32[3])")])
-def test_what_is_no_shape(shape: object) -> None:
-    with pytest.raises(TypeError, match="Shape"):
-        tj.linear_index(shape, (1,))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="Shape"):
-        tj.multi_index(shape, 1)  # type: ignore[arg-type]
+X = np.zeros((3, 5), np.float32)
+TILED = tj.TiledArray.from_buffer(
+    bytes(tj.as_layout("f32[3,5]{1,0:T(2,2)}").size_in_bytes), "f32[3,5]{1,0:T(2,2)}"
+)
+LAYOUTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "text": ("f32[3,5]{1,0:T(2,2)}", {}),
+    "layout": ("{1,0:T(2,2)}", {"dtype": "f32", "dims": X.shape}),
+    "pattern": ("(m mi) (n ni) -> m n mi ni", {"dtype": "f32", "dims": X.shape, "mi": 2, "ni": 2}),
+    "CuTe": ("((2,2),(2,3)):((2,12),(1,4))", {"dtype": "f32", "dims": X.shape}),
+    "tiled array": (TILED, {}),
+    "its layout": (TILED.layout, {}),
+}
+
+
+@pytest.mark.parametrize("case", LAYOUTS)
+def test_layouts_in_every_form(case: str) -> None:
+    layout, more = LAYOUTS[case]
+    assert tj.linear_index(layout, (2, 3), **more) == 17
+    assert tj.linear_index(layout, (np.array([2, 0]), 3), **more).tolist() == [17, 5]
+    assert tj.multi_index(layout, 17, **more) == (2, 3)
+
+
+@pytest.mark.parametrize("case", LAYOUTS)
+def test_padding_is_none_or_minus_one(case: str) -> None:
+    """None for one slot; in arrays of slots, also in those of one or no dimension, -1."""
+    layout, more = LAYOUTS[case]
+    assert tj.multi_index(layout, 9, **more) is None
+    assert tj.multi_index(layout, np.int64(9), **more) is None
+    assert [part.tolist() for part in tj.multi_index(layout, [17, 9], **more)] == [[2, -1], [3, -1]]
+    assert [part.tolist() for part in tj.multi_index(layout, np.array(9), **more)] == [-1, -1]
+
+
+def test_keywords_belong_to_the_layout() -> None:
+    tiled = LAYOUTS["tiled array"][0]
+    for wrong in ({"mi": 2}, {"block": 2}):
+        with pytest.raises(TypeError, match="no parameter"):
+            tj.linear_index(tiled, (2, 3), **wrong)
+    with pytest.raises(tj.LayoutError, match="the array is"):
+        tj.multi_index(tiled, 3, dims=(5, 3))
+    with pytest.raises(tj.LayoutError, match="dtype and dims"):
+        tj.linear_index("tpu", (2, 3))
+
+
+@pytest.mark.parametrize("layout", ["(f32[3])", "b(f32[3])", "tup", "f32[3]{1}"])
+def test_texts_without_an_array(layout: str) -> None:
+    with pytest.raises(tj.LayoutError):
+        tj.linear_index(layout, (1,))
+    with pytest.raises(tj.LayoutError):
+        tj.multi_index(layout, 1)
+
+
+@pytest.mark.parametrize("layout", [None, 3, X])
+def test_what_is_no_layout(layout: object) -> None:
+    with pytest.raises(TypeError, match="expected a layout"):
+        tj.linear_index(layout, (1,))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected a layout"):
+        tj.multi_index(layout, 1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("index", [(1.0, 2), ("1", 2), (True, 1), (None, 0), 3, "ab", (np.array([0.5]), 0)])

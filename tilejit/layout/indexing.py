@@ -6,10 +6,10 @@ undoes them. `access_map` gives the compiler the same fact as digit trees.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,37 +21,93 @@ from tilejit.layout.shape import Shape
 from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.tiling import TileStep
 
+if TYPE_CHECKING:
+    from tilejit.layout.as_layout import LayoutLike
+
 Index: TypeAlias = int | NDArray[np.int64]
 
 
-def linear_index(shape: Spec, index: tuple[Any, ...]) -> Any:
-    """The slot, counted in elements, of the element at a multi-index; arrays broadcast.
+class Tiled(Protocol):
+    """A `TiledArray`, which has its layout."""
 
-    linear_index(Shape.parse("f32[3,5]{1,0:T(2,2)}"), (2, 3)) -> 17
+    @property
+    def layout(self) -> Spec:
+        """The shape and its layout."""
+
+
+def linear_index(
+    layout: LayoutLike | Tiled,
+    index: tuple[Any, ...],
+    *,
+    dtype: object = None,
+    dims: Iterable[int] | None = None,
+    **parameters: Any,
+) -> Any:
+    """The slot of the element at a multi-index.
+
+    >>> tilejit.linear_index("f32[3,5]{1,0:T(2,2)}", (2, 3))
+    17
+    >>> tilejit.linear_index("f32[3,5]{1,0:T(2,2)}", (2, np.arange(5)))
+    array([12, 13, 16, 17, 20])
+    >>> tilejit.linear_index("blis-a", (2, 3), dtype="f32", dims=(3, 5), mr=2)
+    16
+
+    Args:
+        layout: a Shape, a TiledArray, or anything else that `as_layout` reads.
+        index: an integer for each dimension, from 0 on; or arrays of integers, which broadcast.
+        dtype: the array's dtype, where the layout is not a complete shape.
+        dims: the array's dimensions, where the layout is not a complete shape.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The slot, counted in elements from the start of the buffer: an int, or an int64 array for arrays.
 
     Raises:
-        LayoutIndexError: an index lies outside its dimension, there are too few or too many, or arrays of
+        LayoutIndexError: an index is outside its dimension, there are too few or too many, or arrays of
             indices do not broadcast.
-        TypeError: an index is not an integer, or the shape no Shape.
+        LayoutError: the layout cannot be read.
+        TypeError: an index is not an integer, or the layout has another type.
     """
-    _check_shape(shape)
+    shape = _shape_of(layout, dtype, dims, parameters)
     checked = _checked_index(shape, index)
     slot = _RULES[type(shape)].slot(shape, checked)
     return slot if isinstance(slot, int) else np.asarray(slot, np.int64)
 
 
-def multi_index(shape: Spec, slot: ArrayLike) -> Any:
-    """The multi-index of the element in a slot, or None where the slot is padding.
+def multi_index(
+    layout: LayoutLike | Tiled,
+    slot: ArrayLike,
+    *,
+    dtype: object = None,
+    dims: Iterable[int] | None = None,
+    **parameters: Any,
+) -> Any:
+    """The multi-index of the element in a slot.
 
-    multi_index(Shape.parse("f32[3,5]{1,0:T(2,2)}"), 17) -> (2, 3)
+    >>> tilejit.multi_index("f32[3,5]{1,0:T(2,2)}", 17)
+    (2, 3)
+    >>> tilejit.multi_index("f32[3,5]{1,0:T(2,2)}", 9) is None
+    True
+    >>> tilejit.multi_index("f32[3,5]{1,0:T(2,2)}", [17, 9])
+    (array([ 2, -1]), array([ 3, -1]))
 
-    An array of slots gives one array a dimension, -1 in each where the slot is padding.
+    Args:
+        layout: a Shape, a TiledArray, or anything else that `as_layout` reads.
+        slot: counted in elements from the start of the buffer: an integer, or an array of integers.
+        dtype: the array's dtype, where the layout is not a complete shape.
+        dims: the array's dimensions, where the layout is not a complete shape.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        For an integer, the index as a tuple of ints, or None if the slot is padding. For an array, an int64
+        array of its shape for each dimension, -1 in all of them where the slot is padding.
 
     Raises:
-        LayoutIndexError: a slot lies outside the buffer.
-        TypeError: a slot is not an integer, or the shape no Shape.
+        LayoutIndexError: a slot is outside the buffer.
+        LayoutError: the layout cannot be read.
+        TypeError: a slot is not an integer, or the layout has another type.
     """
-    _check_shape(shape)
+    shape = _shape_of(layout, dtype, dims, parameters)
     slots = _integer(slot, "a slot")
     size = shape.physical_size
     low, high = (slots, slots) if isinstance(slots, int) else _span(slots)
@@ -246,11 +302,15 @@ def _checked_index(shape: Spec, index: tuple[Any, ...]) -> tuple[Index, ...]:
     return tuple(out)
 
 
-def _check_shape(shape: Spec) -> None:
-    if not isinstance(shape, Shape | CuteShape):
-        raise TypeError(
-            f"the shape is a Shape, not {type(shape).__name__}\n  read a text with tilejit.as_layout(...)"
-        )
+def _shape_of(layout: Any, dtype: object, dims: Iterable[int] | None, parameters: dict[str, Any]) -> Spec:
+    """The shape that a caller means: a shape itself, that of a tiled array, or what `as_layout` reads."""
+    own = layout if isinstance(layout, Shape | CuteShape) else getattr(layout, "layout", None)
+    shape = own if isinstance(own, Shape | CuteShape) else None
+    if shape is not None and dtype is None and dims is None and not parameters:
+        return shape
+    from tilejit.layout.as_layout import as_layout
+
+    return as_layout(layout if shape is None else shape, dtype=dtype, dims=dims, **parameters)
 
 
 def _integer(value: Any, what: str) -> Index:
