@@ -42,7 +42,7 @@ def is_direct(shortcut: Shortcut, call: Callable[[], Any]) -> bool:
     return shortcut._last_answer() is not None
 
 
-def learnt(shortcut: Shortcut, call: Callable[[], Any]) -> None:
+def learned(shortcut: Shortcut, call: Callable[[], Any]) -> None:
     """Make a call until machine code answers it."""
     for _ in range(OFTEN):
         assert not is_direct(shortcut, call)
@@ -71,7 +71,7 @@ def test_fresh_results(name: str, side: int) -> None:
     arrays = squares(side=side)
     before = call(tj, arrays[0])
     shortcut.forget()
-    learnt(shortcut, lambda: call(tj, arrays[0]))
+    learned(shortcut, lambda: call(tj, arrays[0]))
     for x in arrays:
         ours = outcome(call, tj, x)
         assert_same(ours, outcome(call, np, x))
@@ -100,11 +100,11 @@ FLAGGED = {
 
 
 @pytest.mark.parametrize("name", FLAGGED)
-def test_conversions_are_learnt_and_warn_each_time(name: str) -> None:
+def test_conversions_are_learned_and_warn_each_time(name: str) -> None:
     """Machine code converts, sees the flag, and has Python do it over."""
     dtype, to, value, said = FLAGGED[name]
     x = squares(dtype)[0]
-    learnt(known_cast, lambda: tj.astype(x, to))
+    learned(known_cast, lambda: tj.astype(x, to))
     x[5, 7] = value
     for _ in range(3):
         with np.errstate(all="warn"), pytest.warns(RuntimeWarning, match=f"{said} encountered in cast"):
@@ -122,7 +122,7 @@ def test_conversions_are_learnt_and_warn_each_time(name: str) -> None:
 def test_copies_that_convert_warn_each_time() -> None:
     """Into an array that is there, which holds the answer before and after the warning."""
     x, out = squares("f8")[0], np.zeros((128, 128), np.float32)
-    learnt(known_copy, lambda: tj.copyto(out, x))
+    learned(known_copy, lambda: tj.copyto(out, x))
     x[5, 7] = 1e300
     with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
         assert is_direct(known_copy, lambda: tj.copyto(out, x))
@@ -130,10 +130,10 @@ def test_copies_that_convert_warn_each_time() -> None:
         assert (out == x.astype(np.float32)).all()
 
 
-def test_calls_like_each_other_are_learnt_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_like_each_other_are_learned_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the code is there already: one by one those that take turns, of calls of many kinds none."""
     arrays = [np.ones((128, 128 + k), np.float32) for k in range(SOON_FROM + 1)]
-    learnt(known_in_c_order, lambda: tj.ascontiguousarray(arrays[0].T))
+    learned(known_in_c_order, lambda: tj.ascontiguousarray(arrays[0].T))
     monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", 1 << 60)
     known_in_c_order.forget()
     for x in 2 * arrays:
@@ -149,7 +149,7 @@ def test_calls_like_each_other_are_learnt_soon(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[::-1], lambda x: x.astype("f8")])
 def test_copies(view: Callable[[Array], Array]) -> None:
     dst, sources = np.zeros((128, 128), np.float32), [view(x) for x in squares()]
-    learnt(known_copy, lambda: tj.copyto(dst, sources[0]))
+    learned(known_copy, lambda: tj.copyto(dst, sources[0]))
     for src in sources:
         assert is_direct(known_copy, lambda src=src: tj.copyto(dst, src))  # type: ignore[misc]
         assert (dst == src).all()
@@ -163,15 +163,15 @@ def test_copies(view: Callable[[Array], Array]) -> None:
 
 @pytest.mark.parametrize("step", [1, -1])
 def test_overlapping_copies(step: int) -> None:
-    """The layouts are those that were learnt, the arrays reach into each other."""
-    learnt(known_copy, lambda: tj.copyto(np.empty(9000, "f4"), np.ones(9000, "f4")[::step]))
+    """The layouts are those that were learned, the arrays reach into each other."""
+    learned(known_copy, lambda: tj.copyto(np.empty(9000, "f4"), np.ones(9000, "f4")[::step]))
     ours, theirs = (np.arange(10000, dtype="f4") for _ in range(2))
     tj.copyto(ours[500:9500], ours[:9000][::step])
     np.copyto(theirs[500:9500], theirs[:9000][::step].copy())
     assert (ours == theirs).all()
 
 
-def test_forbidden_conversions_are_not_learnt() -> None:
+def test_forbidden_conversions_are_not_learned() -> None:
     """`copy_plain` converts by any rule, `copyto` by same_kind: both ask one shortcut."""
     x = squares()[0]
     for _ in range(3 * OFTEN):
@@ -182,7 +182,7 @@ def test_forbidden_conversions_are_not_learnt() -> None:
 
 def test_code_outlives_its_plan() -> None:
     x = squares(np.uint16)[0]
-    learnt(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    learned(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
     cached_plan.cache_clear()
     program.cache_clear()
     gc.collect()
@@ -198,7 +198,7 @@ def test_nothing_is_kept() -> None:
         (known_copy, lambda: tj.copyto(y, x)),
     ]
     for shortcut, call in calls:
-        learnt(shortcut, call)
+        learned(shortcut, call)
         counted = [x, x.dtype, np.dtype("f8"), np.float64, None, shortcut]
         before = [sys.getrefcount(value) for value in counted]
         for _ in range(1000):
@@ -217,28 +217,28 @@ EQUAL = {
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_dtypes_that_are_equal_are_not_the_same(name: str) -> None:
-    """Each array's result has its own, whichever was learnt first; both are known side by side."""
+    """Each array's result has its own, whichever was learned first; both are known side by side."""
     first, second = (np.zeros((200, 300), dtype).T for dtype in EQUAL[name])
     assert second.dtype == first.dtype
     tj.ascontiguousarray(first)  # the plan is this one's
     known_in_c_order.forget()
-    learnt(known_in_c_order, lambda: tj.ascontiguousarray(second))
-    learnt(known_in_c_order, lambda: tj.ascontiguousarray(first))
+    learned(known_in_c_order, lambda: tj.ascontiguousarray(second))
+    learned(known_in_c_order, lambda: tj.ascontiguousarray(first))
     for x in (first, second):
         assert is_direct(known_in_c_order, lambda x=x: tj.ascontiguousarray(x))  # type: ignore[misc]
         assert tj.ascontiguousarray(x).dtype is x.dtype
 
 
-def test_types_and_their_dtypes_are_learnt_side_by_side() -> None:
+def test_types_and_their_dtypes_are_learned_side_by_side() -> None:
     """np.float64 == np.dtype("f8"), but machine code looks for the very object."""
     x = squares("i4")[0]
     calls = [lambda: tj.astype(x, np.float64), lambda: tj.astype(x, np.dtype("f8"))]
     for call in calls:
-        learnt(known_cast, call)
+        learned(known_cast, call)
     assert all(is_direct(known_cast, call) for call in calls)
 
 
-def test_types_that_may_change_their_mind_are_not_learnt() -> None:
+def test_types_that_may_change_their_mind_are_not_learned() -> None:
     class Chosen:
         dtype = np.dtype(np.float64)
 
@@ -251,7 +251,7 @@ def test_types_that_may_change_their_mind_are_not_learnt() -> None:
 
 def test_only_calls_of_other_layouts_go_through_python() -> None:
     x = squares()[0]
-    learnt(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
+    learned(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
     assert not is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x[:, ::-1]))
     assert is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
     known_in_c_order.forget()

@@ -43,7 +43,7 @@ def answer(direct: Any, *args: Any, **keywords: Any) -> tuple[Any, bool]:
     return found, direct._last_answer() is not None
 
 
-def learnt(direct: Any, *args: Any, **keywords: Any) -> Any:
+def learned(direct: Any, *args: Any, **keywords: Any) -> Any:
     """The object once machine code answers such calls."""
     for _ in range(40):
         if answer(direct, *args, **keywords)[1]:
@@ -167,7 +167,7 @@ def test_plans_take_names() -> None:
     assert outcome(plan, dst, source=src)[0] is TypeError
     assert "copyto" in (plan.__call__.__doc__ or "")
     assert list(inspect.signature(plan).parameters) == ["dst", "src"]
-    add = learnt(tj.elementwise(lambda a, b: a + b), *numbers())
+    add = learned(tj.elementwise(lambda a, b: a + b), *numbers())
     assert "out" in inspect.signature(type(add).__call__).parameters
 
 
@@ -261,7 +261,7 @@ def numbers(count: int = 100, dtype: Any = np.float32) -> tuple[Array, Array]:
 
 def test_a_new_result_is_as_in_python() -> None:
     a, b = numbers()
-    add = learnt(tj.elementwise(lambda a, b: a + b), a, b)
+    add = learned(tj.elementwise(lambda a, b: a + b), a, b)
     ours, directly = answer(add, a, b)
     theirs = add._in_python(a, b)
     assert directly
@@ -278,7 +278,7 @@ def test_a_new_result_is_as_in_python() -> None:
 @pytest.mark.parametrize("shape", [(1,), (5, 1, 7), (2, 3, 4, 5)])
 def test_new_results_of_all_shapes(shape: tuple[int, ...]) -> None:
     a = np.random.default_rng(0).random(shape)
-    twice = learnt(tj.elementwise(lambda a: a * 2), a)
+    twice = learned(tj.elementwise(lambda a: a * 2), a)
     found = twice(a)
     assert (found == a * 2).all()
     assert found.flags.num == empty(shape, a.dtype).flags.num
@@ -290,7 +290,7 @@ def test_numbers_that_come_back(reduce: Any, dtype: str) -> None:
     x = (np.arange(100) % 7).astype(dtype)
     whole = tj.elementwise(lambda x: reduce(x))
     if reduce is not np.mean:
-        learnt(whole, x)
+        learned(whole, x)
     ours, theirs = whole(x), whole._in_python(x)
     assert type(ours) is type(theirs)
     assert ours == theirs
@@ -303,7 +303,7 @@ def test_kernels() -> None:
             y[i] = x[i] * by + times
 
     x, y = numbers(50, np.float64)
-    learnt(scale, x, y, 2.5, 3)
+    learned(scale, x, y, 2.5, 3)
     for by, times in ((2.5, 3), (0.5, 3), (0.5, 4), (np.float64(0.25), 3), (True, False), (2, 1.5)):
         scale(x, y, by, times)
         assert (y == x * by + times).all()
@@ -317,7 +317,7 @@ def test_reports_are_of_the_last_call() -> None:
     pairs = [numbers(100, dtype) for dtype in (np.float32, np.float64, np.int16)]
     sources = []
     for a, b in pairs:
-        learnt(add, a, b)
+        learned(add, a, b)
         sources.append(add.source)
     assert len(set(sources)) == 3
     for (a, b), source in zip(pairs, sources, strict=True):
@@ -354,7 +354,7 @@ CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
 def test_nothing_is_kept_and_nothing_lost(name: str) -> None:
     """References are as before, after calls that machine code answers and after such as it does not."""
     direct, args, keywords = CALLS[name]()
-    learnt(direct, *args, **keywords)
+    learned(direct, *args, **keywords)
     objects = [direct, *args, *keywords.values(), None, np.dtype(np.float32), np.dtype(np.uint8), np.ndarray]
     held = direct._native
     for arguments in (args, (*args[:-1], None)):
@@ -372,7 +372,7 @@ def test_nothing_is_kept_and_nothing_lost(name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_memory_stays_flat(name: str) -> None:
     direct, args, keywords = CALLS[name]()
-    learnt(direct, *args, **keywords)
+    learned(direct, *args, **keywords)
     gc.collect()
     before = sys.getallocatedblocks()
     for _ in range(share(100_000, 4)):
@@ -388,7 +388,7 @@ def test_arrays_and_objects_go_when_they_are_let_go() -> None:
     del dst, src
     assert [ref() for ref in gone] == [None, None]
     a, b = numbers()
-    add = learnt(tj.elementwise(lambda a, b: a + b), a, b)
+    add = learned(tj.elementwise(lambda a, b: a + b), a, b)
     gone = [weakref.ref(a), weakref.ref(b), weakref.ref(add)]
     del a, b, add
     gc.collect()
@@ -423,7 +423,7 @@ def test_copies_and_pickles() -> None:
     again = pickle.loads(pickle.dumps(plan))
     assert answer(again, dst, src)[1]
     a, b = numbers()
-    add = learnt(tj.elementwise(lambda a, b: a + b), a, b)
+    add = learned(tj.elementwise(lambda a, b: a + b), a, b)
     twin = copy.copy(add)
     assert not twin._native[2]
     assert (twin(a, b) == a + b).all()

@@ -208,7 +208,7 @@ def test_blocks_end_in_any_order(leave: tuple[int, ...]) -> None:
     assert SIZES.small_elements == before
 
 
-def test_layouts_are_learnt_anew_where_thresholds_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layouts_are_learned_anew_where_thresholds_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", 2)
     x, y = np.zeros((100, 100)), np.zeros((100, 100))
     for _ in range(4):

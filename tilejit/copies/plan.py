@@ -200,7 +200,7 @@ class CopyPlan(Direct):
         self._run(dst, src)
 
     def _run(self, dst: Array, src: Array) -> None:
-        """The copy between arrays known to fit, `dst` writeable; `cached_plan` and its callers know."""
+        """The copy between arrays known to fit, `dst` writable; `cached_plan` and its callers know."""
         to, at = address(dst), address(src)
         if self._hides_underflow and float_status.tells_of_underflow():
             numpy_copyto(dst, apart(dst, src), "unsafe")

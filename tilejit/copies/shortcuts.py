@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Shortcut(Direct):
-    """What machine code has learnt of a routine's calls; it gives the routine's answer, or itself.
+    """What machine code has learned of a routine's calls; it gives the routine's answer, or itself.
 
     >>> answer = shortcut(x)
     >>> if answer is not shortcut:
     ...     return answer
 
-    `direct_policy` says which of the calls that it does not know are learnt, if `entry_for` has an entry for
+    `direct_policy` says which of the calls that it does not know are learned, if `entry_for` has an entry for
     them. What it knows are layouts of arrays, as they were when that was decided.
     """
 

@@ -155,7 +155,7 @@ def _not(a: Value) -> Value:
     return Op("not", (a,), "i1")
 
 
-def _divide_towards_zero(operands: Sequence[Value], dtype: str) -> Value:
+def _divide_toward_zero(operands: Sequence[Value], dtype: str) -> Value:
     """Rounded down, and one more where that is not exact and the signs differ."""
     a, b = operands
     zero = Const(0, dtype)
@@ -165,9 +165,9 @@ def _divide_towards_zero(operands: Sequence[Value], dtype: str) -> Value:
     return Op("select", (_both(inexact, differ), Op("add", (down, Const(1, dtype)), dtype), down), dtype)
 
 
-def _remainder_towards_zero(operands: Sequence[Value], dtype: str) -> Value:
+def _remainder_toward_zero(operands: Sequence[Value], dtype: str) -> Value:
     a, b = operands
-    return Op("sub", (a, Op("mul", (_divide_towards_zero(operands, dtype), b), dtype)), dtype)
+    return Op("sub", (a, Op("mul", (_divide_toward_zero(operands, dtype), b), dtype)), dtype)
 
 
 def _divide_up(operands: Sequence[Value], dtype: str) -> Value:
@@ -203,8 +203,8 @@ def _to_unsigned(operands: Sequence[Value], dtype: str) -> Value:
 
 
 COMPOSED: dict[str, Callable[[Sequence[Value], str], Value]] = {
-    "arith.divsi": _divide_towards_zero,
-    "arith.remsi": _remainder_towards_zero,
+    "arith.divsi": _divide_toward_zero,
+    "arith.remsi": _remainder_toward_zero,
     "arith.ceildivsi": _divide_up,
     "arith.ceildivui": _divide_up_unsigned,
     "arith.maxnumf": _number_of("max"),

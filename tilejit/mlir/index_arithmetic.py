@@ -23,7 +23,7 @@ NONNEGATIVE_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
     **dict.fromkeys(("arith.divsi", "arith.divui"), floor_div),
     **dict.fromkeys(("arith.remsi", "arith.remui"), remainder),
 }
-"""Divisions that round towards zero, or read no sign: down, of what is not negative."""
+"""Divisions that round toward zero, or read no sign: down, of what is not negative."""
 
 
 def index_arithmetic(op: Operation, scope: Scope) -> Index | None:

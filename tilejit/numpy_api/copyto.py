@@ -112,7 +112,7 @@ def copyto(
 def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
     """Copy src to dst, converting as needed, whatever rule of conversion NumPy would ask for.
 
-    False where no kernel makes the copy: then nothing was written. `dst` is writeable.
+    False where no kernel makes the copy: then nothing was written. `dst` is writable.
     """
     if threads is None:
         if known_copy(dst, src) is None:

@@ -21,7 +21,7 @@ _WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
 def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
     """Copy those elements at which `where` is true; False where NumPy shall do it: then nothing is written.
 
-    dst: writeable. src: an array of its dtype, or a number; where: an array of bool; both are broadcast.
+    dst: writable. src: an array of its dtype, or a number; where: an array of bool; both are broadcast.
 
     Raises:
         what NumPy raises: src is a number that does not become one of dst's dtype.

@@ -15,7 +15,7 @@ from tilejit.layout.indexing import linear_index, multi_index
 from tilejit.layout.tiling import tile_steps
 
 Grid = NDArray[np.int64]
-ColorS = 8
+COLORS = 8
 """As many as `Tiling.color` counts on."""
 
 
@@ -136,7 +136,7 @@ class Tiling:
             number, digit = divmod(number, count)
             color += weight * digit
             weight += 2
-        return color % ColorS
+        return color % COLORS
 
 
 def _row_major(sizes: Sequence[int], unit: int) -> list[int]:

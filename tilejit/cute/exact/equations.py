@@ -46,7 +46,7 @@ class Solutions:
         return Solutions(_minus(self.base, -(missing // value), vector), tuple(kept))
 
     def broken(self, rows: Table, right: Table) -> NDArray[np.bool_]:
-        """Which of many equations, a row each, not all of these solutions fulfil."""
+        """Which of many equations, a row each, not all of these solutions satisfy."""
         largest = max(max(map(abs, vector)) for vector in (self.base, *self.free))
         sums = rows.shape[1] * largest * max(1, int(abs(rows).max(initial=0)))
         kind = np.int64 if rows.dtype == right.dtype == np.int64 and sums < 1 << 62 else object

@@ -261,7 +261,7 @@ def _meets(spans: Sequence[Span], number: int) -> bool:
 
 
 def _narrowed(known: Solutions, rows: Table, rise: Table, taken: list[int]) -> Solutions | None:
-    """The solutions that fulfil all rows; `taken` gets the places of rows that took some away, in order."""
+    """The solutions that satisfy all rows; `taken` gets the places of rows that took some away, in order."""
     at, block = 0, 64
     while at < rise.size:
         wrong = known.broken(rows[at : at + block], rise[at : at + block])
