@@ -41,7 +41,7 @@ if _TYPE_CHECKING:
     from tilejit.kernels.failures import KernelWarning
     from tilejit.kernels.kernel import Kernel, kernel, parallel, reduction
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout, named_format
-    from tilejit.layout.formats import formats, register_format
+    from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
     from tilejit.layout.from_parts import make_shape
     from tilejit.layout.indexing import linear_index, multi_index
     from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
@@ -73,6 +73,7 @@ if _TYPE_CHECKING:
     )
     from tilejit.support.caches import clear_caches
     from tilejit.tiled.tiled_array import TiledArray
+    from tilejit.view.picture import LayoutPicture, show
 
 __version__ = "0.1.0"
 
@@ -82,6 +83,7 @@ __all__ = [
     "CopyPlan",
     "Elementwise",
     "Explanation",
+    "FormatDescription",
     "IntegerError",
     "Kernel",
     "KernelError",
@@ -91,6 +93,7 @@ __all__ = [
     "Layout",
     "LayoutError",
     "LayoutIndexError",
+    "LayoutPicture",
     "OperandError",
     "OutOfMemoryError",
     "PowerError",
@@ -115,6 +118,7 @@ __all__ = [
     "copy",
     "copyto",
     "cute",
+    "describe_format",
     "elementwise",
     "explain",
     "flip",
@@ -138,6 +142,7 @@ __all__ = [
     "rollaxis",
     "rot90",
     "scatter_tiles",
+    "show",
     "stack",
     "swapaxes",
     "take",
@@ -157,7 +162,7 @@ _HOMES = {
     "kernels.failures": "KernelWarning",
     "kernels.kernel": "Kernel kernel parallel reduction",
     "layout.as_layout": "ArrayUnknownError as_layout named_format",
-    "layout.formats": "formats register_format",
+    "layout.formats": "FormatDescription describe_format formats register_format",
     "layout.from_parts": "make_shape",
     "layout.indexing": "linear_index multi_index",
     "layout.shape": "BufferShape Layout Shape TupleShape",
@@ -172,6 +177,7 @@ _HOMES = {
     "numpy_api.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
     "support.caches": "clear_caches",
     "tiled.tiled_array": "TiledArray",
+    "view.picture": "LayoutPicture show",
 }
 """The module of each public name: an import of all would take ten times as long as the first pack needs.
 

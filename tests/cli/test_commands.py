@@ -15,7 +15,7 @@ import tilejit
 from tests.cli.running import COMMAND, child, environment, fails, run
 from tilejit.cli import demo
 from tilejit.cli.errors import explained
-from tilejit.cli.output import human_bytes
+from tilejit.support.units import human_bytes
 
 SHAPE = "bf16[100,300]{1,0:T(8,128)(2,1)}"
 

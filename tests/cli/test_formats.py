@@ -12,7 +12,7 @@ import tilejit as tj
 from tests.cli.running import fails, run
 from tests.tools.oracle import slots_of
 from tilejit.cli.output import table
-from tilejit.layout.formats import describe_format, registry
+from tilejit.layout.formats import registry
 
 
 @pytest.mark.parametrize("columns", [16, 30, 40, 47, 48, 80, 200])
@@ -24,7 +24,7 @@ def test_the_list_fits(columns: int) -> None:
     assert max(map(len, lines)) <= max(columns, 18)
     assert [line.split()[0] for line in lines if not line.startswith(" ")][:-1] == list(tj.formats())
     words = " ".join(result.stdout.split())
-    assert all(describe_format(name) in words or columns < 20 for name in tj.formats())
+    assert all(tj.describe_format(name).description in words or columns < 20 for name in tj.formats())
 
 
 def test_the_table_puts_descriptions_below_where_it_is_narrow() -> None:
@@ -35,7 +35,11 @@ def test_the_table_puts_descriptions_below_where_it_is_narrow() -> None:
 def test_the_list_as_json() -> None:
     rows = json.loads(run("formats", "--json").stdout)
     assert [row["name"] for row in rows] == list(tj.formats())
-    assert {"name": "blis-a", "description": describe_format("blis-a"), "parameters": ["mr"]} in rows
+    assert {
+        "name": "blis-a",
+        "description": tj.describe_format("blis-a").description,
+        "parameters": ["mr"],
+    } in rows
 
 
 @pytest.mark.parametrize("name", [*tj.formats(), "aBc8b", "gOIhw8o4i", "nhwc"])
@@ -45,6 +49,11 @@ def test_one_format(name: str) -> None:
     assert result.stdout.isascii()
     assert result.stdout.startswith(f"{name}: ")
     facts = json.loads(run("formats", name, "--json").stdout)
+    described = tj.describe_format(name)
+    assert result.stdout.startswith(f"{described}\n\nimport numpy as np\n")
+    assert facts["formula"] == described.formula
+    assert (facts["ranks"], facts["source"]) == (described.ranks, described.source)
+    assert (tuple(facts["dtypes"]), tuple(facts["takes"])) == (described.dtypes, described.parameters)
     assert facts["shape"] in result.stdout
     assert facts["recipe"].strip() in result.stdout
     spec = tj.Shape.parse(facts["shape"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError
 from tilejit.layout.as_layout import as_layout, named_format
-from tilejit.layout.formats import describe_format, format_parameters, formats
+from tilejit.layout.formats import describe_format, formats
 from tilejit.layout.shape import Layout, Shape
 
 
@@ -114,7 +114,7 @@ def test_formats_without_a_rule_say_so() -> None:
 
 def test_names() -> None:
     assert formats()[:2] == ("tpu", "tpu-doc")
-    assert all("\n" not in describe_format(name) for name in formats())
+    assert all("\n" not in describe_format(name).description for name in formats())
     with pytest.raises(LayoutError, match="write 'tpu-doc'"):
         named_format("tpu_doc", "f32", (2,))
     with pytest.raises(LayoutError, match=f"and {len(formats()) - 6} more, which tilejit.formats") as caught:
@@ -122,7 +122,7 @@ def test_names() -> None:
     assert f"write one of {', '.join(formats()[:6])} and" in str(caught.value)
     with pytest.raises(TypeError, match="takes none"):
         named_format("tpu", "f32", (2,), block=3)
-    assert format_parameters("tpu") == ()
+    assert describe_format("tpu").parameters == ()
 
 
 @pytest.mark.parametrize(

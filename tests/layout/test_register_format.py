@@ -10,7 +10,7 @@ import pytest
 import tilejit as tj
 from codegen.support.errors import LayoutError
 from tilejit.layout.as_layout import recipe_of
-from tilejit.layout.formats import describe_format, format_parameters
+from tilejit.layout.formats import describe_format
 
 
 def panels(dtype: Any, dims: tuple[int, ...], *, rows: int = 6) -> str:
@@ -49,18 +49,18 @@ def test_what_a_function_may_return(answer: Any) -> None:
 
 def test_parameters_and_description() -> None:
     tj.register_format("panels", panels)
-    assert describe_format("panels") == "Panels of a few rows."
-    assert format_parameters("panels") == ("rows",)
+    assert describe_format("panels").description == "Panels of a few rows."
+    assert describe_format("panels").parameters == ("rows",)
     assert str(tj.named_format("panels", "bf16", (5, 5), rows=4)) == "bf16[5,5]{1,0:T(4,1)}"
     with pytest.raises(TypeError, match="it takes rows"):
         tj.named_format("panels", "bf16", (5, 5), columns=4)
     tj.register_format("needy", lambda dtype, dims, rows: panels(dtype, dims, rows=rows))
-    assert format_parameters("needy") == ("rows",)
+    assert describe_format("needy").parameters == ("rows",)
     assert str(tj.named_format("needy", "bf16", (5, 5), rows=4).layout) == "{1,0:T(4,1)}"
     with pytest.raises(TypeError, match="rows"):
         tj.named_format("needy", "bf16", (5, 5))
     tj.register_format("any", lambda dtype, dims, **more: f"{{1,0:T({more['k']},1)}}", "said\nhere")
-    assert describe_format("any") == "said"
+    assert describe_format("any").description == "said"
     assert str(tj.named_format("any", "bf16", (5, 5), k=3).layout) == "{1,0:T(3,1)}"
 
 

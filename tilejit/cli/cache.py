@@ -11,9 +11,10 @@ from codegen import StoreError
 from tilejit.cli import completion
 from tilejit.cli.errors import Group, help_if_alone
 from tilejit.cli.help import Command
-from tilejit.cli.output import human_bytes, print_json
+from tilejit.cli.output import print_json
 from tilejit.cli.parameters import parameters_checked
 from tilejit.cli.progress import steps
+from tilejit.support.units import human_bytes
 
 app = typer.Typer(
     cls=Group,

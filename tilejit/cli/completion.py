@@ -12,10 +12,10 @@ import typer
 
 def layouts(incomplete: str) -> Iterator[tuple[str, str]]:
     """Formats by name, each with what it is."""
-    from tilejit.layout.formats import describe_format
-    from tilejit.layout.formats import formats as names
+    from tilejit.layout.formats.registry import find_format
+    from tilejit.layout.formats.registry import formats as names
 
-    return ((name, describe_format(name)) for name in names() if name.startswith(incomplete))
+    return ((name, find_format(name).description) for name in names() if name.startswith(incomplete))
 
 
 def layouts_or_row_major(incomplete: str) -> Iterator[tuple[str, str]]:
@@ -35,12 +35,12 @@ def dtypes(incomplete: str) -> Iterator[str]:
 
 def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The parameters of the format that --layout or NAME says, "mr="."""
-    from tilejit.layout.formats import format_parameters
-    from tilejit.layout.formats import formats as names
+    from tilejit.layout.formats.registry import find_format
+    from tilejit.layout.formats.registry import formats as names
 
     given = ctx.params.get("layout") or ctx.params.get("name")
     if given in names():
-        yield from (f"{key}=" for key in format_parameters(given) if key.startswith(incomplete))
+        yield from (f"{key}=" for key in find_format(given).parameters or () if key.startswith(incomplete))
 
 
 def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:

@@ -12,9 +12,10 @@ import typer
 
 from codegen import TilejitError
 from tilejit.cli.file_report import Row, facts, print_sizes, printable, rows_of, some
-from tilejit.cli.output import human_bytes, print_json
+from tilejit.cli.output import print_json
 from tilejit.cli.progress import progress
 from tilejit.cli.streams import Source, StandardOutput, Target, ends
+from tilejit.support.units import human_bytes
 
 if TYPE_CHECKING:
     from tilejit.files.directory import Draft

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tilejit.cli.output import console, human_bytes, is_terminal, print_json
+from tilejit.cli.output import console, is_terminal, print_json
+from tilejit.support.units import human_bytes
 
 if TYPE_CHECKING:
     from tilejit.files.plan import Plan

@@ -14,6 +14,7 @@ from tilejit.cli.pictures import facts, print_picture
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
+    from tilejit.layout.formats import FormatDescription
 
 
 def formats(
@@ -47,11 +48,14 @@ def formats(
         spec = as_layout(name, dtype=element, dims=wanted, **values)
         recipe = recipe_of(name, spec.primitive_type, spec.dimensions, **values)
     cute, why_not = _cute_text(spec)
+    described = _described(name)
     if as_json:
-        print_json({**facts(spec), "format": name, "parameters": values, "recipe": recipe, "cute": cute})
+        about = {} if described is None else _as_json(described)
+        own = {"format": name, "parameters": values, "recipe": recipe, "cute": cute}
+        print_json({**facts(spec), **about, **own})
         return
     out = console()
-    print_lines(out, _heading(name))
+    print_lines(out, name if described is None else str(described))
     out.print()
     print_lines(out, recipe.rstrip("\n"))
     out.print()
@@ -60,10 +64,11 @@ def formats(
 
 
 def _list(as_json: bool) -> None:
-    from tilejit.layout.formats import describe_format, format_parameters
-    from tilejit.layout.formats import formats as names
+    from tilejit.layout.formats.registry import find_format
+    from tilejit.layout.formats.registry import formats as names
 
-    rows = [(name, describe_format(name), format_parameters(name)) for name in names()]
+    found = [find_format(name) for name in names()]
+    rows = [(row.name, row.description, row.parameters or ()) for row in found]
     if as_json:
         print_json([{"name": n, "description": d, "parameters": list(p)} for n, d, p in rows])
         return
@@ -110,15 +115,25 @@ def _dims(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _heading(name: str) -> str:
-    from tilejit.layout.formats.registry import find_format, read_call
+def _described(name: str) -> FormatDescription | None:
+    """What a format is; None of a pattern, which says so itself."""
+    from tilejit.layout.formats import describe_format
+    from tilejit.layout.formats.registry import read_call
     from tilejit.layout.text.pattern_text import is_pattern
 
-    if is_pattern(name):
-        return name
-    found = find_format(read_call(name)[0])
-    takes = f" ({', '.join(found.parameters)})" if found.parameters else ""
-    return f"{found.name}: {found.description}{takes}"
+    return None if is_pattern(name) else describe_format(read_call(name)[0])
+
+
+def _as_json(described: FormatDescription) -> dict[str, Any]:
+    """What `--json` prints of a format, whatever the array."""
+    return {
+        "description": described.description,
+        "formula": described.formula,
+        "takes": described.parameters,
+        "dtypes": described.dtypes,
+        "ranks": described.ranks,
+        "source": described.source,
+    }
 
 
 def _cute_text(spec: Spec) -> tuple[str | None, str]:

@@ -1,4 +1,4 @@
-"""What the commands print with: the terminal's width and colors, JSON, numbers for readers."""
+"""What the commands print with: the terminal's width and colors, JSON, tables."""
 
 from __future__ import annotations
 
@@ -87,16 +87,3 @@ def table(rows: list[tuple[str, str]], width: int) -> list[str]:
         else:
             lines += [f"{name if k == 0 else '':{column}}{line}" for k, line in enumerate(wrapped)]
     return lines
-
-
-def human_bytes(count: int) -> str:
-    """A size as people read it.
-
-    96 -> "96 bytes"    67108864 -> "64.0 MiB"
-    """
-    if count < 1024:
-        return f"{count} byte{'s' if count != 1 else ''}"
-    size, unit = float(count), 0
-    while size >= 1024 and unit < 5:
-        size, unit = size / 1024, unit + 1
-    return f"{size:.1f} {('KiB', 'MiB', 'GiB', 'TiB', 'PiB')[unit - 1]}"

@@ -11,12 +11,12 @@ import typer
 
 from codegen import LayoutError
 from tilejit.cli import completion
-from tilejit.cli.output import console, human_bytes, print_json, print_lines, style_of
+from tilejit.cli.output import console, print_json, print_lines, style_of
 from tilejit.cli.streams import StandardOutput, text_or_input
+from tilejit.support.units import human_bytes
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
-    from tilejit.view.page import CuteLayout
 
 MAX_LISTED = 1 << 16
 """Larger arrays come without their indices in JSON."""
@@ -78,10 +78,10 @@ def view(
 
     The page needs no network. Without -o it is tilejit-view.html in this folder, replaced if it is there.
     """
-    from tilejit.view.page import page
+    from tilejit.view.page import cute_layout, page
 
     shape = text_or_input(shape)
-    alone = None if layout else _cute_layout(shape)
+    alone = None if layout else cute_layout(shape)
     text = page(_spec(shape, layout, "view") if alone is None else alone)
     if str(output) == "-":
         if sys.stdout is not None:  # where it is closed, what is printed goes nowhere
@@ -92,17 +92,6 @@ def view(
     with replacing(output) as file:
         file.write(text.encode("ascii"))
     typer.echo(f"wrote {str(output)!r}, {human_bytes(len(text))}; open it in a browser")
-
-
-def _cute_layout(text: str) -> CuteLayout | None:
-    """The CuTe layout that a text is; None for anything else."""
-    from tilejit.cute.layout import Layout
-    from tilejit.cute.parsing import parse
-    from tilejit.cute.swizzle import ComposedLayout
-    from tilejit.cute.text import is_cute
-
-    found = parse(text) if is_cute(text) else None
-    return found if isinstance(found, Layout | ComposedLayout) else None
 
 
 def _spec(shape: str, layout: str | None, command: str) -> Spec:
@@ -119,8 +108,9 @@ def _spec(shape: str, layout: str | None, command: str) -> Spec:
 def _in_full(text: str, command: str) -> str:
     """How to say the array of a layout alone: a CuTe layout has the sizes, others go behind --layout."""
     from tilejit.cute.int_tuple import product
+    from tilejit.view.page import cute_layout
 
-    layout = _cute_layout(text)
+    layout = cute_layout(text)
     if layout is None:
         return f'write the array, too: tilejit {command} "f32[33,300]" --layout "{text[:80]}"'
     shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
@@ -129,24 +119,11 @@ def _in_full(text: str, command: str) -> str:
 
 
 def print_picture(spec: Spec) -> None:
-    """The facts of a shape, its picture, and the buffer where it is small."""
-    from tilejit.view.text import memory_picture, picture
+    """The sizes of a shape, its picture, and the buffer where it is small."""
+    from tilejit.view.text import layout_text
 
     out = console()
-    style = style_of(out)
-    elements, slots = prod(spec.dimensions), spec.physical_size
-    board, memory = picture(spec, style), memory_picture(spec, style)
-    print_lines(out, str(spec))
-    print_lines(out, f"elements  {elements}")
-    print_lines(out, f"slots     {slots} of {spec.bits} bits")
-    print_lines(out, f"size      {human_bytes(spec.size_in_bytes)}")
-    print_lines(out, f"padding   {slots - elements} slots, {spec.padding_fraction:.1%}")
-    out.print()
-    print_lines(out, board)
-    if memory is not None:
-        out.print()
-        print_lines(out, "memory")
-        print_lines(out, memory)
+    print_lines(out, layout_text(spec, style_of(out)))
 
 
 def facts(spec: Spec) -> dict[str, Any]:

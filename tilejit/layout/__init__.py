@@ -2,7 +2,7 @@
 
 from tilejit.layout.as_layout import as_layout, named_format, recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, primitive_type
-from tilejit.layout.formats import describe_format, format_parameters, formats, register_format
+from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import (
     axis_letters,
@@ -23,6 +23,7 @@ __all__ = [
     "PRIMITIVE_TYPES",
     "AnyShape",
     "BufferShape",
+    "FormatDescription",
     "Layout",
     "PrimitiveType",
     "Shape",
@@ -34,7 +35,6 @@ __all__ = [
     "byte_strides",
     "describe_format",
     "dimension_stride",
-    "format_parameters",
     "formats",
     "in_bounds",
     "is_dim_major",

@@ -16,7 +16,9 @@ from typing import Any, TypeAlias
 from codegen import cached
 from tilejit.cute.layout import Layout
 from tilejit.cute.modes import flat_modes
+from tilejit.cute.parsing import parse
 from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.text import is_cute
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
 from tilejit.layout.shape import Shape
 from tilejit.layout.shape_facts import tile_steps_of
@@ -110,6 +112,18 @@ def _named(spec: Spec) -> str:
     if spec.padding_value is not None:
         parts.append(f"filled with {spec.padding_value}")
     return ", ".join(parts)
+
+
+def cute_layout(layout: object) -> CuteLayout | None:
+    """The CuTe layout that a text is, or the layout itself; None for anything else.
+
+    "(4,8):(8,1)" -> (4,8):(8,1)    "tpu" -> None    "(4,8)" -> None
+
+    Raises:
+        LayoutError: a mistake in a text of CuTe's.
+    """
+    found = parse(layout) if isinstance(layout, str) and is_cute(layout) else layout
+    return found if isinstance(found, Layout | ComposedLayout) else None
 
 
 def row_length(spec: Spec) -> int:

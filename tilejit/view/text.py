@@ -1,4 +1,4 @@
-"""The text picture of a layout: what lies where in memory, tiles told apart by color or by lines."""
+"""The picture of a layout as text: what lies where in memory, tiles told apart by color or by lines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from math import prod
 from rich.text import Text
 
 from tilejit.layout.cute_shape import Spec
+from tilejit.support.units import human_bytes
 from tilejit.view.boards import (
     Grid,
     Tiling,
@@ -20,6 +21,7 @@ from tilejit.view.boards import (
     prefixes,
     slice_name,
 )
+from tilejit.view.page import CuteLayout, subject
 
 MAX_ROWS = 24
 MAX_SLICES = 4
@@ -59,6 +61,32 @@ class Board:
     tiles: Grid
     more_columns: bool = False
     more_rows: bool = False
+
+
+def layout_text(layout: Spec | CuteLayout, style: Style) -> Text:
+    """A layout's sizes, its picture, and the buffer where it is small.
+
+    f32[3,5]{1,0:T(2,2)} -> "f32[3,5]{1,0:T(2,2)}", "elements  15", ..., the two pictures below
+
+    A CuTe layout alone has no dtype, so no size in bytes.
+
+    Raises:
+        LayoutError: the buffer has no size known here, or a CuTe layout has offsets below 0.
+        TypeError: neither a Shape nor a CuTe layout.
+    """
+    spec, title = subject(layout)
+    elements, slots = prod(spec.dimensions), spec.physical_size
+    board, memory = picture(spec, style), memory_picture(spec, style)
+    sizes = [f"slots     {slots} of {spec.bits} bits", f"size      {human_bytes(spec.size_in_bytes)}"]
+    lines = [
+        title,
+        f"elements  {elements}",
+        *(sizes if spec is layout else [f"slots     {slots}"]),
+        f"padding   {slots - elements} slots, {spec.padding_fraction:.1%}",
+    ]
+    parts = [Text("\n".join(lines)), Text(), board]
+    parts += [] if memory is None else [Text(), Text("memory"), memory]
+    return Text("\n").join(parts)
 
 
 def picture(shape: Spec, style: Style) -> Text:

@@ -1,5 +1,6 @@
 """Formats with a name, patterns and tags: from an array's dimensions and dtype to its layout."""
 
-from tilejit.layout.formats.registry import describe_format, format_parameters, formats, register_format
+from tilejit.layout.formats.description import FormatDescription, describe_format
+from tilejit.layout.formats.registry import formats, register_format
 
-__all__ = ["describe_format", "format_parameters", "formats", "register_format"]
+__all__ = ["FormatDescription", "describe_format", "formats", "register_format"]

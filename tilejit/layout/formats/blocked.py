@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import Any
 
 from codegen import LayoutError
 from tilejit.layout.dtypes import PrimitiveType
@@ -17,13 +19,12 @@ MAX_MORTON = 256
 Element = PrimitiveType
 
 
+Sizes = dict[str, int]
+
+
 def _tenstorrent(
-    element: Element,
-    dims: Dims,
-    *,
-    tile: int | tuple[int, int] = 32,
-    face: int | tuple[int, int] | None = None,
-) -> Blocking:
+    element: Element, tile: int | tuple[int, int] = 32, face: int | tuple[int, int] | None = None
+) -> Sizes:
     height, width = _pair(tile, "tile")
     rows, columns = (min(16, height), min(16, width)) if face is None else _pair(face, "face")
     if height % rows or width % columns:
@@ -31,89 +32,78 @@ def _tenstorrent(
             f"a tile of {height} x {width} has no whole faces of {rows} x {columns}\n"
             "  give face= sizes that divide those of tile="
         )
-    pattern = "... (M mf m) (N nf n) -> ... M N mf nf m n"
-    return _blocked("tenstorrent", pattern, dims, mf=height // rows, m=rows, nf=width // columns, n=columns)
+    return {"mf": height // rows, "m": rows, "nf": width // columns, "n": columns}
 
 
-def _nc1hwc0(element: Element, dims: Dims, *, c0: int | None = None) -> Blocking:
-    return _blocked("NC1HWC0", "N (C c) H W -> N C H W c", dims, c=_c0("NC1HWC0", element, c0))
+def _nc1hwc0(element: Element, c0: int | None = None) -> Sizes:
+    return {"c": _c0("NC1HWC0", element, c0)}
 
 
-def _fractal_nz(element: Element, dims: Dims, *, m0: int = 16, c0: int | None = None) -> Blocking:
-    pattern = "... (M m) (N n) -> ... N M m n"
-    return _blocked("fractal_nz", pattern, dims, m=checked_size("m0", m0), n=_c0("fractal_nz", element, c0))
+def _fractal_nz(element: Element, m0: int = 16, c0: int | None = None) -> Sizes:
+    return {"m": checked_size("m0", m0), "n": _c0("fractal_nz", element, c0)}
 
 
-def _vnni(element: Element, dims: Dims, *, pack: int | None = None) -> Blocking:
-    return _blocked("vnni", "... (K k) N -> ... K N k", dims, k=_packed("vnni", element, pack))
+def _vnni(element: Element, pack: int | None = None) -> Sizes:
+    return {"k": _packed("vnni", element, pack)}
 
 
-def _amx_b(element: Element, dims: Dims, *, pack: int | None = None) -> Blocking:
-    pattern = "... (K rows k) (N n) -> ... K N rows n k"
-    return _blocked("amx-b", pattern, dims, rows=16, k=_packed("amx-b", element, pack), n=16)
+def _amx_b(element: Element, pack: int | None = None) -> Sizes:
+    return {"k": _packed("amx-b", element, pack)}
 
 
-def _col32(element: Element, dims: Dims) -> Blocking:
-    return _blocked("col32", "... M (N n) -> ... N M n", dims, n=32)
+def _nvfp4_scales(element: Element) -> Sizes:
+    return _scales("nvfp4-scales", element)
 
 
-def _col4_4r2_8c(element: Element, dims: Dims) -> Blocking:
-    pattern = "... (M m4 m2) (N n4 n2 n) -> ... N M m2 n4 n2 m4 n"
-    return _blocked("col4_4r2_8c", pattern, dims, m4=4, m2=2, n4=4, n2=2, n=4)
+def _mx_scales(element: Element) -> Sizes:
+    return _scales("mx-scales", element)
 
 
-def _col32_2r_4r4(element: Element, dims: Dims) -> Blocking:
-    pattern = "... (M m8 m2 m) (N n) -> ... N M m2 m8 m n"
-    return _blocked("col32_2r_4r4", pattern, dims, m8=4, m2=4, m=2, n=32)
-
-
-def _scales(element: Element, dims: Dims, *, name: str) -> Blocking:
+def _scales(name: str, element: Element) -> Sizes:
     _width(name, element, {8: 1}, "view the scales as uint8, or convert them to f8e4m3fn or f8e8m0fnu")
-    return _blocked(name, "... (R r4 r) (C c) -> ... R C r r4 c", dims, r4=4, r=32, c=4)
+    return {}
 
 
-def _nvfp4_scales(element: Element, dims: Dims) -> Blocking:
-    return _scales(element, dims, name="nvfp4-scales")
-
-
-def _mx_scales(element: Element, dims: Dims) -> Blocking:
-    return _scales(element, dims, name="mx-scales")
-
-
-def _aiter_preshuffle(element: Element, dims: Dims) -> Blocking:
+def _aiter_preshuffle(element: Element) -> Sizes:
     mend = "convert to a 16-bit or an 8-bit type"
     k = _width("aiter-preshuffle", element, {16: 8, 8: 16}, mend)
-    pattern = "... (N n) (K k2 k) -> ... N K k2 n k"
-    return _blocked("aiter-preshuffle", pattern, dims, n=16, k2=32 // k, k=k)
+    return {"k2": 32 // k, "k": k}
 
 
-def _crouton(element: Element, dims: Dims) -> Blocking:
+def _crouton(element: Element) -> Sizes:
     pair = _width("crouton", element, {16: 2, 8: 1}, "convert to a 16-bit or an 8-bit type")
-    pattern = "N (H h) (W w w2) (C c) -> N H W C h w c w2"
-    return _blocked("crouton", pattern, dims, h=8, w=8 // pair // pair, w2=pair, c=32)
+    return {"w": 8 // pair // pair, "w2": pair}
 
 
-def _blis_a(element: Element, dims: Dims, *, mr: int = 6) -> Blocking:
-    return _blocked("blis-a", "... (M mr) K -> ... M K mr", dims, mr=checked_size("mr", mr))
+def _blis_a(element: Element, mr: int = 6) -> Sizes:
+    return {"mr": checked_size("mr", mr)}
 
 
-def _blis_b(element: Element, dims: Dims, *, nr: int | None = None) -> Blocking:
-    size = max(1, 512 // element.storage_bits) if nr is None else checked_size("nr", nr)
-    return _blocked("blis-b", "... K (N nr) -> ... N K nr", dims, nr=size)
+def _blis_b(element: Element, nr: int | None = None) -> Sizes:
+    return {"nr": max(1, 512 // element.storage_bits) if nr is None else checked_size("nr", nr)}
+
+
+def _fixed(element: Element) -> Sizes:
+    """The sizes of a pattern that says all of them."""
+    return {}
 
 
 def _morton(element: Element, dims: Dims, *, size: int = 8) -> Blocking:
     block = checked_size("size", size)
     if not 2 <= block <= MAX_MORTON or block & (block - 1):
         raise LayoutError(f"size={block} is not a power of two from 2 to {MAX_MORTON}\n  write e.g. size=8")
-    bits = range(block.bit_length() - 1)
-    rows, columns = (" ".join(f"{axis}{bit}" for bit in bits) for axis in "mn")
-    mixed = " ".join(f"m{bit} n{bit}" for bit in bits)
-    pattern = f"... (M {rows}) (N {columns}) -> ... M N {mixed}"
-    return _blocked("morton", pattern, dims, **{f"{axis}{bit}": 2 for axis in "mn" for bit in bits})
+    return _blocked("morton", _morton_pattern(block.bit_length() - 1), dims, {})
 
 
-def _blocked(name: str, pattern: str, dims: Dims, **sizes: int) -> Blocking:
+def _morton_pattern(bits: int) -> str:
+    """Blocks of 2**bits rows and columns; a digit for each bit."""
+    rows, columns = (" ".join(f"{axis}{bit}" for bit in range(bits)) for axis in "mn")
+    mixed = [f"{axis}{bit}" for bit in range(bits) for axis in "mn"]
+    sizes = ", ".join(f"{name}=2" for name in mixed)
+    return f"... (M {rows}) (N {columns}) -> ... M N {' '.join(mixed)}, {sizes}"
+
+
+def _blocked(name: str, pattern: str, dims: Dims, sizes: Sizes) -> Blocking:
     """A pattern of a format, refused in the format's name for arrays of a wrong rank."""
     parsed = parse_pattern(pattern)
     groups = [group for group in parsed.groups if not group.ellipsis]
@@ -162,6 +152,9 @@ def _pair(sizes: object, name: str) -> tuple[int, int]:
     return checked_size(name, rows), checked_size(name, columns)
 
 
+ONEDNN = "oneDNN, dnnl_format_tag_t in dnnl_types.h"
+
+
 def tag_format(tag: str, description: str | None = None, example: tuple[Dims, str] | None = None) -> Format:
     """The format that a blocked tag of oneDNN's stands for.
 
@@ -181,84 +174,167 @@ def tag_format(tag: str, description: str | None = None, example: tuple[Dims, st
         small[plain[-1]] = 4
     dims = tuple(small[letter] for letter in parsed.dims)
     what = description or f"oneDNN's tag, dimensions {' '.join(parsed.dims)}"
-    return Format(tag, what, build, (), example or (dims, "f32"))
+    return Format(tag, what, build, (), example or (dims, "f32"), parsed.formula, ONEDNN)
+
+
+def pattern_format(
+    name: str,
+    description: str,
+    pattern: str,
+    example: tuple[Dims, str],
+    source: str,
+    sizes: Callable[..., Sizes] = _fixed,
+    rule: str = "",
+    parameters: tuple[str, ...] = (),
+) -> Format:
+    """A format that is a pattern.
+
+    sizes: sizes(element, **parameters) -> those that the pattern leaves out. rule: what they are, in words.
+    """
+
+    def build(element: Element, dims: Dims, **given: Any) -> Blocking:
+        return _blocked(name, pattern, dims, sizes(element, **given))
+
+    return Format(
+        name, description, build, parameters, example, "; ".join(filter(None, (pattern, rule))), source
+    )
 
 
 _HALF, _BYTE = "bf16", "s8"
+_CUBLASLT = "cuBLAS, cublasLtOrder_t:"
+_SCALES = "... (R r4 r) (C c) -> ... R C r r4 c, r4=4, r=32, c=4"
+_SCALES_SOURCE = "cuBLAS, 1D block scaling factors layout"
+_INTEL = "Intel 64 and IA-32 Architectures Software Developer's Manual:"
+_ASCEND = "Huawei CANN, data format"
 FORMATS = (
-    Format(
+    pattern_format(
         "tenstorrent",
         "ttnn's TILE: tiles of 32 x 32 in four faces of 16 x 16",
-        _tenstorrent,
-        ("tile", "face"),
+        "... (M mf m) (N nf n) -> ... M N mf nf m n",
         ((64, 64), _HALF),
+        "tt-metal, tech_reports/tensor_layouts/tensor_layouts.md",
+        _tenstorrent,
+        "m x n = face, 16 x 16; mf m x nf n = tile, 32 x 32",
+        ("tile", "face"),
     ),
     tag_format("nChw16c", "oneDNN: channels in blocks of 16, array N C H W", ((1, 32, 1, 4), "f32")),
     tag_format("nChw8c", "oneDNN: channels in blocks of 8, array N C H W", ((1, 16, 1, 4), "f32")),
-    Format(
+    pattern_format(
         "NC1HWC0",
         "Ascend: channels in blocks of c0 (16-bit: 16, 8-bit: 32), array N C H W",
-        _nc1hwc0,
-        ("c0",),
+        "N (C c) H W -> N C H W c",
         ((1, 32, 1, 4), "f16"),
+        f"{_ASCEND} NC1HWC0",
+        _nc1hwc0,
+        "c = c0, by default 16 for 16 bits and 32 for 8 bits",
+        ("c0",),
     ),
     tag_format("OIhw16i16o", "oneDNN: weights in blocks of 16 x 16, array O I H W", ((16, 16, 1, 1), "f32")),
     tag_format("OIhw4i16o4i", "oneDNN: int8 weights, array O I H W", ((16, 16, 1, 1), _BYTE)),
-    Format(
+    pattern_format(
         "vnni",
         "VNNI: rows of K side by side, as many as share 32 bits, array K N",
-        _vnni,
-        ("pack",),
+        "... (K k) N -> ... K N k",
         ((8, 16), _HALF),
+        f"{_INTEL} VPDPBUSD, VDPBF16PS",
+        _vnni,
+        "k = pack, by default 32 / bits",
+        ("pack",),
     ),
-    Format(
+    pattern_format(
         "amx-b",
         "AMX: B in tiles of 16 rows of 64 bytes, rows of K side by side, array K N",
-        _amx_b,
-        ("pack",),
+        "... (K rows k) (N n) -> ... K N rows n k, rows=16, n=16",
         ((64, 32), _HALF),
+        f"{_INTEL} TDPBUSD, TDPBF16PS",
+        _amx_b,
+        "k = pack, by default 32 / bits",
+        ("pack",),
     ),
-    Format("col32", "cuBLASLt: columns in groups of 32, array M N", _col32, (), ((8, 64), _BYTE)),
-    Format("col4_4r2_8c", "cuBLASLt: int8 B for Turing, array M N", _col4_4r2_8c, (), ((16, 64), _BYTE)),
-    Format("col32_2r_4r4", "cuBLASLt: int8 B for Ampere, array M N", _col32_2r_4r4, (), ((64, 64), _BYTE)),
-    Format(
+    pattern_format(
+        "col32",
+        "cuBLASLt: columns in groups of 32, array M N",
+        "... M (N n) -> ... N M n, n=32",
+        ((8, 64), _BYTE),
+        f"{_CUBLASLT} CUBLASLT_ORDER_COL32",
+    ),
+    pattern_format(
+        "col4_4r2_8c",
+        "cuBLASLt: int8 B for Turing, array M N",
+        "... (M m4 m2) (N n4 n2 n) -> ... N M m2 n4 n2 m4 n, m4=4, m2=2, n4=4, n2=2, n=4",
+        ((16, 64), _BYTE),
+        f"{_CUBLASLT} CUBLASLT_ORDER_COL4_4R2_8C",
+    ),
+    pattern_format(
+        "col32_2r_4r4",
+        "cuBLASLt: int8 B for Ampere, array M N",
+        "... (M m8 m2 m) (N n) -> ... N M m2 m8 m n, m8=4, m2=4, m=2, n=32",
+        ((64, 64), _BYTE),
+        f"{_CUBLASLT} CUBLASLT_ORDER_COL32_2R_4R4",
+    ),
+    pattern_format(
         "nvfp4-scales",
         "NVFP4's scales, one for 16 elements, in blocks of 128 x 4, array R C",
-        _nvfp4_scales,
-        (),
+        _SCALES,
         ((128, 8), "f8e4m3fn"),
+        _SCALES_SOURCE,
+        _nvfp4_scales,
     ),
-    Format(
+    pattern_format(
         "mx-scales",
         "MX formats' scales, one for 32 elements, in blocks of 128 x 4, array R C",
-        _mx_scales,
-        (),
+        _SCALES,
         ((128, 8), "f8e8m0fnu"),
+        _SCALES_SOURCE,
+        _mx_scales,
     ),
-    Format(
+    pattern_format(
         "aiter-preshuffle",
         "ROCm aiter's weights for matrix cores: 16 rows by 16 bytes, array N K",
-        _aiter_preshuffle,
-        (),
+        "... (N n) (K k2 k) -> ... N K k2 n k, n=16",
         ((32, 64), _HALF),
+        "ROCm aiter, shuffle_weight in aiter/ops/shuffle.py",
+        _aiter_preshuffle,
+        "k = 128 / bits; k2 = 32 / k",
     ),
-    Format(
+    pattern_format(
         "fractal_nz",
         "Ascend: blocks of m0 x c0, columns of blocks one after the other, array M N",
-        _fractal_nz,
-        ("m0", "c0"),
+        "... (M m) (N n) -> ... N M m n",
         ((32, 32), "f16"),
+        f"{_ASCEND} FRACTAL_NZ",
+        _fractal_nz,
+        "m = m0, by default 16; n = c0, by default 16 for 16 bits and 32 for 8 bits",
+        ("m0", "c0"),
     ),
-    Format("crouton", "Hexagon: blocks of 2 KiB, array N H W C", _crouton, (), ((1, 16, 16, 32), "u8")),
-    Format(
-        "blis-a", "BLIS: panels of mr rows, column by column, array M K", _blis_a, ("mr",), ((12, 8), "f32")
+    pattern_format(
+        "crouton",
+        "Hexagon: blocks of 2 KiB, array N H W C",
+        "N (H h) (W w w2) (C c) -> N H W C h w c w2, h=8, c=32",
+        ((1, 16, 16, 32), "u8"),
+        "Apache TVM for Hexagon, layouts nhwc-8h2w32c2w and nhwc-8h8w32c",
+        _crouton,
+        "w = 8, w2 = 1 for 8 bits; w = 2, w2 = 2 for 16 bits",
     ),
-    Format(
+    pattern_format(
+        "blis-a",
+        "BLIS: panels of mr rows, column by column, array M K",
+        "... (M mr) K -> ... M K mr",
+        ((12, 8), "f32"),
+        "BLIS, docs/KernelsHowTo.md: micropanels of A",
+        _blis_a,
+        "mr = 6 by default",
+        ("mr",),
+    ),
+    pattern_format(
         "blis-b",
         "BLIS: panels of nr columns (64 bytes), row by row, array K N",
-        _blis_b,
-        ("nr",),
+        "... K (N nr) -> ... N K nr",
         ((8, 32), "f32"),
+        "BLIS, docs/KernelsHowTo.md: micropanels of B",
+        _blis_b,
+        "nr = 512 / bits by default",
+        ("nr",),
     ),
     Format(
         "morton",
@@ -266,5 +342,7 @@ FORMATS = (
         _morton,
         ("size",),
         ((16, 16), "u8"),
+        f"{_morton_pattern(3)}; for size = 8, the default; m0 and n0 are the highest bits",
+        "G. M. Morton, A Computer Oriented Geodetic Data Base, 1966",
     ),
 )

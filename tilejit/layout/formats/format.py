@@ -32,6 +32,8 @@ class Format:
         build: build(element, dims, **parameters) -> anything `as_layout` reads but a name, or a Blocking.
         parameters: the keywords beside dtype and dims, None where it takes any.
         example: dimensions and dtype of a small array, for pictures; None where there is none.
+        formula: a pattern, and what its sizes are behind a semicolon; or the rule in words.
+        source: where it is defined.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Format:
     build: Callable[..., object]
     parameters: tuple[str, ...] | None = ()
     example: tuple[Dims, str] | None = None
+    formula: str = ""
+    source: str = ""
 
     def layout(self, element: PrimitiveType, dims: Dims, parameters: dict[str, Any]) -> object:
         """What `build` says of an array.

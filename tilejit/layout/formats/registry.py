@@ -68,7 +68,9 @@ def register_format(name: str, function: Callable[..., object], description: str
                 "  return a layout, or one of another format"
             ) from error
 
-    _FORMATS[name] = Format(name, text, build, parameters)
+    own = getattr(function, "__qualname__", type(function).__qualname__)
+    source = ".".join(filter(None, (getattr(function, "__module__", None), own)))
+    _FORMATS[name] = Format(name, text, build, parameters, source=source)
 
 
 def formats() -> tuple[str, ...]:
@@ -77,24 +79,6 @@ def formats() -> tuple[str, ...]:
     -> ("tpu", "tpu-doc", "tenstorrent", …)
     """
     return tuple(_FORMATS)
-
-
-def describe_format(name: str) -> str:
-    """What a format is, in one line.
-
-    Raises:
-        LayoutError: there is no such format.
-    """
-    return find_format(name).description
-
-
-def format_parameters(name: str) -> tuple[str, ...]:
-    """The keywords that a format takes beside dtype and dims; none, too, where it takes any.
-
-    Raises:
-        LayoutError: there is no such format.
-    """
-    return find_format(name).parameters or ()
 
 
 def find_format(name: str) -> Format:

@@ -116,6 +116,10 @@ FORMATS = (
         _tpu,
         (),
         ((16, 256), "bf16"),
+        "{m,s,...:T(h,128)(p,1)}; m and s = the dimensions that pad least, by default the last two; "
+        "p = 32 / bits elements share 32 bits; h = 8, for 8 bits 32, for 4 bits 64, where it divides s, "
+        "else the least power of two from p to 8 that holds s",
+        "layouts that XLA gives compiled TPU programs, v4 to v7",
     ),
     Format(
         "tpu-doc",
@@ -123,5 +127,8 @@ FORMATS = (
         _tpu_doc,
         (),
         ((16, 256), "bf16"),
+        "{...,1,0:T(8,128)(p,1)}; p = 32 / bits elements share 32 bits; of 32 bits T(2,128) up to 2 rows and "
+        "T(4,128) up to 4; of pred T(32,128)(32,1)E(1); of 64 bits none",
+        "https://openxla.org/xla/tiled_layout",
     ),
 )

@@ -51,6 +51,23 @@ class Tag:
     order: str
     blocks: tuple[tuple[int, str], ...]
 
+    @property
+    def formula(self) -> str:
+        """The tag as a pattern, with the sizes of its blocks.
+
+        OIhw4i16o4i -> "(O o) (I i i2) h w -> O I h w i o i2, i=4, o=16, i2=4"
+        """
+        groups = {letter: [letter] for letter in self.dims}
+        blocks: list[tuple[str, int]] = []
+        for size, letter in self.blocks:
+            group = groups[letter]
+            group[0] = letter.upper()
+            blocks.append((letter + (str(len(group)) if len(group) > 1 else ""), size))
+            group.append(blocks[-1][0])
+        left = " ".join(f"({' '.join(group)})" if len(group) > 1 else group[0] for group in groups.values())
+        right = " ".join([*(groups[letter][0] for letter in self.order), *(name for name, _ in blocks)])
+        return ", ".join([f"{left} -> {right}", *(f"{name}={size}" for name, size in blocks)])
+
     def blocking(self, dims: tuple[int, ...]) -> Blocking:
         """The digits of an array of those dimensions.
 

@@ -1,0 +1,123 @@
+"""describe_format: what it says of a format is what the format does."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tilejit.layout.formats.registry import find_format
+
+TAGS = ("aBc8b", "gOIhw8o4i", "OIhw4i16o4i", "nhwc", "ABc4a8b4a", "x")
+
+
+@pytest.mark.parametrize("name", [*tj.formats(), *TAGS])
+def test_a_description_is_complete(name: str) -> None:
+    found = tj.describe_format(name)
+    assert found.name == name
+    assert found.description
+    assert found.formula
+    assert found.source
+    assert found.dtypes
+    assert found.least_rank is not None
+    assert found.least_rank <= (found.most_rank or 12)
+    text = str(found)
+    assert text == repr(found)
+    assert text.splitlines()[0] == f"{name}: {found.description}"
+    assert {line.split()[0] for line in text.splitlines()[1:] if line[0] != " "} == {
+        *("formula", "dtypes", "ranks", "source"),
+        *(["parameters"] if found.parameters else []),
+    }
+    words = " ".join(line[12:] for line in text.splitlines()[1:])
+    assert found.formula in words
+    assert found.source in words
+    assert max(map(len, text.splitlines()[1:])) <= 80
+
+
+@pytest.mark.parametrize("name", [*tj.formats(), *TAGS])
+def test_ranks_and_dtypes_are_those_that_are_taken(name: str) -> None:
+    found = tj.describe_format(name)
+    example = find_format(name).example
+    assert example is not None
+    for dtype in ("pred", "s4", "s8", "f8e4m3fn", "bf16", "f32", "f64", "c128"):
+        assert (dtype in (found.dtypes or ())) == takes(name, dtype, example[0]), dtype
+    least, most = found.least_rank or 0, 14 if found.most_rank is None else found.most_rank
+    for rank in range(15):
+        assert (least <= rank <= most) == takes(name, example[1], (1,) * rank), rank
+
+
+def takes(name: str, dtype: str, dims: tuple[int, ...]) -> bool:
+    try:
+        return tj.named_format(name, dtype, dims).dimensions == dims
+    except tj.LayoutError:
+        return False
+
+
+def tags_and_patterns() -> list[str]:
+    return [name for name in (*tj.formats(), *TAGS) if "->" in tj.describe_format(name).formula]
+
+
+@pytest.mark.parametrize("name", tags_and_patterns())
+def test_a_formula_is_a_pattern_of_the_same_layout(name: str) -> None:
+    """Sizes that depend on the dtype or on a parameter are in words; they are read off the layout here."""
+    found, example = find_format(name), find_format(name).example
+    assert example is not None
+    dims, dtype = example
+    pattern = found.formula.partition(";")[0]
+    known: dict[str, dict[str, int]] = {
+        "tenstorrent": {"mf": 2, "m": 16, "nf": 2, "n": 16},
+        "NC1HWC0": {"c": 16},
+        "vnni": {"k": 2},
+        "amx-b": {"k": 2},
+        "aiter-preshuffle": {"k": 8, "k2": 4},
+        "fractal_nz": {"m": 16, "n": 16},
+        "crouton": {"w": 8, "w2": 1},
+        "blis-a": {"mr": 6},
+        "blis-b": {"nr": 16},
+    }
+    sizes = known.get(name, {})
+    assert bool(sizes) == (";" in found.formula and name != "morton")
+    assert tj.as_layout(pattern, dtype=dtype, dims=dims, **sizes) == tj.named_format(name, dtype, dims)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [("tpu", "0 or more"), ("vnni", "2 or more"), ("crouton", "4"), ("nChw16c", "4"), ("aBc8b", "3")],
+)
+def test_ranks_in_words(name: str, ranks: str) -> None:
+    assert tj.describe_format(name).ranks == ranks
+
+
+def panels(dtype: Any, dims: Any, *, rows: int = 6) -> str:
+    """Panels of a few rows."""
+    raise AssertionError("a description does not call it")
+
+
+def test_registered_functions() -> None:
+    tj.register_format("panels", panels)
+    found = tj.describe_format("panels")
+    assert str(found) == (f"panels: Panels of a few rows.\nparameters  rows\nsource      {__name__}.panels")
+    assert (found.dtypes, found.least_rank, found.most_rank, found.ranks) == (None, None, None, "")
+    tj.register_format("fewer", functools.partial(panels, rows=3), "Fewer.")
+    assert tj.describe_format("fewer").source == "functools.partial"
+    tj.register_format("more", lambda dtype, dims, **more: panels(dtype, dims, **more), "More.")
+    assert "parameters  any\n" in str(tj.describe_format("more"))
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("tpx", tj.LayoutError),
+        ("blis-a, mr=4", tj.LayoutError),
+        ("", tj.LayoutError),
+        (3, TypeError),
+        (np, TypeError),
+    ],
+    ids=str,
+)
+def test_what_is_refused(name: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        tj.describe_format(name)

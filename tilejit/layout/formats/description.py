@@ -1,0 +1,120 @@
+"""`describe_format`: what a named format is, and which arrays it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+
+from codegen import LayoutError
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, primitive_type
+from tilejit.layout.formats.format import Format
+from tilejit.layout.formats.registry import find_format
+
+MAX_RANK = 12
+"""Of every format that has one: oneDNN's."""
+WIDTH = 80
+
+
+@dataclass(frozen=True, repr=False, slots=True)
+class FormatDescription:
+    """A named format in words; printed, it is the text that `tilejit formats NAME` begins with.
+
+    Attributes:
+        name: what `as_layout` knows it by.
+        description: what it is, in one line.
+        formula: a pattern, and what its sizes are behind a semicolon; or the rule in words. Empty for a
+            registered function.
+        source: where it is defined; for a registered function its name.
+        parameters: its keywords beside dtype and dims. None if it takes any.
+        dtypes: XLA's names of the dtypes that it takes without parameters. None for a registered function.
+        least_rank: the fewest dimensions of an array. None for a registered function.
+        most_rank: the most dimensions. None if there is no limit, or for a registered function.
+    """
+
+    name: str
+    description: str
+    formula: str
+    source: str
+    parameters: tuple[str, ...] | None
+    dtypes: tuple[str, ...] | None
+    least_rank: int | None
+    most_rank: int | None
+
+    @property
+    def ranks(self) -> str:
+        """The numbers of dimensions, in words.
+
+        nChw16c -> "4"    vnni -> "2 or more"    a registered function -> ""
+        """
+        if self.least_rank is None:
+            return ""
+        if self.most_rank is None:
+            return f"{self.least_rank} or more"
+        return (
+            str(self.least_rank)
+            if self.least_rank == self.most_rank
+            else f"{self.least_rank} to {self.most_rank}"
+        )
+
+    def __repr__(self) -> str:
+        whole = self.dtypes is not None and len(self.dtypes) == len(_elements())
+        facts = {
+            "formula": self.formula,
+            "parameters": "any" if self.parameters is None else ", ".join(self.parameters),
+            "dtypes": "all" if whole else ", ".join(self.dtypes or ()),
+            "ranks": self.ranks,
+            "source": self.source,
+        }
+        lines = [f"{self.name}: {self.description}"]
+        for name, text in facts.items():
+            rows = wrap(text, WIDTH - 12, break_long_words=False, break_on_hyphens=False)
+            lines += [f"{name if k == 0 else '':12}{row}" for k, row in enumerate(rows)]
+        return "\n".join(lines)
+
+
+def describe_format(name: str) -> FormatDescription:
+    """What a named format is, and which arrays it takes.
+
+    >>> tilejit.describe_format("col32")
+    col32: cuBLASLt: columns in groups of 32, array M N
+    formula     ... M (N n) -> ... N M n, n=32
+    dtypes      all
+    ranks       2 or more
+    source      cuBLAS, cublasLtOrder_t: CUBLASLT_ORDER_COL32
+
+    Args:
+        name: a named format, or a blocked tag of oneDNN's.
+
+    Returns:
+        A `FormatDescription`. It prints as text.
+
+    Raises:
+        LayoutError: there is no such format; the message names the nearest.
+        TypeError: the name is not a str.
+    """
+    found = find_format(name)
+    dtypes: tuple[str, ...] | None = None
+    least: int | None = None
+    most: int | None = None
+    if found.example is not None:
+        dims, dtype = found.example
+        dtypes = tuple(known for known in _elements() if _takes(found, known, dims))
+        ranks = [rank for rank in range(MAX_RANK + 2) if _takes(found, dtype, (1,) * rank)]
+        least, most = ranks[0], ranks[-1] if ranks[-1] <= MAX_RANK else None
+    return FormatDescription(
+        found.name, found.description, found.formula, found.source, found.parameters, dtypes, least, most
+    )
+
+
+def _elements() -> tuple[str, ...]:
+    """The dtypes of arrays."""
+    return tuple(name for name, row in PRIMITIVE_TYPES.items() if row.is_array_element)
+
+
+def _takes(found: Format, dtype: str, dims: tuple[int, ...]) -> bool:
+    """Whether a format has a layout for an array."""
+    try:
+        found.layout(primitive_type(dtype), dims, {})
+    except LayoutError:
+        return False
+    return True

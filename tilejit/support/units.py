@@ -1,0 +1,16 @@
+"""Sizes for readers."""
+
+from __future__ import annotations
+
+
+def human_bytes(count: int) -> str:
+    """A size as people read it.
+
+    96 -> "96 bytes"    67108864 -> "64.0 MiB"
+    """
+    if count < 1024:
+        return f"{count} byte{'s' if count != 1 else ''}"
+    size, unit = float(count), 0
+    while size >= 1024 and unit < 5:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.1f} {('KiB', 'MiB', 'GiB', 'TiB', 'PiB')[unit - 1]}"

@@ -1,0 +1,100 @@
+"""`show`: the picture of a layout, as text in a terminal and as SVG in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from shutil import get_terminal_size
+from typing import Any
+
+from tilejit.layout.as_layout import LayoutLike, as_layout
+from tilejit.layout.cute_shape import Spec
+from tilejit.tiled.tiled_array import TiledArray
+from tilejit.view.notebook import layout_html
+from tilejit.view.page import CuteLayout, cute_layout
+from tilejit.view.svg import svg
+from tilejit.view.text import Style, layout_text
+
+
+@dataclass(frozen=True, repr=False, slots=True)
+class LayoutPicture:
+    """The picture of a layout: text where it is printed, SVG in a notebook.
+
+    Attributes:
+        layout: what is drawn: a shape, or a CuTe layout alone.
+    """
+
+    layout: Spec | CuteLayout
+
+    @property
+    def text(self) -> str:
+        """The picture in ASCII, as wide as the terminal."""
+        return layout_text(self.layout, Style(get_terminal_size().columns)).plain
+
+    @property
+    def svg(self) -> str:
+        """The picture as one <svg> element, for a file or a page."""
+        return svg(self.layout)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str | None:
+        """The picture, as notebooks show it."""
+        return layout_html(self.layout)
+
+
+def show(
+    layout: LayoutLike | TiledArray,
+    *,
+    dtype: object = None,
+    dims: Iterable[int] | None = None,
+    **parameters: Any,
+) -> LayoutPicture:
+    """Draw where each element of an array lives in memory.
+
+    A prompt and a notebook show the result; a script prints it. Each cell shows the slot of an element,
+    counted from the start of the buffer. Tiles are outlined. A large array is drawn in part.
+
+    >>> tilejit.show("f32[3,5]{1,0:T(2,2)}")
+    f32[3,5]{1,0:T(2,2)}
+    elements  15
+    slots     24 of 32 bits
+    size      96 bytes
+    padding   9 slots, 37.5%
+    <BLANKLINE>
+      0  1| 4  5| 8
+      2  3| 6  7|10
+    ------+-----+--
+     12 13|16 17|20
+    <BLANKLINE>
+    memory
+     0: 0,0 0,1 1,0 1,1|0,2 0,3 1,2 1,3|0,4   . 1,4   .|2,0 2,1   .   .
+    16: 2,2 2,3   .   .|2,4   .   .   .
+
+    Args:
+        layout: anything that `as_layout` reads, or a TiledArray. A CuTe layout can stand alone.
+        dtype: the array's dtype, where the layout is not a complete shape.
+        dims: the array's dimensions, where the layout is not a complete shape.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        A `LayoutPicture`, with the picture as `.text` and as `.svg`.
+
+    Raises:
+        LayoutError: the layout cannot be read, dtype or dims are missing, or the buffer has no fixed size.
+        TypeError: an argument has the wrong type, or a keyword is not the layout's.
+    """
+    found = _layout_of(layout, dtype, dims, parameters)
+    layout_text(found, Style())  # what cannot be drawn is refused here, not where it is printed
+    return LayoutPicture(found)
+
+
+def _layout_of(
+    layout: Any, dtype: object, dims: Iterable[int] | None, parameters: dict[str, Any]
+) -> Spec | CuteLayout:
+    """The shape to draw, or a CuTe layout that stands alone."""
+    if isinstance(layout, TiledArray):
+        layout = layout.layout
+    alone = cute_layout(layout) if (dtype, dims) == (None, None) and not parameters else None
+    return as_layout(layout, dtype=dtype, dims=dims, **parameters) if alone is None else alone
