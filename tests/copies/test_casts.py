@@ -15,8 +15,8 @@ import tilejit
 from codegen.ir.element_types import CONVERSIONS
 from tests.conftest import SEED
 from tilejit.arrays.strided import ArrayLayout
-from tilejit.copies.moves import move_for
 from tilejit.copies.plan import CopyPlan
+from tilejit.programs.moves import move_for
 from tilejit.programs.tuning import DEFAULT
 
 pytestmark = pytest.mark.share(6)

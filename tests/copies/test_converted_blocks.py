@@ -17,8 +17,8 @@ from codegen.schedule import choose_conversion
 from codegen.schedule.schedule import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.arrays.memory import address, empty
-from tilejit.copies import plan
 from tilejit.programs import compiled as programs
+from tilejit.programs.copy_programs import copy_program
 
 Array = np.ndarray[Any, Any]
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -33,9 +33,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(choose_conversion, "SHORT_ROWS", 0)
     monkeypatch.setattr(choose_conversion, "BLOCK", (64, 70))
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
-    plan.program.cache_clear()
+    copy_program.cache_clear()
     yield
-    plan.program.cache_clear()
+    copy_program.cache_clear()
 
 
 def values(dtype: Any, shape: tuple[int, ...]) -> Array:

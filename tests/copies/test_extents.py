@@ -34,12 +34,12 @@ from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.schedule import Thresholds
 from codegen.support.errors import KernelError, TilejitError
 from tilejit.arrays.memory import bytes_map
-from tilejit.copies import plan
 from tilejit.kernels import program as loop_program
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.indexing import access_map
 from tilejit.programs import compiled as programs
 from tilejit.programs.compiled import buffer_element
+from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.pack_programs import pack_way
 from tilejit.programs.relayout_programs import relayout_at_once
 from tilejit.programs.tuning import DEFAULT
@@ -254,11 +254,11 @@ def in_converted(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
     for name, value in (("LEAST_BYTES", 0), ("LEAST", (32, 32)), ("SHORT_ROWS", 0), ("BLOCK", (64, 70))):
         monkeypatch.setattr(choose_conversion, name, value)
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: STREAMED)
-    plan.program.cache_clear()
+    copy_program.cache_clear()
     src = np.zeros((131, 250), np.float32)
     dst = np.zeros((250, 131), ml_dtypes.bfloat16)
     found = tj.plan_copy(dst, src.T, threads=2)._program
-    plan.program.cache_clear()
+    copy_program.cache_clear()
     assert isinstance(found, StagedProgram)
     return found
 

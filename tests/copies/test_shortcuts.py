@@ -14,10 +14,11 @@ import pytest
 import tilejit as tj
 from codegen.runtime.direct_calls import supported
 from tests.numpy_api.drawn import assert_same, outcome
-from tilejit.copies.plan import cached_plan, program
+from tilejit.copies.plan import cached_plan
 from tilejit.copies.shortcuts import Shortcut
 from tilejit.numpy_api.copyto import known_copy
 from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
+from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.direct_policy import SOON_FROM
 
 Array = np.ndarray[Any, Any]
@@ -184,7 +185,7 @@ def test_code_outlives_its_plan() -> None:
     x = squares(np.uint16)[0]
     learned(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
     cached_plan.cache_clear()
-    program.cache_clear()
+    copy_program.cache_clear()
     gc.collect()
     assert is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
     assert (tj.ascontiguousarray(x.T) == x.T).all()

@@ -23,8 +23,6 @@ from codegen import (
 from tilejit.arrays.memory import Array, array_map
 from tilejit.arrays.strided import broadcast_strides
 from tilejit.copies.convert import pack_program
-from tilejit.copies.moves import move_for
-from tilejit.copies.plan import program
 from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
@@ -33,6 +31,8 @@ from tilejit.layout.from_parts import make_shape
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
 from tilejit.programs.compiled import array_element, compiled
+from tilejit.programs.copy_programs import copy_program
+from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import unpack_at_once
 from tilejit.programs.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning
 from tilejit.support.notebook import notebook_html
@@ -206,7 +206,7 @@ def _between_arrays(
     move = move_for(source.dtype, target.dtype)
     if move is None:
         raise LayoutError(f"NumPy copies {source.dtype} to {target.dtype}; there is no kernel to show")
-    return program(target.shape, target.strides, strides, move, threads, tuning)
+    return copy_program(target.shape, target.strides, strides, move, threads, tuning)
 
 
 def _volume(step: Step) -> tuple[bool, int]:

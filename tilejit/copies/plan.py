@@ -22,14 +22,14 @@ from codegen import (
     thread_count,
 )
 from tilejit.arrays import float_status
-from tilejit.arrays.memory import LINE_BYTES, Array, address, bytes_map
+from tilejit.arrays.memory import LINE_BYTES, Array, address
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
-from tilejit.copies.moves import Move, move_for
 from tilejit.copies.native_calls import NativeCall, native_calls
 from tilejit.copies.sizes import SIZES
 from tilejit.programs import direct_policy
-from tilejit.programs.compiled import compiled, staged
+from tilejit.programs.copy_programs import copy_program
+from tilejit.programs.moves import Move, move_for
 from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class CopyPlan(Direct):
         self.reason = _why_numpy(dst, move)
         if move is None or self.reason or strides is None:
             return
-        self._program = program(dst.shape, dst.strides, strides, move, threads, tuning)
+        self._program = copy_program(dst.shape, dst.strides, strides, move, threads, tuning)
         if threads == 1:
             moved = 2 * prod(self._dst_shape) * self._dst_dtype.itemsize
             self._holds = moved <= COPIES_HOLD_GIL_BYTES
@@ -331,32 +331,6 @@ def _as_made(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype that arrays are made with: pickling gives an equal one, and plans look for the very same."""
     made: np.dtype[Any] = np.dtype(dtype.type)
     return made if made == dtype and dtype.metadata is None else dtype
-
-
-@cached(1024)
-def program(
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    move: Move,
-    threads: int,
-    tuning: Tuning,
-) -> CopyProgram | StagedProgram:
-    """The copy of an array of that shape, its elements' pieces as one more dimension.
-
-    Block by block where that is faster; never so where a keyword says how, but `tune` measures it.
-    """
-    dims = shape if move.units == 1 else (*shape, move.units)
-    maps = []
-    for strides, element in ((src_strides, move.source), (dst_strides, move.target)):
-        width = element.bits // 8
-        maps.append(bytes_map(dims, strides if move.units == 1 else (*strides, width), width))
-    direct = compiled(
-        maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
-    )
-    if move.swap or move.target.bits >= move.source.bits:
-        return direct  # only conversions to narrower elements are staged
-    return staged(direct, move.source, move.target, threads=threads, tuning=tuning)
 
 
 @cached(1024)

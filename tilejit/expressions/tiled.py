@@ -30,7 +30,8 @@ from tilejit.expressions.recorded import (
     plain,
 )
 from tilejit.expressions.reductions import form_of, reduce_all
-from tilejit.kernels.program import LoopOptions, LoopProgram, bits_of
+from tilejit.kernels.call_arguments import bits_of
+from tilejit.kernels.program import LoopOptions, LoopProgram
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name

@@ -30,7 +30,8 @@ from codegen import (
 )
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
 from tilejit.arrays.strided import span
-from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram, bits_of
+from tilejit.kernels.call_arguments import bits_of
+from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ import numpy as np
 
 from codegen import LOOP_MARK, ArrayArg, Cache, ScalarArg, check_fits, lazy
 from tilejit.arrays.strided import order_of
+from tilejit.kernels.call_arguments import call_key
 from tilejit.kernels.direct_loops import DirectLoops, kernel_entry
 from tilejit.kernels.failures import judge
 from tilejit.kernels.options import read_options
-from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram, call_key
+from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram
 from tilejit.kernels.tuning import tuned
 from tilejit.support.notebook import notebook_html
 

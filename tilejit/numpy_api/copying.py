@@ -19,12 +19,12 @@ from tilejit.arrays.numpy_originals import (
     numpy_asfortranarray,
     numpy_require,
 )
-from tilejit.copies.moves import can_cast
 from tilejit.copies.sizes import SIZES, is_ours, is_small, numpy_converts_as_fast, numpy_lays_as_fast
 from tilejit.numpy_api.copyto import copy_plain
 from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
 from tilejit.numpy_api.results import allocate, duplicate, memory_order
 from tilejit.numpy_api.wanted import differs, is_rank, native, native_or_own, required_order
+from tilejit.programs.moves import can_cast
 from tilejit.programs.tuning import CASTINGS, Casting, Order
 
 _ORDERS = ("C", "F", "A", "K")

@@ -13,10 +13,10 @@ from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import apart
-from tilejit.copies.moves import can_cast
 from tilejit.copies.plan import PLAIN_ARRAYS, cached_plan
 from tilejit.copies.shortcuts import Shortcut, passed_on
 from tilejit.copies.sizes import SIZES, numpy_is_as_fast
+from tilejit.programs.moves import can_cast
 from tilejit.programs.tuning import (
     AUTO,
     CASTINGS,

@@ -10,10 +10,10 @@ import numpy as np
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import overlaps_itself
-from tilejit.copies.moves import move_for
 from tilejit.copies.plan import plan_copy
 from tilejit.copies.sizes import is_ours
 from tilejit.expressions.elementwise import Elementwise, elementwise
+from tilejit.programs.moves import move_for
 
 _WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
 

@@ -20,11 +20,11 @@ from codegen.pipeline.steps import step_of
 from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
 from codegen.schedule.schedule import Schedule, Thresholds
 from codegen.support.caching import Cache
-from tilejit.copies import plan
 from tilejit.copies.convert import pack_program
-from tilejit.copies.moves import move_for
 from tilejit.layout.as_layout import as_layout
 from tilejit.programs.compiled import buffer_element
+from tilejit.programs.copy_programs import copy_program
+from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import pack_way
 from tilejit.programs.relayout_programs import relayout_way
 from tilejit.programs.tuning import Tuning
@@ -166,7 +166,7 @@ def converted(tuning: Tuning, threads: int) -> tuple[Any, ...]:
     """A transposed conversion to a narrower dtype."""
     x = np.random.default_rng(5).random((420, 700))
     move = move_for(x.dtype, np.dtype("f4"))
-    program = plan.program.__wrapped__((700, 420), (1680, 4), (8, 5600), move, threads, tuning)
+    program = copy_program.__wrapped__((700, 420), (1680, 4), (8, 5600), move, threads, tuning)
     return program, x, x.T.astype("f4", order="C")
 
 
@@ -254,7 +254,7 @@ def test_every_candidate_of_a_converting_transpose_has_a_kernel(
     out = np.zeros((500, 400), target)
     how = 1, Tuning(tune=True)
     move = move_for(x.dtype, out.dtype)
-    plan.program.__wrapped__(out.shape, out.strides, x.T.strides, move, *how).run(
+    copy_program.__wrapped__(out.shape, out.strides, x.T.strides, move, *how).run(
         x.ctypes.data, out.ctypes.data
     )
     assert (out == x.T.astype(target)).all()

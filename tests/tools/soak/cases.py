@@ -53,6 +53,7 @@ from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
 from tilejit.programs import pack_programs
+from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.relayout_programs import relayout_at_once, relayout_way
 from tilejit.tiled import pieces
 from tilejit.tiled.tiled_array import TiledArray
@@ -137,7 +138,7 @@ PROGRAMS = (
     pack_programs.padding_program,
     relayout_at_once,
     relayout_way,
-    plan.program,
+    copy_program,
     plan.cached_plan,
 )
 """What remembers programs that were made under other thresholds."""

@@ -1,0 +1,40 @@
+"""The copies between two arrays: in one pass, or block by block where that is faster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codegen import CopyProgram, cached
+from tilejit.arrays.memory import bytes_map
+from tilejit.programs.compiled import compiled, staged
+from tilejit.programs.moves import Move
+from tilejit.programs.tuning import Tuning
+
+if TYPE_CHECKING:
+    from codegen import StagedProgram
+
+
+@cached(1024)
+def copy_program(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    move: Move,
+    threads: int,
+    tuning: Tuning,
+) -> CopyProgram | StagedProgram:
+    """The copy of an array of that shape, its elements' pieces as one more dimension.
+
+    Block by block where that is faster; never so where a keyword says how, but `tune` measures it.
+    """
+    dims = shape if move.units == 1 else (*shape, move.units)
+    maps = []
+    for strides, element in ((src_strides, move.source), (dst_strides, move.target)):
+        width = element.bits // 8
+        maps.append(bytes_map(dims, strides if move.units == 1 else (*strides, width), width))
+    direct = compiled(
+        maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
+    )
+    if move.swap or move.target.bits >= move.source.bits:
+        return direct  # only conversions to narrower elements are staged
+    return staged(direct, move.source, move.target, threads=threads, tuning=tuning)
