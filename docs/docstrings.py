@@ -22,6 +22,7 @@ from docstring_text import rewritten
 PUBLIC_TYPES = {
     "Array": "NDArray[Any]",
     "LayoutLike": "Shape | Layout | CuteShape | CuteLayout | ComposedLayout | str",
+    "AnyShape": "Shape | TupleShape | BufferShape",
     "VectorSize": "int | tuple[int, int] | str",
     "Order": "str",
     "Spec": "Shape | CuteShape",

@@ -44,7 +44,7 @@ if _TYPE_CHECKING:
     from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
     from tilejit.layout.from_parts import make_shape
     from tilejit.layout.indexing import linear_index, multi_index
-    from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
+    from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
     from tilejit.numpy_api.accelerate import accelerate
     from tilejit.numpy_api.copying import (
         array,
@@ -133,6 +133,7 @@ __all__ = [
     "pack",
     "pad",
     "parallel",
+    "parse_shape",
     "plan_copy",
     "reduction",
     "register_format",
@@ -165,7 +166,7 @@ _HOMES = {
     "layout.formats": "FormatDescription describe_format formats register_format",
     "layout.from_parts": "make_shape",
     "layout.indexing": "linear_index multi_index",
-    "layout.shape": "BufferShape Layout Shape TupleShape",
+    "layout.shape": "BufferShape Layout Shape TupleShape parse_shape",
     "numpy_api.accelerate": "accelerate",
     "numpy_api.copying": (
         "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes"

@@ -34,11 +34,11 @@ class Target:
 
 
 def _shape() -> Run:
-    from tilejit.layout.shape import Layout, Shape
+    from tilejit.layout.shape import Layout, Shape, parse_shape
 
     def run(data: bytes) -> None:
         text = data.decode(errors="surrogateescape")
-        read: Any = Layout.parse if text.lstrip().startswith("{") else Shape.parse
+        read: Any = Layout.parse if text.lstrip().startswith("{") else parse_shape
         value = read(text)
         assert read(str(value)) == value, "what is printed reads back"
         if isinstance(value, Shape):

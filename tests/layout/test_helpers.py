@@ -24,9 +24,7 @@ from tilejit.layout.shape import Shape
 
 
 def parsed(text: str) -> Shape:
-    shape = Shape.parse(text)
-    assert isinstance(shape, Shape)
-    return shape
+    return Shape.parse(text)
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])

@@ -23,9 +23,7 @@ from tilejit.layout.tiling import TileStep, tile_steps
 
 
 def parsed(text: str) -> Shape:
-    shape = Shape.parse(text)
-    assert isinstance(shape, Shape)
-    return shape
+    return Shape.parse(text)
 
 
 def packed_by_definition(x: Any, shape: Shape) -> Any:
@@ -116,6 +114,23 @@ def test_carried_everywhere(shape: Shape) -> None:
     assert copy.deepcopy(shape) == shape
     assert hash(copy.deepcopy(shape)) == hash(shape)
     assert eval(repr(shape)) == shape
+    assert eval(repr(shape.layout)) == shape.layout
+    assert eval(repr(shape.without_layout())) == shape.without_layout()
+    held = replace(Layout((0,)), physical_shape=shape)
+    assert eval(repr(held)) == held
+
+
+def test_reprs_are_short_code() -> None:
+    shape = Shape.parse("f32[3,<=5]{1,0:T(2,2)}")
+    assert repr(shape) == "Shape.parse('f32[3,<=5]{1,0:T(2,2)}')"
+    assert repr(shape.layout) == "Layout.parse('{1,0:T(2,2)}')"
+    assert repr(shape.without_layout()) == "Shape('f32', (3, 5), dynamic=(False, True))"
+    padded = make_shape("f32", (3, 5), (0, 1), padded_dimensions=(4, 8), padding_value=0.0)
+    assert repr(padded) == (
+        "Shape('f32', (3, 5), Layout.parse('{0,1}'), padded_dimensions=(4, 8), padding_value=0.0)"
+    )
+    assert repr(TupleShape((shape,))) == f"TupleShape(shapes=({shape!r},))"
+    assert repr(Shape("token", ())) == "Shape.parse('token[]')"
 
 
 def test_seed_padding() -> None:

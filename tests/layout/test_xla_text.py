@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
-from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
+from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
 from tilejit.layout.text.xla_text import XLA
 from tilejit.support.tokens import mistake, tokenize
 
@@ -70,20 +70,20 @@ PIECES = [
 
 def reads_or_refuses(text: str) -> None:
     try:
-        shape = Shape.parse(text)
+        shape = parse_shape(text)
     except LayoutError as error:
         lines = str(error).split("\n")
         assert len(lines) == 4
         assert lines[2].strip() == "^"
         assert len(lines[1]) < 120
         return
-    assert Shape.parse(str(shape)) == shape
+    assert parse_shape(str(shape)) == shape
 
 
 @pytest.mark.parametrize("text", VALID)
 def test_print_then_parse(text: str) -> None:
-    shape = Shape.parse(text)
-    again = Shape.parse(str(shape))
+    shape = parse_shape(text)
+    again = parse_shape(str(shape))
     assert again == shape
     assert hash(again) == hash(shape)
     assert str(again) == str(shape)
@@ -132,7 +132,7 @@ def test_random_shapes_print_and_parse(data: st.DataObject) -> None:
     names = [name for name, row in PRIMITIVE_TYPES.items() if row.is_array_element]
     shape = Shape(data.draw(st.sampled_from(names)), tuple(dims), layout, tuple(dynamic))
     assert Shape.parse(str(shape)) == shape
-    assert Shape.parse(f" ( {shape} , b({shape}) ) ") == TupleShape((shape, BufferShape(shape)))
+    assert parse_shape(f" ( {shape} , b({shape}) ) ") == TupleShape((shape, BufferShape(shape)))
     assert Layout.parse(str(layout), rank) == layout
     assert Shape.from_json(shape.to_json()) == shape
 
@@ -168,7 +168,7 @@ def test_hostile_text_never_hangs(name: str) -> None:
 
 def reads_or_refuses_any(text: str) -> None:
     try:
-        Shape.parse(text)
+        parse_shape(text)
     except LayoutError as error:
         message = str(error)
         if len(message) > 1000:
@@ -193,7 +193,7 @@ def reads_or_refuses_any(text: str) -> None:
 )
 def test_the_caret_stands_under_the_mistake(text: str, caret: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        Shape.parse(text)
+        parse_shape(text)
     _, shown, below, mend = str(caught.value).split("\n")
     assert shown == f"  {text}"
     assert shown[below.index("^") :].startswith(caret)
@@ -225,21 +225,30 @@ def test_not_a_str(value) -> None:
     with pytest.raises(TypeError):
         Shape.parse(value)
     with pytest.raises(TypeError):
+        parse_shape(value)
+    with pytest.raises(TypeError):
         Layout.parse(value)
     with pytest.raises(TypeError):
         tokenize(value, XLA)
 
 
 def test_five_in_a_row() -> None:
-    shape = Shape.parse("(" + ", ".join(["f32[]"] * 11) + ")")
+    shape = parse_shape("(" + ", ".join(["f32[]"] * 11) + ")")
     assert str(shape) == (
         "(f32[], f32[], f32[], f32[], f32[], /*index=5*/f32[], f32[], f32[], f32[], f32[], /*index=10*/f32[])"
     )
-    assert Shape.parse(str(shape)) == shape
+    assert parse_shape(str(shape)) == shape
+
+
+@pytest.mark.parametrize(("text", "kind"), [("(f32[2])", "tuple"), ("()", "tuple"), ("b(f32[2])", "buffer")])
+def test_shape_parse_reads_one_array(text: str, kind: str) -> None:
+    with pytest.raises(
+        LayoutError, match=rf"expected .* one array, got a {kind}.*\n  .*tilejit\.parse_shape"
+    ):
+        Shape.parse(text)
 
 
 def test_missing_layout_is_row_major_and_printed() -> None:
     shape = Shape.parse("f32[3,4]")
     assert str(shape) == "f32[3,4]{1,0}"
-    assert isinstance(shape, Shape)
     assert str(shape.without_layout()) == "f32[3,4]"

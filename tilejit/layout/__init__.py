@@ -16,7 +16,7 @@ from tilejit.layout.helpers import (
     reshape_is_bitcast,
     validate_layout,
 )
-from tilejit.layout.shape import AnyShape, BufferShape, Layout, Shape, TupleShape
+from tilejit.layout.shape import AnyShape, BufferShape, Layout, Shape, TupleShape, parse_shape
 from tilejit.layout.tiling import TileStep, tile_steps
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "make_shape",
     "named_format",
     "normalize_dimension",
+    "parse_shape",
     "primitive_type",
     "recipe_of",
     "register_format",

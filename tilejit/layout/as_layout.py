@@ -21,7 +21,7 @@ from tilejit.layout.formats.format import ELEMENT_SIZE
 from tilejit.layout.formats.registry import find_format, read_call
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
-from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
+from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
 from tilejit.layout.text.pattern_text import is_pattern, parse_pattern
 from tilejit.layout.text.recipe import fill_text
 from tilejit.layout.text.xla_print import array_text
@@ -290,7 +290,7 @@ def _read(text: str, dims: tuple[int, ...] | None) -> object:
     start = text.lstrip()[:1]
     if start == "{" or (start == "/" and tokenize(text, XLA)[0].text == "{"):
         return Layout.parse(text, None if dims is None else len(dims))
-    return Shape.parse(text)
+    return parse_shape(text)
 
 
 def _needed(dtype: object, dims: tuple[int, ...] | None, what: str) -> tuple[object, tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -104,6 +104,12 @@ class Layout:
         """Whether the order is row-major: the last dimension is the fastest."""
         return self.minor_to_major == tuple(reversed(range(len(self.minor_to_major))))
 
+    def __repr__(self) -> str:
+        """Python code that makes the layout: Layout.parse('{1,0:T(2,2)}')."""
+        from tilejit.layout.text.python_code import layout_code
+
+        return layout_code(self)
+
     def __str__(self) -> str:
         """XLA's text, braces included, defaults left out."""
         return xla_print.print_layout(self)
@@ -203,16 +209,30 @@ class Shape(ShapeFacts):
         return tiling.physical_size(extents[-1], self.layout.tail_padding_alignment_in_elements, self.bits)
 
     @staticmethod
-    def parse(text: str) -> Shape | TupleShape | BufferShape:
-        """Read XLA's text of a shape, a tuple or a buffer, dtypes in lower or upper case.
+    def parse(text: str) -> Shape:
+        """Read XLA's text of an array's shape; dtypes may be in upper case.
 
-        "bf16[1000,300]{1,0:T(8,128)(2,1)}"    "(f32[2]{0}, token[])"    "b(f32[2]{0})"
+        >>> tilejit.Shape.parse("BF16[1000,300]{1,0:T(8,128)(2,1)}").size_in_bytes
+        768000
+
+        Args:
+            text: the text; without a layout, the shape is row-major.
+
+        Returns:
+            The shape.
 
         Raises:
-            LayoutError: a mistake in the text; the message shows where and what to write instead.
+            LayoutError: a mistake in the text; the message shows where and what to write instead. Or it is
+                the text of a tuple or a buffer, which `tilejit.parse_shape` reads.
             TypeError: not a str.
         """
-        shape: AnyShape = read_shape(text, MAKERS)
+        shape = parse_shape(text)
+        if not isinstance(shape, Shape):
+            kind = "tuple" if isinstance(shape, TupleShape) else "buffer"
+            raise LayoutError(
+                f"expected the shape of one array, got a {kind}: {str(shape)[:60]}\n"
+                "  read it with tilejit.parse_shape"
+            )
         return shape
 
     @property
@@ -279,6 +299,12 @@ class Shape(ShapeFacts):
         """The picture that notebooks show."""
         return notebook_html("layout_html", self)
 
+    def __repr__(self) -> str:
+        """Python code that makes the shape: Shape.parse('f32[3,5]{1,0:T(2,2)}')."""
+        from tilejit.layout.text.python_code import shape_code
+
+        return shape_code(self)
+
     def __str__(self) -> str:
         """XLA's text.
 
@@ -331,5 +357,27 @@ class BufferShape:
         return f"b({self.shape})"
 
 
-AnyShape = Shape | TupleShape | BufferShape
+AnyShape: TypeAlias = Shape | TupleShape | BufferShape
 MAKERS = Makers(Layout, Shape, TupleShape, BufferShape)
+
+
+def parse_shape(text: str) -> AnyShape:
+    """Read XLA's text of a shape, a tuple or a buffer; dtypes may be in upper case.
+
+    >>> tilejit.parse_shape("(f32[2]{0}, token[])").shapes[0].dimensions
+    (2,)
+    >>> tilejit.parse_shape("b(f32[2]{0})").shape.size_in_bytes
+    8
+
+    Args:
+        text: the text; an array without a layout is row-major.
+
+    Returns:
+        A Shape for an array, a token or an opaque, a TupleShape, or a BufferShape.
+
+    Raises:
+        LayoutError: a mistake in the text; the message shows where and what to write instead.
+        TypeError: not a str.
+    """
+    shape: AnyShape = read_shape(text, MAKERS)
+    return shape

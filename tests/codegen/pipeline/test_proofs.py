@@ -53,7 +53,6 @@ UNEVEN_PACKS = (
 @pytest.mark.parametrize("text", UNEVEN_PACKS)
 def test_packs_with_cut_tiles_are_proven(text: str) -> None:
     shape = tj.Shape.parse(text)
-    assert isinstance(shape, tj.Shape)
     array = virtual(shape.dimensions, shape.dtype)
     for program in (
         pack_program(array, shape),

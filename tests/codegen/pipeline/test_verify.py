@@ -54,7 +54,6 @@ U32 = Element("u32", 32)
 def copy_of(text: str) -> BoxedCopy:
     """A C-ordered array into a tiled buffer."""
     shape = Shape.parse(text)
-    assert isinstance(shape, Shape)
     array = np.empty(shape.dimensions, shape.dtype)
     src = strided_map(array.shape, array.strides, (0, array.nbytes), element_bits=8 * array.itemsize)
     return box_copy(src, access_map(shape).in_units(8))
