@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,16 @@ from tilejit.arrays.memory import Array, address
 from tilejit.arrays.values import check_range, refuse_masked
 from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import from_numpy
+from tilejit.layout.dtypes import ElementLike, from_numpy
 from tilejit.layout.indexing import shape_name
 from tilejit.programs.pack_programs import pack_at_once, pack_way, padding_program
 from tilejit.programs.tuning import (
     AUTO,
     DEFAULT,
     STRUCTURE,
+    Casting,
+    Padding,
+    Specialize,
     Tuning,
     VectorSize,
     casting_error,
@@ -31,8 +34,8 @@ from tilejit.tiled.outputs import padding_of
 from tilejit.tiled.pieces import pieces
 from tilejit.tiled.tiled_array import TiledArray, address_of, output_tiled
 
-UNPACK_OPTIONS = ("casting", "threads", "virtual_vector_size", "specialize", "tune")
-"""Keywords of `unpack` beside `out` that are not of a layout."""
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def pack(
@@ -41,11 +44,11 @@ def pack(
     layout: LayoutLike,
     *,
     out: Array | TiledArray | None = None,
-    padding: int | float | complex | str | None = None,
-    casting: str = "no",
+    padding: Padding | None = None,
+    casting: Casting = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
-    specialize: str = STRUCTURE,
+    specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
 ) -> TiledArray:
@@ -112,16 +115,16 @@ def pack(
 
 
 def unpack(
-    t: TiledArray | Array | bytes,
+    t: TiledArray | Array | Buffer,
     /,
     layout: LayoutLike | None = None,
     *,
     out: Array | None = None,
-    dtype: Any = None,
-    casting: str = "no",
+    dtype: ElementLike | None = None,
+    casting: Casting = "no",
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
-    specialize: str = STRUCTURE,
+    specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
 ) -> Array:
@@ -181,7 +184,7 @@ def unpack(
 
 
 def pack_program(
-    array: Array, spec: Spec, *, casting: str = "no", threads: int = 1, tuning: Tuning = DEFAULT
+    array: Array, spec: Spec, *, casting: Casting = "no", threads: int = 1, tuning: Tuning = DEFAULT
 ) -> CopyProgram:
     """The copy that `pack` makes of an array, padding zero; for those who want to look at it.
 
@@ -221,7 +224,7 @@ def as_array(x: Any) -> Array:
     return array
 
 
-def _source_element(array: Array, spec: Spec, casting: str) -> Element | None:
+def _source_element(array: Array, spec: Spec, casting: Casting) -> Element | None:
     """How a kernel reads the array for this layout; None where only NumPy makes the conversion.
 
     Raises:

@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from codegen import (
     AccessMap,
@@ -26,7 +25,7 @@ from tilejit.copies.convert import pack_program
 from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.dtypes import PrimitiveType, from_numpy
+from tilejit.layout.dtypes import ElementLike, PrimitiveType, from_numpy
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.indexing import access_map
 from tilejit.layout.shape import Shape
@@ -34,7 +33,16 @@ from tilejit.programs.compiled import array_element, compiled
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import unpack_at_once
-from tilejit.programs.tuning import AUTO, SAME_KIND, STRUCTURE, Tuning, VectorSize, read_tuning
+from tilejit.programs.tuning import (
+    AUTO,
+    SAME_KIND,
+    STRUCTURE,
+    Casting,
+    Specialize,
+    Tuning,
+    VectorSize,
+    read_tuning,
+)
 from tilejit.support.notebook import notebook_html
 from tilejit.tiled.buffers import check_packable
 from tilejit.tiled.tiled_array import TiledArray
@@ -108,12 +116,12 @@ def explain(
     src: Array | LayoutLike | TiledArray | None,
     /,
     *,
-    casting: str | None = None,
+    casting: Casting | None = None,
     threads: int = 1,
     virtual_vector_size: VectorSize = AUTO,
-    specialize: str = STRUCTURE,
+    specialize: Specialize = STRUCTURE,
     tune: bool = False,
-    dtype: DTypeLike | None = None,
+    dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Explanation:

@@ -30,7 +30,7 @@ from tilejit.copies.sizes import SIZES
 from tilejit.programs import direct_policy
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import Move, move_for
-from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Tuning, VectorSize, read_tuning
+from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Specialize, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
     from codegen import Entry, FreshArray, SameArgument, StagedProgram
@@ -276,7 +276,7 @@ def plan_copy(
     *,
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
-    specialize: str = STRUCTURE,
+    specialize: Specialize = STRUCTURE,
     tune: bool = False,
 ) -> CopyPlan:
     """Check and compile a copy once, to run it many times; nothing is copied yet.

@@ -6,7 +6,7 @@ from typing import Any
 
 from tilejit.arrays.memory import Array
 from tilejit.layout.as_layout import LayoutLike
-from tilejit.programs.tuning import AUTO, STRUCTURE, VectorSize
+from tilejit.programs.tuning import AUTO, STRUCTURE, Padding, Specialize, VectorSize
 from tilejit.tiled.tiled_array import TiledArray
 
 
@@ -16,10 +16,10 @@ def relayout(
     layout: LayoutLike,
     *,
     out: Array | TiledArray | None = None,
-    padding: int | float | complex | str | None = None,
+    padding: Padding | None = None,
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
-    specialize: str = STRUCTURE,
+    specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
 ) -> TiledArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,9 +30,21 @@ Duplicates = Literal["error", "last"]
 """What `scatter_tiles` does with a tile that is named twice."""
 
 
+@overload
 def gather_tiles(
     t: TiledArray, ids: ArrayLike, out: Array | None = None, *, threads: int | None = None
-) -> Any:
+) -> Array: ...
+
+
+@overload
+def gather_tiles(
+    t: TiledArray, ids: ArrayLike, out: TiledArray, *, threads: int | None = None
+) -> TiledArray: ...
+
+
+def gather_tiles(
+    t: TiledArray, ids: ArrayLike, out: Array | TiledArray | None = None, *, threads: int | None = None
+) -> Array | TiledArray:
     """Some tiles of a tiled array, as an array [n, *tile] or in the TiledArray given as `out`.
 
     >>> t = tilejit.pack(x, "{1,0:T(8,128)(2,1)}")     # [1000, 300]: 125 x 3 tiles of 8 x 128
@@ -117,7 +129,7 @@ def scatter_tiles(
     _copy_tiles(t, grid, numbers, kept, threads, into=True)
 
 
-def _output(out: Any, shape: tuple[int, ...], t: TiledArray) -> Any:
+def _output(out: Any, shape: tuple[int, ...], t: TiledArray) -> Array | TiledArray:
     """`out` if it may take tiles of `t`, or a new array."""
     if out is None:
         return empty(shape, t.dtype)

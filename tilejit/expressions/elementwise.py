@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tilejit.arrays.memory import Array
 from tilejit.expressions.engine import Engine
 from tilejit.expressions.outputs import order_of_all, outputs
 from tilejit.expressions.recorded import broadcast_shape, is_number, plain
 from tilejit.expressions.stages import compute_in_stages
 from tilejit.expressions.tiled import compute_tiled
-from tilejit.kernels.options import read_options
+from tilejit.kernels.direct_loops import Parameters, Result
+from tilejit.kernels.options import LoopKeywords, read_options
+from tilejit.layout.as_layout import LayoutLike
 from tilejit.tiled.tiled_array import TiledArray
 
+Out: TypeAlias = Array | TiledArray | tuple[Array | TiledArray, ...]
+"""Where results go: one array, or one for each of several results."""
 
-class Elementwise(Engine):
+
+class Elementwise(Engine[Parameters, Result]):
     """A function of elements that runs over arrays as one kernel.
 
     `python` is the function itself; `report()` and `source` show the kernel of the last call in this
     thread.
     """
+
+    @overload
+    def __call__(self, *args: Parameters.args, **keywords: Parameters.kwargs) -> Result: ...
+
+    @overload
+    def __call__(
+        self, *args: Any, out: Out | None, where: ArrayLike = True, layout: LayoutLike | None = None
+    ) -> Any: ...
+
+    @overload
+    def __call__(self, *args: Any, where: ArrayLike, layout: LayoutLike | None = None) -> Any: ...
+
+    @overload
+    def __call__(self, *args: Any, layout: LayoutLike | None) -> Any: ...
 
     def __call__(
         self, *args: Any, out: Any = None, where: Any = True, layout: Any = None, **keywords: Any
@@ -82,7 +103,19 @@ class Elementwise(Engine):
         return "\n".join([f"elementwise {self.python.__name__}", *(f"  {x}" for x in loops)])
 
 
-def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+@overload
+def elementwise(
+    function: Callable[Parameters, Result], /, **options: Unpack[LoopKeywords]
+) -> Elementwise[Parameters, Result]: ...
+
+
+@overload
+def elementwise(
+    function: None = None, /, **options: Unpack[LoopKeywords]
+) -> Callable[[Callable[Parameters, Result]], Elementwise[Parameters, Result]]: ...
+
+
+def elementwise(function: Any = None, /, **options: Any) -> Any:
     """Make one kernel of an expression of arrays.
 
     >>> @tilejit.elementwise
@@ -143,7 +176,7 @@ def elementwise(function: Callable[..., Any] | None = None, /, **options: Any) -
     """
     checked = read_options("elementwise", {"vectorize_reductions": True, **options})
 
-    def decorate(python: Callable[..., Any]) -> Elementwise:
+    def decorate(python: Callable[Parameters, Result]) -> Elementwise[Parameters, Result]:
         if not callable(python):
             raise TypeError(f"elementwise takes a function, not a {type(python).__name__}")
         return Elementwise(python, checked)

@@ -16,7 +16,7 @@ from tilejit.expressions.outputs import apart
 from tilejit.expressions.recorded import Recorded, Recordings
 from tilejit.expressions.recording import Stage
 from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
-from tilejit.kernels.direct_loops import DirectLoops, Number, elementwise_entry
+from tilejit.kernels.direct_loops import DirectLoops, Number, Parameters, Result, elementwise_entry
 from tilejit.kernels.failures import judge
 from tilejit.kernels.program import LoopOptions, LoopProgram
 from tilejit.kernels.tuning import tuned
@@ -30,10 +30,10 @@ class BlockPlan:
     program: LoopProgram
 
 
-class Engine(DirectLoops):
+class Engine(DirectLoops[Parameters, Result]):
     """An expression: what `Elementwise` is to calls in stages and to calls over tiled arrays."""
 
-    def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
+    def __init__(self, python: Callable[Parameters, Result], options: LoopOptions) -> None:
         super().__init__(python, options)
         self._recordings = Recordings(python)
         self._programs: Cache[tuple[Any, ...], LoopProgram] = Cache()

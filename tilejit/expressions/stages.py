@@ -18,7 +18,12 @@ from tilejit.kernels.direct_loops import elementwise_entry
 
 
 def compute_in_stages(
-    e: Engine, recorded: Recorded, given: list[Any], numbers: list[Any], out: Any, mask: Array | None
+    e: Engine[..., Any],
+    recorded: Recorded,
+    given: list[Any],
+    numbers: list[Any],
+    out: Any,
+    mask: Array | None,
 ) -> Any:
     """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
@@ -68,7 +73,11 @@ def _shapes(
 
 
 def _answer_reduction(
-    e: Engine, recorded: Recorded, given: list[Any], numbers: list[Any], plan_of: Callable[..., Plan]
+    e: Engine[..., Any],
+    recorded: Recorded,
+    given: list[Any],
+    numbers: list[Any],
+    plan_of: Callable[..., Plan],
 ) -> None:
     """Let machine code answer the next calls like this one, where a kernel gives the result as it is."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}

@@ -38,6 +38,7 @@ from tilejit.layout.indexing import access_map, shape_name
 from tilejit.layout.padding import padding_bytes
 from tilejit.programs.compiled import buffer_element
 from tilejit.programs.pack_programs import padding_program
+from tilejit.programs.tuning import Casting, Padding
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
@@ -47,7 +48,7 @@ LEAST_BYTES = 1 << 19
 """Results below this stay in cache on their way through a plain array."""
 
 
-def compute_tiled(e: Engine, args: tuple[Any, ...], out: Any, where: Any, layout: Any) -> Any:
+def compute_tiled(e: Engine[..., Any], args: tuple[Any, ...], out: Any, where: Any, layout: Any) -> Any:
     """The call of an expression where an argument, a result or the mask is tiled, or is to be.
 
     Raises:
@@ -86,7 +87,7 @@ def _untiled(x: Any) -> Any:
     return x.unpack() if isinstance(x, TiledArray) else x
 
 
-def _slot_by_slot(e: Engine, args: tuple[Any, ...], out: Any) -> Any:
+def _slot_by_slot(e: Engine[..., Any], args: tuple[Any, ...], out: Any) -> Any:
     """Padding too, where all have one layout and results their dtype; else None."""
     outs = () if out is None else out if isinstance(out, tuple) else (out,)
     arrays = [x for x in (*args, *outs) if not is_number(x)]
@@ -115,7 +116,7 @@ def _slot_by_slot(e: Engine, args: tuple[Any, ...], out: Any) -> Any:
 class _Call:
     """One call: the arguments, and what the function makes of them."""
 
-    def __init__(self, e: Engine, args: tuple[Any, ...], mask: Operand | None) -> None:
+    def __init__(self, e: Engine[..., Any], args: tuple[Any, ...], mask: Operand | None) -> None:
         self.e, self.mask = e, mask
         given = [_given(x, f"argument {k}") for k, x in enumerate(args)]
         self.arrays: dict[str, Operand] = {array_name(k): x for k, x in enumerate(given) if not is_number(x)}
@@ -268,13 +269,13 @@ class _Call:
             made = self.e(*given)
         else:
             made = self.e(*given, out=held if several else held[0], where=where)
-        padding = None if self.mask is None else "keep"
+        padding: Padding | None = None if self.mask is None else "keep"
+        casting: Casting = "same_kind" if self.mask is None else "unsafe"
         for target, value in zip(targets, made if several else (made,), strict=True):
             if not isinstance(target, TiledArray):
-                np.copyto(target, value, casting="same_kind" if self.mask is None else "unsafe")
+                np.copyto(target, value, casting=casting)
                 continue
             value = np.asarray(value)
-            casting = "same_kind" if self.mask is None else "unsafe"
             if share_memory(value, target.buffer):
                 value = value.copy()
             pack(value, target.layout, out=target, padding=padding, casting=casting)

@@ -22,6 +22,7 @@ from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import lookup, primitive_type
 from tilejit.layout.shape import Shape
+from tilejit.programs.tuning import Casting
 from tilejit.tiled.buffers import writable_layout
 
 Make = Callable[[], Array | Pieces]
@@ -40,7 +41,7 @@ def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, th
                 dtype = None
             spec = _packed_spec(own, dtype, entry.shape, wish)
             file.unpacked_as(spec)  # what the file could not hold again is not packed
-            casting = "no" if dtype is None else "unsafe"
+            casting: Casting = "no" if dtype is None else "unsafe"
             draft.pack(entry, spec, partial(_packed, file, entry, own, spec, casting, threads))
     return draft.plan()
 
@@ -193,7 +194,7 @@ def _is_made_float(own: str, dtype: str) -> bool:
 
 
 def _packed(
-    file: TensorFile, entry: Entry, own: str, spec: Spec, casting: str, threads: int | None
+    file: TensorFile, entry: Entry, own: str, spec: Spec, casting: Casting, threads: int | None
 ) -> Array | Pieces:
     return made.packed(file.elements(entry, own), spec, casting, threads, _dropping(file))
 

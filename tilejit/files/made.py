@@ -14,13 +14,14 @@ from tilejit.files.pieces import Box, Pieces, far_apart, in_pieces
 from tilejit.files.tensor_file import row_major
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.shape import Shape
+from tilejit.programs.tuning import Casting
 from tilejit.tiled.tiled_array import TiledArray
 
 Drop = Callable[[], None]
 
 
 def packed(
-    source: Array | TiledArray, spec: Spec, casting: str, threads: int | None, drop: Drop
+    source: Array | TiledArray, spec: Spec, casting: Casting, threads: int | None, drop: Drop
 ) -> Array | Pieces:
     """The buffer of an array in a layout, as `pack` makes it; `drop` is called when a piece has been read."""
 
@@ -61,7 +62,7 @@ def unpacked(source: TiledArray, target: Shape, threads: int | None, drop: Drop)
     return array.astype(dtype, copy=False)
 
 
-def _converted(values: Array, spec: Spec, casting: str, threads: int | None) -> Array:
+def _converted(values: Array, spec: Spec, casting: Casting, threads: int | None) -> Array:
     """A box as the elements that `pack` makes of it."""
     dims = values.shape
     flat = row_major(spec.primitive_type, (prod(dims),))

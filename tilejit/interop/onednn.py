@@ -12,9 +12,10 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from codegen import LayoutError
 from tilejit.arrays.memory import Array
@@ -22,10 +23,13 @@ from tilejit.copies import convert
 from tilejit.layout.as_layout import named_format
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.text.tags import is_tag, parse_tag
 from tilejit.tiled.tiled_array import TiledArray
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["MemoryDesc", "from_onednn", "layout_of", "memory_desc", "of_mkldnn", "to_onednn"]
 
@@ -72,7 +76,9 @@ class MemoryDesc:
     size: int
 
 
-def to_onednn(x: Any, tag: str, /, *, out: Any = None, threads: int | None = None) -> TiledArray:
+def to_onednn(
+    x: ArrayLike, tag: str, /, *, out: Array | TiledArray | None = None, threads: int | None = None
+) -> TiledArray:
     """An array in the memory of a oneDNN tag, its padding zero, as a reorder of oneDNN writes it.
 
     >>> t = to_onednn(weights, "OIhw16i16o")
@@ -93,13 +99,13 @@ def to_onednn(x: Any, tag: str, /, *, out: Any = None, threads: int | None = Non
 
 
 def from_onednn(
-    buffer: Any,
+    buffer: Array | Buffer,
     tag: str,
     /,
     *,
-    dtype: Any,
+    dtype: ElementLike,
     dims: Iterable[int],
-    out: Any = None,
+    out: Array | None = None,
     threads: int | None = None,
 ) -> Array:
     """The array that a memory of a oneDNN tag holds.
@@ -117,7 +123,7 @@ def from_onednn(
     return convert.unpack(buffer, layout_of(tag, dtype, dims), out=out, threads=threads)
 
 
-def layout_of(tag: str, dtype: Any, dims: Iterable[int]) -> Spec:
+def layout_of(tag: str, dtype: ElementLike, dims: Iterable[int]) -> Spec:
     """The shape of an array in a tag's memory.
 
     >>> layout_of("nChw16c", "f32", (2, 20, 5, 7))  # f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
@@ -131,7 +137,7 @@ def layout_of(tag: str, dtype: Any, dims: Iterable[int]) -> Spec:
     return named_format(_checked_tag(tag), element, dims, **packed)
 
 
-def memory_desc(tag: str, dtype: Any, dims: Iterable[int]) -> MemoryDesc:
+def memory_desc(tag: str, dtype: ElementLike, dims: Iterable[int]) -> MemoryDesc:
     """The memory descriptor that dnnl_memory_desc_create_with_tag makes.
 
     >>> memory_desc("nChw16c", "f32", (2, 20, 5, 7)).padded_dims  # (2, 32, 5, 7)

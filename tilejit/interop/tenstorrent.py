@@ -23,6 +23,7 @@ from tilejit.interop import torch as tensors
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.helpers import dims_text
+from tilejit.programs.tuning import Padding
 
 __all__ = ["tilize", "untilize"]
 
@@ -35,7 +36,7 @@ def tilize(
     *,
     tile: Sizes = 32,
     face: Sizes | None = None,
-    padding: Any = None,
+    padding: Padding | None = None,
     threads: int | None = None,
 ) -> torch.Tensor:
     """A tensor in tiles, faces one after the other in each, as ttnn's TILE layout has it in memory.
@@ -56,7 +57,7 @@ def tilize(
         TypeError: an argument is of a wrong type.
     """
     tensors.numpy_view(tensor)
-    options = {"tile": tile} | ({} if face is None else {"face": face})
+    options: dict[str, Any] = {"tile": tile} | ({} if face is None else {"face": face})
     flat = tensors.pack(tensor, "tenstorrent", padding=padding, threads=threads, **options)
     return flat.reshape(_tiled_dims(tuple(tensor.shape), tile))
 

@@ -6,6 +6,7 @@ the CPU. bfloat16, the floats of eight bits and bool are themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
@@ -22,12 +23,15 @@ from codegen import LayoutError
 from tilejit.arrays.array_likes import BY_BITS, view_of_tensor
 from tilejit.arrays.memory import Array
 from tilejit.copies import convert
+from tilejit.layout.as_layout import LayoutLike
+from tilejit.layout.dtypes import ElementLike
+from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize
 from tilejit.tiled.tiled_array import TiledArray
 
 __all__ = ["from_torch", "numpy_view", "pack", "to_torch", "unpack"]
 
 
-def to_torch(t: Any, /) -> torch.Tensor:
+def to_torch(t: TiledArray | Array, /) -> torch.Tensor:
     """A tensor over the memory of an array, or of the flat buffer of a tiled one; nothing is copied.
 
     >>> to_torch(tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}"))  # bfloat16, 384,000 elements
@@ -66,14 +70,22 @@ def to_torch(t: Any, /) -> torch.Tensor:
         ) from error
 
 
-def from_torch(tensor: torch.Tensor, /, layout: Any, **parameters: Any) -> TiledArray:
+def from_torch(
+    tensor: torch.Tensor,
+    /,
+    layout: LayoutLike,
+    *,
+    dtype: ElementLike | None = None,
+    dims: Iterable[int] | None = None,
+    **parameters: Any,
+) -> TiledArray:
     """A tiled array over the memory of a flat tensor; nothing is copied.
 
     >>> from_torch(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
     >>> from_torch(flat, "tenstorrent", dims=(1000, 300))
 
     tensor: contiguous, of the layout's size in bytes with its padding, whatever its shape; of the layout's
-    dtype, or uint8. layout, parameters: whatever `as_layout` reads; dtype is the tensor's if not given.
+    dtype, or uint8. layout, dtype, dims, parameters: as in `as_layout`; dtype is the tensor's if not given.
 
     Raises:
         LayoutError: the tensor is of another dtype or size, or has no memory to read: see `numpy_view`.
@@ -85,8 +97,9 @@ def from_torch(tensor: torch.Tensor, /, layout: Any, **parameters: Any) -> Tiled
             f"the tensor is not contiguous: its strides are {tuple(tensor.stride())}\n"
             "  give tensor.contiguous()"
         )
-    parameters = _with_dtype(parameters, buffer, layout)
-    tiled = TiledArray.from_buffer(buffer, layout, **parameters)
+    if dims is not None and dtype is None:
+        dtype = buffer.dtype
+    tiled = TiledArray.from_buffer(buffer, layout, dtype=dtype, dims=dims, **parameters)
     if buffer.dtype not in (np.uint8, tiled.dtype):
         raise LayoutError(
             f"the tensor is {buffer.dtype}, the layout of {tiled.layout.primitive_type}\n"
@@ -96,7 +109,18 @@ def from_torch(tensor: torch.Tensor, /, layout: Any, **parameters: Any) -> Tiled
 
 
 def pack(
-    tensor: torch.Tensor, /, layout: Any, *, out: torch.Tensor | None = None, **options: Any
+    tensor: torch.Tensor,
+    /,
+    layout: LayoutLike,
+    *,
+    out: torch.Tensor | None = None,
+    padding: Padding | None = None,
+    casting: Casting = "no",
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
 ) -> torch.Tensor:
     """The flat buffer of a tensor in a layout, padding included, as a tensor.
 
@@ -104,36 +128,66 @@ def pack(
     >>> pack(weights, "{1,0:T(8,128)(2,1)}", out=flat)
 
     tensor: any strides. out: a flat tensor of the same dtype or uint8 and of the layout's size, apart from
-    `tensor`. options: those of `tilejit.pack`, and the keywords of a format or a pattern.
+    `tensor`. The other keywords are those of `tilejit.pack`.
 
     Raises:
         LayoutError: as `tilejit.pack`; or a tensor has no memory to read: see `numpy_view`.
         TypeError: as `tilejit.pack`.
     """
     target = None if out is None else numpy_view(out, "out")
-    packed = convert.pack(numpy_view(tensor), layout, out=target, **options)
+    packed = convert.pack(
+        numpy_view(tensor),
+        layout,
+        out=target,
+        padding=padding,
+        casting=casting,
+        threads=threads,
+        virtual_vector_size=virtual_vector_size,
+        specialize=specialize,
+        tune=tune,
+        **parameters,
+    )
     return to_torch(packed) if out is None else out
 
 
 def unpack(
-    tensor: torch.Tensor, /, layout: Any, *, out: torch.Tensor | None = None, **options: Any
+    tensor: torch.Tensor,
+    /,
+    layout: LayoutLike,
+    *,
+    out: torch.Tensor | None = None,
+    dtype: ElementLike | None = None,
+    dims: Iterable[int] | None = None,
+    casting: Casting = "no",
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
 ) -> torch.Tensor:
     """The tensor that a flat buffer in a layout holds.
 
     >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
     >>> unpack(flat, "tenstorrent", dims=(1000, 300))
 
-    tensor, layout: as in `from_torch`. out: a tensor of the logical shape, any strides. options: dims,
-    dtype, the keywords of a format or a pattern, and those of `tilejit.unpack`.
+    tensor, layout, dtype, dims, parameters: as in `from_torch`. out: a tensor of the logical shape, any
+    strides. The other keywords are those of `tilejit.unpack`.
 
     Raises:
         LayoutError: as `from_torch` and `tilejit.unpack`; torch has no dtype for the elements.
         TypeError: as `tilejit.unpack`.
     """
     target = None if out is None else numpy_view(out, "out")
-    own = {name: options.pop(name) for name in tuple(options) if name not in convert.UNPACK_OPTIONS}
-    tiled = from_torch(tensor, layout, **own)
-    array = convert.unpack(tiled, out=target, **options)
+    tiled = from_torch(tensor, layout, dtype=dtype, dims=dims, **parameters)
+    array = convert.unpack(
+        tiled,
+        out=target,
+        casting=casting,
+        threads=threads,
+        virtual_vector_size=virtual_vector_size,
+        specialize=specialize,
+        tune=tune,
+    )
     return to_torch(array) if out is None else out
 
 
@@ -186,10 +240,3 @@ def _unreadable(tensor: torch.Tensor) -> str | None:
     if tensor.is_neg():
         return "is a negation that has not been worked out\n  give tensor.resolve_neg()"
     return None
-
-
-def _with_dtype(parameters: dict[str, Any], buffer: Array, layout: Any) -> dict[str, Any]:
-    """The parameters of a layout, with the buffer's dtype where only its dimensions are given."""
-    if "dims" in parameters and "dtype" not in parameters:
-        return {**parameters, "dtype": buffer.dtype}
-    return parameters

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -46,15 +46,20 @@ class Number:
     scalar: ScalarArg
 
 
-class DirectLoops(Direct):
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class DirectLoops(Direct, Generic[Parameters, Result]):
     """A function whose calls run programs of loops, from Python or from machine code.
 
-    `python` is the function itself, `program` what this thread's last call ran.
+    `python` is the function itself, whose signature type checkers know. `program` is what this thread's last
+    call ran.
     """
 
     _NEVER = "was not called in this thread yet\n  call it first"
 
-    def __init__(self, python: Callable[..., Any], options: LoopOptions) -> None:
+    def __init__(self, python: Callable[Parameters, Result], options: LoopOptions) -> None:
         wrapper: Any = self
         update_wrapper(wrapper, python)
         for name in getattr(python, "__dict__", ()):
@@ -81,6 +86,9 @@ class DirectLoops(Direct):
         if found is None:
             raise KernelError(f"{self.python.__name__} {self._NEVER}")
         return found
+
+    def __repr__(self) -> str:
+        return f"<tilejit.{type(self).__name__} {self.python.__name__}>"
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:

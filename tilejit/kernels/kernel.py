@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 
 from codegen import LOOP_MARK, ArrayArg, Cache, ScalarArg, check_fits, lazy
 from tilejit.arrays.strided import order_of
 from tilejit.kernels.call_arguments import call_key
-from tilejit.kernels.direct_loops import DirectLoops, kernel_entry
+from tilejit.kernels.direct_loops import DirectLoops, Parameters, Result, kernel_entry
 from tilejit.kernels.failures import judge
-from tilejit.kernels.options import read_options
+from tilejit.kernels.options import LoopKeywords, read_options
 from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram
 from tilejit.kernels.tuning import tuned
 from tilejit.support.notebook import notebook_html
@@ -43,7 +43,7 @@ for _function in (parallel, reduction):
     setattr(_function, LOOP_MARK, _function.__name__)
 
 
-class Kernel(DirectLoops):
+class Kernel(DirectLoops[Parameters, Result]):
     """A function of loops that runs as machine code, compiled for the dtypes that it is called with.
 
     `python` is the function itself. What was made of it in the last specialization (the first call with such
@@ -52,7 +52,7 @@ class Kernel(DirectLoops):
 
     _NEVER = "was not specialized in this thread yet\n  call it, or .specialize(*arguments) first"
 
-    def __init__(self, function: Callable[..., Any], options: LoopOptions) -> None:
+    def __init__(self, function: Callable[Parameters, Result], options: LoopOptions) -> None:
         super().__init__(function, options)
         self._programs: Cache[tuple[Any, ...], LoopProgram] = Cache()
         self._calls: Cache[tuple[Any, ...], BoundCall] = Cache()
@@ -68,7 +68,7 @@ class Kernel(DirectLoops):
         assert self._source  # read first, which says what is no function; some have no signature
         return inspect.signature(self.python)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         """Run it: arrays are written in place, numbers are returned as NumPy's.
 
         Raises:
@@ -89,7 +89,7 @@ class Kernel(DirectLoops):
         if call is None:
             call = self._bind(key, given)
         self.ran(call.program)
-        found = call.run(given)
+        found: Result = call.run(given)
         if call.is_due and not kwargs:
             self._answer_directly(kernel_entry(call, given))
         return found
@@ -134,7 +134,7 @@ class Kernel(DirectLoops):
         judge(program, self.python.__name__)
         return program
 
-    def specialize(self, *args: Any, **kwargs: Any) -> Kernel:
+    def specialize(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Kernel[Parameters, Result]:
         """Type and vectorize it for such arguments without running it; the kernel, to ask it what it made.
 
         >>> add.specialize(a, b, c).report()
@@ -173,33 +173,21 @@ class Kernel(DirectLoops):
         loops = [f"  {report}" for report in program.vectorized.loops] or ["  no loops"]
         return "\n".join([head, *loops, f"  {program.schedule}"])
 
-    def __repr__(self) -> str:
-        return f"<tilejit.Kernel {self.python.__name__}>"
-
     def _repr_html_(self) -> str | None:
         """The loops, and what was made of them, as notebooks show it."""
         return notebook_html("kernel_html", self)
 
 
 @overload
-def kernel(function: Callable[..., Any], /) -> Kernel: ...
+def kernel(
+    function: Callable[Parameters, Result], /, **options: Unpack[LoopKeywords]
+) -> Kernel[Parameters, Result]: ...
 
 
 @overload
 def kernel(
-    function: None = None,
-    /,
-    *,
-    virtual_vector_size: Any = "auto",
-    fastest_varying: Any = None,
-    vectorize_reductions: bool = False,
-    tail: str = "mask",
-    on_fail: str = "scalar",
-    vectorize_at: str = "before_tile",
-    parallel: bool | int | None = None,
-    fastmath: bool = False,
-    tune: bool = False,
-) -> Callable[[Callable[..., Any]], Kernel]: ...
+    function: None = None, /, **options: Unpack[LoopKeywords]
+) -> Callable[[Callable[Parameters, Result]], Kernel[Parameters, Result]]: ...
 
 
 def kernel(function: Any = None, /, **options: Any) -> Any:
@@ -248,7 +236,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     """
     checked = read_options("kernel", options)
 
-    def decorate(python: Callable[..., Any]) -> Kernel:
+    def decorate(python: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
         if not callable(python):
             raise TypeError(f"a kernel is made of a function, not of a {type(python).__name__}")
         return Kernel(python, checked)

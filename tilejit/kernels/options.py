@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
 from codegen import MOST_ELEMENTS, KernelValueError, ScheduleError, read_vector_sizes, shown
 from tilejit.kernels.program import LoopOptions
 
-TAILS = ("scalar", "mask", "shift", "assume_divisible")
-FAILS = ("scalar", "warn", "raise")
-PLACES = ("before_tile", "after_tile")
-_WORDS = {"tail": TAILS, "on_fail": FAILS, "vectorize_at": PLACES}
+Tail: TypeAlias = Literal["scalar", "mask", "shift", "assume_divisible"]
+OnFail: TypeAlias = Literal["scalar", "warn", "raise"]
+VectorizeAt: TypeAlias = Literal["before_tile", "after_tile"]
+_WORDS = {"tail": get_args(Tail), "on_fail": get_args(OnFail), "vectorize_at": get_args(VectorizeAt)}
 _A_SIZE = 'write 256, (32, 256), "2*hw" or "auto"'
 MOST_REGISTERS = MOST_ELEMENTS // 64
 """Of 64 bytes, that have so many elements at most."""
+
+
+class LoopKeywords(TypedDict, total=False):
+    """The keywords of `tilejit.kernel` and `tilejit.elementwise`, which `tilejit.kernel` describes."""
+
+    virtual_vector_size: int | Sequence[int] | str
+    fastest_varying: int | Sequence[int] | None
+    vectorize_reductions: bool
+    tail: Tail
+    on_fail: OnFail
+    vectorize_at: VectorizeAt
+    parallel: bool | int | None
+    fastmath: bool
+    tune: bool
 
 
 def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:

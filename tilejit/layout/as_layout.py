@@ -14,7 +14,7 @@ from tilejit.cute.text import is_cute, is_cute_part
 from tilejit.cute.underscore import has_underscore
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cute_shape
-from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.formats.blocking import Blocking
 from tilejit.layout.formats.format import ELEMENT_SIZE
@@ -39,7 +39,11 @@ class ArrayUnknownError(LayoutError):
 
 
 def as_layout(
-    layout: object, *, dtype: object = None, dims: Iterable[int] | None = None, **parameters: Any
+    layout: LayoutLike,
+    *,
+    dtype: ElementLike | None = None,
+    dims: Iterable[int] | None = None,
+    **parameters: Any,
 ) -> Spec:
     """The shape that something stands for: XLA's, a text of it, a CuTe layout, a format, a pattern.
 
@@ -100,20 +104,20 @@ def as_layout(
             f"{what} has no parameter {next(iter(parameters))[:40]!r}\n"
             "  leave it out: only named formats and patterns have parameters"
         )
+    found: object = layout
     if isinstance(layout, str):
-        layout = parse_cute_shape(layout) or _read(layout, sizes)
-    if isinstance(layout, Layout):
+        found = parse_cute_shape(layout) or _read(layout, sizes)
+    if isinstance(found, Layout):
         element, wanted = _needed(dtype, sizes, "a layout alone")
-        return Shape(primitive_type(element).name, wanted, layout)
-    if isinstance(layout, TupleShape | BufferShape):
-        kind = "tuple" if isinstance(layout, TupleShape) else "buffer"
+        return Shape(primitive_type(element).name, wanted, found)
+    if isinstance(found, TupleShape | BufferShape):
+        kind = "tuple" if isinstance(found, TupleShape) else "buffer"
         raise LayoutError(
-            f"{str(layout)[:60]} is a {kind}, not one array's shape\n"
-            "  give the shape of each array on its own"
+            f"{str(found)[:60]} is a {kind}, not one array's shape\n  give the shape of each array on its own"
         )
-    if not isinstance(layout, Shape | CuteShape):
-        raise TypeError(f"expected a layout, got {type(layout).__name__}\n  {_mend_of(layout)}")
-    return _checked(layout, sizes)
+    if not isinstance(found, Shape | CuteShape):
+        raise TypeError(f"expected a layout, got {type(found).__name__}\n  {_mend_of(found)}")
+    return _checked(found, sizes)
 
 
 def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:
@@ -129,7 +133,7 @@ def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[st
     return parameters
 
 
-def named_format(name: str, /, dtype: object, dims: Iterable[int], **parameters: Any) -> Spec:
+def named_format(name: str, /, dtype: ElementLike, dims: Iterable[int], **parameters: Any) -> Spec:
     """The Shape of an array of that dtype and those dimensions in a named format.
 
     ("tpu", "bf16", (33, 300)) -> bf16[33,300]{1,0:T(8,128)(2,1)}
@@ -145,7 +149,7 @@ def named_format(name: str, /, dtype: object, dims: Iterable[int], **parameters:
 
 
 def _in_format(
-    name: str, dtype: object, dims: Iterable[int], parameters: dict[str, Any], fault: type[Exception]
+    name: str, dtype: ElementLike, dims: Iterable[int], parameters: dict[str, Any], fault: type[Exception]
 ) -> Spec:
     """`named_format`; `fault` is what a width of elements is where the format takes none."""
     found = find_format(name)
@@ -159,7 +163,7 @@ def _in_format(
     return _shape_of(name, built, element, sizes)
 
 
-def recipe_of(layout: object, dtype: object, dims: Iterable[int], **parameters: Any) -> str:
+def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **parameters: Any) -> str:
     """A layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
 
     Tags, formats of blocks and patterns come as one pad, one reshape and one transpose; "tpu", "tpu-doc",
@@ -189,7 +193,9 @@ def recipe_of(layout: object, dtype: object, dims: Iterable[int], **parameters: 
     return shape.recipe()
 
 
-def _cute_shape(obj: object, dtype: object, dims: tuple[int, ...], parameters: dict[str, Any]) -> CuteShape:
+def _cute_shape(
+    obj: object, dtype: ElementLike, dims: tuple[int, ...], parameters: dict[str, Any]
+) -> CuteShape:
     """The CuteShape of a CuTe layout or its text."""
     odd = next((key for key in parameters if key != ELEMENT_SIZE), None)
     if odd is not None:
@@ -238,7 +244,7 @@ def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]
     return name, {**given, **parameters}
 
 
-def _shape_of(name: str, built: object, element: PrimitiveType, dims: tuple[int, ...]) -> Spec:
+def _shape_of(name: str, built: Any, element: PrimitiveType, dims: tuple[int, ...]) -> Spec:
     """The Shape that the answer of a format's function stands for."""
     if isinstance(built, Shape) and built.dimensions == dims and built.primitive_type == element.name:
         return built
@@ -261,7 +267,7 @@ def _shape_of(name: str, built: object, element: PrimitiveType, dims: tuple[int,
     return shape
 
 
-def _array_element(dtype: object) -> PrimitiveType:
+def _array_element(dtype: ElementLike) -> PrimitiveType:
     """The element type of an array."""
     element = primitive_type(dtype)
     if not element.is_array_element:
@@ -293,7 +299,9 @@ def _read(text: str, dims: tuple[int, ...] | None) -> object:
     return parse_shape(text)
 
 
-def _needed(dtype: object, dims: tuple[int, ...] | None, what: str) -> tuple[object, tuple[int, ...]]:
+def _needed(
+    dtype: ElementLike | None, dims: tuple[int, ...] | None, what: str
+) -> tuple[ElementLike, tuple[int, ...]]:
     """dtype and dims, which only a full shape can do without."""
     if dims is None or dtype is None:
         missing = " and ".join(name for name, value in (("dtype", dtype), ("dims", dims)) if value is None)

@@ -17,7 +17,7 @@ from tilejit.cute.layout import Layout
 from tilejit.cute.swizzle import ComposedLayout
 from tilejit.cute.swizzled import swizzled_roots
 from tilejit.layout.checks import int_tuple, set_fields
-from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup, primitive_type
+from tilejit.layout.dtypes import PRIMITIVE_TYPES, ElementLike, PrimitiveType, lookup, primitive_type
 from tilejit.layout.padding import PaddingValue, checked_padding_value
 from tilejit.layout.shape import Shape
 from tilejit.support.notebook import notebook_html
@@ -204,7 +204,7 @@ Spec: TypeAlias = Shape | CuteShape
 
 
 def make_cute_shape(
-    dtype: object, dims: Iterable[int], layout: CuteLayout, element_size_in_bits: int = 0
+    dtype: ElementLike, dims: Iterable[int], layout: CuteLayout, element_size_in_bits: int = 0
 ) -> CuteShape:
     """A CuteShape of any dtype that `primitive_type` reads.
 

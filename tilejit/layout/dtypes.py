@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -75,6 +75,10 @@ class PrimitiveType:
         if self.kind not in ("signed", "unsigned") or self.bits >= 8:
             return None
         return np.dtype(np.int8 if self.kind == "signed" else np.uint8)
+
+
+ElementLike: TypeAlias = str | np.dtype[Any] | type[Any] | PrimitiveType
+"""What `primitive_type` reads: XLA's name or NumPy's code, a np.dtype, a scalar type."""
 
 
 def _table() -> dict[str, PrimitiveType]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilejit.layout.checks import int_tuple, tile_tuples
-from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.dtypes import ElementLike, primitive_type
 from tilejit.layout.padding import PaddingValue
 from tilejit.layout.shape import Layout, Shape
 
 
 def make_shape(
-    dtype: object,
+    dtype: ElementLike,
     dims: Iterable[int],
     minor_to_major: Iterable[int] | None = None,
     tiles: Iterable[Iterable[int]] = (),

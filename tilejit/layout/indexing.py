@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from codegen import AccessMap, LayoutIndexError, Leaf, Offsets, Opaque, Root, Split, Tree, cached
 from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
 from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.dtypes import ElementLike
 from tilejit.layout.shape import Shape
 from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.tiling import TileStep
@@ -39,7 +40,7 @@ def linear_index(
     layout: LayoutLike | Tiled,
     index: tuple[Any, ...],
     *,
-    dtype: object = None,
+    dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Any:
@@ -78,7 +79,7 @@ def multi_index(
     layout: LayoutLike | Tiled,
     slot: ArrayLike,
     *,
-    dtype: object = None,
+    dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Any:
@@ -302,7 +303,9 @@ def _checked_index(shape: Spec, index: tuple[Any, ...]) -> tuple[Index, ...]:
     return tuple(out)
 
 
-def _shape_of(layout: Any, dtype: object, dims: Iterable[int] | None, parameters: dict[str, Any]) -> Spec:
+def _shape_of(
+    layout: Any, dtype: ElementLike | None, dims: Iterable[int] | None, parameters: dict[str, Any]
+) -> Spec:
     """The shape that a caller means: a shape itself, that of a tiled array, or what `as_layout` reads."""
     own = layout if isinstance(layout, Shape | CuteShape) else getattr(layout, "layout", None)
     shape = own if isinstance(own, Shape | CuteShape) else None

@@ -23,6 +23,8 @@ from tilejit.programs.tuning import (
     DEFAULT,
     SAME_KIND,
     STRUCTURE,
+    Casting,
+    Specialize,
     Tuning,
     VectorSize,
     read_tuning,
@@ -35,12 +37,12 @@ if TYPE_CHECKING:
 def copyto(
     dst: Array,
     src: ArrayLike,
-    casting: str = SAME_KIND,
+    casting: Casting = SAME_KIND,
     where: ArrayLike = True,
     *,
     threads: int | None = None,
     virtual_vector_size: VectorSize = AUTO,
-    specialize: str = STRUCTURE,
+    specialize: Specialize = STRUCTURE,
     tune: bool = False,
 ) -> Any:
     """Copy values from one array to another: numpy.copyto, only faster.

@@ -15,7 +15,7 @@ from tilejit.arrays.numpy_originals import numpy_concatenate, numpy_stack
 from tilejit.copies.sizes import are_ours, are_small, numpy_joins_as_fast
 from tilejit.numpy_api.copyto import copyto
 from tilejit.numpy_api.results import allocate, common_order
-from tilejit.programs.tuning import CASTINGS, SAME_KIND
+from tilejit.programs.tuning import CASTINGS, SAME_KIND, Casting
 
 WOVEN_BYTES = 1 << 18
 """Of arrays stacked element by element, what is brought together in cache at a time."""
@@ -33,7 +33,7 @@ def concatenate(
     out: Array | None = None,
     *,
     dtype: DTypeLike | None = None,
-    casting: str = SAME_KIND,
+    casting: Casting = SAME_KIND,
     threads: int | None = None,
 ) -> Any:
     """Arrays one behind the other along an axis: numpy.concatenate, only faster.
@@ -63,7 +63,7 @@ def stack(
     out: Array | None = None,
     *,
     dtype: DTypeLike | None = None,
-    casting: str = SAME_KIND,
+    casting: Casting = SAME_KIND,
     threads: int | None = None,
 ) -> Any:
     """Arrays of one shape side by side along a new axis: numpy.stack, only faster.

@@ -50,9 +50,9 @@ def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
 
 
 @cache
-def _same() -> Elementwise:
+def _same() -> Elementwise[[Any], Any]:
     """Made when first asked for: an import is no time to look at what this Python is like."""
-    made: Elementwise = elementwise(lambda value: value)
+    made: Elementwise[[Any], Any] = elementwise(lambda value: value)
     return made
 
 

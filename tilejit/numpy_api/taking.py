@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -19,7 +19,7 @@ def take(
     indices: ArrayLike,
     axis: int | None = None,
     out: Array | None = None,
-    mode: str = "raise",
+    mode: Literal["raise", "wrap", "clip"] = "raise",
     *,
     threads: int | None = None,
 ) -> Any:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from codegen import LayoutError, ScheduleError, read_vector_sizes
 
-AUTO, STRUCTURE, SIZES = "auto", "structure", "sizes"
+AUTO: Final = "auto"
+STRUCTURE: Final = "structure"
+SIZES: Final = "sizes"
 _A_SIZE = 'write 64, (16, 16) or "auto"'
 
-SAME_KIND = "same_kind"
+SAME_KIND: Final = "same_kind"
 CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
 """NumPy's rules for conversions."""
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 Order: TypeAlias = Literal["K", "A", "C", "F"]
-VectorSize: TypeAlias = int | tuple[int, int] | str
+VectorSize: TypeAlias = int | tuple[int, int] | Literal["auto"]
 """What `virtual_vector_size` takes: elements, rows and columns, or "auto"."""
+Specialize: TypeAlias = Literal["structure", "sizes"]
+"""Whether kernels are shared between shapes, or made for one shape alone."""
+PaddingNumber: TypeAlias = int | float | complex | np.generic
+"""The value of padding elements."""
+Padding: TypeAlias = PaddingNumber | Literal["keep"]
+"""What `padding` takes: the value of padding elements, or "keep" to leave them as they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -13,15 +13,19 @@ from codegen import LayoutError, compiler_lock, thread_count
 from tilejit.arrays.memory import Array, address
 from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.dtypes import ElementLike
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
 from tilejit.programs.relayout_programs import relayout_way
-from tilejit.programs.tuning import AUTO, STRUCTURE, VectorSize, read_tuning
+from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize, read_tuning
 from tilejit.support.notebook import notebook_html
 from tilejit.tiled.boxes import read_box, write_box
 from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, writable_layout
 from tilejit.tiled.outputs import output_buffer, padding_of
 from tilejit.tiled.unpacking import unpack_buffer
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class TiledArray(NDArrayOperatorsMixin):
@@ -54,20 +58,28 @@ class TiledArray(NDArrayOperatorsMixin):
         return type(self), (self._buffer, self._layout)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, /, layout: LayoutLike, **parameters: Any) -> TiledArray:
+    def from_buffer(
+        cls,
+        buffer: Array | Buffer,
+        /,
+        layout: LayoutLike,
+        *,
+        dtype: ElementLike | None = None,
+        dims: Iterable[int] | None = None,
+        **parameters: Any,
+    ) -> TiledArray:
         """A TiledArray over memory that is there already; nothing is copied.
 
         >>> TiledArray.from_buffer(file.read(), "f32[1000,300]{1,0:T(8,128)}")
         >>> TiledArray.from_buffer(file.read(), "blis-a", dtype="f32", dims=(1000, 300), mr=8)
 
-        layout, parameters: whatever `as_layout` reads, with dims, dtype and the keywords of a format or a
-        pattern where they are needed.
+        layout, dtype, dims, parameters: as in `as_layout`.
 
         Raises:
             LayoutError: the buffer has not the shape's size in bytes, or the shape cannot be packed.
             TypeError: the buffer is not bytes-like, or a parameter is not the layout's.
         """
-        spec = as_layout(layout, **parameters)
+        spec = as_layout(layout, dtype=dtype, dims=dims, **parameters)
         data = checked_buffer(flat_bytes(buffer), spec, "the buffer")
         return cls(data if spec.packed else data.view(spec.dtype), spec)
 
@@ -141,11 +153,11 @@ class TiledArray(NDArrayOperatorsMixin):
         self,
         *,
         out: Array | None = None,
-        dtype: Any = None,
-        casting: str = "no",
+        dtype: ElementLike | None = None,
+        casting: Casting = "no",
         threads: int | None = None,
         virtual_vector_size: VectorSize = AUTO,
-        specialize: str = STRUCTURE,
+        specialize: Specialize = STRUCTURE,
         tune: bool = False,
     ) -> Array:
         """All elements as an array, in C order or in `out`: `tilejit.unpack`, which describes the keywords.
@@ -163,10 +175,10 @@ class TiledArray(NDArrayOperatorsMixin):
         layout: LayoutLike,
         *,
         out: Array | TiledArray | None = None,
-        padding: int | float | complex | str | None = None,
+        padding: Padding | None = None,
         threads: int | None = None,
         virtual_vector_size: VectorSize = AUTO,
-        specialize: str = STRUCTURE,
+        specialize: Specialize = STRUCTURE,
         tune: bool = False,
         **parameters: Any,
     ) -> TiledArray:

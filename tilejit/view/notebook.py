@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codegen import TilejitError
 from tilejit.layout.cute_shape import Spec
@@ -46,7 +46,7 @@ def texts_html(heading: str, texts: Iterable[tuple[str, str]]) -> str:
     return f'<div style="{STYLE}"><div><code>{escape(heading)}</code></div>{"".join(parts)}</div>'
 
 
-def kernel_html(kernel: Kernel) -> str:
+def kernel_html(kernel: Kernel[..., Any]) -> str:
     """A kernel of loops: the loops as SVG, and under headings what was made of them.
 
     Before the first call or `specialize` it is the function's name alone.

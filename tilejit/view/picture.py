@@ -9,6 +9,7 @@ from typing import Any
 
 from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import ElementLike
 from tilejit.tiled.tiled_array import TiledArray
 from tilejit.view.notebook import layout_html
 from tilejit.view.page import CuteLayout, cute_layout
@@ -47,7 +48,7 @@ class LayoutPicture:
 def show(
     layout: LayoutLike | TiledArray,
     *,
-    dtype: object = None,
+    dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> LayoutPicture:
@@ -91,7 +92,7 @@ def show(
 
 
 def _layout_of(
-    layout: Any, dtype: object, dims: Iterable[int] | None, parameters: dict[str, Any]
+    layout: Any, dtype: ElementLike | None, dims: Iterable[int] | None, parameters: dict[str, Any]
 ) -> Spec | CuteLayout:
     """The shape to draw, or a CuTe layout that stands alone."""
     if isinstance(layout, TiledArray):

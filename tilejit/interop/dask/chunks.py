@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -14,20 +15,28 @@ from tilejit.cute.layout import Layout as CuteLayout
 from tilejit.cute.parsing import parse as parse_cute
 from tilejit.cute.swizzle import ComposedLayout
 from tilejit.cute.text import is_cute
-from tilejit.layout.as_layout import as_layout
+from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.dtypes import ElementLike
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.padding import checked_padding_value
 from tilejit.layout.shape import Layout, Shape
 from tilejit.layout.shape_facts import tile_steps_of
+from tilejit.programs.tuning import PaddingNumber
 from tilejit.tiled.buffers import writable_layout
 
 Dims: TypeAlias = tuple[int, ...]
+Chunks: TypeAlias = int | Sequence[int]
+"""Elements of a chunk along each dimension; -1 for all of them."""
 
 
 def read_layout(
-    layout: Any, dtype: Any, dims: Dims, padding: Any, parameters: dict[str, Any]
+    layout: LayoutLike,
+    dtype: ElementLike,
+    dims: Dims,
+    padding: PaddingNumber | None,
+    parameters: dict[str, Any],
 ) -> tuple[Spec | None, Spec]:
     """The layout of a whole array, None where there is only one of chunks; and one to cut chunks of.
 
@@ -86,7 +95,7 @@ def known_dims(x: Any) -> Dims:
     return tuple(map(int, x.shape))
 
 
-def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Any) -> Spec:
+def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Chunks | None) -> Spec:
     """The layout of a whole chunk, of the extents that are asked for, or of about those that the array has.
 
     f32[1000,300]{1,0:T(8,128)}, chunks of 100x100 -> f32[104,128]{1,0:T(8,128)}

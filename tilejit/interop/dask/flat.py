@@ -18,9 +18,10 @@ from tilejit.copies.convert import pack
 from tilejit.files.pieces import Cut, cut, piece_buffer
 from tilejit.files.whole_file import mode_of, sync_directory
 from tilejit.interop.dask.chunks import Dims, chunk_sizes, holds, known_dims, read_layout
-from tilejit.layout.as_layout import of_the_layout
+from tilejit.layout.as_layout import LayoutLike, of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
+from tilejit.programs.tuning import PaddingNumber
 
 CHUNK_BYTES = 32 << 20
 """What a task makes of the buffer at one time."""
@@ -29,10 +30,10 @@ CHUNK_BYTES = 32 << 20
 def to_flat(
     x: Any,
     /,
-    layout: Any,
+    layout: LayoutLike,
     path: str | os.PathLike[str],
     *,
-    padding: Any = None,
+    padding: PaddingNumber | None = None,
     piece_bytes: int = CHUNK_BYTES,
     threads: int | None = None,
     **parameters: Any,

@@ -13,6 +13,7 @@ import numpy as np
 from codegen import LayoutError, check_threads
 from tilejit.interop.dask import blocks, flat
 from tilejit.interop.dask.chunks import (
+    Chunks,
     Dims,
     chunk_layout,
     chunk_sizes,
@@ -21,9 +22,10 @@ from tilejit.interop.dask.chunks import (
     known_dims,
     read_layout,
 )
-from tilejit.layout.as_layout import of_the_layout
+from tilejit.layout.as_layout import LayoutLike, of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
+from tilejit.programs.tuning import PaddingNumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,12 @@ class TiledDask:
         )
 
     def relayout(
-        self, layout: Any, *, chunks: Any = None, padding: Any = None, **parameters: Any
+        self,
+        layout: LayoutLike,
+        *,
+        chunks: Chunks | None = None,
+        padding: PaddingNumber | None = None,
+        **parameters: Any,
     ) -> TiledDask:
         """The array in another layout; chunk by chunk where chunks are whole tiles of that, too.
 
@@ -167,10 +174,10 @@ class TiledDask:
 def pack(
     x: Any,
     /,
-    layout: Any,
+    layout: LayoutLike,
     *,
-    chunks: Any = None,
-    padding: Any = None,
+    chunks: Chunks | None = None,
+    padding: PaddingNumber | None = None,
     threads: int | None = None,
     **parameters: Any,
 ) -> TiledDask:

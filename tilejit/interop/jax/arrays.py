@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -11,10 +12,13 @@ from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.copies import convert
 from tilejit.interop.jax.dlpack import jax_array_over
+from tilejit.layout.as_layout import LayoutLike
+from tilejit.layout.dtypes import ElementLike
+from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize
 from tilejit.tiled.tiled_array import TiledArray
 
 
-def to_jax(t: Any, /, *, copy: bool | None = None) -> jax.Array:
+def to_jax(t: TiledArray | Array, /, *, copy: bool | None = None) -> jax.Array:
     """A jax array of an array, or of the flat buffer of a tiled one, over its memory where jax allows it.
 
     >>> to_jax(tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}"))  # bfloat16[384000], nothing copied
@@ -37,23 +41,31 @@ def to_jax(t: Any, /, *, copy: bool | None = None) -> jax.Array:
     return jax_array_over(np.asarray(array), copy)
 
 
-def from_jax(array: jax.Array, /, layout: Any, **parameters: Any) -> TiledArray:
+def from_jax(
+    array: jax.Array,
+    /,
+    layout: LayoutLike,
+    *,
+    dtype: ElementLike | None = None,
+    dims: Iterable[int] | None = None,
+    **parameters: Any,
+) -> TiledArray:
     """A tiled array over the memory of a flat jax array; nothing is copied, and it cannot be written to.
 
     >>> from_jax(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
     >>> from_jax(flat, "tpu", dims=(1000, 300))
 
     array: of the layout's size in bytes with its padding, whatever its shape; of the layout's dtype, or
-    uint8. layout, parameters: whatever `as_layout` reads; dtype is the array's if not given.
+    uint8. layout, dtype, dims, parameters: as in `as_layout`; dtype is the array's if not given.
 
     Raises:
         LayoutError: the array is of another dtype or size, or cannot be read here: see `numpy_view`.
         TypeError: it is not an array of jax, or a parameter is not the layout's.
     """
     buffer = numpy_view(array)
-    if "dims" in parameters and "dtype" not in parameters:
-        parameters = {**parameters, "dtype": buffer.dtype}
-    tiled = TiledArray.from_buffer(buffer, layout, **parameters)
+    if dims is not None and dtype is None:
+        dtype = buffer.dtype
+    tiled = TiledArray.from_buffer(buffer, layout, dtype=dtype, dims=dims, **parameters)
     if buffer.dtype not in (np.uint8, tiled.dtype):
         raise LayoutError(
             f"the array is {buffer.dtype}, the layout of {tiled.layout.primitive_type}\n"
@@ -62,37 +74,80 @@ def from_jax(array: jax.Array, /, layout: Any, **parameters: Any) -> TiledArray:
     return tiled
 
 
-def pack(array: jax.Array, /, layout: Any, **options: Any) -> jax.Array:
+def pack(
+    array: jax.Array,
+    /,
+    layout: LayoutLike,
+    *,
+    padding: Padding | None = None,
+    casting: Casting = "no",
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
+) -> jax.Array:
     """The flat buffer of a jax array in a layout, padding included, as a jax array.
 
     >>> flat = pack(weights, "{1,0:T(8,128)(2,1)}")
 
-    options: those of `tilejit.pack` but out=, and the keywords of a format or a pattern.
+    The keywords are those of `tilejit.pack`, without out=.
 
     Raises:
         LayoutError: as `tilejit.pack`; or the array cannot be read here: see `numpy_view`.
         TypeError: as `tilejit.pack`; or out= is given, as arrays of jax are not written to.
     """
-    _refuse_out(options)
-    return to_jax(convert.pack(numpy_view(array), layout, **options))
+    _refuse_out(parameters)
+    packed = convert.pack(
+        numpy_view(array),
+        layout,
+        padding=padding,
+        casting=casting,
+        threads=threads,
+        virtual_vector_size=virtual_vector_size,
+        specialize=specialize,
+        tune=tune,
+        **parameters,
+    )
+    return to_jax(packed)
 
 
-def unpack(array: jax.Array, /, layout: Any, **options: Any) -> jax.Array:
+def unpack(
+    array: jax.Array,
+    /,
+    layout: LayoutLike,
+    *,
+    dtype: ElementLike | None = None,
+    dims: Iterable[int] | None = None,
+    casting: Casting = "no",
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
+) -> jax.Array:
     """The jax array that a flat buffer in a layout holds.
 
     >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
     >>> unpack(flat, "tpu", dims=(1000, 300))
 
-    array, layout: as in `from_jax`. options: dims, dtype, the keywords of a format or a pattern, and those of
-    `tilejit.unpack` but out=.
+    array, layout, dtype, dims, parameters: as in `from_jax`. The other keywords are those of
+    `tilejit.unpack`, without out=.
 
     Raises:
         LayoutError: as `from_jax` and `tilejit.unpack`.
         TypeError: as `tilejit.unpack`; or out= is given, as arrays of jax are not written to.
     """
-    _refuse_out(options)
-    own = {name: options.pop(name) for name in tuple(options) if name not in convert.UNPACK_OPTIONS}
-    return to_jax(convert.unpack(from_jax(array, layout, **own), **options))
+    _refuse_out(parameters)
+    unpacked = convert.unpack(
+        from_jax(array, layout, dtype=dtype, dims=dims, **parameters),
+        casting=casting,
+        threads=threads,
+        virtual_vector_size=virtual_vector_size,
+        specialize=specialize,
+        tune=tune,
+    )
+    return to_jax(unpacked)
 
 
 def numpy_view(array: jax.Array) -> Array:
@@ -132,6 +187,6 @@ def _refuse_devices(devices: set[Any]) -> None:
         )
 
 
-def _refuse_out(options: dict[str, Any]) -> None:
-    if "out" in options:
+def _refuse_out(parameters: dict[str, Any]) -> None:
+    if "out" in parameters:
         raise TypeError("arrays of jax are not written to, so there is no out=\n  use tilejit.pack or unpack")

@@ -9,17 +9,17 @@ import jax
 from jax.experimental import layout as jax_layout
 
 from codegen import LayoutError
-from tilejit.layout.as_layout import as_layout
+from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape
-from tilejit.layout.dtypes import PrimitiveType, primitive_type
+from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Layout, Shape
 from tilejit.layout.tiling import MERGE
 
 
-def layout_of(obj: Any, /, *, dtype: Any = None, dims: Iterable[int] | None = None) -> Shape:
+def layout_of(obj: Any, /, *, dtype: ElementLike | None = None, dims: Iterable[int] | None = None) -> Shape:
     """The shape of a jax array, or of a Layout or Format of `jax.experimental.layout`, in XLA's terms.
 
     >>> layout_of(jax.numpy.ones((5, 7), "bfloat16"))                      # bf16[5,7]{1,0}
@@ -60,7 +60,11 @@ def layout_of(obj: Any, /, *, dtype: Any = None, dims: Iterable[int] | None = No
 
 
 def to_jax_layout(
-    layout: Any, *, dtype: Any = None, dims: Iterable[int] | None = None, **parameters: Any
+    layout: LayoutLike,
+    *,
+    dtype: ElementLike | None = None,
+    dims: Iterable[int] | None = None,
+    **parameters: Any,
 ) -> Any:
     """The `jax.experimental.layout.Layout` of a layout.
 
@@ -101,10 +105,10 @@ def to_jax_layout(
 
 
 def to_jax_format(
-    layout: Any,
+    layout: LayoutLike,
     sharding: Any = None,
     *,
-    dtype: Any = None,
+    dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Any:

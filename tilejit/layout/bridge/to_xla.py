@@ -17,7 +17,7 @@ from tilejit.layout.bridge.from_xla import BoundedLayout
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_spelling import spelled
 from tilejit.layout.checks import int_tuple, integer
-from tilejit.layout.dtypes import primitive_type
+from tilejit.layout.dtypes import ElementLike, primitive_type
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.shape import Shape
@@ -30,7 +30,7 @@ MOST_AXES = 64
 def to_xla(
     layout: Layout | ComposedLayout | BoundedLayout,
     *,
-    dtype: object = "f32",
+    dtype: ElementLike = "f32",
     dims: Iterable[int] | None = None,
     element_size_in_bits: int = 0,
     slots: int | None = None,
