@@ -77,3 +77,22 @@ def test_a_size_that_is_rounded_is_told() -> None:
     for src, dst, size, text in cases:
         told = tj.explain(dst, src, virtual_vector_size=size).report()
         assert (f"virtual_vector_size {text}" in told) if text else ("virtual_vector_size" not in told), size
+
+
+@pytest.mark.parametrize(
+    ("dst", "src"),
+    [
+        ("f32[100,300]{1,0:T(8,128)}", None),
+        (np.zeros((2000, 2000), "f8"), np.zeros((2000, 2000), "f4").T),
+        (np.zeros((0, 3)), np.ones((0, 3))),
+    ],
+    ids=["tiles", "blocks", "nothing"],
+)
+def test_a_repr_has_three_lines_at_most(dst: Any, src: Any) -> None:
+    made = tj.explain(dst, src)
+    first, *rest = repr(made).splitlines()
+    boxes = len(made.steps)
+    assert first.startswith(f"<tilejit.Explanation copy of {boxes} box")
+    assert len(rest) <= 2
+    assert bool(rest) == bool(boxes)
+    assert all(len(line) < 300 for line in rest)

@@ -300,3 +300,12 @@ def test_arrays_of_zarr_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "plain/c/0/0").write_bytes(b"short")
     with pytest.raises(LayoutError, match="has 5 bytes"):
         from_zarr(tmp_path / "plain").unpack().compute()
+
+
+def test_reprs_have_two_lines() -> None:
+    t = pack(da.ones((100, 300), dtype="f4", chunks=(40, 128)), "{1,0:T(8,128)}")
+    assert repr(t) == (
+        "TiledDask(f32[100,300]{1,0:T(8,128)},\n  3 x 3 chunks of f32[40,128]{1,0:T(8,128)}, 184320 bytes)"
+    )
+    t = pack(da.ones((40, 70), dtype="f4"), "(16,32):(32,1)")
+    assert repr(t) == ("TiledDask(float32[40,70],\n  3 x 3 chunks of f32[16,32] (16,32):(32,1), 18432 bytes)")

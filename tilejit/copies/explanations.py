@@ -98,12 +98,24 @@ class Explanation:
         """The machine code of every kernel, as text."""
         return "\n".join(kernel.assembly for kernel in self.program.kernels)
 
+    def __repr__(self) -> str:
+        """How many boxes and kernels, and the schedule of the largest box; `report()` shows everything."""
+        kernels = len(self.program.kernels)
+        lines = [f"<tilejit.Explanation {self._title}, {kernels} kernel{'s' * (kernels != 1)}>"]
+        if self.steps:
+            lines.append(f"  largest  {self.steps[0].schedule}")
+        if isinstance(self.program, StagedProgram):
+            lines.append(f"  blocks   {self.program}")
+        return "\n".join(lines)
+
     def _repr_html_(self) -> str | None:
         """Its texts, as notebooks show them."""
         texts = [("nest", self.nest), ("schedule", self.schedule), ("source", self.source)]
-        return notebook_html(
-            "texts_html", f"copy of {len(self.steps)} box{'es' * (len(self.steps) != 1)}", texts
-        )
+        return notebook_html("texts_html", self._title, texts)
+
+    @property
+    def _title(self) -> str:
+        return f"copy of {len(self.steps)} box{'es' * (len(self.steps) != 1)}"
 
     def report(self) -> str:
         """Nest, schedule and source of every box."""

@@ -25,6 +25,7 @@ from tilejit.interop.dask.chunks import (
 from tilejit.layout.as_layout import LayoutLike, of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
+from tilejit.layout.indexing import shape_name
 from tilejit.programs.tuning import PaddingNumber
 
 
@@ -68,6 +69,11 @@ class TiledDask:
     def nbytes(self) -> int:
         """Bytes of all buffers, padding included."""
         return math.prod(self.grid) * self.chunk.size_in_bytes
+
+    def __repr__(self) -> str:
+        whole = shape_name(self.layout) if self.layout else f"{self.dtype}[{','.join(map(str, self.shape))}]"
+        chunks = " x ".join(map(str, self.grid)) or "1"
+        return f"TiledDask({whole},\n  {chunks} chunks of {shape_name(self.chunk)}, {self.nbytes} bytes)"
 
     def unpack(self) -> Any:
         """The array of dask with the same chunks, bit for bit.
