@@ -136,7 +136,7 @@ def extras() -> set[str]:
 
 def test_contributing_names_commands_that_are_there() -> None:
     found = [b.text for b in blocks(ROOT / "CONTRIBUTING.md") if b.kind == "console"]
-    assert len(found) == 2
+    assert len(found) == 3
     for text in found:
         run_commands(text)
 
