@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tilejit.arrays.memory import Array
 from tilejit.expressions.engine import Engine
-from tilejit.expressions.outputs import order_of_all, outputs
+from tilejit.expressions.outputs import outputs
 from tilejit.expressions.recorded import broadcast_shape, is_number, plain
 from tilejit.expressions.stages import compute_in_stages
 from tilejit.expressions.tiled import compute_tiled
@@ -72,8 +72,8 @@ class Elementwise(Engine[Parameters, Result]):
         if not recorded.simple:
             return compute_in_stages(self, recorded, given, numbers, out, mask)
         shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
-        order = order_of_all(arrays, shape) if out is None else None
-        outs = outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask, order)
+        orders = self.orders(recorded, recorded.inputs(given, None, ()), mask) if out is None else ()
+        outs = outputs(recorded.dtypes, out, [shape] * len(recorded.dtypes), mask, orders)
         self.run(recorded, given, numbers, outs, mask, shape, fresh=out is None)
         made = outs if shape or out is not None else [x[()] for x in outs]
         return tuple(made) if recorded.several else made[0]
@@ -134,7 +134,8 @@ def elementwise(function: Any = None, /, **options: Any) -> Any:
     What it reads besides its arguments, globals and variables around it, stays in the kernel as it was then.
     Floats are arguments of the kernel, and integers where they meet an expression; powers, integer divisors
     and integers that the function looks at (`if n > 2`, `axis=n`) stand in it, a kernel for each.
-    Each result has the shape, the dtype and the order in memory that NumPy 2 gives it; several are a tuple.
+    Each result has the shape, the dtype and the order in memory that NumPy 2's functions give it; several are
+    a tuple. (NumPy's operators write large results over temporary arrays, whose order those then have.)
     out: an array, or a tuple of them, which may be arguments too: results are of what was there before the
     call; where: as in NumPy's functions, other elements of a new result are 0; a result that is itself a
     reduction takes no where.

@@ -12,6 +12,7 @@ import numpy as np
 from codegen import Cache, Entry, Function, StagedLoops
 from tilejit.arrays.memory import Array, address
 from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
+from tilejit.expressions.memory_orders import Order, order_of_reduction, order_of_result
 from tilejit.expressions.outputs import apart
 from tilejit.expressions.recorded import Recorded, Recordings
 from tilejit.expressions.recording import Stage
@@ -40,6 +41,7 @@ class Engine(DirectLoops[Parameters, Result]):
         self._plans: Cache[tuple[Any, ...], Plan] = Cache()
         self._block_plans: Cache[tuple[Any, ...], BlockPlan | None] = Cache()
         self._flat_programs: Cache[tuple[np.dtype[Any], ...], LoopProgram] = Cache()
+        self._orders: Cache[tuple[Any, ...], tuple[Order, ...]] = Cache()
 
     def __call__(self, *args: Any, out: Any = None, where: Any = True) -> Any:
         """Compute over plain arrays."""
@@ -94,10 +96,24 @@ class Engine(DirectLoops[Parameters, Result]):
         plan = self._plans.get(key)
         if plan is None:
             group = group_of(stages, arrays)
-            plan = self._plans.keep(key, Plan(group, arrays, recorded.scalars, self.options, self._reduction))
+            orders = [order_of_reduction(recorded.forms, s.forms, s.core, arrays, s.axes) for s in group]
+            made = Plan(group, orders, arrays, recorded.scalars, self.options, self._reduction)
+            plan = self._plans.keep(key, made)
         if plan.program:
             self.ran(plan.program)
         return plan
+
+    def orders(self, recorded: Recorded, arrays: Arrays, mask: Array | None) -> Sequence[Order]:
+        """The order in memory that each new result has; none where all are in C's, as the arrays are."""
+        given = [*arrays.values(), *([] if mask is None else [mask])]
+        if all(x.flags.c_contiguous for x in given):
+            return ()
+        key = recorded, mask is None, *((x.shape, x.strides) for x in given)
+        found = self._orders.get(key)
+        if found is None:
+            made = tuple(order_of_result(recorded.forms, form, arrays, mask) for form in recorded.lies)
+            found = self._orders.keep(key, made)
+        return found
 
     def block_plan(self, key: tuple[Any, ...], make: Callable[[], BlockPlan | None]) -> BlockPlan | None:
         """How to compute it block by block, made once; None where that is impossible."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from codegen import LayoutError
 from tilejit.arrays.memory import Array, address, empty
 from tilejit.arrays.strided import share_memory
-from tilejit.expressions.loops import memory_order
+from tilejit.expressions.memory_orders import Order
 from tilejit.expressions.recorded import is_plain
 
 
@@ -19,9 +19,9 @@ def outputs(
     out: Any,
     shapes: Sequence[tuple[int, ...]],
     mask: Array | None,
-    order: Sequence[int] | None = None,
+    orders: Sequence[Order] = (),
 ) -> list[Array]:
-    """The arrays of `out`, checked, or fresh ones, whose dimensions lie in this order in memory.
+    """The arrays of `out`, checked, or fresh ones, whose dimensions lie in these orders in memory, or in C's.
 
     Raises:
         LayoutError: their number or a shape differs, two share memory, or one is read-only.
@@ -29,11 +29,8 @@ def outputs(
     """
     if out is None:
         make = empty if mask is None else np.zeros
-        if order is None:
-            return [make(shape, dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
-        back = [order.index(d) for d in range(len(order))]
-        pairs = [(tuple(shape[d] for d in order), dtype) for shape, dtype in zip(shapes, wanted, strict=True)]
-        return [make(shape, dtype).transpose(back) for shape, dtype in pairs]
+        ordered = orders or ((),) * len(wanted)
+        return [laid(make, *each) for each in zip(shapes, wanted, ordered, strict=True)]
     outs = list(out) if isinstance(out, tuple) else [out]
     if len(outs) != len(wanted):
         raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results\n  give one for each")
@@ -43,16 +40,14 @@ def outputs(
     return outs
 
 
-def order_of_all(arrays: Sequence[Array], shape: tuple[int, ...]) -> list[int] | None:
-    """The order of dimensions in memory that arrays of this shape have in common; None where it is C's.
+def laid(make: Callable[..., Array], shape: tuple[int, ...], dtype: Any, order: Order) -> Array:
+    """An array made in an order in memory; () is C's.
 
-    two of (3, 5) in Fortran's order -> [1, 0]
+    np.zeros, (3, 5), f4, (1, 0) -> the transpose of zeros of (5, 3)
     """
-    if len(shape) < 2 or all(x.flags.c_contiguous for x in arrays):
-        return None
-    orders = [memory_order(x) for x in arrays if x.shape == shape and all(x.strides)]
-    same = bool(orders) and all(each == orders[0] for each in orders)
-    return orders[0] if same and orders[0] != sorted(orders[0]) else None
+    if list(order) == sorted(order):
+        return make(shape, dtype)
+    return make(tuple(shape[d] for d in order), dtype).transpose([order.index(d) for d in range(len(order))])
 
 
 def check_array(out: Any, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> None:

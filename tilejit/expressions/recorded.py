@@ -23,7 +23,8 @@ from codegen import (
 )
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
-from tilejit.expressions.recording import Recording, Stage
+from tilejit.expressions.memory_orders import Form
+from tilejit.expressions.recording import Part, Recording, Stage
 from tilejit.expressions.traced import Integer, Traced, operand_of
 from tilejit.kernels.direct_loops import Number
 
@@ -48,6 +49,8 @@ class Recorded:
     bare     for each output the reduction that it is, "" where it is an expression
     simple   whether there are no reductions, and every output is made of all arrays
     numbers  the arguments of its kernels that are numbers
+    forms    how what it computes lies in memory, by numbers
+    lies     for each output the number of its form; None where it is made of no array
     """
 
     outputs: tuple[Any, ...]
@@ -58,6 +61,8 @@ class Recorded:
     bare: tuple[str, ...]
     simple: bool
     numbers: tuple[Number, ...]
+    forms: tuple[Form, ...]
+    lies: tuple[int | None, ...]
 
     @property
     def scalars(self) -> list[ScalarArg]:
@@ -106,9 +111,9 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     bare = tuple(x.name if isinstance(x, Local) and x.name in reductions else "" for x in values)
     wanted = _wanted(recording.stages, names)
     simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
-    return Recorded(
-        outputs, result_dtypes, several, names, wanted, bare, simple, tuple(recording.numbers.values())
-    )
+    lies = tuple(x.form if isinstance(x, Traced) else None for x in results)
+    numbers, forms = tuple(recording.numbers.values()), tuple(recording.forms.made)
+    return Recorded(outputs, result_dtypes, several, names, wanted, bare, simple, numbers, forms, lies)
 
 
 class Recordings:
@@ -190,9 +195,11 @@ def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
     name = array_name(k)
     if isinstance(x, np.ndarray):
         dtype = dtypes.dtype_name(x.dtype, f"argument {k}")
-        return Traced(Operand(dtype, Local(name, dtype)), frozenset({name}), recording)
+        operand = Operand(dtype, Local(name, dtype))
+        return Traced(Part(operand, frozenset({name}), recording.forms.array(name)), recording)
     if isinstance(x, float | np.floating):
-        return Traced(recording.number(k, name, dtypes.argument(name, x).dtype), frozenset(), recording)
+        number = recording.number(k, name, dtypes.argument(name, x).dtype)
+        return Traced(Part(number, frozenset(), None), recording)
     return Integer(name, k, x, recording) if is_integer(x) and not known else x
 
 
@@ -257,7 +264,11 @@ def plain(x: Any, what: str) -> Array:
             f"{what} has {array.ndim} dimensions, and expressions go over {MOST_DIMENSIONS}\n"
             "  give a view of it that has fewer, x.reshape(…)"
         )
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.isnative:
+        return array
+    # Elements that are repeated stay one, so that the steps say the same as before.
+    held = array[tuple(slice(None) if step else slice(1) for step in array.strides)]
+    return np.broadcast_to(held.astype(array.dtype.newbyteorder("=")), array.shape)
 
 
 def is_plain(x: Any) -> bool:

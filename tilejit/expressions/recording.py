@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from codegen import KernelError, Local, Operand, ScalarArg, dtypes
+from tilejit.expressions.memory_orders import Forms
 from tilejit.expressions.reduced_axes import Axes, kept_rank
 from tilejit.kernels.direct_loops import Number
 
 Names: TypeAlias = frozenset[str]
 """The arrays that an expression is made of."""
 
-Part: TypeAlias = tuple[Operand, Names]
-"""An expression, and the arrays that it is made of."""
+
+class Part(NamedTuple):
+    """An expression.
+
+    Attributes:
+        operand: what it computes.
+        names: the arrays that it is made of.
+        form: the number of its form in memory; None where it is a number.
+    """
+
+    operand: Operand
+    names: Names
+    form: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,8 @@ class Stage:
     combiner   what combines two elements, in `dtype`, which is the result's
     axes       which go, counted from the first
     pair       of a dot product the arrays on its two sides, whose last dimensions must agree
+    forms      those in memory whose order NumPy's result takes over; none where that is C's
+    core       how many of their last dimensions have no part in that, since a product takes them
     """
 
     name: str
@@ -36,6 +50,8 @@ class Stage:
     axes: Axes
     keepdims: bool = False
     pair: tuple[Names, ...] = ()
+    forms: tuple[int, ...] = ()
+    core: int = 0
 
 
 @dataclass()
@@ -44,12 +60,14 @@ class Recording:
 
     ranks    of each array
     stages   its reductions
+    forms    how what it computes lies in memory
     numbers  what kernels have of the numbers, by their names there
     unknown  whether the function asked for what only the value of an integer tells, and perhaps went on
     """
 
     ranks: dict[str, int]
     stages: list[Stage] = field(default_factory=list)
+    forms: Forms = field(default_factory=Forms)
     numbers: dict[str, Number] = field(default_factory=dict)
     unknown: bool = False
 
@@ -77,7 +95,8 @@ class Recording:
         """A reduction; what stands for its result."""
         self.ranks[stage.name] = kept_rank(self.rank(stage.names), stage.axes, stage.keepdims)
         self.stages.append(stage)
-        return Operand(stage.dtype, Local(stage.name, stage.dtype)), frozenset({stage.name})
+        operand = Operand(stage.dtype, Local(stage.name, stage.dtype))
+        return Part(operand, frozenset({stage.name}), self.forms.array(stage.name))
 
 
 class NumberNeeded(KernelError):

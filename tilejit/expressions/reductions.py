@@ -23,6 +23,8 @@ from codegen import (
 from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.strided import order_of
 from tilejit.expressions.loops import fused, memory_order
+from tilejit.expressions.memory_orders import Order
+from tilejit.expressions.outputs import laid
 from tilejit.expressions.recording import Stage
 from tilejit.expressions.reduced_axes import kept_shape
 from tilejit.expressions.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
@@ -80,12 +82,13 @@ class Plan:
     def __init__(
         self,
         stages: tuple[Stage, ...],
+        orders: Sequence[Order],
         arrays: Arrays,
         scalars: Sequence[ScalarArg],
         options: LoopOptions,
         make: Make,
     ) -> None:
-        self.stages, self.states = stages, tuple(map(state_of, stages))
+        self.stages, self.states, self._orders = stages, tuple(map(state_of, stages)), orders
         self.names: list[str] = sorted(frozenset[str]().union(*(s.names for s in stages)))
         self.shape = shape_of(frozenset(self.names), arrays)
         self._scalars, self._make, self._options = tuple(scalars), make, options
@@ -106,7 +109,7 @@ class Plan:
         """The result of each reduction: arrays, or where all dimensions go numbers of NumPy."""
         ins = [arrays[name] for name in self.names]
         if not self.count or 0 in self._kept:
-            found: list[Any] = [self._fresh(held(stage.dtype), 0) for stage in self.stages]
+            found: list[Any] = [self._fresh(k, held(s.dtype), 0) for k, s in enumerate(self.stages)]
         else:
             found = self._arrays(ins, numbers) if self._kept else self._numbers(ins, numbers)
         return [self._finished(stage, x) for stage, x in zip(self.stages, found, strict=True)]
@@ -215,7 +218,7 @@ class Plan:
         return [_far(each, state.compensated) for each, state in zip(targets, self.states, strict=True)]
 
     def _bind(self, ins: Sequence[Array], numbers: Sequence[Any]) -> None:
-        views, first, columns = self._operands(ins, [self._fresh("i1")])
+        views, first, columns = self._operands(ins, [self._fresh(0, "i1")])
         block = self._block(views, first, columns=columns)
         self._sums = columns and block > 0
         targets = {name: x for each in self._targets() for name, x in each.items()}
@@ -223,22 +226,25 @@ class Plan:
         self.program = self._made(views, tuple(targets), first, block, columns=columns)
         self._calls.append(BoundCall(self.program, [*views, *numbers]))
 
-    def _fresh(self, dtype: str, value: int | float | None = None) -> Array:
-        kind = dtypes.numpy_dtype(dtype)
-        return empty(self._kept, kind) if value is None else np.full(self._kept, value, kind)
+    def _fresh(self, k: int, dtype: str, value: int | float | None = None) -> Array:
+        """An array for the result of a stage, in the order that NumPy gives it."""
+        made = laid(empty, self._kept, dtypes.numpy_dtype(dtype), self._orders[k])
+        if value is not None:
+            made[...] = value
+        return made
 
     def _targets(self) -> list[dict[str, Array]]:
         """What the kernel writes, by name: the results, or the far sums from their start."""
         out = []
         for k, (stage, state) in enumerate(zip(self.stages, self.states, strict=True)):
             if not self._sums:
-                out.append({f"out_{k}": self._fresh(held(stage.dtype))})
+                out.append({f"out_{k}": self._fresh(k, held(stage.dtype))})
                 continue
-            each = {f"far_{k}": self._fresh(state.far, start(state.far, state.combiner).value)}
+            each = {f"far_{k}": self._fresh(k, state.far, start(state.far, state.combiner).value)}
             if state.compensated:
-                each[f"rest_{k}"] = self._fresh(state.far, 0)
+                each[f"rest_{k}"] = self._fresh(k, state.far, 0)
             elif state.in_blocks:
-                each[f"near_{k}"] = self._fresh(state.near)
+                each[f"near_{k}"] = self._fresh(k, state.near)
             out.append(each)
         return out
 

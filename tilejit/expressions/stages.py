@@ -43,7 +43,8 @@ def compute_in_stages(
     for k, bare in enumerate(recorded.bare):
         if not bare:
             groups.setdefault(shapes[k], []).append(k)
-    outs = outputs(recorded.dtypes, out, shapes, mask)
+    orders = e.orders(recorded, arrays, mask) if out is None else ()
+    outs = outputs(recorded.dtypes, out, shapes, mask, orders)
     direct = out is None or (len(groups) == 1 and not any(recorded.bare))
     own = outs if direct else outputs(recorded.dtypes, None, shapes, mask)
     if not direct and mask is not None:

@@ -24,7 +24,7 @@ from codegen import (
     truth_operand,
 )
 from tilejit.expressions.no_array import NoArray, UnknownAttributeError
-from tilejit.expressions.recording import Names, Part, Recording
+from tilejit.expressions.recording import Part, Recording
 from tilejit.expressions.reduced_axes import bound_arguments
 from tilejit.expressions.traced_reductions import PRODUCTS, REDUCTIONS, check_exponent, product, reduced
 
@@ -37,11 +37,14 @@ class Traced(NoArray, NDArrayOperatorsMixin):
 
     __array_priority__ = 1000
 
-    def __init__(self, operand: Operand, names: Names, recording: Recording) -> None:
-        self.operand, self.names, self.recording = operand, names, recording
+    def __init__(self, part: Part, recording: Recording) -> None:
+        (self.operand, self.names, self.form), self.recording = part, recording
 
     def _made(self, operand: Operand, *parts: Any) -> Traced:
-        return Traced(operand, frozenset[str]().union(*map(_names, parts)), self.recording)
+        known = [_part(part) for part in parts if isinstance(part, Traced)]
+        names = frozenset[str]().union(*(part.names for part in known))
+        form = self.recording.forms.computed(*(part.form for part in known))
+        return Traced(Part(operand, names, form), self.recording)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """Record a function of NumPy.
@@ -108,7 +111,8 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         """Converted, as arrays are."""
         if keywords:
             raise KernelError("astype of expressions takes a dtype and nothing else")
-        return self._made(cast_operand(self.operand, dtypes.dtype_name(np.dtype(dtype))), self)
+        operand = cast_operand(self.operand, dtypes.dtype_name(np.dtype(dtype)))
+        return Traced(Part(operand, self.names, self.recording.forms.converted(self.form)), self.recording)
 
     def dot(self, other: Any) -> Traced:
         """The sum of the products along the last dimension, as np.dot's."""
@@ -144,8 +148,9 @@ def _clipped(
         high = None if type(high) is int and high >= info.max else high
     if low is None and high is None:
         return np.positive(a)
-    a = a if low is None else np.maximum(a, low)
-    return a if high is None else np.minimum(a, high)
+    bounded = a if low is None else np.maximum(a, low)
+    bounded = bounded if high is None else np.minimum(bounded, high)
+    return bounded._made(bounded.operand, a, low, high) if isinstance(bounded, Traced) else bounded
 
 
 class Integer(NDArrayOperatorsMixin):
@@ -257,20 +262,18 @@ def _is_root(base: Operand, exponent: Operand) -> bool:
     return known and base.dtype not in dtypes.WEAK and found in ("f32", "f64")
 
 
-def _names(value: Any) -> Names:
-    """The arrays that a value is made of: none where it is a number."""
-    return value.names if isinstance(value, Traced) else frozenset()
-
-
 def _part(value: Any) -> Part:
-    return operand_of(value), _names(value)
+    """What a value is in an expression; a number is made of no arrays."""
+    if isinstance(value, Traced):
+        return Part(value.operand, value.names, value.form)
+    return Part(operand_of(value), frozenset(), None)
 
 
 def _reduced(recording: Recording, name: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Traced:
     """A reduction of what may be a number."""
-    return Traced(*reduced(recording, name, _part(x), axis, dtype, keepdims), recording)
+    return Traced(reduced(recording, name, _part(x), axis, dtype, keepdims), recording)
 
 
 def _product(recording: Recording, name: str, a: Any, b: Any) -> Traced:
     """A product of vectors, one of which may be a number."""
-    return Traced(*product(recording, name, _part(a), _part(b)), recording)
+    return Traced(product(recording, name, _part(a), _part(b)), recording)

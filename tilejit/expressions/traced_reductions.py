@@ -16,10 +16,13 @@ REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "
 PRODUCTS = ("dot", "vdot", "matmul", "inner", "vecdot")
 """NumPy's names of products of vectors."""
 
+_CORE = {"matmul": 2, "vecdot": 1}
+"""How many of the last dimensions belong to the product itself; other functions give results in C order."""
+
 
 def reduced(recording: Recording, name: str, x: Part, axis: Any, dtype: Any, keepdims: bool) -> Part:
     """A sum, mean, least or largest, typed as NumPy types it."""
-    operand, names = x
+    operand, names, form = x
     axes, combiner, given = read_axes(axis, recording.rank(names)), REDUCTIONS[name], operand.dtype
     if dtype is not None:
         found = dtypes.dtype_name(np.dtype(dtype))
@@ -30,7 +33,7 @@ def reduced(recording: Recording, name: str, x: Part, axis: Any, dtype: Any, kee
     if dtype is not None or dtypes.is_float(found):
         operand = cast_operand(operand, found)
     if not axes:
-        return cast_operand(operand, found), names
+        return Part(cast_operand(operand, found), names, recording.forms.computed(form))
     return recording.enter(
         Stage(
             recording.next_name,
@@ -41,6 +44,7 @@ def reduced(recording: Recording, name: str, x: Part, axis: Any, dtype: Any, kee
             found,
             axes,
             keepdims,
+            forms=() if form is None else (form,),
         )
     )
 
@@ -65,21 +69,22 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
     Raises:
         KernelError: of matrices, which want another order of loops than elements have.
     """
-    ranks = [recording.rank(names) for _, names in sides]
-    names = sides[0][1] | sides[1][1]
+    ranks = [recording.rank(side.names) for side in sides]
+    names = sides[0].names | sides[1].names
     if 0 in ranks:
         if name in ("matmul", "vecdot") or (name == "vdot" and any(ranks)):
             raise KernelError(f"np.{name} of a number\n  it takes arrays; write * for a product of elements")
-        return apply_op("mul", sides[0][0], sides[1][0]), names
+        form = recording.forms.computed(*(side.form for side in sides))
+        return Part(apply_op("mul", *(side.operand for side in sides)), names, form)
     flat = name == "vdot" and ranks[0] == ranks[1]
     if not flat and name != "vecdot" and (ranks[1] > 1 or (name == "vdot" and ranks[0] > 1)):
         raise KernelError(
             f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n  products of vectors, and of "
             "a matrix with a vector behind it, are recorded; for matrices call NumPy"
         )
-    found = dtypes.concrete(dtypes.promote([x.dtype for x, _ in sides]))
+    found = dtypes.concrete(dtypes.promote([side.operand.dtype for side in sides]))
     wide = "f32" if found in ("bf16", "f16") else found
-    one, two = (Operand(wide, convert_operand(cast_operand(x, found), wide)) for x, _ in sides)
+    one, two = (Operand(wide, convert_operand(cast_operand(side.operand, found), wide)) for side in sides)
     rank = max(ranks)
     return recording.enter(
         Stage(
@@ -90,7 +95,9 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
             names,
             found,
             tuple(range(rank)) if flat else (rank - 1,),
-            pair=(sides[0][1], sides[1][1]),
+            pair=(sides[0].names, sides[1].names),
+            forms=tuple(side.form for side in sides if side.form is not None) if name in _CORE else (),
+            core=_CORE.get(name, 0),
         )
     )
 
@@ -100,8 +107,8 @@ def check_exponent(recording: Recording, base: Part, exponent: Part) -> None:
 
     Only where they are known in calls alone and may be negative.
     """
-    operand, names = exponent
-    found = dtypes.result_type("pow", [base[0].dtype, operand.dtype])
+    operand, names, _ = exponent
+    found = dtypes.result_type("pow", [base.operand.dtype, operand.dtype])
     if dtypes.is_float(found) or not names or operand.dtype[0] != "i" or operand.dtype == "i1":
         return
     axes = tuple(range(recording.rank(names)))

@@ -1,0 +1,174 @@
+"""The order in memory that NumPy gives to results, worked out from the calls that a function records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from tilejit.arrays.memory import Array
+
+Order: TypeAlias = tuple[int, ...]
+"""The dimensions of an array, that of the largest step first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A NumPy call that makes a new array.
+
+    Attributes:
+        parts: the numbers of the forms that it reads.
+        converts: whether it is `astype`, which orders an array otherwise than functions of elements do.
+    """
+
+    parts: tuple[int, ...]
+    converts: bool = False
+
+
+Form: TypeAlias = str | Call
+"""How an expression lies in memory: as the array of this name, or as the result of a call."""
+
+
+class Forms:
+    """The forms of a recording, each known by its number; numbers in an expression have none."""
+
+    def __init__(self) -> None:
+        self.made: list[Form] = []
+        self._numbers: dict[Form, int] = {}
+
+    def array(self, name: str) -> int:
+        """The form of an argument, or of a reduction's result."""
+        return self._number(name)
+
+    def computed(self, *parts: int | None) -> int | None:
+        """The form of what a function of elements makes of these."""
+        known = tuple(dict.fromkeys(part for part in parts if part is not None))
+        if not known:
+            return None
+        # A result is contiguous, so that another of it alone has its order.
+        return known[0] if len(known) == 1 and self._is_result(known[0]) else self._number(Call(known))
+
+    def converted(self, part: int | None) -> int | None:
+        """The form of `astype`."""
+        if part is None or self._is_result(part):
+            return part
+        return self._number(Call((part,), converts=True))
+
+    def _is_result(self, number: int) -> bool:
+        return isinstance(self.made[number], Call)
+
+    def _number(self, form: Form) -> int:
+        if form not in self._numbers:
+            self._numbers[form] = len(self.made)
+            self.made.append(form)
+        return self._numbers[form]
+
+
+class Placed(NamedTuple):
+    """The shape of an array and its steps, 0 along dimensions of one element."""
+
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+def order_of_result(
+    forms: Sequence[Form], number: int | None, arrays: Mapping[str, Array], mask: Array | None = None
+) -> Order:
+    """The order of dimensions in memory that NumPy gives to an expression of this form.
+
+    x * 2.0, x of (3, 5) in Fortran's order -> (1, 0)    x + y, y in C's order -> (0, 1)
+    """
+    if number is None:
+        return ()
+    form, placed = forms[number], _all_placed(forms, [number], arrays)
+    parts = [placed[k] for k in form.parts] if isinstance(form, Call) else [placed[number]]
+    if mask is not None:
+        return iteration_order([*parts, _placed(mask)])
+    if isinstance(form, Call) and not form.converts:
+        return iteration_order(parts)
+    return _order_of_copy(parts[0])
+
+
+def order_of_reduction(
+    forms: Sequence[Form], numbers: Sequence[int], core: int, arrays: Mapping[str, Array], axes: Sequence[int]
+) -> Order:
+    """The order of the dimensions that a reduction of these along `axes` leaves.
+
+    the sum of (3, 4, 5) in Fortran's order along 1 -> (1, 0)
+
+    core: how many of the last dimensions stay behind the others, in their order; those of products.
+    """
+    if not numbers:
+        return ()
+    placed = _all_placed(forms, numbers, arrays)
+    parts = [placed[k] for k in numbers]
+    rank = max(len(part.shape) for part in parts)
+    loops = [Placed(*(part[: max(len(part) - core, 0)] for part in each)) for each in parts]
+    order = (*iteration_order(loops), *range(max(rank - core, 0), rank))
+    kept = [d for d in range(rank) if d not in axes]
+    return tuple(kept.index(d) for d in order if d in kept)
+
+
+def iteration_order(parts: Sequence[Placed]) -> Order:
+    """The order in which NumPy's iterator walks over arrays, and in which it allocates a result.
+
+    An insertion sort: of two dimensions the one of larger steps is the outer one if all arrays agree that
+    step along both. See npyiter_find_best_axis_ordering in numpy/_core/src/multiarray/nditer_constr.c.
+    """
+    rank = max(len(part.shape) for part in parts)
+    steps = [(0,) * (rank - len(part.steps)) + part.steps for part in parts]
+    inner_first = list(reversed(range(rank)))
+    for at in range(1, rank):
+        place, outer = at, inner_first[at]
+        for k in range(at - 1, -1, -1):
+            inner = inner_first[k]
+            both = [(abs(s[inner]), abs(s[outer])) for s in steps if s[inner] and s[outer]]
+            if both and all(a > b for a, b in both):
+                place = k
+            elif both:
+                break
+        inner_first.insert(place, inner_first.pop(at))
+    return tuple(reversed(inner_first))
+
+
+def _all_placed(
+    forms: Sequence[Form], numbers: Sequence[int], arrays: Mapping[str, Array]
+) -> dict[int, Placed]:
+    """The forms of these numbers and all that they are made of."""
+    needed = set(numbers)
+    for k in range(max(numbers), -1, -1):
+        form = forms[k]
+        if k in needed and isinstance(form, Call):
+            needed.update(form.parts)
+    placed: dict[int, Placed] = {}
+    for k in sorted(needed):
+        form = forms[k]
+        if isinstance(form, str):
+            placed[k] = _placed(arrays[form])
+            continue
+        parts = [placed[part] for part in form.parts]
+        order = _order_of_copy(parts[0]) if form.converts else iteration_order(parts)
+        placed[k] = _contiguous(np.broadcast_shapes(*(part.shape for part in parts)), order)
+    return placed
+
+
+def _placed(array: Array) -> Placed:
+    return Placed(
+        array.shape, tuple(0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True))
+    )
+
+
+def _contiguous(shape: tuple[int, ...], order: Order) -> Placed:
+    """A new array whose dimensions lie in this order in memory."""
+    steps = [0] * len(shape)
+    for k, d in enumerate(order):
+        steps[d] = prod(max(shape[inner], 1) for inner in order[k + 1 :]) if shape[d] != 1 else 0
+    return Placed(shape, tuple(steps))
+
+
+def _order_of_copy(part: Placed) -> Order:
+    """The order that a copy keeps: by the size of steps, those of 0 last."""
+    return tuple(sorted(range(len(part.steps)), key=lambda d: (-abs(part.steps[d]), d)))
