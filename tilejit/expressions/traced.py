@@ -23,6 +23,7 @@ from codegen import (
     strong_operand,
     truth_operand,
 )
+from tilejit.expressions.composed import COMPOSED
 from tilejit.expressions.no_array import NoArray, UnknownAttributeError
 from tilejit.expressions.recording import Part, Recording
 from tilejit.expressions.reduced_axes import bound_arguments
@@ -40,7 +41,8 @@ class Traced(NoArray, NDArrayOperatorsMixin):
     def __init__(self, part: Part, recording: Recording) -> None:
         (self.operand, self.names, self.form), self.recording = part, recording
 
-    def _made(self, operand: Operand, *parts: Any) -> Traced:
+    def made(self, operand: Operand, *parts: Any) -> Traced:
+        """What a function of elements makes of these."""
         known = [_part(part) for part in parts if isinstance(part, Traced)]
         names = frozenset[str]().union(*(part.names for part in known))
         form = self.recording.forms.computed(*(part.form for part in known))
@@ -65,6 +67,9 @@ class Traced(NoArray, NDArrayOperatorsMixin):
                 f"np.{name} of expressions goes without keywords and methods, and has one result\n"
                 "  give out= and where= to the call; write x.astype(...) for dtype="
             )
+        if name in COMPOSED:
+            composed: Traced = COMPOSED[name](*inputs)
+            return composed.made(composed.operand, *inputs)
         op = UFUNCS.get(name)
         operands = _met(op or name, inputs)
         if op == "pow":
@@ -74,8 +79,8 @@ class Traced(NoArray, NDArrayOperatorsMixin):
                 operands = (cast_operand(operands[0], dtypes.promote([x.dtype for x in operands])),)
         if op and all(x.dtype in dtypes.WEAK for x in operands):
             # Numbers of Python stay such, and take the dtype of what they meet.
-            return self._made(apply_op(op, *operands), *inputs)
-        return self._made(call_ufunc(name, operands), *inputs)
+            return self.made(apply_op(op, *operands), *inputs)
+        return self.made(call_ufunc(name, operands), *inputs)
 
     def __pow__(self, exponent: Any) -> Any:
         """Powers that NumPy's operator computes unlike np.power: squares of truths, roots of halves."""
@@ -93,9 +98,11 @@ class Traced(NoArray, NDArrayOperatorsMixin):
             # NumPy makes an array of two Python numbers, so the result is no longer weak.
             found = dtypes.concrete(dtypes.promote([then.dtype, otherwise.dtype]))
             then, otherwise = select_operand(then, found), select_operand(otherwise, found)
-            return self._made(strong_operand(apply_op("select", holds, then, otherwise)), *args)
+            return self.made(strong_operand(apply_op("select", holds, then, otherwise)), *args)
         if name == "clip":
             return _clipped(*args, **keywords)
+        if name == "real":
+            return self.real
         if name in REDUCTIONS:
             return _reduced(self.recording, name, *bound_arguments(name, args, keywords))
         if name in PRODUCTS and len(args) == 2 and not keywords:
@@ -117,6 +124,17 @@ class Traced(NoArray, NDArrayOperatorsMixin):
     def dot(self, other: Any) -> Traced:
         """The sum of the products along the last dimension, as np.dot's."""
         return _product(self.recording, "dot", self, other)
+
+    def conjugate(self) -> Traced:
+        """Itself: expressions are real."""
+        return self
+
+    conj = conjugate
+
+    @property
+    def real(self) -> Traced:
+        """Itself: expressions are real."""
+        return self
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         """As np.clip of it."""
@@ -150,7 +168,7 @@ def _clipped(
         return np.positive(a)
     bounded = a if low is None else np.maximum(a, low)
     bounded = bounded if high is None else np.minimum(bounded, high)
-    return bounded._made(bounded.operand, a, low, high) if isinstance(bounded, Traced) else bounded
+    return bounded.made(bounded.operand, a, low, high) if isinstance(bounded, Traced) else bounded
 
 
 class Integer(NDArrayOperatorsMixin):

@@ -1,0 +1,60 @@
+"""NumPy's functions of elements that are made of others, with the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from codegen import OperandError, cast_operand, dtypes
+from tilejit.expressions.no_array import NoArray
+
+
+def _sign(x: Any) -> Any:
+    """np.sign: 1, -1 or 0, and NaN where it is NaN."""
+    dtype = x.operand.dtype
+    if dtype == "i1":
+        raise OperandError("np.sign is undefined for booleans\n  convert them, x.astype(np.int8)")
+    if dtype[0] == "u":
+        return np.where(x > 0, 1, x)
+    # Of -0.0 it is 0.0, but to ml_dtypes -0.0.
+    rest = np.where(x == 0, 0, x) if dtypes.is_float(dtype) and dtype != "bf16" else x
+    return np.where(x > 0, 1, np.where(x < 0, -1, rest))
+
+
+def _conjugate(x: Any) -> Any:
+    """np.conjugate: real numbers as they are, booleans as int8."""
+    return x.made(cast_operand(x.operand, "i8" if x.operand.dtype == "i1" else x.operand.dtype), x)
+
+
+def _fmin(x1: Any, x2: Any) -> Any:
+    return _without_nan(np.minimum(x1, x2), x1, x2)
+
+
+def _fmax(x1: Any, x2: Any) -> Any:
+    return _without_nan(np.maximum(x1, x2), x1, x2)
+
+
+def _without_nan(found: Any, x1: Any, x2: Any) -> Any:
+    """What was found of two, but where one is NaN the other, and where both are the first."""
+    for x, other in ((x1, x2), (x2, x1)):
+        is_nan = _is_nan(x)
+        found = found if is_nan is False else np.where(is_nan, other, found)
+    return found
+
+
+def _is_nan(x: Any) -> Any:
+    """Where it is NaN; False where it never is."""
+    if isinstance(x, NoArray):
+        return x != x if dtypes.is_float(x.operand.dtype) else False
+    return isinstance(x, float | np.floating) and bool(np.isnan(x))
+
+
+COMPOSED: dict[str, Callable[..., Any]] = {
+    "sign": _sign,
+    "conjugate": _conjugate,
+    "fmin": _fmin,
+    "fmax": _fmax,
+}
+"""By NumPy's names."""
