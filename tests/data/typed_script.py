@@ -33,7 +33,7 @@ def there_and_back(x: Floats, layout: str) -> NDArray[Any]:
     u = tj.relayout(t, "tenstorrent", padding="keep" if t.size == 0 else None)
     first = tj.gather_tiles(u, [0])
     tj.scatter_tiles(u, [0, 0], np.concatenate([first, first]), duplicates="last")
-    return tj.unpack(u, dtype="f64", casting="safe", virtual_vector_size="auto")
+    return tj.ascontiguousarray(tj.unpack(u, dtype="f64", casting="safe", virtual_vector_size="auto"))
 
 
 @tj.kernel

@@ -1,24 +1,29 @@
 """NumPy's own routines, kept from before `accelerate` can put TileJIT's in their places.
 
 `numpy_x` is what `numpy.x` was when TileJIT first copied. A routine that hands a case back to NumPy calls it
-by this name, because `numpy.x` may be that routine itself. They have no types: NumPy's functions accept more
-than the overloads of its stubs.
+by this name, because `numpy.x` may be that routine itself. Their arguments have no types: NumPy's
+functions accept more than the overloads of its stubs.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-numpy_asarray: Any = np.asarray
-numpy_ascontiguousarray: Any = np.ascontiguousarray
-numpy_asfortranarray: Any = np.asfortranarray
-numpy_concatenate: Any = np.concatenate
+Routine: TypeAlias = Callable[..., NDArray[Any]]
+"""A routine that returns an array."""
+
+numpy_asarray: Routine = np.asarray
+numpy_ascontiguousarray: Routine = np.ascontiguousarray
+numpy_asfortranarray: Routine = np.asfortranarray
+numpy_concatenate: Routine = np.concatenate
 numpy_copyto: Any = np.copyto
-numpy_flip: Any = np.flip
-numpy_pad: Any = np.pad
-numpy_require: Any = np.require
-numpy_rot90: Any = np.rot90
-numpy_stack: Any = np.stack
+numpy_flip: Routine = np.flip
+numpy_pad: Routine = np.pad
+numpy_require: Routine = np.require
+numpy_rot90: Routine = np.rot90
+numpy_stack: Routine = np.stack
 numpy_take: Any = np.take

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from codegen import check_threads
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import (
+    Routine,
     numpy_asarray,
     numpy_ascontiguousarray,
     numpy_asfortranarray,
@@ -32,7 +33,7 @@ _BYTES_HEAD = bytes.__basicsize__ - 1
 """Where CPython's bytes object holds its first byte; one more is for the zero behind the last."""
 
 
-def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int | None = None) -> Any:
+def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int | None = None) -> Array:
     """A copy of an array: numpy.copy, only faster.
 
     >>> tilejit.copy(x.T, order="C")
@@ -47,7 +48,7 @@ def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int 
         check_threads(threads)
     given = a if type(a) is ndarray else as_numpy(a)
     if type(given) is not ndarray:  # its class may have an answer, by `__array_function__`
-        return np.copy(given, order, subok)  # type: ignore[call-overload]
+        return np.copy(given, order, subok)  # type: ignore[call-overload, no-any-return]
     return array(given, None, copy=True, order=order, subok=subok, threads=threads)
 
 
@@ -62,7 +63,7 @@ def array(
     ndmax: int | None = None,
     like: object = None,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """An array of what is given, copied unless `copy` is None or False: numpy.array, only faster.
 
     >>> tilejit.array(x.T, order="C")
@@ -79,7 +80,8 @@ def array(
     small = type(object) is ndarray and object.size < SIZES.small_elements  # is_small, written out
     if small and like is ndmax is None:
         if dtype is None and copy is True and order == "K" and ndmin == 0:
-            return object.copy("K")  # NumPy takes 0.15 us to read five more arguments.
+            # NumPy takes 0.15 us to read five more arguments.
+            return object.copy("K")  # type: ignore[no-any-return]
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     given = as_numpy(object)
     rest: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
@@ -105,7 +107,7 @@ def asarray(
     copy: bool | None = None,
     like: object = None,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """The array itself where it is as asked, else a copy that is: numpy.asarray, only faster.
 
     >>> tilejit.asarray(x, dtype=np.float32, order="F")
@@ -131,7 +133,7 @@ def asarray(
 
 def ascontiguousarray(
     a: ArrayLike, dtype: DTypeLike | None = None, *, like: object = None, threads: int | None = None
-) -> Any:
+) -> Array:
     """The array in C order, itself if it is: numpy.ascontiguousarray, only faster.
 
     >>> tilejit.ascontiguousarray(x.T)
@@ -148,7 +150,7 @@ def ascontiguousarray(
             return numpy_ascontiguousarray(a) if dtype is None else numpy_ascontiguousarray(a, dtype)
         if dtype is None and threads is None:
             if (known := known_in_c_order(a)) is not known_in_c_order:
-                return known
+                return known  # type: ignore[no-any-return]
             if numpy_lays_as_fast(a, "C"):
                 return numpy_ascontiguousarray(a)
     return _in_order("C", numpy_ascontiguousarray, a, dtype, like, threads)
@@ -156,7 +158,7 @@ def ascontiguousarray(
 
 def asfortranarray(
     a: ArrayLike, dtype: DTypeLike | None = None, *, like: object = None, threads: int | None = None
-) -> Any:
+) -> Array:
     """The array in Fortran's order, itself if it is: numpy.asfortranarray, only faster.
 
     >>> tilejit.asfortranarray(x)
@@ -173,15 +175,13 @@ def asfortranarray(
             return numpy_asfortranarray(a) if dtype is None else numpy_asfortranarray(a, dtype)
         if dtype is None and threads is None:
             if (known := known_in_f_order(a)) is not known_in_f_order:
-                return known
+                return known  # type: ignore[no-any-return]
             if numpy_lays_as_fast(a, "F"):
                 return numpy_asfortranarray(a)
     return _in_order("F", numpy_asfortranarray, a, dtype, like, threads)
 
 
-def _in_order(
-    order: Order, numpys: Callable[..., Any], a: Any, dtype: Any, like: Any, threads: int | None
-) -> Any:
+def _in_order(order: Order, numpys: Routine, a: Any, dtype: Any, like: Any, threads: int | None) -> Array:
     """The array in that order; by NumPy's routine for it where no kernel makes the copy."""
     given = as_numpy(a)
     if like is None and is_ours(given) and given.ndim:
@@ -200,7 +200,7 @@ def require(
     *,
     like: object = None,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """The array with the properties that are asked for, itself if it has them: numpy.require, only faster.
 
     >>> tilejit.require(x.T, np.float32, ["C", "A", "W"])
@@ -235,7 +235,7 @@ def astype(
     copy: bool = True,
     *,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """The array converted to another dtype: the method of numpy.ndarray, only faster.
 
     >>> tilejit.astype(x.T, ml_dtypes.bfloat16, order="C")
@@ -254,7 +254,7 @@ def astype(
         numpys = x.size < SIZES.small_elements  # is_small, written out
         if not numpys and threads is None:
             if plain and (known := known_cast(x, dtype)) is not known_cast:
-                return known
+                return known  # type: ignore[no-any-return]
             numpys = order != "F" and numpy_converts_as_fast(x, dtype)
         if numpys:  # NumPy takes 0.1 us to read four more arguments.
             return x.astype(dtype) if plain else x.astype(dtype, order, casting, subok, copy)
@@ -274,7 +274,7 @@ def astype(
     return given.astype(dtype, order, casting, subok, copy)
 
 
-def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> Any:
+def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> Array:
     """The array with the bytes of each element turned round: the method of numpy.ndarray, only faster.
 
     >>> tilejit.byteswap(x)

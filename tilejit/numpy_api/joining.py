@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from codegen import check_threads
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
-from tilejit.arrays.numpy_originals import numpy_concatenate, numpy_stack
+from tilejit.arrays.numpy_originals import Routine, numpy_concatenate, numpy_stack
 from tilejit.copies.sizes import are_ours, are_small, numpy_joins_as_fast
 from tilejit.numpy_api.copyto import copyto
 from tilejit.numpy_api.results import allocate, common_order
@@ -23,8 +23,6 @@ WOVEN_BYTES = 1 << 18
 MOST_WOVEN = 16
 """More arrays than these are stacked element by element by NumPy's way."""
 
-Routine = Callable[..., Any]
-
 
 def concatenate(
     arrays: Sequence[ArrayLike] | Array,
@@ -35,7 +33,7 @@ def concatenate(
     dtype: DTypeLike | None = None,
     casting: Casting = SAME_KIND,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """Arrays one behind the other along an axis: numpy.concatenate, only faster.
 
     >>> tilejit.concatenate([a.T, b.T], axis=1)
@@ -65,7 +63,7 @@ def stack(
     dtype: DTypeLike | None = None,
     casting: Casting = SAME_KIND,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """Arrays of one shape side by side along a new axis: numpy.stack, only faster.
 
     >>> tilejit.stack([red, green, blue], axis=-1)
@@ -85,7 +83,7 @@ def stack(
     return _by_numpy(numpy_stack, given, axis, out, dtype, casting) if stacked is None else stacked
 
 
-def _by_numpy(routine: Routine, arrays: Any, axis: Any, out: Any, dtype: Any, casting: Any) -> Any:
+def _by_numpy(routine: Routine, arrays: Any, axis: Any, out: Any, dtype: Any, casting: Any) -> Array:
     if dtype is None and casting is SAME_KIND:
         return routine(arrays, axis, out)
     return routine(arrays, axis, out, dtype=dtype, casting=casting)
@@ -96,7 +94,7 @@ def _as_arrays(arrays: Any) -> Any:
     return [as_numpy(x) for x in arrays] if type(arrays) in (list, tuple) else arrays
 
 
-def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Any:
+def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Array | None:
     """The arrays one behind the other, or None where NumPy joins them."""
     if type(parts) is not list or not are_ours(parts):
         return None
@@ -116,10 +114,10 @@ def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: 
         end = begin + x.shape[axis]
         copyto(out[(*before, slice(begin, end))], x, casting, threads=threads)
         begin = end
-    return out
+    return out  # type: ignore[no-any-return]
 
 
-def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Any:
+def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Array | None:
     """The arrays side by side, or None where NumPy stacks them."""
     if type(parts) is not list or not are_ours(parts):
         return None

@@ -26,7 +26,7 @@ def pad(
     *,
     threads: int | None = None,
     **kwargs: Any,
-) -> Any:
+) -> Array:
     """An array with a margin around it: numpy.pad, only faster.
 
     >>> tilejit.pad(x, ((2, 2), (0, 8)), constant_values=-1)

@@ -26,7 +26,7 @@ def transpose(
     *,
     out: Array | None = None,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """Permute axes; returns a copy in C order where numpy.transpose returns a view.
 
     >>> tilejit.transpose(x, (0, 3, 1, 2))  # NHWC to NCHW
@@ -49,7 +49,7 @@ def moveaxis(
     *,
     out: Array | None = None,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """Move axes to new positions; returns a copy in C order where numpy.moveaxis returns a view.
 
     >>> tilejit.moveaxis(x, -1, 1)
@@ -61,7 +61,7 @@ def moveaxis(
 
 def swapaxes(
     a: ArrayLike, axis1: int, axis2: int, *, out: Array | None = None, threads: int | None = None
-) -> Any:
+) -> Array:
     """Exchange two axes; returns a copy in C order where numpy.swapaxes returns a view.
 
     >>> tilejit.swapaxes(x, 0, 2)
@@ -73,7 +73,7 @@ def swapaxes(
 
 def rollaxis(
     a: ArrayLike, axis: int, start: int = 0, *, out: Array | None = None, threads: int | None = None
-) -> Any:
+) -> Array:
     """Move an axis before another; returns a copy in C order where numpy.rollaxis returns a view.
 
     >>> tilejit.rollaxis(x, 2)
@@ -89,7 +89,7 @@ def flip(
     *,
     out: Array | None = None,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """Reverse elements along axes; returns a copy in C order where numpy.flip returns a view.
 
     >>> tilejit.flip(x, axis=0)
@@ -106,7 +106,7 @@ def rot90(
     *,
     out: Array | None = None,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """Rotate a plane by quarter turns; returns a copy in C order where numpy.rot90 returns a view.
 
     >>> tilejit.rot90(image)
@@ -123,7 +123,7 @@ def broadcast_to(
     *,
     out: Array | None = None,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """Repeat an array to a shape; returns a copy in C order where numpy.broadcast_to returns a view.
 
     >>> tilejit.broadcast_to(row, (1000, 300))
@@ -139,7 +139,7 @@ def roll(
     axis: int | Sequence[int] | None = None,
     *,
     threads: int | None = None,
-) -> Any:
+) -> Array:
     """Elements moved round along some axes, those of the end to the beginning: numpy.roll, only faster.
 
     >>> tilejit.roll(x, (3, -2), axis=(0, 1))
@@ -192,7 +192,7 @@ def _flat(x: Array, threads: int | None) -> Array:
     return x.ravel() if copied is None else copied.reshape(-1)
 
 
-def _copied(view: Any, out: Array | None, threads: int | None) -> Any:
+def _copied(view: Any, out: Array | None, threads: int | None) -> Array:
     """The view's elements in `out`, or in a fresh array in C order."""
     if threads is not None:
         check_threads(threads)
