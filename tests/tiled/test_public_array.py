@@ -97,7 +97,18 @@ def test_names_of_dtypes(name: Any) -> None:
 
 @pytest.mark.parametrize(
     ("code", "found"),
-    [("f8", "f64"), ("f2", "f16"), ("i1", "s8"), ("i8", "s64"), ("c8", "c64"), ("u1", "u1"), ("f16", "f16")],
+    [
+        *(
+            ("f8", "f64"),
+            ("f2", "f16"),
+            ("i1", "s8"),
+            ("i8", "s64"),
+            ("c8", "c64"),
+            ("u1", "u1"),
+            ("f16", "f16"),
+        ),
+        *(("<u4", "u32"), ("|u1", "u8"), (">i8", "s64"), ("?", "pred"), ("=f4", "f32")),
+    ],
 )
 def test_codes_that_xla_has_are_xlas(code: str, found: str) -> None:
     assert tj.as_layout("{0}", dims=(3,), dtype=code).primitive_type == found
@@ -111,3 +122,17 @@ def test_the_casting_error_recommends_what_is_enough() -> None:
         tj.pack(X, f"{want}[3,5]{LAYOUT}", casting=enough)
         with pytest.raises(tj.LayoutError, match=re.escape(fix)):
             tj.unpack(tj.pack(X, LAYOUT), dtype=want)
+
+
+def test_a_byte_order_in_a_name_is_that_of_the_result() -> None:
+    t = tj.pack(X, LAYOUT)
+    found = t.unpack(dtype=">f4")
+    assert found.dtype == np.dtype(">f4")
+    assert np.array_equal(found, X)
+    assert np.array_equal(t.unpack(dtype=">f4", out=np.empty((3, 5), ">f4")), X)
+
+
+def test_conversions_that_numpy_lacks() -> None:
+    t = tj.pack(np.zeros((4, 4), np.int8), "s4[4,4]{1,0:T(2,2)E(4)}")
+    with pytest.raises(tj.LayoutError, match="NumPy has no such conversion"):
+        t.unpack(dtype="u4", casting="unsafe")

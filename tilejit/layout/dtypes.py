@@ -105,8 +105,8 @@ PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table(
 
 _BY_NUMPY_NAME = {row.numpy_name: row for row in PRIMITIVE_TYPES.values() if row.numpy_name}
 _NUMPYS_OWN = {row.numpy: row for row in _BY_NUMPY_NAME.values() if not row.fallback}
-_NUMPYS_CODE = re.compile(r"[<>=|]?[fic]\d{1,2}")
-"""NumPy's short names of numbers; those that XLA has, too, are XLA's."""
+_NUMPYS_CODE = re.compile(r"[<>=|][biufc]\d{1,2}|[fic]\d{1,2}|\?")
+"""NumPy's short names of numbers. u1 to u8 without a byte order are XLA's."""
 
 
 @cache

@@ -77,6 +77,8 @@ def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:
 
 def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides: str) -> LayoutError:
     """The error of a conversion that `casting` forbids; `sides` says what has which dtype."""
+    if not np.can_cast(have, want, "unsafe"):
+        return LayoutError(f"{sides}, and NumPy has no such conversion\n  convert in two steps, e.g. by int8")
     enough = SAME_KIND if np.can_cast(have, want, "same_kind") else "unsafe"
     return LayoutError(
         f"{sides}, and casting={casting!r} forbids the conversion\n"

@@ -45,6 +45,9 @@ def _result_dtype(spec: Spec, out: Any, dtype: Any, casting: Any) -> np.dtype[An
     """
     if dtype is None:
         want = out.dtype if isinstance(out, np.ndarray) else spec.dtype
+    elif isinstance(dtype, str) and dtype.startswith(("<", ">", "=", "|")):
+        primitive_type(dtype)
+        want = np.dtype(dtype)
     else:
         want = dtype if isinstance(dtype, np.dtype) else primitive_type(dtype).numpy
         if want is None:
