@@ -28,8 +28,8 @@ from tests.tools.strategies import Pick, extents
 from tilejit.arrays import memory
 from tilejit.arrays.memory import address, empty
 from tilejit.arrays.strided import OVERLAP_WORK, broadcast_strides, overlaps_itself, span
-from tilejit.copies import plan as module
 from tilejit.programs import compiled as programs
+from tilejit.programs.copy_programs import copy_program
 
 pytestmark = pytest.mark.share(2)
 
@@ -232,7 +232,7 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
     asked: list[str] = []
     found = kernel._called
     monkeypatch.setattr(kernel, "_called", lambda name: asked.append(name) or found(name))
-    module.program.cache_clear()
+    copy_program.cache_clear()
     src = np.ones((512, 640), np.float32).T
     room = empty((src.size * 4 + 64,), np.uint8)
     dst = np.ndarray(src.shape, target, room, beside)
@@ -244,7 +244,7 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
     assert (dst == 1).all()
     plan(np.ndarray(src.shape, target, room, 16 - beside), src)
     assert not set(asked) <= planned
-    module.program.cache_clear()
+    copy_program.cache_clear()
 
 
 @pytest.mark.share(1)
@@ -252,7 +252,7 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
 def test_streaming_looks_at_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows run backwards, so the lowest byte lies before the array's address; that byte must begin a line."""
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
-    module.program.cache_clear()
+    copy_program.cache_clear()
     src = np.arange(512 * 640, dtype=np.float32).reshape(512, 640).T
     room = empty((src.size + 16,), np.float32)
     dst = room[skipped : skipped + src.size].reshape(src.shape)[:, ::-1]
@@ -260,7 +260,7 @@ def test_streaming_looks_at_where_the_box_begins(skipped: int, monkeypatch: pyte
     assert any(launch.misaligned for launch in plan._program.launches)  # type: ignore[union-attr]
     plan(dst, src)
     assert np.array_equal(dst, src)
-    module.program.cache_clear()
+    copy_program.cache_clear()
 
 
 def test_report_and_kernels() -> None:
