@@ -96,3 +96,11 @@ def test_a_repr_has_three_lines_at_most(dst: Any, src: Any) -> None:
     assert len(rest) <= 2
     assert bool(rest) == bool(boxes)
     assert all(len(line) < 300 for line in rest)
+
+
+@pytest.mark.parametrize("dst", [np.zeros((3, 5)), "{1,0:T(2,2)}", None])
+def test_no_other_casting_is_a_rule(dst: Any) -> None:
+    with pytest.raises(tj.LayoutError, match="write one of no, equiv"):
+        tj.explain(dst, np.zeros((3, 5)), casting="foo")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="casting is one of"):
+        tj.explain(dst, np.zeros((3, 5)), casting=[])  # type: ignore[arg-type]

@@ -103,3 +103,12 @@ def test_a_plain_buffer_has_the_dtype_of_its_layout() -> None:
     wide = tj.unpack(t.buffer, str(t.layout), dtype="f64", casting="safe")
     assert wide.dtype == np.float64
     assert np.array_equal(wide, x)
+
+
+def test_masked_results_are_refused() -> None:
+    """A write beneath a mask would not show."""
+    t = tj.pack(np.ones((3, 5), np.float32), "{1,0:T(2,2)}")
+    out = np.ma.masked_array(np.zeros((3, 5), np.float32), mask=True)
+    with pytest.raises(TypeError, match="masked"):
+        tj.unpack(t, out=out)
+    assert not out.data.any()

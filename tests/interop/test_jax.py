@@ -234,7 +234,7 @@ def test_arrays_that_cannot_be_read() -> None:
         platform = "tpu"
 
     with pytest.raises(tj.LayoutError, match="device tpu, not on the CPU\n  bring it there"):
-        ours._refuse_devices({Far()})
+        ours.arrays._refuse_devices({Far()})
 
 
 def test_arrays_spread_over_devices() -> None:

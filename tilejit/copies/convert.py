@@ -30,8 +30,8 @@ from tilejit.programs.tuning import (
     read_tuning,
 )
 from tilejit.tiled.buffers import writable_layout
+from tilejit.tiled.conversions import converted, pieces
 from tilejit.tiled.outputs import padding_of
-from tilejit.tiled.pieces import pieces
 from tilejit.tiled.tiled_array import TiledArray, address_of, output_tiled
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def pack(
 
     Raises:
         LayoutError: the layout, the dtype, `padding`, `out` or a keyword is wrong; nothing has been written.
+        KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type, or neither `pack` nor the layout knows a keyword.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
@@ -156,7 +157,7 @@ def unpack(
         out: where to write: an array of the logical shape with any strides and byte order. It must not
             overlap the buffer. None allocates an array in C order.
         dtype: the dtype of the result: XLA's name, a NumPy dtype or NumPy's code. None takes that of `out`,
-            or else the layout's. Of a plain buffer whose layout names no dtype, this is the dtype, too.
+            or else the layout's. If the layout of a plain buffer names none, the buffer has it as well.
         casting: NumPy's rule for conversions, as in `np.copyto`, where the result has another dtype than the
             layout. The conversion is part of the copy.
         threads: how many threads to use; None lets the size decide.
@@ -170,6 +171,7 @@ def unpack(
 
     Raises:
         LayoutError: the shape, the buffer, `out` or a keyword is wrong; nothing has been written.
+        KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type.
     """
     return _as_tiled(t, layout, dtype, parameters).unpack(
@@ -186,7 +188,7 @@ def unpack(
 def pack_program(
     array: Array, spec: Spec, *, casting: Casting = "no", threads: int = 1, tuning: Tuning = DEFAULT
 ) -> CopyProgram:
-    """The copy that `pack` makes of an array, padding zero; for those who want to look at it.
+    """The copy of a `pack` in one pass with zero padding, which `explain` shows.
 
     Raises:
         LayoutError: `casting` forbids the conversion, or it goes through NumPy piece by piece.
@@ -234,7 +236,7 @@ def _source_element(array: Array, spec: Spec, casting: Casting) -> Element | Non
     bits, is_allowed = 8 * array.itemsize, may_cast(have, want, casting)
     if have == want:
         return Element(spec.primitive_type, bits)
-    if have == (spec.element.byte_dtype or want):
+    if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
         check_range(array, spec.element)
         return Element(spec.primitive_type, bits)
     if not is_allowed:
@@ -271,8 +273,4 @@ def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, th
         pad = padding_program(spec, fill, threads)
         pad.run(0, address_of(target), threads, alive=target)
     for box in pieces(array.shape, array.itemsize):
-        piece = array[box]
-        if piece.dtype.kind == "c" and spec.element.kind not in ("complex", "pred"):
-            piece = piece.real  # NumPy's own conversion does the same, with a warning
-        with np.errstate(all="ignore"):
-            target[box] = piece.astype(spec.dtype)
+        target[box] = converted(array[box], spec.dtype)

@@ -41,6 +41,9 @@ from tilejit.programs.tuning import (
     Specialize,
     Tuning,
     VectorSize,
+    casting_error,
+    check_casting,
+    may_cast,
     read_tuning,
 )
 from tilejit.support.notebook import notebook_html
@@ -172,6 +175,8 @@ def explain(
         TypeError: a side is none of these, or a keyword is neither explain's nor a layout's.
     """
     count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
+    if casting is not None:
+        check_casting(casting)
     told = (dtype, dims) != (None, None) or bool(parameters)
     if not told and _are_arrays(dst, src):
         return Explanation(_between_arrays(dst, src, casting or SAME_KIND, count, tuning))
@@ -215,8 +220,9 @@ def _between_arrays(
     """The program that `copyto` runs; None is an array in C order, like the other one."""
     source = _strided_source(src, dst.dtype, dst.shape) if src is None else src
     target = _strided_source(dst, src.dtype, src.shape) if dst is None else dst
-    if not np.can_cast(source.dtype, target.dtype, casting):
-        raise LayoutError(f"{source.dtype} does not become {target.dtype} by the rule {casting!r}")
+    if not may_cast(source.dtype, target.dtype, casting):
+        sides = f"the source is {source.dtype}, the destination {target.dtype}"
+        raise casting_error(source.dtype, target.dtype, casting, sides)
     strides = broadcast_strides(source.shape, source.strides, target.shape)
     if strides is None:
         raise LayoutError(

@@ -58,6 +58,7 @@ def relayout(
 
     Raises:
         LayoutError: the layout, `padding`, `out` or a keyword is wrong; nothing has been written.
+        KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type, or neither `relayout` nor the layout knows a keyword.
     """
     if not isinstance(t, TiledArray):

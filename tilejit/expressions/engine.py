@@ -32,7 +32,13 @@ class BlockPlan:
 
 
 class Engine(DirectLoops[Parameters, Result]):
-    """An expression: what `Elementwise` is to calls in stages and to calls over tiled arrays."""
+    """An expression: what `Elementwise` is to calls in stages and to calls over tiled arrays.
+
+    Attributes:
+        __call__: computes over plain arrays; `Elementwise` has it.
+    """
+
+    __call__: Callable[..., Any]
 
     def __init__(self, python: Callable[Parameters, Result], options: LoopOptions) -> None:
         super().__init__(python, options)
@@ -42,10 +48,6 @@ class Engine(DirectLoops[Parameters, Result]):
         self._block_plans: Cache[tuple[Any, ...], BlockPlan | None] = Cache()
         self._flat_programs: Cache[tuple[np.dtype[Any], ...], LoopProgram] = Cache()
         self._orders: Cache[tuple[Any, ...], tuple[Order, ...]] = Cache()
-
-    def __call__(self, *args: Any, out: Any = None, where: Any = True) -> Any:
-        """Compute over plain arrays."""
-        raise NotImplementedError
 
     def call(
         self,

@@ -91,9 +91,9 @@ def plan_relayout(
 
 
 def meant(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
-    """The names of the tensors that a caller means, who named these; None where none was named.
+    """The names of the tensors to convert; None if the caller gave none and the file may have several.
 
-    Whoever names a file of one array means that array.
+    A file with a single array needs no name.
     """
     if file.one_array and not tensors:
         return [entry.name for entry in file.entries]

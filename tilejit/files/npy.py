@@ -118,7 +118,7 @@ class NpyFile(TensorFile):
     def _flat(self, spec: Spec) -> Array:
         """The array as a flat buffer: elements as packing writes them, or bytes.
 
-        An array of a row-major shape's own dimensions is its buffer, too.
+        With a row-major layout, an array of the same dimensions is also its buffer.
 
         Raises:
             LayoutError: it is of other dimensions, or of another dtype.

@@ -20,7 +20,7 @@ MAX_HEADER_BYTES = 10_000
 
 
 def read_mapped(path: str | os.PathLike[str]) -> tuple[Array, Identity]:
-    """The array of a .npy file, mapped rather than read, and what tells the file from others.
+    """The array of a .npy file, mapped rather than read, and the identity of the file.
 
     Raises:
         LayoutError: it is not a .npy file, is damaged, or holds Python objects.

@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TensorFile(ABC):
-    """An open file: its tensors in the order of their bytes, which are mapped; what tells it from others."""
+    """An open file: its tensors in the order of their bytes, which are mapped, and its identity."""
 
     one_array: ClassVar[bool]
     """Whether a file has a single array, which needs no name, and no layout, which callers have to give."""

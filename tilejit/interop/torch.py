@@ -23,6 +23,7 @@ from codegen import LayoutError
 from tilejit.arrays.array_likes import BY_BITS, view_of_tensor
 from tilejit.arrays.memory import Array
 from tilejit.copies import convert
+from tilejit.interop.tiled_over import tiled_over
 from tilejit.layout.as_layout import LayoutLike
 from tilejit.layout.dtypes import ElementLike
 from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize
@@ -97,15 +98,7 @@ def from_torch(
             f"the tensor is not contiguous: its strides are {tuple(tensor.stride())}\n"
             "  give tensor.contiguous()"
         )
-    if dims is not None and dtype is None:
-        dtype = buffer.dtype
-    tiled = TiledArray.from_buffer(buffer, layout, dtype=dtype, dims=dims, **parameters)
-    if buffer.dtype not in (np.uint8, tiled.dtype):
-        raise LayoutError(
-            f"the tensor is {buffer.dtype}, the layout of {tiled.layout.primitive_type}\n"
-            "  give the layout of the tensor's dtype, or view the tensor as torch.uint8"
-        )
-    return tiled
+    return tiled_over(buffer, "tensor", layout, dtype, dims, parameters)
 
 
 def pack(

@@ -61,8 +61,8 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
     return DEFAULT if tuning == DEFAULT else tuning
 
 
-def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:
-    """Whether NumPy's rule `casting` allows a conversion.
+def check_casting(casting: Any) -> None:
+    """Check that `casting` is one of NumPy's rules for conversions.
 
     Raises:
         LayoutError: there is no such rule.
@@ -72,7 +72,16 @@ def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:
         raise TypeError(f"casting is one of {', '.join(CASTINGS)}, not {type(casting).__name__}")
     if casting not in CASTINGS:
         raise LayoutError(f"casting={casting[:40]!r}: write one of {', '.join(CASTINGS)}")
-    return have == want or np.can_cast(have, want, casting)  # type: ignore[arg-type]
+
+
+def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:
+    """Whether the rule `casting` allows a conversion.
+
+    Raises:
+        LayoutError, TypeError: as `check_casting`.
+    """
+    check_casting(casting)
+    return have == want or np.can_cast(have, want, casting)
 
 
 def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides: str) -> LayoutError:

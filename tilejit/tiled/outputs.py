@@ -9,6 +9,7 @@ import numpy as np
 from codegen import LayoutError
 from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.strided import overlaps_itself
+from tilejit.arrays.values import refuse_masked
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.padding import padding_bytes
 from tilejit.tiled.buffers import checked_buffer
@@ -51,10 +52,11 @@ def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: 
 
     Raises:
         LayoutError: `out` is of another shape or dtype, read-only, or overlaps itself or the source.
-        TypeError: it is not an array.
+        TypeError: it is not an array, or has masked elements.
     """
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is an array, not {type(out).__name__}")
+    refuse_masked(out)
     check_alike(out, shape, dtype)
     check_target(out, source)
     return out
@@ -70,7 +72,7 @@ def check_alike(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 
 
 def check_target(memory: Array, source: Array) -> None:
-    """Whether the memory of `out` may be written while the source is read.
+    """Check that the memory of `out` may be written while the source is read.
 
     Raises:
         LayoutError: it is read-only, or overlaps itself or the source.

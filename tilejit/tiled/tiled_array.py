@@ -49,7 +49,7 @@ class TiledArray(NDArrayOperatorsMixin):
     def __init__(self, buffer: Array, layout: Spec) -> None:
         if not isinstance(layout, Shape | CuteShape):
             raise TypeError(
-                f"layout is a Shape, not {type(layout).__name__}\n  TiledArray.from_buffer reads texts, too"
+                f"layout is a Shape, not {type(layout).__name__}\n  TiledArray.from_buffer also reads text"
             )
         self._buffer = checked_buffer(buffer, layout, "the buffer")
         self._layout = layout
@@ -167,7 +167,7 @@ class TiledArray(NDArrayOperatorsMixin):
             TypeError: an argument has the wrong type.
         """
         tuning = read_tuning(virtual_vector_size, specialize, tune)
-        address_of(self)
+        check_size(self._buffer, self._layout, "the buffer")
         return unpack_buffer(self._buffer, self._layout, out, dtype, casting, threads, tuning)
 
     def relayout(
@@ -248,7 +248,7 @@ class TiledArray(NDArrayOperatorsMixin):
             LayoutError: the buffer has been resized.
             TypeError: the key holds anything but integers, slices, `...` and None.
         """
-        address_of(self)
+        check_size(self._buffer, self._layout, "the buffer")
         found = read_box(self._buffer, self._layout, key)
         if isinstance(found, np.ndarray):
             found.flags.writeable = False
@@ -262,7 +262,7 @@ class TiledArray(NDArrayOperatorsMixin):
             LayoutError: the value does not broadcast, an element cannot hold it, or the buffer is read-only.
             TypeError: the key holds anything but integers, slices, `...` and None, or the value no numbers.
         """
-        address_of(self)
+        check_size(self._buffer, self._layout, "the buffer")
         write_box(self.writable_buffer(), self._layout, key, value)
 
 

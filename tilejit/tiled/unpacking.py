@@ -14,8 +14,8 @@ from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import unpack_way
 from tilejit.programs.tuning import Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
+from tilejit.tiled.conversions import converted, pieces
 from tilejit.tiled.outputs import checked_out
-from tilejit.tiled.pieces import pieces
 
 if TYPE_CHECKING:
     from codegen import StagedProgram
@@ -79,10 +79,6 @@ def _program(
 
 
 def _through_numpy(buffer: Array, spec: Spec, result: Array) -> None:
-    """Convert piece by piece with NumPy; what is not yet converted stays small."""
+    """Convert piece by piece with NumPy."""
     for box in pieces(spec.dimensions, spec.dtype.itemsize):
-        piece = read_box(buffer, spec, (*box, ...))
-        if piece.dtype.kind == "c" and result.dtype.kind not in "cb":
-            piece = piece.real  # NumPy's own conversion does the same, with a warning
-        with np.errstate(all="ignore"):
-            result[box] = piece.astype(result.dtype)
+        result[box] = converted(read_box(buffer, spec, (*box, ...)), result.dtype)

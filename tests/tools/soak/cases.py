@@ -55,7 +55,7 @@ from tilejit.layout.shape import Shape
 from tilejit.programs import pack_programs
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.relayout_programs import relayout_at_once, relayout_way
-from tilejit.tiled import pieces
+from tilejit.tiled import conversions
 from tilejit.tiled.tiled_array import TiledArray
 
 Array = NDArray[Any]
@@ -116,7 +116,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (calls, "SMALL_TABLE", (0, 5)),
     (pipeline, "OUTER_RANKS", ((2,), (3,))),
     (choose_cuts, "RUN_BLOCK_BYTES", (32, 160)),
-    (pieces, "PIECE_BYTES", (64, 1000)),
+    (conversions, "PIECE_BYTES", (64, 1000)),
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
     (choose_grid, "MOST_SORTS", (1,)),
     (choose_stages, "moves_little", (lambda largest: True, lambda largest: False)),

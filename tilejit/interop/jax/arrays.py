@@ -12,6 +12,7 @@ from codegen import LayoutError
 from tilejit.arrays.memory import Array
 from tilejit.copies import convert
 from tilejit.interop.jax.dlpack import jax_array_over
+from tilejit.interop.tiled_over import tiled_over
 from tilejit.layout.as_layout import LayoutLike
 from tilejit.layout.dtypes import ElementLike
 from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize
@@ -62,16 +63,7 @@ def from_jax(
         LayoutError: the array is of another dtype or size, or cannot be read here: see `numpy_view`.
         TypeError: it is not an array of jax, or a parameter is not the layout's.
     """
-    buffer = numpy_view(array)
-    if dims is not None and dtype is None:
-        dtype = buffer.dtype
-    tiled = TiledArray.from_buffer(buffer, layout, dtype=dtype, dims=dims, **parameters)
-    if buffer.dtype not in (np.uint8, tiled.dtype):
-        raise LayoutError(
-            f"the array is {buffer.dtype}, the layout of {tiled.layout.primitive_type}\n"
-            "  give the layout of the array's dtype"
-        )
-    return tiled
+    return tiled_over(numpy_view(array), "array", layout, dtype, dims, parameters)
 
 
 def pack(

@@ -1,8 +1,12 @@
-"""An array cut into boxes of a size that NumPy converts at one time."""
+"""Conversions that no kernel makes: NumPy converts an array box by box, so that little is held between."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from tilejit.arrays.memory import Array
 
 PIECE_BYTES = 1 << 19
 """Source bytes that a conversion which no kernel makes goes through NumPy with, at one time."""
@@ -24,3 +28,11 @@ def pieces(dims: tuple[int, ...], itemsize: int) -> list[tuple[slice, ...]]:
         for prefix in outer
         for start in range(0, dims[k - 1], step)
     ]
+
+
+def converted(piece: Array, dtype: np.dtype[Any]) -> Array:
+    """The elements as NumPy converts them, without its warnings; real numbers take the real parts."""
+    if piece.dtype.kind == "c" and dtype.kind not in "cb":
+        piece = piece.real
+    with np.errstate(all="ignore"):
+        return piece.astype(dtype)
