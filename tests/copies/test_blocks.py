@@ -18,7 +18,7 @@ from codegen.schedule import choose_grid, choose_stages
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit.programs.compiled import buffer_element
-from tilejit.programs.relayout_programs import relayout_at_once
+from tilejit.programs.relayout_programs import single_pass_relayout
 
 pytestmark = pytest.mark.share(3)
 
@@ -46,7 +46,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def program_of(source: str, target: str) -> StagedProgram | None:
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)
     one = np.uint8(1).tobytes() * (1 if b.packed else b.dtype.itemsize)
-    direct = relayout_at_once(a, b, one, 1)
+    direct = single_pass_relayout(a, b, one, 1)
     return staged_copy(direct, buffer_element(a), buffer_element(b), padding=one)
 
 

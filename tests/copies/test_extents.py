@@ -40,8 +40,8 @@ from tilejit.layout.indexing import access_map
 from tilejit.programs import compiled as programs
 from tilejit.programs.compiled import buffer_element
 from tilejit.programs.copy_programs import copy_program
-from tilejit.programs.pack_programs import pack_way
-from tilejit.programs.relayout_programs import relayout_at_once
+from tilejit.programs.pack_programs import pack_program
+from tilejit.programs.relayout_programs import single_pass_relayout
 from tilejit.programs.tuning import DEFAULT
 
 CACHED, STREAMED = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
@@ -235,7 +235,7 @@ def relaid(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
     a, b = tj.Shape.parse("f32[64,96]{1,0:T(8,16)(2,1)}"), tj.Shape.parse("f32[64,96]{0,1:T(16,1)}")
     fill = bytes(4)
     elements = buffer_element(a), buffer_element(b)
-    found = staged_copy(relayout_at_once(a, b, fill, 1), *elements, padding=fill)
+    found = staged_copy(single_pass_relayout(a, b, fill, 1), *elements, padding=fill)
     assert found
     return found
 
@@ -245,7 +245,7 @@ def in_swizzled_blocks(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
     monkeypatch.setattr(stage_permuted, "goes_in_periods", lambda boxes, footprint, packs: True)
     layout = "Sw<3,3,3> o 0 o ((8,32),(64,2)):((64,1024),(1,512))"
     spec = tj.as_layout(layout, dims=(256, 128), dtype="f16")
-    way = pack_way.__wrapped__(spec, (256, 2), buffer_element(spec), bytes(2), False, 1, DEFAULT)
+    way = pack_program.__wrapped__(spec, (256, 2), buffer_element(spec), bytes(2), False, 1, DEFAULT)
     assert isinstance(way, StagedProgram)
     return way
 

@@ -12,7 +12,7 @@ from codegen.runtime.threads import run_parts
 from tests.copies.test_tiles import chunk_table_of, filled, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.copies import packed_tiles
-from tilejit.copies.packed_tiles import one_by_one
+from tilejit.copies.packed_tiles import copy_each_tile
 from tilejit.tiled.tile_grid import grid_of
 
 pytestmark = pytest.mark.share(6)
@@ -100,22 +100,22 @@ def test_to_and_from_tiled_arrays(text: str, layout: str, past_cache: bool) -> N
     assert (tj.gather_tiles(again, ids) == want).all()
 
 
-def test_which_tiles_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_tiles_are_copied_each_by_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large ones, whose places in the other array are alike."""
     spec = tj.Shape.parse(SPECS[0])
     t, grid, ids = filled(spec), grid_of(spec), np.array([3, 1], np.int64)
     out = np.zeros((2, *grid.tile), spec.dtype)
-    assert one_by_one(t, grid, ids, out, 1)
+    assert copy_each_tile(t, grid, ids, out, 1)
     assert (out == tj.gather_tiles(t, ids)).all()
     alike = filled(tj.Shape.parse("s4[2,64,128]{2,1,0:T(8,8)E(4)}"))
-    assert one_by_one(t, grid, ids, alike, 1)
+    assert copy_each_tile(t, grid, ids, alike, 1)
     joined = filled(tj.Shape.parse("s4[2,64,128]{2,1,0:T(3,8,8)E(4)}"))
-    assert not one_by_one(t, grid, ids, filled(tj.Shape.parse("s4[2,64,128]{0,2,1:T(8,8)E(4)}")), 1)
+    assert not copy_each_tile(t, grid, ids, filled(tj.Shape.parse("s4[2,64,128]{0,2,1:T(8,8)E(4)}")), 1)
     before = joined.buffer.tobytes()
-    done = one_by_one(t, grid, ids, joined, 1)
+    done = copy_each_tile(t, grid, ids, joined, 1)
     assert done or joined.buffer.tobytes() == before
     monkeypatch.setattr(packed_tiles, "LEAST_TILE_BYTES", 1 << 13)
-    assert not one_by_one(t, grid, ids, out, 1)
+    assert not copy_each_tile(t, grid, ids, out, 1)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.tools.stress import share
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.indexing import linear_index
 from tilejit.programs.compiled import array_element, buffer_element
-from tilejit.programs.pack_programs import pack_way, unpack_way
+from tilejit.programs.pack_programs import pack_program, unpack_program
 from tilejit.programs.tuning import DEFAULT, read_tuning
 
 PADDING = 0x3C
@@ -76,8 +76,8 @@ def spec_of(case: Text) -> CuteShape:
 def programs(spec: CuteShape, strides: tuple[int, ...]) -> list[CopyProgram | StagedProgram]:
     """Pack and unpack, in blocks or not, made anew."""
     fill = bytes([PADDING]) * spec.dtype.itemsize
-    pack = pack_way.__wrapped__(spec, strides, buffer_element(spec), fill, False, 1, DEFAULT)
-    return [pack, unpack_way.__wrapped__(spec, strides, array_element(spec), False, 1, DEFAULT)]
+    pack = pack_program.__wrapped__(spec, strides, buffer_element(spec), fill, False, 1, DEFAULT)
+    return [pack, unpack_program.__wrapped__(spec, strides, array_element(spec), False, 1, DEFAULT)]
 
 
 def check(spec: CuteShape, strides: tuple[int, ...], *, in_blocks: bool = True) -> None:
@@ -160,25 +160,25 @@ def test_packed_elements_go_at_once() -> None:
     text, dims = "Sw<2,4,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))", (64, 128)
     spec = tj.as_layout(text, dims=dims, dtype="s4", element_size_in_bits=4)
     x = random_elements(np.random.default_rng(4), spec.dtype, prod(dims)).reshape(dims)
-    program = unpack_way.__wrapped__(spec, x.strides, array_element(spec), False, 1, DEFAULT)
+    program = unpack_program.__wrapped__(spec, x.strides, array_element(spec), False, 1, DEFAULT)
     assert isinstance(program, CopyProgram)
     assert (tj.unpack(tj.pack(x, spec)) == x).all()
 
 
 def test_padding_is_kept_where_asked() -> None:
     _, text, dims = PADDED[1]
-    pack_way.cache_clear()
+    pack_program.cache_clear()
     x = np.random.default_rng(2).integers(0, 99, dims).astype(np.float16)
     out = np.full(spec_of(PADDED[1]).physical_size, 7, np.float16)
     t = tj.pack(x, text, out=out, padding="keep")
     assert (t.unpack() == x).all()
     assert np.count_nonzero(out == 7) >= out.size - x.size
-    pack_way.cache_clear()
+    pack_program.cache_clear()
 
 
 def test_a_keyword_says_how() -> None:
     """Given one of them, the copy is the one that `explain` shows."""
     spec = spec_of(ATOMS[0])
     tuning = read_tuning(256, "structure", False)
-    way = unpack_way.__wrapped__(spec, strides_of(spec, "C"), array_element(spec), False, 1, tuning)
+    way = unpack_program.__wrapped__(spec, strides_of(spec, "C"), array_element(spec), False, 1, tuning)
     assert isinstance(way, CopyProgram)

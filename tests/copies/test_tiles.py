@@ -327,7 +327,7 @@ def test_ids_that_come_twice(t: tj.TiledArray) -> None:
     before = t.buffer.copy()
     values = np.arange(4 * 128, dtype=np.float32).reshape(4, 8, 16)
     for ids in ([3, 7, 3, 1], [(0, 3), (0, 7), (0, 3), (0, 1)]):
-        with pytest.raises(tj.LayoutError, match="tile 3 twice, as numbers 0 and 2"):
+        with pytest.raises(tj.LayoutError, match="tile 3 twice, at positions 0 and 2"):
             tj.scatter_tiles(t, ids, values)
         assert (t.buffer.view(np.uint8) == before.view(np.uint8)).all()
     tj.scatter_tiles(t, [3, 7, 3, 1], values, duplicates="last")

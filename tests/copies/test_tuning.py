@@ -26,7 +26,7 @@ from tests.tools.stress import lower_levels
 from tilejit.copies.plan import CopyPlan, plan_copy
 from tilejit.layout.padding import padding_bytes
 from tilejit.programs.compiled import array_element
-from tilejit.programs.pack_programs import pack_at_once, unpack_at_once
+from tilejit.programs.pack_programs import single_pass_pack, single_pass_unpack
 from tilejit.programs.tuning import Tuning
 
 pytestmark = pytest.mark.share(5)
@@ -158,7 +158,7 @@ def test_tables_and_padding_stay_arguments() -> None:
     fill = padding_bytes(0, shape.element)
     source = shape.element
     element = tj.explain(shape, x).program.steps[0].box.target
-    program = pack_at_once(shape, x.strides, type(element)(source.name, 32), fill, False, 1, tuning)
+    program = single_pass_pack(shape, x.strides, type(element)(source.name, 32), fill, False, 1, tuning)
     tabled = [launch.step.kernel for launch in program.launches if launch.tables]
     padded = [launch.step.kernel for launch in program.launches if launch.fill is not None]
     assert tabled
@@ -199,7 +199,9 @@ def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
 
 def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
     shape = tj.Shape.parse("s4[8,260]{1,0:T(128)E(4)}")
-    program = unpack_at_once(shape, (260, 1), array_element(shape), False, 1, Tuning(virtual_vector_size=3))
+    program = single_pass_unpack(
+        shape, (260, 1), array_element(shape), False, 1, Tuning(virtual_vector_size=3)
+    )
     strips = {step.schedule.strip for step in program.steps}
     assert strips == {4}
     assert not any(isinstance(step.nest.transfer, PackBits) for step in program.steps)

@@ -9,7 +9,7 @@ import numpy as np
 
 from codegen import ALL_FLAGS, CLEAR_FLAGS, FLAG_BITS, TEST_FLAGS
 from tilejit.arrays.numpy_originals import numpy_copyto
-from tilejit.support.callers import frames_of_ours
+from tilejit.support.callers import caller_stacklevel
 
 _WITNESSES = {
     "over": np.array([1e300]),
@@ -48,6 +48,6 @@ def warn(flags: int) -> None:
             continue
         if modes[name] == "warn":  # by ourselves: NumPy's warning names the line that called it
             text = f"{_WORDS[name]} encountered in cast"
-            warnings.warn(text, RuntimeWarning, stacklevel=frames_of_ours())
+            warnings.warn(text, RuntimeWarning, stacklevel=caller_stacklevel())
         else:
             numpy_copyto(np.empty(1, np.float32), _WITNESSES[name])

@@ -15,7 +15,7 @@ from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, from_numpy
 from tilejit.layout.indexing import shape_name
-from tilejit.programs.pack_programs import pack_at_once, pack_way, padding_program
+from tilejit.programs.pack_programs import pack_program, padding_program, single_pass_pack
 from tilejit.programs.tuning import (
     AUTO,
     DEFAULT,
@@ -110,7 +110,7 @@ def pack(
         _pack_through_numpy(array, target, fill, count)
     else:
         swap = not array.dtype.isnative
-        program = pack_way(spec, array.strides, source, fill, swap, count, tuning)
+        program = pack_program(spec, array.strides, source, fill, swap, count, tuning)
         program.run(address(array), address_of(target), count, alive=(array, target))
     return target
 
@@ -185,7 +185,7 @@ def unpack(
     )
 
 
-def pack_program(
+def single_pass_program(
     array: Array, spec: Spec, *, casting: Casting = "no", threads: int = 1, tuning: Tuning = DEFAULT
 ) -> CopyProgram:
     """The copy of a `pack` in one pass with zero padding, which `explain` shows.
@@ -198,7 +198,7 @@ def pack_program(
         raise LayoutError(f"{array.dtype} to {spec.primitive_type} goes through NumPy, piece by piece")
     swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
-    return pack_at_once(spec, array.strides, source, fill, swap, threads, tuning)
+    return single_pass_pack(spec, array.strides, source, fill, swap, threads, tuning)
 
 
 def as_array(x: Any) -> Array:

@@ -21,7 +21,7 @@ from codegen import (
 )
 from tilejit.arrays.memory import Array, array_map
 from tilejit.arrays.strided import broadcast_strides
-from tilejit.copies.convert import pack_program
+from tilejit.copies.convert import single_pass_program
 from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
@@ -32,7 +32,7 @@ from tilejit.layout.shape import Shape
 from tilejit.programs.compiled import array_element, compiled
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import move_for
-from tilejit.programs.pack_programs import unpack_at_once
+from tilejit.programs.pack_programs import single_pass_unpack
 from tilejit.programs.tuning import (
     AUTO,
     SAME_KIND,
@@ -190,10 +190,10 @@ def explain(
     casting = casting or "no"
     if source is None and target is not None:
         array = _strided_source(src, target.dtype, target.dimensions)
-        return Explanation(pack_program(array, target, casting=casting, threads=count, tuning=tuning))
+        return Explanation(single_pass_program(array, target, casting=casting, threads=count, tuning=tuning))
     if source is not None and target is None:
         strides = _strides_of(dst, source)
-        return Explanation(unpack_at_once(source, strides, array_element(source), False, count, tuning))
+        return Explanation(single_pass_unpack(source, strides, array_element(source), False, count, tuning))
     src_map, src_element = _side(src, source, element, known)
     dst_map, dst_element = _side(dst, target, element, known)
     if src_map.dims != dst_map.dims:

@@ -38,7 +38,7 @@ _program = cached(64)(compile_stage)
 """The copy of one tile."""
 
 
-def one_by_one(
+def copy_each_tile(
     t: TiledArray, grid: Grid, numbers: Integers, held: Any, threads: int | None, *, into: bool = False
 ) -> bool:
     """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.

@@ -323,11 +323,11 @@ def _planned(dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int | 
 
 def _planned_anew(dst: Any, src: Any, tuning: Tuning, threads: int | None) -> CopyPlan:
     """The plan that was pickled, from (shape, strides, dtype) of either side."""
-    sides = [ArrayLayout(shape, strides, _as_made(dtype)) for shape, strides, dtype in (dst, src)]
+    sides = [ArrayLayout(shape, strides, _canonical_dtype(dtype)) for shape, strides, dtype in (dst, src)]
     return _planned(sides[0], sides[1], tuning, threads)
 
 
-def _as_made(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _canonical_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype that arrays are made with: pickling gives an equal one, and plans look for the very same."""
     made: np.dtype[Any] = np.dtype(dtype.type)
     return made if made == dtype and dtype.metadata is None else dtype

@@ -65,7 +65,7 @@ def forget_all() -> None:
         shortcut.forget()
 
 
-def passed_on(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> Entry:
+def numpy_entry(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> Entry:
     """The entry for calls that NumPy's routine answers: arrays of such layouts, else the very arguments.
 
     apart: the first argument, which is written, and the second must not reach into each other.

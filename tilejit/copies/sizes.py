@@ -73,12 +73,12 @@ def are_small(arrays: Any) -> bool:
     return True
 
 
-def is_ours(x: Any) -> bool:
+def is_handled(x: Any) -> bool:
     """Whether the array is large enough, and of plain enough elements, to be copied by a kernel."""
     return type(x) is ndarray and x.size >= (SIZES.small_elements or 1) and not x.dtype.hasobject
 
 
-def are_ours(arrays: Sequence[Any]) -> bool:
+def are_handled(arrays: Sequence[Any]) -> bool:
     """Whether all are arrays of plain elements, and large enough together and on the average.
 
     Each costs us a call, and NumPy next to nothing.
@@ -116,7 +116,7 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
     )
 
 
-def numpy_lays_as_fast(x: Any, order: str) -> bool:
+def numpy_reorders_as_fast(x: Any, order: str) -> bool:
     """Whether NumPy brings the array into order "C" or "F" by whole rows, in cache; or finds it there."""
     if type(x) is not ndarray or x.nbytes >= SIZES.small_run_bytes or not x.ndim:
         return False

@@ -13,7 +13,7 @@ from codegen import LayoutError, thread_count
 from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.values import broadcast, elements
 from tilejit.copies.convert import pack, unpack
-from tilejit.copies.packed_tiles import one_by_one, side_of
+from tilejit.copies.packed_tiles import copy_each_tile, side_of
 from tilejit.copies.relayouts import relayout
 from tilejit.layout.from_parts import make_shape
 from tilejit.programs.compiled import buffer_element, compiled
@@ -120,9 +120,7 @@ def scatter_tiles(
     t.writable_buffer()
     chosen = grid.last_of_each(numbers)
     if duplicates == "error" and len(chosen) < len(numbers):
-        raise LayoutError(
-            f'{_named_twice(numbers)}\n  give each tile once, or duplicates="last" to write the last of them'
-        )
+        raise LayoutError(_duplicate_message(numbers))
     kept = _checked_values(values, t, (len(numbers), *grid.tile))
     if len(chosen) < len(numbers):
         kept, numbers = (kept.unpack() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
@@ -155,7 +153,7 @@ def _copy_tiles(
     """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer."""
     tile_bytes = grid.tile_bytes if t.layout.packed else None
     if tile_bytes and 0 not in held.shape:
-        if not one_by_one(t, grid, numbers, held, threads, into=into):
+        if not copy_each_tile(t, grid, numbers, held, threads, into=into):
             copy = _scatter_packed if into else _gather_packed
             whole = _as_bytes(t, tile_bytes)
             for some, room in _pieces(tile_bytes, len(numbers), held):
@@ -231,9 +229,11 @@ def _checked_values(values: Any, t: TiledArray, shape: tuple[int, ...]) -> Any:
     return broadcast(own.copy() if np.may_share_memory(own, t.buffer) else own, shape)
 
 
-def _named_twice(numbers: Table) -> str:
+def _duplicate_message(numbers: Table) -> str:
     order = np.argsort(numbers, kind="stable")
     k = int(np.flatnonzero(np.diff(numbers[order]) == 0)[0])
+    first, second = int(order[k]), int(order[k + 1])
     return (
-        f"ids names tile {int(numbers[order[k]])} twice, as numbers {int(order[k])} and {int(order[k + 1])}"
+        f"ids names tile {int(numbers[first])} twice, at positions {first} and {second}\n"
+        '  pass each tile once, or duplicates="last" to keep the last values'
     )

@@ -23,7 +23,7 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.registry import find_format, read_call
 from tilejit.layout.strides import row_major_strides
 from tilejit.programs.compiled import array_element
-from tilejit.programs.pack_programs import pack_way, unpack_way
+from tilejit.programs.pack_programs import pack_program, unpack_program
 from tilejit.programs.tuning import DEFAULT
 from tilejit.tiled.buffers import check_packable
 
@@ -130,8 +130,8 @@ def _pack_and_unpack(spec: Spec) -> int:
     strides = tuple(itemsize * step for step in row_major_strides(spec.dimensions))
     threads = thread_count(None, prod(spec.dimensions) * itemsize + spec.size_in_bytes)
     own = array_element(spec)
-    pack = pack_way(spec, strides, own, bytes(itemsize), False, threads, DEFAULT)
-    unpack = unpack_way(spec, strides, own, False, threads, DEFAULT)
+    pack = pack_program(spec, strides, own, bytes(itemsize), False, threads, DEFAULT)
+    unpack = unpack_program(spec, strides, own, False, threads, DEFAULT)
     for program in (pack, unpack):
         for begin in BEGINS:
             program.prepare(begin)

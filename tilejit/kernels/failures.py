@@ -6,7 +6,7 @@ import warnings
 
 from codegen import KernelError
 from tilejit.kernels.program import LoopProgram
-from tilejit.support.callers import frames_of_ours
+from tilejit.support.callers import caller_stacklevel
 
 
 class KernelWarning(UserWarning):
@@ -28,4 +28,4 @@ def judge(program: LoopProgram, name: str) -> None:
     text = "\n  ".join([f"{name} is not vectorized throughout", *map(str, failures)])
     if on_fail == "raise":
         raise KernelError(text)
-    warnings.warn(text, KernelWarning, stacklevel=frames_of_ours())
+    warnings.warn(text, KernelWarning, stacklevel=caller_stacklevel())

@@ -20,7 +20,7 @@ from tilejit.arrays.numpy_originals import (
     numpy_asfortranarray,
     numpy_require,
 )
-from tilejit.copies.sizes import SIZES, is_ours, is_small, numpy_converts_as_fast, numpy_lays_as_fast
+from tilejit.copies.sizes import SIZES, is_handled, is_small, numpy_converts_as_fast, numpy_reorders_as_fast
 from tilejit.numpy_api.copyto import copy_plain
 from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
 from tilejit.numpy_api.results import allocate, duplicate, memory_order
@@ -87,7 +87,7 @@ def array(
     rest: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
     if like is not None or ndmax is not None:
         rest |= {k: value for k, value in (("like", like), ("ndmax", ndmax)) if value is not None}
-    elif is_ours(given) and order in _ORDERS and is_rank(ndmin, given):
+    elif is_handled(given) and order in _ORDERS and is_rank(ndmin, given):
         target = native_or_own(given, dtype)
         if target is not None and (copy is True or (copy is None and differs(given, target, order))):
             if order == "A" and target != given.dtype:
@@ -125,7 +125,7 @@ def asarray(
     if is_small(a) and device is like is None:
         return numpy_asarray(a, dtype, order) if copy is None else numpy_asarray(a, dtype, order, copy=copy)
     given = as_numpy(a)
-    if device is None and like is None and is_ours(given):
+    if device is None and like is None and is_handled(given):
         return array(given, dtype, copy=copy, order="K" if order is None else order, threads=threads)
     rest = {name: value for name, value in (("device", device), ("like", like)) if value is not None}
     return numpy_asarray(given, dtype, order, copy=copy, **rest)
@@ -151,7 +151,7 @@ def ascontiguousarray(
         if dtype is None and threads is None:
             if (known := known_in_c_order(a)) is not known_in_c_order:
                 return known  # type: ignore[no-any-return]
-            if numpy_lays_as_fast(a, "C"):
+            if numpy_reorders_as_fast(a, "C"):
                 return numpy_ascontiguousarray(a)
     return _in_order("C", numpy_ascontiguousarray, a, dtype, like, threads)
 
@@ -176,7 +176,7 @@ def asfortranarray(
         if dtype is None and threads is None:
             if (known := known_in_f_order(a)) is not known_in_f_order:
                 return known  # type: ignore[no-any-return]
-            if numpy_lays_as_fast(a, "F"):
+            if numpy_reorders_as_fast(a, "F"):
                 return numpy_asfortranarray(a)
     return _in_order("F", numpy_asfortranarray, a, dtype, like, threads)
 
@@ -184,7 +184,7 @@ def asfortranarray(
 def _in_order(order: Order, numpys: Routine, a: Any, dtype: Any, like: Any, threads: int | None) -> Array:
     """The array in that order; by NumPy's routine for it where no kernel makes the copy."""
     given = as_numpy(a)
-    if like is None and is_ours(given) and given.ndim:
+    if like is None and is_handled(given) and given.ndim:
         target = native_or_own(given, dtype)
         if target is not None and differs(given, target, order):
             result = duplicate(given, target, order, threads=threads)
@@ -219,7 +219,7 @@ def require(
     if like is not None:
         return numpy_require(given, dtype, requirements, like=like)
     order = required_order(requirements)
-    if order and is_ours(given) and native(given, dtype) is not None:
+    if order and is_handled(given) and native(given, dtype) is not None:
         made = array(given, dtype, copy=None, order=order, threads=threads)
         if made is not given:  # of an array that is in order NumPy makes a view, of the dtype asked for
             given, dtype = made, None
@@ -261,7 +261,7 @@ def astype(
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
-    if is_ours(given) and order in _ORDERS and casting in CASTINGS and dtype is not None:
+    if is_handled(given) and order in _ORDERS and casting in CASTINGS and dtype is not None:
         target = native(given, dtype)
         if (
             target is not None
@@ -292,7 +292,7 @@ def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> 
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
-    if not inplace and is_ours(given) and given.dtype.kind in "iufc" and given.itemsize > 1:
+    if not inplace and is_handled(given) and given.dtype.kind in "iufc" and given.itemsize > 1:
         result = allocate(given.shape, given.dtype, memory_order(given, "A"))
         if copy_plain(result.view(given.dtype.newbyteorder()), given, threads):
             return result
@@ -317,7 +317,7 @@ def tobytes(x: Array, order: Order | None = "C", *, threads: int | None = None) 
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
         raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
-    if is_ours(given) and order in ("C", "F", "A") and not _is_one_run(given, order):
+    if is_handled(given) and order in ("C", "F", "A") and not _is_one_run(given, order):
         made = _bytes_of(given, order, threads)
         if made is not None:
             return made

@@ -14,7 +14,7 @@ from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import apart
 from tilejit.copies.plan import PLAIN_ARRAYS, cached_plan
-from tilejit.copies.shortcuts import Shortcut, passed_on
+from tilejit.copies.shortcuts import Shortcut, numpy_entry
 from tilejit.copies.sizes import SIZES, numpy_is_as_fast
 from tilejit.programs.moves import can_cast
 from tilejit.programs.tuning import (
@@ -134,7 +134,7 @@ def _entry_of_copy(dst: Any, src: Any) -> Entry | None:
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
     entry = plan._direct_entry(dst.dtype, src.dtype) if plan else None
     if entry is None and numpy_is_as_fast(dst, src):
-        return passed_on(numpy_copyto, dst, src, apart=True)
+        return numpy_entry(numpy_copyto, dst, src, apart=True)
     return entry
 
 

@@ -12,7 +12,7 @@ from codegen import check_threads
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import Routine, numpy_concatenate, numpy_stack
-from tilejit.copies.sizes import are_ours, are_small, numpy_joins_as_fast
+from tilejit.copies.sizes import are_handled, are_small, numpy_joins_as_fast
 from tilejit.numpy_api.copyto import copyto
 from tilejit.numpy_api.results import allocate, common_order
 from tilejit.programs.tuning import CASTINGS, SAME_KIND, Casting
@@ -96,7 +96,7 @@ def _as_arrays(arrays: Any) -> Any:
 
 def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Array | None:
     """The arrays one behind the other, or None where NumPy joins them."""
-    if type(parts) is not list or not are_ours(parts):
+    if type(parts) is not list or not are_handled(parts):
         return None
     rank = parts[0].ndim
     if not _is_axis(axis, rank) or (out is not None and type(out) is not np.ndarray):
@@ -119,7 +119,7 @@ def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: 
 
 def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Array | None:
     """The arrays side by side, or None where NumPy stacks them."""
-    if type(parts) is not list or not are_ours(parts):
+    if type(parts) is not list or not are_handled(parts):
         return None
     rank = parts[0].ndim + 1
     if not _is_axis(axis, rank) or any(x.shape != parts[0].shape for x in parts):

@@ -13,12 +13,12 @@ from codegen import compiler_lock, threads_by_size
 from tilejit.arrays.memory import HUGE_BYTES, Array
 from tilejit.arrays.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarray
 from tilejit.copies.plan import cached_plan
-from tilejit.copies.shortcuts import Shortcut, passed_on
+from tilejit.copies.shortcuts import Shortcut, numpy_entry
 from tilejit.copies.sizes import (
     SIZES,
     is_constant,
     numpy_converts_as_fast,
-    numpy_lays_as_fast,
+    numpy_reorders_as_fast,
 )
 from tilejit.numpy_api.wanted import differs, native
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 def _entry_in_order(order: str, numpys: Callable[..., Any], a: Array) -> Entry | None:
     """What machine code does of a call with such an array, where NumPy answers it, or in C order a kernel."""
-    numpys_to_lay = numpy_lays_as_fast(a, order)
+    numpys_to_lay = numpy_reorders_as_fast(a, order)
     if not differs(a, a.dtype, order) or (order == "F" and numpys_to_lay):
-        return passed_on(numpys, a)
+        return numpy_entry(numpys, a)
     return _entry_of_duplicate(a, a.dtype, owner=numpys_to_lay) if order == "C" else None
 
 
@@ -41,7 +41,7 @@ def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
         return None
     numpys_to_convert = numpy_converts_as_fast(x, dtype)
     entry = _entry_of_duplicate(x, target, dtype, owner=numpys_to_convert) if x.flags.c_contiguous else None
-    return passed_on(ndarray.astype, x, dtype) if entry is None and numpys_to_convert else entry
+    return numpy_entry(ndarray.astype, x, dtype) if entry is None and numpys_to_convert else entry
 
 
 def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: bool) -> Entry | None:

@@ -11,7 +11,7 @@ from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import overlaps_itself
 from tilejit.copies.plan import plan_copy
-from tilejit.copies.sizes import is_ours
+from tilejit.copies.sizes import is_handled
 from tilejit.expressions.elementwise import Elementwise, elementwise
 from tilejit.programs.moves import move_for
 
@@ -28,7 +28,7 @@ def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
     """
     words = _WORDS.get(dst.itemsize)
     if (
-        not is_ours(dst)
+        not is_handled(dst)
         or words is None
         or type(where) is not np.ndarray
         or where.dtype != np.bool_

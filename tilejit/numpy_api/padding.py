@@ -12,7 +12,7 @@ from codegen import check_threads
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_pad
-from tilejit.copies.sizes import is_ours, numpy_pads_as_fast
+from tilejit.copies.sizes import is_handled, numpy_pads_as_fast
 from tilejit.numpy_api.copyto import copyto
 from tilejit.numpy_api.results import allocate, memory_order
 
@@ -41,7 +41,7 @@ def pad(
     if threads is not None:
         check_threads(threads)
     given = as_numpy(array)
-    if numpy_pads_as_fast(given) or not (is_ours(given) and given.ndim):
+    if numpy_pads_as_fast(given) or not (is_handled(given) and given.ndim):
         return numpy_pad(given, pad_width, mode, **kwargs)
     widths = _pairs(pad_width, given.ndim)
     values = _fills(mode, kwargs, given.ndim)

@@ -47,7 +47,7 @@ def _strides(shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> tupl
 def duplicate(
     x: Array, dtype: np.dtype[Any] | None = None, order: str = "C", *, threads: int | None = None
 ) -> Array | None:
-    """A fresh copy of an array that `is_ours`, in NumPy's order "C", "F", "A" or "K".
+    """A fresh copy of an array that `is_handled`, in NumPy's order "C", "F", "A" or "K".
 
     None where no kernel makes the copy: then nothing was done, and NumPy is asked.
     """

@@ -10,7 +10,7 @@ from codegen import check_threads
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_take
-from tilejit.copies.sizes import is_ours
+from tilejit.copies.sizes import is_handled
 from tilejit.numpy_api.results import duplicate
 
 
@@ -37,7 +37,7 @@ def take(
     if threads is not None:
         check_threads(threads)
     given = as_numpy(a)
-    if is_ours(given) and not given.flags.c_contiguous:
+    if is_handled(given) and not given.flags.c_contiguous:
         straight = duplicate(given, threads=threads)
         given = given if straight is None else straight
     return numpy_take(given, indices, axis, out, mode)

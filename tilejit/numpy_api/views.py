@@ -13,7 +13,7 @@ from codegen import check_threads
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_flip, numpy_rot90
-from tilejit.copies.sizes import is_ours
+from tilejit.copies.sizes import is_handled
 from tilejit.numpy_api.copyto import copyto
 from tilejit.numpy_api.results import allocate, duplicate, memory_order
 
@@ -155,7 +155,7 @@ def roll(
     if threads is not None:
         check_threads(threads)
     given = as_numpy(a)
-    if not (is_ours(given) and given.ndim):
+    if not (is_handled(given) and given.ndim):
         return np.roll(given, shift, axis)
     if axis is None:
         return roll(_flat(given, threads), shift, 0, threads=threads).reshape(given.shape)
@@ -203,7 +203,7 @@ def _copied(view: Any, out: Array | None, threads: int | None) -> Array:
             raise ValueError(f"out has shape {out.shape}, the result {view.shape}")
         copyto(out, view, threads=threads)
         return out
-    if is_ours(view):
+    if is_handled(view):
         result = duplicate(view, threads=threads)
         if result is not None:
             return result

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @cached(512)
-def pack_way(
+def pack_program(
     spec: Spec,
     strides: tuple[int, ...],
     source: Element,
@@ -30,7 +30,7 @@ def pack_way(
     Never that where a keyword says how; with `tune`, where it was measured to be. fill: one element of
     padding, None to keep what there is; swap: whether the array's bytes are in the other order.
     """
-    program = pack_at_once(spec, strides, source, fill, swap, threads, tuning)
+    program = single_pass_pack(spec, strides, source, fill, swap, threads, tuning)
     if swap or source != buffer_element(spec):
         return program
     permuted = _permuted(spec)
@@ -40,11 +40,11 @@ def pack_way(
 
 
 @cached(512)
-def unpack_way(
+def unpack_program(
     spec: Spec, strides: tuple[int, ...], target: Element, swap: bool, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
     """The copy into an array of such elements and strides, in bytes; block by block as a pack is."""
-    program = unpack_at_once(spec, strides, target, swap, threads, tuning)
+    program = single_pass_unpack(spec, strides, target, swap, threads, tuning)
     if swap or target != buffer_element(spec):
         return program
     permuted = _permuted(spec)
@@ -63,7 +63,7 @@ def _permuted(spec: Spec) -> PermutedMap | None:
 
 
 @cached(512)
-def pack_at_once(
+def single_pass_pack(
     spec: Spec,
     strides: tuple[int, ...],
     source: Element,
@@ -85,7 +85,7 @@ def pack_at_once(
 
 
 @cached(512)
-def unpack_at_once(
+def single_pass_unpack(
     spec: Spec,
     strides: tuple[int, ...],
     target: Element,

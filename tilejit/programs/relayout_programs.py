@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @cached(256)
-def relayout_at_once(
+def single_pass_relayout(
     source: Spec,
     target: Spec,
     fill: bytes | None,
@@ -41,13 +41,13 @@ def relayout_at_once(
 
 
 @cached(256)
-def relayout_way(
+def relayout_program(
     source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
     """The copy itself, or block by block where that is faster.
 
     Never the latter where a keyword says how; with `tune`, where it was measured to be.
     """
-    program = relayout_at_once(source, target, fill, threads, tuning)
+    program = single_pass_relayout(source, target, fill, threads, tuning)
     elements = buffer_element(source), buffer_element(target)
     return staged(program, *elements, padding=fill, threads=threads, tuning=tuning)

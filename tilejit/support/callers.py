@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 
-def frames_of_ours() -> int:
+def caller_stacklevel() -> int:
     """How far up the stack of who asks for it the first frame is that is none of ours: `stacklevel`."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (

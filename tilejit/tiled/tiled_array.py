@@ -16,7 +16,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
-from tilejit.programs.relayout_programs import relayout_way
+from tilejit.programs.relayout_programs import relayout_program
 from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize, read_tuning
 from tilejit.support.notebook import notebook_html
 from tilejit.tiled.boxes import read_box, write_box
@@ -200,7 +200,7 @@ class TiledArray(NDArrayOperatorsMixin):
         source = address_of(self)
         target = output_tiled(out, spec, self._buffer)
         count = thread_count(threads, self.nbytes + spec.size_in_bytes)
-        program = relayout_way(self._layout, spec, fill, count, tuning)
+        program = relayout_program(self._layout, spec, fill, count, tuning)
         program.run(source, address_of(target), count, alive=(self, target))
         return target
 

@@ -11,7 +11,7 @@ from tilejit.arrays.memory import Array, address, empty
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy, primitive_type
 from tilejit.programs.compiled import array_element
-from tilejit.programs.pack_programs import unpack_way
+from tilejit.programs.pack_programs import unpack_program
 from tilejit.programs.tuning import Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
 from tilejit.tiled.conversions import converted, pieces
@@ -75,7 +75,7 @@ def _program(
         if not can_convert(spec.primitive_type, name):
             return None
         target = Element(name, 8 * want.itemsize)
-    return unpack_way(spec, strides, target, not want.isnative, threads, tuning)
+    return unpack_program(spec, strides, target, not want.isnative, threads, tuning)
 
 
 def _through_numpy(buffer: Array, spec: Spec, result: Array) -> None:

@@ -22,10 +22,10 @@ from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import Elementwise, TransferNest
 from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.tools.goldens import GOLDEN, check_golden
-from tilejit.copies.convert import pack_program
+from tilejit.copies.convert import single_pass_program
 from tilejit.copies.explanations import c_strides
 from tilejit.programs.compiled import array_element
-from tilejit.programs.pack_programs import unpack_at_once
+from tilejit.programs.pack_programs import single_pass_unpack
 
 CASES = {
     "pack_f32_8x128": "f32[20,300]{1,0:T(8,128)}",
@@ -81,8 +81,8 @@ def program_of(name: str) -> CopyProgram:
     shape = tj.Shape.parse(CASES[name])
     array = virtual(shape.dimensions, shape.dtype)
     if name.startswith("unpack"):
-        return unpack_at_once(shape, array.strides, array_element(shape), False, 1)
-    return pack_program(array, shape)
+        return single_pass_unpack(shape, array.strides, array_element(shape), False, 1)
+    return single_pass_program(array, shape)
 
 
 def virtual(dims: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from codegen.pipeline.loops import loops_source
 from codegen.runtime.loop_kernel import LoopsSource
 from codegen.schedule.choose_registers import choose_registers
 from codegen.simd.routines import bound_routines
-from tilejit.copies.convert import pack_program
+from tilejit.copies.convert import single_pass_program
 from tilejit.layout.formats import registry
 
 HOSTILE = (
@@ -77,7 +77,7 @@ def check_source(source: str) -> set[str]:
 def sources(obj: Any, dims: tuple[int, ...], dtype: str = "float32", **parameters: Any) -> list[str]:
     array = np.zeros(dims, dtype)
     spec = tj.as_layout(obj, dims=dims, dtype=array.dtype, **parameters)
-    return [kernel.source for kernel in pack_program(array, spec).kernels]
+    return [kernel.source for kernel in single_pass_program(array, spec).kernels]
 
 
 def patterns() -> Iterator[tuple[str, str]]:

@@ -7,9 +7,9 @@ import numpy as np
 import tilejit as tj
 from codegen.runtime.kernel import Kernel
 from tests.tools.stress import share
-from tilejit.copies.convert import pack_program
+from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
-from tilejit.programs.pack_programs import unpack_at_once
+from tilejit.programs.pack_programs import single_pass_unpack
 
 SHAPES = 300
 MOST_KERNELS = 87
@@ -45,8 +45,8 @@ def kernels_of(dims: tuple[int, int], layout: str) -> set[Kernel]:
         np.empty(1, shape.dtype), dims, (dims[1] * shape.dtype.itemsize, shape.dtype.itemsize)
     )
     return {
-        *pack_program(array, shape).kernels,
-        *unpack_at_once(shape, array.strides, array_element(shape), False, 1).kernels,
+        *single_pass_program(array, shape).kernels,
+        *single_pass_unpack(shape, array.strides, array_element(shape), False, 1).kernels,
     }
 
 

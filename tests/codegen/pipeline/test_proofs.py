@@ -18,9 +18,9 @@ from codegen.runtime.launch import Launch
 from codegen.support.errors import KernelError
 from tests.codegen.emit.test_copy_goldens import NAMES, many_ways, program_of, virtual
 from tests.codegen.simd.cases import GROUPS, cases
-from tilejit.copies.convert import pack_program
+from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
-from tilejit.programs.pack_programs import unpack_at_once
+from tilejit.programs.pack_programs import single_pass_unpack
 
 __all__ = ["many_ways"]
 
@@ -55,8 +55,8 @@ def test_packs_with_cut_tiles_are_proven(text: str) -> None:
     shape = tj.Shape.parse(text)
     array = virtual(shape.dimensions, shape.dtype)
     for program in (
-        pack_program(array, shape),
-        unpack_at_once(shape, array.strides, array_element(shape), False, 1),
+        single_pass_program(array, shape),
+        single_pass_unpack(shape, array.strides, array_element(shape), False, 1),
     ):
         for launch in launches_of(program):
             assert prove_launch(launch)

@@ -20,13 +20,13 @@ from codegen.pipeline.steps import step_of
 from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
 from codegen.schedule.schedule import Schedule, Thresholds
 from codegen.support.caching import Cache
-from tilejit.copies.convert import pack_program
+from tilejit.copies.convert import single_pass_program
 from tilejit.layout.as_layout import as_layout
 from tilejit.programs.compiled import buffer_element
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import move_for
-from tilejit.programs.pack_programs import pack_way
-from tilejit.programs.relayout_programs import relayout_way
+from tilejit.programs.pack_programs import pack_program
+from tilejit.programs.relayout_programs import relayout_program
 from tilejit.programs.tuning import Tuning
 
 NEVER, ALWAYS = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
@@ -60,7 +60,7 @@ class Clock:
 def pack_by(text: str, pick: Picker, thresholds: Thresholds, threads: int = 1) -> CopyProgram:
     """The pack into a layout, by the program that is picked."""
     spec = as_layout(text)
-    plain = pack_program(np.zeros(spec.dimensions, spec.dtype), spec)
+    plain = single_pass_program(np.zeros(spec.dimensions, spec.dtype), spec)
     boxed = plain.boxed if isinstance(plain, CopyProgram) else None
     assert boxed is not None
     element = buffer_element(spec)
@@ -158,7 +158,7 @@ def relayouted(tuning: Tuning, threads: int) -> tuple[Any, ...]:
     """A relayout of short rows; what it reads, what it writes."""
     source, target = (tj.Shape.parse(f"u16[500,900]{x}") for x in ("{1,0:T(8,128)(2,1)}", "{0,1:T(4,16)}"))
     x = np.arange(450_000, dtype=np.uint32).astype(np.uint16).reshape(500, 900)
-    program = relayout_way.__wrapped__(source, target, bytes(2), threads, tuning)
+    program = relayout_program.__wrapped__(source, target, bytes(2), threads, tuning)
     return program, tj.pack(x, source).buffer, tj.pack(x, target).buffer
 
 
@@ -175,7 +175,7 @@ def swizzled(tuning: Tuning, threads: int) -> tuple[Any, ...]:
     spec = tj.as_layout("Sw<3,3,3> o 0 o (1024,512):(512,1)", dims=(1024, 512), dtype="u16")
     x = np.arange(1 << 19, dtype=np.uint32).astype(np.uint16).reshape(1024, 512)
     how = spec, x.strides, buffer_element(spec), bytes(2), False, threads, tuning
-    return pack_way.__wrapped__(*how), x, tj.pack(x, spec).buffer
+    return pack_program.__wrapped__(*how), x, tj.pack(x, spec).buffer
 
 
 @pytest.mark.usefixtures("_another_process")

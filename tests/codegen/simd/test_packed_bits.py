@@ -24,9 +24,9 @@ from tests.tools.oracle import (
     unpacked_by_definition,
 )
 from tests.tools.stress import lower_levels
-from tilejit.copies.convert import pack_program
+from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
-from tilejit.programs.pack_programs import pack_at_once, pack_way, unpack_at_once, unpack_way
+from tilejit.programs.pack_programs import pack_program, single_pass_pack, single_pass_unpack, unpack_program
 
 pytestmark = pytest.mark.share(9)
 
@@ -46,7 +46,7 @@ def test_lower_cpu_levels(level: str) -> None:
 @pytest.fixture(params=[0, 1 << 40], ids=["streamed", "plain"])
 def streaming(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Whether whole lines go past the cache, whatever the size of the array."""
-    programs = pack_at_once, pack_way, unpack_at_once, unpack_way
+    programs = single_pass_pack, pack_program, single_pass_unpack, unpack_program
     for cached in programs:
         cached.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
@@ -136,8 +136,8 @@ def test_columns_join_the_transfer(text: str, columns: int, column: int, streami
     shape = tj.Shape.parse(text)
     array = np.zeros(shape.dimensions, shape.dtype)
     for program in (
-        pack_program(array, shape),
-        unpack_at_once(shape, array.strides, array_element(shape), False, 1),
+        single_pass_program(array, shape),
+        single_pass_unpack(shape, array.strides, array_element(shape), False, 1),
     ):
         (inner,) = transfers(program)
         assert (inner.columns, inner.count, inner.stream) == (columns, column, streaming)
@@ -146,5 +146,5 @@ def test_columns_join_the_transfer(text: str, columns: int, column: int, streami
 def test_steps_that_are_neither_do_not_stream(streaming: bool) -> None:
     """Every third byte of the source: element by element, at any size."""
     shape = tj.Shape.parse("s4[64,256]{1,0:E(4)}")
-    (inner,) = transfers(pack_program(np.zeros((64, 768), shape.dtype)[:, ::3], shape))
+    (inner,) = transfers(single_pass_program(np.zeros((64, 768), shape.dtype)[:, ::3], shape))
     assert (inner.columns, inner.stream) == (1, False)

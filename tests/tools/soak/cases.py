@@ -54,7 +54,7 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
 from tilejit.programs import pack_programs
 from tilejit.programs.copy_programs import copy_program
-from tilejit.programs.relayout_programs import relayout_at_once, relayout_way
+from tilejit.programs.relayout_programs import relayout_program, single_pass_relayout
 from tilejit.tiled import conversions
 from tilejit.tiled.tiled_array import TiledArray
 
@@ -131,13 +131,13 @@ FOR_LARGE = (
 
 
 PROGRAMS = (
-    pack_programs.pack_at_once,
-    pack_programs.pack_way,
-    pack_programs.unpack_at_once,
-    pack_programs.unpack_way,
+    pack_programs.single_pass_pack,
+    pack_programs.pack_program,
+    pack_programs.single_pass_unpack,
+    pack_programs.unpack_program,
     pack_programs.padding_program,
-    relayout_at_once,
-    relayout_way,
+    single_pass_relayout,
+    relayout_program,
     copy_program,
     plan.cached_plan,
 )
