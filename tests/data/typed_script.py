@@ -27,6 +27,14 @@ def largest(text: str) -> int:
     return max(shape.size_in_bytes for shape in arrays)
 
 
+def corner(shape: tj.Shape) -> tuple[int, ...] | None:
+    slot: int = tj.linear_index(shape, (0,) * shape.rank)
+    slots: NDArray[np.int64] = tj.linear_index(shape, (np.arange(2), 0))
+    rows, columns = tj.multi_index(shape, slots)
+    print(rows.tolist(), columns.tolist())
+    return tj.multi_index(shape, slot)
+
+
 def there_and_back(x: Floats, layout: str) -> NDArray[Any]:
     t: tj.TiledArray = tj.pack(x, layout, padding=-1.0, casting="same_kind", specialize="sizes")
     print(repr(t), t.layout.size_in_bytes, t.grid)
@@ -62,6 +70,7 @@ def main() -> None:
     assert shape is not None
     assert tj.as_layout("{1,0:T(8,128)}", dtype=x.dtype, dims=x.shape) == shape
     assert read("f32[60,70]{2,0}") is None
+    assert corner(shape) == (0, 0)
     assert largest("(f32[2]{0}, bf16[8]{0}, token[])") == 16
     y = np.empty_like(x)
     scale(x, y, 2.0)
