@@ -162,5 +162,5 @@ def _bits(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) -> PackB
     bits = min(box.source_width, box.width)
     count = packed.extent * bits // 8
     if schedule.mode == "pack bits":
-        return PackBits(bits, count, packed.src // 8, columns, schedule.stream)
-    return UnpackBits(bits, count, packed.dst // 8, columns, schedule.stream)
+        return PackBits(bits, count, packed.src // 8, columns, schedule.stream, schedule.runs)
+    return UnpackBits(bits, count, packed.dst // 8, columns, schedule.stream, schedule.runs)

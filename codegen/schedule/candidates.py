@@ -156,8 +156,11 @@ def _orders(
 
 
 def _distances(schedule: Schedule, count: int) -> Iterator[Schedule]:
-    """Other distances of prefetches, if runs or chunks request lines. count: of the chunks in a table."""
+    """Other distances of prefetches, if the transfer requests lines. count: of the chunks in a table."""
     runs, chunks = schedule.runs, schedule.mode == "chunks"
+    if schedule.mode in ("pack bits", "unpack bits") and schedule.stream:
+        for distance in (0, runs.prefetch_bytes // 2, 2 * runs.prefetch_bytes):
+            yield replace(schedule, runs=replace(runs, prefetch_bytes=distance))
     if chunks or (schedule.mode == "run" and schedule.stream):
         for distance in RUN_PREFETCH_BYTES_TRIED:
             yield replace(schedule, runs=replace(runs, prefetch_bytes=distance))

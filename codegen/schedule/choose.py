@@ -21,6 +21,7 @@ from codegen.schedule.schedule import (
     GivenSize,
     Mode,
     PackedSide,
+    RunSchedule,
     Schedule,
     Thresholds,
     VectorSize,
@@ -37,6 +38,12 @@ SHORT_CHUNKS = 8
 
 MOST_CHUNKS = 1 << 10
 """Maximum number of chunks in one table: 8 KiB."""
+
+PACKED_PREFETCH_BYTES = 1024
+"""Prefetch distance in the source of streamed packed bits."""
+
+PREFETCH_COLUMNS = 256
+"""The same for packed columns, in columns."""
 
 EDGE_PART = 128
 """Boxes that write less than this part of the bytes read and written are edges: they use the kernels of
@@ -153,7 +160,20 @@ def loop_schedule(
         groups=groups,
         shared=shared,
         sized=sized,
+        runs=_runs(box, transfer) if stream else RunSchedule(),
     )
+
+
+def _runs(box: StridedBox, transfer: Selection) -> RunSchedule:
+    """How far ahead streamed runs, chunks and packed bits request lines."""
+    mode, inner, _ = transfer
+    if mode not in ("pack bits", "unpack bits"):
+        return RunSchedule()
+    if len(inner) == 1:
+        return RunSchedule(prefetch_bytes=PACKED_PREFETCH_BYTES)
+    rows, bits = box.axis(inner[-1]).extent, min(e.bits for e in (box.source, box.target) if e)
+    column_bytes = 1 if mode == "pack bits" else rows * bits // 8
+    return RunSchedule(prefetch_bytes=PREFETCH_COLUMNS * column_bytes)
 
 
 def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int | None:

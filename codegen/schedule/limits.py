@@ -15,12 +15,6 @@ RUN_SHORT_BYTES = 256
 PACKED_SHORT_BYTES = 256
 """For shorter destinations, the two unaligned ends that streaming leaves cost more than it gains."""
 
-PACKED_PREFETCH_BYTES = 1024
-"""Prefetch distance in the source of a long run."""
-
-PREFETCH_COLUMNS = 256
-"""Prefetch distance in each source row."""
-
 REVERSAL_STREAMED_BYTES = 256
 """Shorter runs lose more at unaligned ends than streaming gains."""
 

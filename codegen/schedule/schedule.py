@@ -46,10 +46,10 @@ SHARED_RANKS = (2, *OUTER_RANKS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSchedule:
-    """How runs and chunks are copied: what their transfers carry, and their loops obey.
+    """How runs, chunks and packed bits are copied: what their transfers carry, and their loops obey.
 
-    prefetch_bytes   how far ahead lines of the source are requested by chunks, and by runs that are streamed;
-                     0 for not at all. What is read next mostly follows in the source
+    prefetch_bytes   how far ahead lines of the source are requested by chunks, and by runs and packed bits
+                     that are streamed; 0 for not at all. What is read next mostly follows in the source
     prefetch_chunks  the distance in chunks instead, where more of them are streamed: 0.5 to 2 KiB
     """
 
@@ -61,7 +61,8 @@ class RunSchedule:
             return ""
         if not self.prefetch_bytes:
             return "no prefetches"
-        return f"prefetches {self.prefetch_bytes} bytes or {self.prefetch_chunks} chunks ahead"
+        chunks = "" if self.prefetch_chunks == 64 else f" or {self.prefetch_chunks} chunks"
+        return f"prefetches {self.prefetch_bytes} bytes{chunks} ahead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +187,7 @@ class Schedule:
     groups       more loops that an interleave takes, whose result rows share one buffer; None: no buffer
     interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
     transpose    how a transposed copy is tiled and written, for that mode
-    runs         how lines of runs and chunks are copied
+    runs         how lines of runs, chunks and packed bits are copied
     rank         the number of outer loops after padding
     sized        the size of super-vectors if the caller gave it, which is a literal of the kernel then
     split        whether long digits are split, and each part has a schedule of its own

@@ -145,6 +145,7 @@ class PackBits:
     src_step: Size
     columns: Size = 1
     stream: bool = False
+    schedule: RunSchedule = field(default=RunSchedule())
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class UnpackBits:
     dst_step: Size
     columns: Size = 1
     stream: bool = False
+    schedule: RunSchedule = field(default=RunSchedule())
 
 
 Transfer: TypeAlias = (

@@ -11,7 +11,7 @@ from codegen.ir.nodes import Blocks, Call, For, Let, Narrow, Statement, Store, S
 from codegen.ir.values import Load, Op
 from codegen.passes.lower_copies.lowered import Lowered, Sides, named
 from codegen.passes.lower_copies.packed_columns import PackedColumns
-from codegen.schedule.limits import PACKED_PREFETCH_BYTES, PACKED_SHORT_BYTES
+from codegen.schedule.limits import PACKED_SHORT_BYTES
 from codegen.schedule.transfer_loops import Size
 from codegen.schedule.transfers import PackBits, UnpackBits
 
@@ -45,14 +45,15 @@ def _lowered(stmt: PackBits | UnpackBits, step: Size, sides: Sides) -> Lowered:
         if not isinstance(stmt.count, int):
             raise AssertionError("the bytes of a column are known")
         columns = PackedColumns(bits, packs, stmt.count, step)
-        return columns.lowered(dst, src, stmt.columns, stream=stmt.stream)
+        ahead = stmt.schedule.prefetch_bytes
+        return columns.lowered(dst, src, stmt.columns, stream=stmt.stream, prefetch_bytes=ahead)
     group, count = 8 // bits, stmt.count
     if step != 1:
         column = PackedColumns(bits, packs, 1, step)
         body: tuple[Statement, ...] = (_strided(column, dst, src, count),)
         how = f"Elements {step} bytes apart"
     else:
-        run = _Run(bits, packs)
+        run = _Run(bits, packs, stmt.schedule.prefetch_bytes)
         body = (run.loop(dst, src, count, stream=stmt.stream),)
         how = f"Super-vectors of 64 bytes{', streamed' * stmt.stream}"
     loose = f"{{at}}, {group}*x : {group}*x + {group}"
@@ -76,6 +77,7 @@ class _Run:
 
     bits: int
     packs: bool
+    prefetch_bytes: int
 
     @property
     def group(self) -> int:
@@ -97,7 +99,7 @@ class _Run:
         narrower = [Narrow(WORD_BYTES, self.block(dst, src, WORD_BYTES))] * (self.line > WORD_BYTES)
         narrower.append(Narrow("left", self.part(dst, src, "left")))
         size = 1 if self.packs else self.group
-        way = Streamed("headed", PACKED_SHORT_BYTES // size, PACKED_PREFETCH_BYTES)
+        way = Streamed("headed", PACKED_SHORT_BYTES // size, self.prefetch_bytes)
         blocks = Blocks(tuple(narrower), streamed=(way,) if stream else ())
         return loop("x", 0, count, *self.block(dst, src, self.line), step=self.line, blocks=blocks)
 

@@ -10,7 +10,7 @@ from codegen.ir.nodes import Blocks, Let, Narrow, Store, Streamed
 from codegen.ir.packed_bits import COLUMNS
 from codegen.ir.values import Each, Load, Op
 from codegen.passes.lower_copies.lowered import Lowered, named
-from codegen.schedule.limits import PREFETCH_COLUMNS, ROW_BUFFER_BYTES
+from codegen.schedule.limits import ROW_BUFFER_BYTES
 
 _, SMALL, BLOCK = COLUMNS
 """Columns of a full block, and of one for the rest."""
@@ -30,7 +30,9 @@ class PackedColumns:
         """Rows of loose elements."""
         return self.count * 8 // self.bits
 
-    def lowered(self, dst: str, src: str, columns: int | str, *, stream: bool) -> Lowered:
+    def lowered(
+        self, dst: str, src: str, columns: int | str, *, stream: bool, prefetch_bytes: int
+    ) -> Lowered:
         """All columns in blocks of 64.
 
         before:  dst <- columns columns of 4 bytes of 2 elements each, packed from src
@@ -46,8 +48,7 @@ class PackedColumns:
             what = f"dst[{{at}}, {loose}] = un{name}(src[{{at}}, {packed}])"
         how = f"Blocks of {self.rows}x{BLOCK}{', streamed' * stream}"
         few, one = (Narrow(n, self.block(dst, src, *self.offsets("x"), n)) for n in (SMALL, 1))
-        ahead = PREFETCH_COLUMNS * (1 if self.packs else self.count)
-        ways = [Streamed("begun", prefetch_bytes=ahead)] * stream
+        ways = [Streamed("begun", prefetch_bytes=prefetch_bytes)] * stream
         if stream and not self.packs:
             ways.append(Streamed("staged", ROW_BUFFER_BYTES))
         blocks = Blocks((few, one), compact=True, streamed=tuple(ways))

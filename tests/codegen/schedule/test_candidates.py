@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.ir.strided_box import StridedBox, in_bytes
+from codegen.ir.strided_box import Axis, Element, StridedBox, in_bytes
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.select_transfer import select_transfer
 from codegen.pipeline.passes import STRIP, run_passes
@@ -156,3 +156,35 @@ def test_swaps_and_fills() -> None:
     swapped = replace(SHORT_RESULT_ROWS, swap=True)
     assert len(found(swapped)) > 1
     assert len(found(normal(box_of([(9, 0, 4)], 4, fills=True)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("digits", "chosen"),
+    [
+        ([(1 << 20, 8, 1)], 1024),
+        ([(1 << 16, 8, 32), (32, 8 << 16, 1)], 256),
+    ],
+    ids=["contiguous", "columns"],
+)
+def test_distances_that_packed_bits_prefetch(digits: Any, chosen: int) -> None:
+    """Packing and, with sides swapped, unpacking; past the cache only."""
+    loose, packed = Element("pred", 8), Element("pred", 1)
+    sides = (
+        ("pack bits", loose, packed, digits, chosen),
+        (
+            "unpack bits",
+            packed,
+            loose,
+            [(n, d, s) for n, s, d in digits],
+            chosen * (4 if len(digits) > 1 else 1),
+        ),
+    )
+    for mode, source, target, own, wanted in sides:
+        axes = tuple(Axis(f"d{k}", *digit) for k, digit in enumerate(own))
+        box = StridedBox(axes, 0, 0, source, target, unit_bits=1)
+        tried = [x for x in found(box, thresholds=ALWAYS) if x.stream]
+        assert {x.mode for x in tried} == {mode}
+        assert {x.runs.prefetch_bytes for x in tried} == {0, wanted // 2, wanted, 2 * wanted}
+        assert tried[0].runs.prefetch_bytes == wanted
+        lines = {step_of(box, x).kernel.source for x in tried}
+        assert len(lines) == 4
