@@ -119,10 +119,13 @@ class Direct:
         return next((x for x in native[2] if id(x) == number), None) if number else None
 
     def _answered_in_python(self) -> None:
-        native = self._native
-        at = _slot_of(native[0]) if native and native[2] else 0
-        if at:
-            native[0][at + 1] = 0
+        """Note that machine code did not answer this thread's last call."""
+        native: tuple[Any, ...] | None = None
+        while native is not self._native:  # another thread may replace it before the note is in it
+            native = self._native
+            at = _slot_of(native[0]) if native and native[2] else 0
+            if at:
+                native[0][at + 1] = 0
 
 
 def _native_of(
