@@ -30,6 +30,7 @@ from codegen.runtime.kernel import native_address
 from codegen.simd import direct_fields as words
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock, hold_in_forks
+from codegen.support.settings import settings
 from codegen.support.versions import is_free_threaded
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ _FASTCALL_WITH_KEYWORDS = 0x80 | 0x02
 
 _SCALAR, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 60, 94, 282
 """Indices of PyArray_Scalar and others in the table of NumPy's C API, the same in NumPy 1 and 2."""
+
+TESTED_PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14))
+"""The versions of CPython on which the tests of direct calls have run."""
 
 MOST_ENTRIES = 8
 """Most entries of an object: machine code tries them in turn, about 5 ns each."""
@@ -98,6 +102,8 @@ class Direct:
         """Let machine code also answer calls that fit an entry, if it can; the latest entries are kept."""
         owner: Any = next(kind for kind in type(self).__mro__ if "_in_python" in vars(kind))
         if entry is None or not entry.fits or not make_direct(owner):
+            return
+        if not all(map(holds_in_slots, entry.holders)):
             return
         with _entries_lock, suppress(OverflowError):  # strides beyond any memory: Python refuses such arrays
             numbers, _, known = self._native
@@ -172,7 +178,9 @@ def _without_entries(in_python: Callable[..., Any]) -> tuple[Any, ...]:
 @cache
 def supported() -> bool:
     """Whether this Python and this NumPy keep their fields where machine code looks for them."""
-    if sys.platform != "linux" or sys.implementation.name != "cpython":
+    if sys.platform != "linux" or sys.implementation.name != "cpython" or not settings().direct_calls:
+        return False
+    if sys.version_info[:2] not in TESTED_PYTHONS:
         return False
     if is_free_threaded():
         return False
@@ -191,6 +199,17 @@ def supported() -> bool:
     number = 0.1
     value = ctypes.c_double.from_address(id(number) + words.HEAD).value
     return all(_word_at(at) == wanted for at, wanted in fields) and value == number and _arrays_fit()
+
+
+@cache
+def holds_in_slots(kind: type) -> bool:
+    """Whether the first two slots of a class are where machine code looks for them."""
+    probe = object.__new__(kind)
+    values = [object(), object()]
+    for name, value in zip(kind.__slots__, values, strict=True):  # type: ignore[attr-defined]
+        setattr(probe, name, value)
+    at = id(probe) + words.HEAD
+    return [_word_at(at), _word_at(at + words.WORD)] == [*map(id, values)]
 
 
 def _arrays_fit() -> bool:
@@ -234,6 +253,7 @@ def _head() -> NDArray[np.int64]:
         (words.CLEAR_FLAGS, float_flags.CLEAR_FLAGS),
         (words.TEST_FLAGS, float_flags.TEST_FLAGS),
         (words.THREAD, api.PyThread_get_thread_ident),
+        (words.NEW_OBJECT, api.PyType_GenericAlloc),
     ):
         head[index] = _address(function)
     table = _numpy_functions()

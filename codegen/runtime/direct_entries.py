@@ -57,7 +57,21 @@ class FloatArgument:
         return [words.FLOAT, 0]
 
 
-Argument: TypeAlias = ArrayArgument | SameArgument | FloatArgument
+@dataclass(frozen=True, slots=True)
+class HolderArgument:
+    """An object of exactly this class, whose first slot holds the array and the second one this very value."""
+
+    kind: type
+    value: Any
+    array: ArrayArgument
+
+    @property
+    def words(self) -> list[int]:
+        """The encoding that machine code reads."""
+        return [words.HOLDER, id(self.kind), id(self.value), *self.array.words]
+
+
+Argument: TypeAlias = ArrayArgument | SameArgument | FloatArgument | HolderArgument
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +154,7 @@ class Entry:
     returns   None, the index of an argument, the dtype of a number, a new array (for calls its index follows
               those of the arguments), or the result of a function
     note      what the owner needs to know about the last answer
+    holder    (class, value): the array that is returned is in a new object of this class, see HolderArgument
     """
 
     arguments: tuple[Argument, ...]
@@ -150,6 +165,13 @@ class Entry:
     returns: int | np.dtype[Any] | FreshArray | PassedThrough | None = None
     note: Any = None
     watches: int = 0
+    holder: tuple[type, Any] | None = None
+
+    @property
+    def holders(self) -> set[type]:
+        """The classes of objects that hold arrays."""
+        kinds = {x.kind for x in self.arguments if isinstance(x, HolderArgument)}
+        return kinds | {self.holder[0]} if self.holder else kinds
 
     @property
     def condition(self) -> tuple[Any, ...]:
@@ -188,6 +210,8 @@ class Entry:
             self.watches,
             returns,
             result,
+            *map(id, self.holder or ()),
+            *[0, 0][2 * bool(self.holder) :],
             len(pairs),
             len(self.calls),
         )

@@ -90,6 +90,12 @@ def _word(address, index):
 
 
 @for_kernels
+def _addresses(space):
+    """Where the first fields of the arguments are, and then the address of a new array."""
+    return space + fields.WORD * (fields.MOST_TABLE + 1)
+
+
+@for_kernels
 def _is_array(array, expected, array_type):
     """Whether it is an array, not of a subclass, with exactly the expected layout."""
     if _field(array, fields.TYPE) != array_type or _field(array, fields.DTYPE) != _word(
@@ -111,10 +117,23 @@ def _is_array(array, expected, array_type):
 
 
 @for_kernels
-def _are_those(args, count, expected, head):
-    """The address of the entry's pairs if all arguments are as expected, else 0."""
+def _are_those(args, count, expected, head, addresses):
+    """The address of the entry's pairs if all arguments are as expected, else 0.
+
+    `addresses` gets the first field of each: where an array's elements are, or a float's value.
+    """
     for k in range(count):
         given, kind = _word(args, k), _word(expected, fields.KIND)
+        if kind == fields.HOLDER:
+            if _field(given, fields.TYPE) != _word(expected, fields.IDENTITY):
+                return 0
+            if _field(given, fields.HEAD + fields.WORD) != _word(expected, fields.HELD_VALUE):
+                return 0
+            given = _field(given, fields.HEAD)
+            if given == 0:
+                return 0
+            expected += fields.WORD * fields.HOLDER_WORDS
+            kind = _word(expected, fields.KIND)
         if kind == fields.ARRAY:
             if not _is_array(given, expected, _word(head, fields.ARRAY_TYPE)):
                 return 0
@@ -125,17 +144,16 @@ def _are_those(args, count, expected, head):
             if kind != fields.SAME and _field(given, fields.TYPE) != _word(head, fields.FLOAT_TYPE):
                 return 0
             expected += fields.WORD * fields.PLAIN_WORDS
+        _set_word(addresses, k, _field(given, fields.HEAD))
     return expected
 
 
 @for_kernels
-def _are_apart(args, pairs, count):
+def _are_apart(addresses, pairs, count):
     """Whether each pair of arrays is disjoint or identical, as the entry requires."""
     for k in range(count):
         pair = pairs + fields.WORD * fields.PAIR_WORDS * k
-        distance = _field(_word(args, _word(pair, 1)), fields.HEAD) - _field(
-            _word(args, _word(pair, 0)), fields.HEAD
-        )
+        distance = _word(addresses, _word(pair, 1)) - _word(addresses, _word(pair, 0))
         if _word(pair, 4):
             if distance != 0:
                 return False
@@ -145,7 +163,7 @@ def _are_apart(args, pairs, count):
 
 
 @for_kernels
-def _fits(args, count, names, entry, head):
+def _fits(args, count, names, entry, head, addresses):
     """The address of the entry's calls if it fits these arguments, else 0."""
     if _word(entry, fields.ARGUMENTS) != count:
         return 0
@@ -155,8 +173,8 @@ def _fits(args, count, names, entry, head):
             return 0
     elif names == 0 or _field(names, fields.HEAD) != 1 or _field(names, fields.ITEMS) != keyword:
         return 0
-    pairs = _are_those(args, count, entry + fields.WORD * fields.FIRST_ARGUMENT, head)
-    if pairs == 0 or not _are_apart(args, pairs, _word(entry, fields.PAIRS)):
+    pairs = _are_those(args, count, entry + fields.WORD * fields.FIRST_ARGUMENT, head, addresses)
+    if pairs == 0 or not _are_apart(addresses, pairs, _word(entry, fields.PAIRS)):
         return 0
     return pairs + fields.WORD * fields.PAIR_WORDS * _word(entry, fields.PAIRS)
 
@@ -194,8 +212,7 @@ def _fresh(entry, head):
 @for_kernels
 def _run(entry, call, space):
     """Run the kernels in order, without reading any object: other threads may hold the GIL."""
-    results = space + fields.WORD * fields.MOST_TABLE
-    addresses = results + fields.WORD
+    results, addresses = space + fields.WORD * fields.MOST_TABLE, _addresses(space)
     operands = addresses + fields.WORD * fields.MOST_ARGUMENTS
     for _ in range(_word(entry, fields.CALLS)):
         function, scratch = _word(call, fields.FUNCTION), _word(call, fields.SCRATCH)
@@ -233,28 +250,43 @@ def _answer(args, entry, head, space, fresh):
 
 
 @for_kernels
-def _directly(args, entry, calls, held, head):
+def _held(array, entry, head):
+    """A new holder of the array, whose reference it takes; 0, with no error set, if out of memory."""
+    value = _word(entry, fields.HOLDER_VALUE)
+    holder = _ask_2(_word(head, fields.NEW_OBJECT), _word(entry, fields.HOLDER_TYPE), 0)
+    if holder == 0:
+        _tell_1(_word(head, fields.CLEAR_ERROR), 0)
+        _tell_1(_word(head, fields.DECREF), array)
+        return 0
+    _tell_1(_word(head, fields.INCREF), value)
+    _set_word(holder + fields.HEAD, 0, array)
+    _set_word(holder + fields.HEAD, 1, value)
+    return holder
+
+
+@for_kernels
+def _directly(args, entry, calls, held, head, space):
     """Run the entry's calls. A reference keeps `held` alive, because allocation may run Python code."""
     release = _word(head, fields.DECREF)
     _tell_1(_word(head, fields.INCREF), held)
-    out = _computed(args, entry, calls, head)
+    out = _computed(args, entry, calls, head, space)
+    if out and _word(entry, fields.HOLDER_TYPE):
+        out = _held(out, entry, head)
     _tell_1(release, held)
     return out
 
 
 @for_kernels
-def _computed(args, entry, calls, head):
+def _computed(args, entry, calls, head, space):
     """The result of the entry's calls; 0, with no error set, if out of memory or a watched flag is set."""
-    fresh, space, watched = 0, _stack_space(), _word(entry, fields.WATCHES)
+    fresh, watched = 0, _word(entry, fields.WATCHES)
     if _word(entry, fields.RETURNS) == fields.FRESH:
         fresh = _fresh(entry, head)
         if fresh == 0:
             _tell_1(_word(head, fields.CLEAR_ERROR), 0)
             return 0
-    addresses, count = space + fields.WORD * (fields.MOST_TABLE + 1), _word(entry, fields.ARGUMENTS)
-    for k in range(count):
-        _set_word(addresses, k, _field(_word(args, k), fields.HEAD))
     if fresh:
+        addresses, count = _addresses(space), _word(entry, fields.ARGUMENTS)
         _set_word(addresses, count, _field(fresh, fields.HEAD))
     if watched:
         _ask_1(_word(head, fields.CLEAR_FLAGS), watched)
@@ -311,16 +343,16 @@ def answered(self, args, count, names):
     held = _field(self, fields.HEAD)
     if held == 0:
         return 0
-    head = _head_of(held)
+    head, space = _head_of(held), _stack_space()
     entry = head + fields.WORD * fields.HEAD_WORDS
     given = count + (_field(names, fields.HEAD) if names else 0)
     for _ in range(_word(head, fields.COUNT)):
-        calls = _fits(args, given, names, entry, head)
+        calls = _fits(args, given, names, entry, head, _addresses(space))
         if calls:
             _note_last(head, _word(entry, fields.ENTRY))
             if _word(entry, fields.RETURNS) == fields.PASSED_ON:
                 return _ask_4(_word(head, fields.CALL), _word(entry, fields.RESULT), args, count, names)
-            out = _directly(args, entry, calls, held, head)
+            out = _directly(args, entry, calls, held, head, space)
             return out if out else _by_python(self, args, count, names, _head_of(_field(self, fields.HEAD)))
         entry += fields.WORD * _word(entry, fields.ENTRY_WORDS)
     return _by_python(self, args, count, names, head)

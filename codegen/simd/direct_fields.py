@@ -43,8 +43,9 @@ WRITEABLE = 0x400
     CLEAR_FLAGS,
     TEST_FLAGS,
     THREAD,
+    NEW_OBJECT,
     LAST,
-) = range(20)
+) = range(21)
 """The head: the method to call if no entry fits; the number of entries; addresses of objects and functions of
 Python, NumPy and C; then LAST_SLOTS times a thread and the number of the entry that fit its last call."""
 
@@ -63,14 +64,17 @@ HEAD_WORDS = LAST + 2 * LAST_SLOTS
     WATCHES,
     RETURNS,
     RESULT,
+    HOLDER_TYPE,
+    HOLDER_VALUE,
     PAIRS,
     CALLS,
     FIRST_ARGUMENT,
-) = range(11)
+) = range(13)
 """An entry: its length; a number that tells it from others; the number of arguments, positional and keyword;
 the only keyword name, or 0; whether the GIL is released; floating-point flags that no call may raise; the
-return value (an argument's position, or a code below) and its dtype or field; the numbers of array pairs and
-of calls. The arguments, pairs and calls follow."""
+return value (an argument's position, or a code below) and its dtype or field; the class and the value of the
+holder that an array is returned in, or 0; the numbers of array pairs and of calls. The arguments, pairs and
+calls follow."""
 
 NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
 """What an entry returns: None; a number of a dtype, which a kernel writes; a new array; the result of a
@@ -84,11 +88,16 @@ FRESH_FLAGS = 0x1 | 0x100 | WRITEABLE
 """C order, aligned, writeable."""
 
 KIND, IDENTITY, ARRAY_RANK, ARRAY_FLAGS, EXTENTS = range(5)
-"""An argument: an array (dtype, rank, flags, shape, strides), the very same object, or a float."""
+"""An argument: an array (dtype, rank, flags, shape, strides), the very same object, a float, or a holder."""
 
-ARRAY, SAME, FLOAT = range(3)
+ARRAY, SAME, FLOAT, HOLDER = range(4)
 PLAIN_WORDS = 2
 """Fields of an argument that is not an array."""
+
+HELD_VALUE, HOLDER_WORDS = 2, 3
+"""A holder: its class and its value; then the array that it holds, as an argument of its own.
+
+The first slot of a holder is an array, the second one a value."""
 
 PAIR_WORDS = 5
 """Two positions of arguments, low, high, same. The second address minus the first must be outside of

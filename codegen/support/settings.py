@@ -21,6 +21,7 @@ class Settings:
     dump_directory: str
     verify: bool
     cpu: str
+    direct_calls: bool
 
 
 @cache
@@ -34,6 +35,7 @@ def settings() -> Settings:
         dump_directory=_folder("TILEJIT_DUMP"),
         verify=_switch("TILEJIT_VERIFY"),
         cpu=_text("TILEJIT_CPU"),
+        direct_calls=_switch("TILEJIT_DIRECT_CALLS", "1"),
     )
 
 
@@ -46,5 +48,5 @@ def _folder(name: str) -> str:
     return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
-def _switch(name: str) -> bool:
-    return _text(name).lower() not in ("", "0", "false", "no", "off")
+def _switch(name: str, unset: str = "0") -> bool:
+    return (_text(name) or unset).lower() not in ("0", "false", "no", "off")
