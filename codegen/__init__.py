@@ -242,8 +242,8 @@ _HOMES = {
     "runtime.call_tables": "CallTable Integers repeated_calls",
     "runtime.direct_calls": "Direct is_direct",
     "runtime.direct_entries": (
-        "Argument ArrayArgument DirectCall Disjoint Entry FloatArgument FreshArray HolderArgument PassedThrough "
-        "SameAddress SameArgument"
+        "Argument ArrayArgument DirectCall Disjoint Entry FloatArgument FreshArray HolderArgument "
+        "PassedThrough SameAddress SameArgument"
     ),
     "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step copy_operands kernels_in_use",

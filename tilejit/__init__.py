@@ -35,6 +35,7 @@ if _TYPE_CHECKING:
     from tilejit.copies.explanations import Explanation, explain
     from tilejit.copies.plan import CopyPlan, plan_copy
     from tilejit.copies.relayouts import relayout
+    from tilejit.copies.tiled_plans import plan_pack, plan_relayout, plan_unpack
     from tilejit.copies.tiles import gather_tiles, scatter_tiles
     from tilejit.expressions.elementwise import Elementwise, elementwise
     from tilejit.expressions.no_array import UnknownAttributeError
@@ -72,6 +73,7 @@ if _TYPE_CHECKING:
         transpose,
     )
     from tilejit.support.caches import clear_caches
+    from tilejit.tiled.plans import PackPlan, RelayoutPlan, UnpackPlan
     from tilejit.tiled.tiled_array import TiledArray
     from tilejit.view.picture import LayoutPicture, show
 
@@ -96,7 +98,9 @@ __all__ = [
     "LayoutPicture",
     "OperandError",
     "OutOfMemoryError",
+    "PackPlan",
     "PowerError",
+    "RelayoutPlan",
     "ScheduleError",
     "Shape",
     "StoreError",
@@ -104,6 +108,7 @@ __all__ = [
     "TilejitError",
     "TupleShape",
     "UnknownAttributeError",
+    "UnpackPlan",
     "accelerate",
     "array",
     "as_layout",
@@ -135,6 +140,9 @@ __all__ = [
     "parallel",
     "parse_shape",
     "plan_copy",
+    "plan_pack",
+    "plan_relayout",
+    "plan_unpack",
     "reduction",
     "register_format",
     "relayout",
@@ -157,6 +165,7 @@ _HOMES = {
     "copies.explanations": "Explanation explain",
     "copies.plan": "CopyPlan plan_copy",
     "copies.relayouts": "relayout",
+    "copies.tiled_plans": "plan_pack plan_relayout plan_unpack",
     "copies.tiles": "gather_tiles scatter_tiles",
     "expressions.elementwise": "Elementwise elementwise",
     "expressions.no_array": "UnknownAttributeError",
@@ -177,6 +186,7 @@ _HOMES = {
     "numpy_api.taking": "take",
     "numpy_api.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
     "support.caches": "clear_caches",
+    "tiled.plans": "PackPlan RelayoutPlan UnpackPlan",
     "tiled.tiled_array": "TiledArray",
     "view.picture": "LayoutPicture show",
 }

@@ -204,7 +204,7 @@ def supported() -> bool:
 @cache
 def holds_in_slots(kind: type) -> bool:
     """Whether the first two slots of a class are where machine code looks for them."""
-    probe = object.__new__(kind)
+    probe: object = object.__new__(kind)
     values = [object(), object()]
     for name, value in zip(kind.__slots__, values, strict=True):  # type: ignore[attr-defined]
         setattr(probe, name, value)

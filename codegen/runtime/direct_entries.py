@@ -59,7 +59,7 @@ class FloatArgument:
 
 @dataclass(frozen=True, slots=True)
 class HolderArgument:
-    """An object of exactly this class, whose first slot holds the array and the second one this very value."""
+    """An object of exactly this class. Its first slot holds the array, its second one this very value."""
 
     kind: type
     value: Any

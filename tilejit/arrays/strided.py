@@ -22,6 +22,17 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tup
     return sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0) + itemsize
 
 
+def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides of a new array in C order.
+
+    (3, 5), 4 -> (20, 4)    (3, 0, 2), 4 -> (8, 8, 4)
+    """
+    strides = [itemsize]
+    for n in reversed(shape[1:]):
+        strides.append(strides[-1] * max(n, 1))
+    return tuple(reversed(strides[: len(shape)]))
+
+
 def order_of(x: NDArray[Any]) -> Literal["C", "F", ""]:
     """ "C" where elements follow each other along the last dimension, "F" along the first, else ""."""
     if not x.ndim or x.strides[-1] == x.itemsize:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen import CopyProgram, Element, LayoutError, can_convert, thread_count
+from codegen import Cache, CopyProgram, LayoutError, check_threads
 from tilejit.arrays.array_likes import as_numpy
-from tilejit.arrays.memory import Array, address
+from tilejit.arrays.memory import Array
 from tilejit.arrays.values import check_range, refuse_masked
-from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
+from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike, from_numpy
 from tilejit.layout.indexing import shape_name
-from tilejit.programs.pack_programs import pack_program, padding_program, single_pass_pack
+from tilejit.programs.pack_programs import single_pass_pack
 from tilejit.programs.tuning import (
     AUTO,
     DEFAULT,
@@ -25,14 +25,14 @@ from tilejit.programs.tuning import (
     Specialize,
     Tuning,
     VectorSize,
-    casting_error,
-    may_cast,
+    check_casting,
+    is_plain,
     read_tuning,
 )
 from tilejit.tiled.buffers import writable_layout
-from tilejit.tiled.conversions import converted, pieces
 from tilejit.tiled.outputs import padding_of
-from tilejit.tiled.tiled_array import TiledArray, address_of, output_tiled
+from tilejit.tiled.plans import PackPlan, pack_element, pack_plan
+from tilejit.tiled.tiled_array import TiledArray
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -96,23 +96,25 @@ def pack(
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type, or neither `pack` nor the layout knows a keyword.
     """
-    tuning = read_tuning(virtual_vector_size, specialize, tune)
-    array = as_array(x)
-    spec = as_layout(
-        layout, dtype=array.dtype, dims=array.shape, **of_the_layout(parameters, "pack", "the array")
-    )
-    writable_layout(spec)
-    source = _source_element(array, spec, casting)
-    fill = padding_of(padding, spec, out)
-    target = output_tiled(out, spec, array)
-    count = thread_count(threads, array.nbytes + spec.size_in_bytes)
-    if source is None:
-        _pack_through_numpy(array, target, fill, count)
-    else:
-        swap = not array.dtype.isnative
-        program = pack_program(spec, array.strides, source, fill, swap, count, tuning)
-        program.run(address(array), address_of(target), count, alive=(array, target))
-    return target
+    plan: PackPlan | None = None
+    key: tuple[Any, ...] | None = None
+    if (
+        padding is None
+        and type(x) is np.ndarray
+        and type(layout) in PLAIN_LAYOUTS
+        and is_plain(casting, threads, virtual_vector_size, specialize, tune)
+    ):
+        key = layout, x.dtype, x.shape, x.strides, casting, threads
+        if parameters:
+            key = (*key, *parameters.items()) if all(type(n) is int for n in parameters.values()) else None
+        plan = _packs.get(key) if key else None
+    if plan is None:
+        tuning, x = read_tuning(virtual_vector_size, specialize, tune), as_array(x)
+        plan = _pack_plan(x, layout, out, padding, casting, threads, tuning, parameters)
+        if key is not None:
+            _packs.keep(key, plan)
+    tiled: TiledArray = plan(x) if out is None else plan(x, out)
+    return tiled
 
 
 def unpack(
@@ -193,12 +195,36 @@ def single_pass_program(
     Raises:
         LayoutError: `casting` forbids the conversion, or it goes through NumPy piece by piece.
     """
-    source = _source_element(array, spec, casting)
+    source, checks_range = pack_element(array.dtype, spec, casting)
+    if checks_range:
+        check_range(array, spec.element)
     if source is None:
         raise LayoutError(f"{array.dtype} to {spec.primitive_type} goes through NumPy, piece by piece")
     swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
     return single_pass_pack(spec, array.strides, source, fill, swap, threads, tuning)
+
+
+_packs: Cache[tuple[Any, ...], PackPlan] = Cache()
+"""Plans of earlier calls."""
+
+
+def _pack_plan(
+    array: Array,
+    layout: LayoutLike,
+    out: Any,
+    padding: Any,
+    casting: Casting,
+    threads: int | None,
+    tuning: Tuning,
+    parameters: dict[str, Any],
+) -> PackPlan:
+    check_threads(threads)
+    check_casting(casting)
+    own = of_the_layout(parameters, "pack", "the array")
+    spec = writable_layout(as_layout(layout, dtype=array.dtype, dims=array.shape, **own))
+    fill, numbers = padding_of(padding, spec, out), (array.shape, array.strides, array.dtype)
+    return pack_plan(TiledArray, spec, numbers, fill, casting, threads, tuning)
 
 
 def as_array(x: Any) -> Array:
@@ -226,27 +252,6 @@ def as_array(x: Any) -> Array:
     return array
 
 
-def _source_element(array: Array, spec: Spec, casting: Casting) -> Element | None:
-    """How a kernel reads the array for this layout; None where only NumPy makes the conversion.
-
-    Raises:
-        LayoutError: `casting` does not allow the conversion, or a value does not fit a narrow integer.
-    """
-    have, want = array.dtype.newbyteorder("="), spec.dtype
-    bits, is_allowed = 8 * array.itemsize, may_cast(have, want, casting)
-    if have == want:
-        return Element(spec.primitive_type, bits)
-    if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
-        check_range(array, spec.element)
-        return Element(spec.primitive_type, bits)
-    if not is_allowed:
-        raise casting_error(have, want, casting, f"the array is {have}, the layout {spec.primitive_type}")
-    name = from_numpy(have).name
-    if array.dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
-        return Element(name, bits)
-    return None
-
-
 def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> TiledArray:
     if layout is None and parameters:
         name = next(iter(parameters))[:40]
@@ -264,13 +269,3 @@ def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> Ti
     if layout is None:
         raise TypeError("a buffer says nothing of its shape: unpack(buffer, 'bf16[…]{…}')")
     return TiledArray.from_buffer(t, layout, dtype=dtype, **parameters)
-
-
-def _pack_through_numpy(array: Array, target: TiledArray, fill: bytes | None, threads: int) -> None:
-    """Convert piece by piece with NumPy, each piece written to its place; memory stays flat."""
-    spec = target.layout
-    if fill is not None:
-        pad = padding_program(spec, fill, threads)
-        pad.run(0, address_of(target), threads, alive=target)
-    for box in pieces(array.shape, array.itemsize):
-        target[box] = converted(array[box], spec.dtype)

@@ -9,8 +9,6 @@ import numpy as np
 
 from codegen import ALL_FLAGS as ALL_FLAGS
 from codegen import (
-    COPIES_HOLD_GIL_BYTES,
-    LEND_BUFFER_BYTES,
     CopyProgram,
     Direct,
     Kernel,
@@ -25,11 +23,11 @@ from tilejit.arrays import float_status
 from tilejit.arrays.memory import LINE_BYTES, Array, address
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
-from tilejit.copies.native_calls import NativeCall, native_calls
 from tilejit.copies.sizes import SIZES
 from tilejit.programs import direct_policy
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.moves import Move, move_for
+from tilejit.programs.native_calls import NativeCalls, native_calls
 from tilejit.programs.tuning import AUTO, DEFAULT, STRUCTURE, Specialize, Tuning, VectorSize, read_tuning
 
 if TYPE_CHECKING:
@@ -58,7 +56,6 @@ class CopyPlan(Direct):
         "_dst_strides",
         "_far",
         "_hides_underflow",
-        "_holds",
         "_in_dask",
         "_is_direct",
         "_near",
@@ -82,8 +79,8 @@ class CopyPlan(Direct):
         self._src_shape, self._src_strides, self._src_dtype = src.shape, src.strides, src.dtype
         self._near, self._far = src.low - dst.stop, src.stop - dst.low
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
-        self._asked, self._is_direct, self._holds = 0, False, False
-        self._calls: tuple[NativeCall, ...] = ()
+        self._asked, self._is_direct = 0, False
+        self._calls: NativeCalls | None = None
         self._program: CopyProgram | StagedProgram | None = None
         self._ready: set[int] = set()
         move, strides = move_for(src.dtype, dst.dtype), broadcast_strides(src.shape, src.strides, dst.shape)
@@ -95,10 +92,7 @@ class CopyPlan(Direct):
         self._program = copy_program(dst.shape, dst.strides, strides, move, threads, tuning)
         if threads == 1:
             moved = 2 * prod(self._dst_shape) * self._dst_dtype.itemsize
-            self._holds = moved <= COPIES_HOLD_GIL_BYTES
-            self._calls = native_calls(self._program, hold_gil=self._holds)
-            if not self._calls and COPIES_HOLD_GIL_BYTES < moved <= LEND_BUFFER_BYTES:
-                self._calls, self._holds = native_calls(self._program, hold_gil=True), True
+            self._calls = native_calls(self._program, moved)
 
     def __call__(self, dst: Array, src: Array) -> None:
         """Copy src to dst, as numpy.copyto(dst, src) would.
@@ -161,20 +155,17 @@ class CopyPlan(Direct):
         if self._program is None or not self._calls or self._hides_underflow:
             return None
         with compiler_lock:  # most processes make no copy often enough
-            from codegen import ArrayArgument, DirectCall, Disjoint, Entry
+            from codegen import ArrayArgument, Disjoint, Entry
         dst = ArrayArgument(dst_dtype, self._dst_shape, self._dst_strides, written=True)
         src = ArrayArgument(src_dtype, self._src_shape, self._src_strides, written=False)
         src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
-        calls = tuple(
-            DirectCall(x.code, x.operands(src_at, dst_at), x.sizes, x.begin, x.end, scratch=x.scratch)
-            for x in self._calls
-        )
+        calls, releases = self._calls.direct(src_at, dst_at), not self._calls.holds_gil
         note = self._program, self._calls  # keeps code and tables alive: an entry has addresses alone
         watches = ALL_FLAGS if self._sets_flags else 0
         if new:
-            return Entry((src, *others), (), calls, "", not self._holds, new, note, watches)
+            return Entry((src, *others), (), calls, "", releases, new, note, watches)
         apart = Disjoint(1, 0, self._near, self._far)
-        return Entry((dst, src), (apart,), calls, "", not self._holds, None, note, watches)
+        return Entry((dst, src), (apart,), calls, "", releases, None, note, watches)
 
     def _check(self, dst: Any, src: Any) -> None:
         """Raise what is wrong with arrays that are not at first sight those of the plan."""
@@ -209,8 +200,7 @@ class CopyPlan(Direct):
         elif self._calls:
             if self._sets_flags:
                 float_status.clear()
-            for call in self._calls:
-                call(at, to)
+            self._calls(at, to)
             if self._sets_flags:
                 float_status.warn(float_status.raised())
         else:

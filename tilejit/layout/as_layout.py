@@ -28,6 +28,9 @@ from tilejit.layout.text.xla_print import array_text
 from tilejit.layout.text.xla_text import XLA
 from tilejit.support.tokens import MAX_INT64, named, tokenize
 
+PLAIN_LAYOUTS = (str, Shape, CuteShape)
+"""Types of layouts whose values may stand in the key of a call."""
+
 LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout | str
 """What `as_layout` reads."""
 

@@ -180,6 +180,25 @@ def primitive_type(dtype: object) -> PrimitiveType:
     return from_numpy(np.dtype(dtype))
 
 
+def array_dtype(dtype: object) -> np.dtype[Any]:
+    """The dtype of arrays that a name or code, a np.dtype, a scalar type or a PrimitiveType means.
+
+    "bf16", np.float32, ">i2" -> bfloat16, float32, >i2
+
+    Raises:
+        LayoutError: no array has it.
+        TypeError: it is not a type at all.
+    """
+    if isinstance(dtype, np.dtype):
+        return dtype
+    found = primitive_type(dtype)
+    if isinstance(dtype, str) and dtype.startswith(("<", ">", "=", "|")):
+        return np.dtype(dtype)
+    if found.numpy is None:
+        raise LayoutError(f"there are no arrays of {dtype}\n  give the dtype of an array")
+    return found.numpy
+
+
 def _numpys_code(code: str) -> PrimitiveType | None:
     """The type of NumPy's short names of numbers, such as f4; u1 to u8 are XLA's."""
     if not _NUMPYS_CODE.fullmatch(code):

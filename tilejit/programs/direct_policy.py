@@ -7,6 +7,7 @@ process. An object has at most 8 entries, so calls of many kinds replace each ot
 |---|---|---|
 | a plan that `plan_copy` makes | before the first one | plans are made to be called often |
 | NumPy's routines, and plans behind them | at call DIRECT_FROM, or soon | most processes make few calls |
+| packs, unpacks and relayouts | at the second like it, then now and then | layouts come again and again |
 | kernels and expressions | at call LOOPS_FROM of a kind, then now and then | compiling took longer already |
 """
 
@@ -31,6 +32,15 @@ LOOPS_FROM = 2
 
 LOOPS_AGAIN = 32
 """Every so many of these calls get an entry again, because others may have replaced theirs."""
+
+
+PLANS_UNTIL = 9
+"""The calls of a plan from the second to this one get an entry, and then every LOOPS_AGAIN."""
+
+
+def is_repeated(calls: int) -> bool:
+    """Whether the last of so many calls of a plan that Python answered gets an entry."""
+    return 2 <= calls <= PLANS_UNTIL or calls % LOOPS_AGAIN == 0
 
 
 def kind_of(args: tuple[Any, ...]) -> tuple[Any, ...]:

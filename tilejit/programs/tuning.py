@@ -61,6 +61,21 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
     return DEFAULT if tuning == DEFAULT else tuning
 
 
+def is_plain(
+    casting: object, threads: object, virtual_vector_size: object, specialize: object, tune: object
+) -> bool:
+    """Whether these keywords may stand in the key of a call: `threads` and `casting` of their plain types,
+    the others as they are if they are not given.
+    """
+    return (
+        virtual_vector_size is AUTO
+        and specialize is STRUCTURE
+        and tune is False
+        and type(casting) is str
+        and (threads is None or type(threads) is int)
+    )
+
+
 def check_casting(casting: Any) -> None:
     """Check that `casting` is one of NumPy's rules for conversions.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from codegen import LayoutError
-from tilejit.arrays.memory import Array, empty
+from tilejit.arrays.memory import Array
 from tilejit.arrays.strided import overlaps_itself
 from tilejit.arrays.values import refuse_masked
 from tilejit.layout.cute_shape import Spec
@@ -16,15 +16,12 @@ from tilejit.tiled.buffers import checked_buffer
 
 
 def output_buffer(out: Any, spec: Spec, source: Array) -> Array:
-    """The flat array `out`, checked, or fresh memory for the layout.
+    """The flat array `out`, checked.
 
     Raises:
         LayoutError: `out` does not hold the shape, is read-only, or overlaps the source.
         TypeError: it is not an array.
     """
-    if out is None:
-        dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
-        return empty((spec.size_in_bytes // dtype.itemsize,), dtype)
     buffer = checked_buffer(out, spec, "out")
     check_target(buffer, source)
     return buffer

@@ -9,20 +9,31 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from codegen import LayoutError, compiler_lock, thread_count
+from codegen import Cache, LayoutError, check_threads, compiler_lock
 from tilejit.arrays.memory import Array, address
-from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
+from tilejit.arrays.strided import c_strides
+from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike
 from tilejit.layout.indexing import shape_name
 from tilejit.layout.shape import Shape
-from tilejit.programs.relayout_programs import relayout_program
-from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize, read_tuning
+from tilejit.programs.tuning import (
+    AUTO,
+    STRUCTURE,
+    Casting,
+    Padding,
+    Specialize,
+    Tuning,
+    VectorSize,
+    check_casting,
+    is_plain,
+    read_tuning,
+)
 from tilejit.support.notebook import notebook_html
 from tilejit.tiled.boxes import read_box, write_box
 from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, writable_layout
-from tilejit.tiled.outputs import output_buffer, padding_of
-from tilejit.tiled.unpacking import unpack_buffer
+from tilejit.tiled.outputs import check_alike, padding_of
+from tilejit.tiled.plans import RelayoutPlan, UnpackPlan, relayout_plan, unpack_plan, unpacked_dtype
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -166,9 +177,24 @@ class TiledArray(NDArrayOperatorsMixin):
             LayoutError: `out` or a keyword is wrong; nothing has been written.
             TypeError: an argument has the wrong type.
         """
-        tuning = read_tuning(virtual_vector_size, specialize, tune)
-        check_size(self._buffer, self._layout, "the buffer")
-        return unpack_buffer(self._buffer, self._layout, out, dtype, casting, threads, tuning)
+        layout, known = self._layout, None
+        plain = dtype is None and is_plain(casting, threads, virtual_vector_size, specialize, tune)
+        if out is None:
+            key: tuple[Any, ...] = id(layout), casting, threads
+        elif type(out) is np.ndarray:
+            key = id(layout), casting, threads, out.dtype, out.shape, out.strides
+        else:
+            plain = False
+        if plain:
+            known = _unpacks.get(key)
+        if known is None or known[0] is not layout:
+            tuning = read_tuning(virtual_vector_size, specialize, tune)
+            check_size(self._buffer, layout, "the buffer")
+            known = layout, _unpack_plan(layout, out, dtype, casting, threads, tuning)
+            if plain:
+                _unpacks.keep(key, known)
+        result: Array = known[1](self) if out is None else known[1](self, out)
+        return result
 
     def relayout(
         self,
@@ -188,21 +214,22 @@ class TiledArray(NDArrayOperatorsMixin):
             LayoutError: the layout, `padding`, `out` or a keyword is wrong; nothing has been written.
             TypeError: an argument has the wrong type, or the layout does not know a keyword.
         """
-        tuning = read_tuning(virtual_vector_size, specialize, tune)
-        own = of_the_layout(parameters, "relayout", "the tiled array")
-        spec = writable_layout(as_layout(layout, dtype=self._layout.primitive_type, dims=self.shape, **own))
-        if spec.primitive_type != self._layout.primitive_type:
-            raise LayoutError(
-                f"the tiled array is {self._layout.primitive_type}, the layout {spec.primitive_type}\n"
-                "  give the layout of the same dtype; to convert, pack(t.unpack(), ..., casting=...)"
-            )
-        fill = padding_of(padding, spec, out)
-        source = address_of(self)
-        target = output_tiled(out, spec, self._buffer)
-        count = thread_count(threads, self.nbytes + spec.size_in_bytes)
-        program = relayout_program(self._layout, spec, fill, count, tuning)
-        program.run(source, address_of(target), count, alive=(self, target))
-        return target
+        source, known = self._layout, None
+        plain = padding is None and is_plain("no", threads, virtual_vector_size, specialize, tune)
+        if plain and not parameters and type(layout) in PLAIN_LAYOUTS:
+            key = id(source), layout, threads
+            known = _relayouts.get(key)
+        else:
+            plain = False
+        if known is None or known[0] is not source:
+            tuning = read_tuning(virtual_vector_size, specialize, tune)
+            own = of_the_layout(parameters, "relayout", "the tiled array")
+            spec = as_layout(layout, dtype=source.primitive_type, dims=self.shape, **own)
+            known = source, relayout_plan_of(source, spec, padding, out, threads, tuning)
+            if plain:
+                _relayouts.keep(key, known)
+        result: TiledArray = known[1](self) if out is None else known[1](self, out)
+        return result
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -266,6 +293,41 @@ class TiledArray(NDArrayOperatorsMixin):
         write_box(self.writable_buffer(), self._layout, key, value)
 
 
+_unpacks: Cache[tuple[Any, ...], tuple[Spec, UnpackPlan]] = Cache()
+_relayouts: Cache[tuple[Any, ...], tuple[Spec, RelayoutPlan]] = Cache()
+"""Plans of earlier calls, each with the layout of the tiled array, which is a number in its key."""
+
+
+def _unpack_plan(
+    layout: Spec, out: Any, dtype: Any, casting: Casting, threads: int | None, tuning: Tuning
+) -> UnpackPlan:
+    check_threads(threads)
+    check_casting(casting)
+    want = unpacked_dtype(layout, out, dtype)
+    strides = out.strides if isinstance(out, np.ndarray) else c_strides(layout.dimensions, want.itemsize)
+    if isinstance(out, np.ndarray):
+        check_alike(out, layout.dimensions, want)
+    return unpack_plan(TiledArray, layout, strides, want, casting, threads, tuning)
+
+
+def relayout_plan_of(
+    source: Spec, spec: Spec, padding: Any, out: Any, threads: int | None, tuning: Tuning
+) -> RelayoutPlan:
+    """The plan of a relayout with these keywords; `out` is not None if calls have one.
+
+    Raises:
+        LayoutError: the dtypes differ, nothing can be packed into the layout, or `padding` is wrong.
+    """
+    check_threads(threads)
+    writable_layout(spec)
+    if spec.primitive_type != source.primitive_type:
+        raise LayoutError(
+            f"the tiled array is {source.primitive_type}, the layout {spec.primitive_type}\n"
+            "  give the layout of the same dtype; to convert, pack(t.unpack(), ..., casting=...)"
+        )
+    return relayout_plan(TiledArray, source, spec, padding_of(padding, spec, out), threads, tuning)
+
+
 def address_of(tiled: TiledArray) -> int:
     """The address of a tiled array's buffer.
 
@@ -274,21 +336,3 @@ def address_of(tiled: TiledArray) -> int:
     """
     check_size(tiled.buffer, tiled.layout, "the buffer")
     return address(tiled.buffer)
-
-
-def output_tiled(out: Any, layout: Spec, source: Array) -> TiledArray:
-    """A TiledArray over `out`, or over fresh memory.
-
-    Raises:
-        LayoutError: `out` does not hold the layout, is read-only, or overlaps the source.
-        TypeError: it is not an array.
-    """
-    if not isinstance(out, TiledArray):
-        return TiledArray(output_buffer(out, layout, source), layout)
-    if out.layout != layout:
-        raise LayoutError(
-            f"out holds {shape_name(out.layout)}, but the result is {shape_name(layout)}\n"
-            "  give a TiledArray of that layout, or a flat buffer"
-        )
-    output_buffer(out.buffer, layout, source)
-    return out

@@ -1,0 +1,353 @@
+"""Plans of packs, unpacks and relayouts, and repeated calls: they answer and refuse as first calls do."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from subprocess import run
+from sys import executable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.runtime.direct_calls import supported
+from tests.tools.guard import Guarded
+from tests.tools.oracle import environment
+from tilejit.copies.convert import _packs
+from tilejit.programs.direct_policy import PLANS_UNTIL
+
+REPEATS = PLANS_UNTIL + 2
+
+LAYOUTS = [
+    ("f32", (3, 5), "{1,0:T(2,2)}"),
+    ("f32", (64, 256), "{1,0:T(8,128)}"),
+    ("f64", (9, 33), "{0,1:T(8,128)}"),
+    ("bf16", (33, 300), "{1,0:T(8,128)(2,1)}"),
+    ("s8", (40, 130), "{1,0:T(8,128)(4,1)}"),
+    ("s4", (64, 256), "{1,0:T(64,128)(8,1)E(4)}"),
+    ("pred", (20, 130), "{1,0:E(1)}"),
+    ("c64", (7, 9), "{0,1}"),
+    ("u16", (4, 8), "(4,8):(8,1)"),
+    ("f32", (0, 5), "{1,0:T(2,2)}"),
+    ("f32", (), "{}"),
+    ("u8", (512, 640), "{1,0:T(8,128)(4,1)}"),
+    ("f32", (2, 20, 5, 7), "nChw16c"),
+    ("f32", (33, 40), "blis-a, mr=8"),
+]
+IDS = [f"{dtype}{list(dims)} {layout}" for dtype, dims, layout in LAYOUTS]
+
+
+def values(dtype: str, dims: tuple[int, ...], seed: int = 0) -> Any:
+    kind = tj.Shape.parse(f"{dtype}[2]").dtype
+    numbers = np.random.default_rng(seed).integers(-8, 8, dims)
+    if dtype == "pred":
+        return np.asarray(numbers > 0)
+    return np.asarray(np.abs(numbers) if dtype.startswith("u") else numbers).astype(kind)
+
+
+def spoil(array: Any) -> None:
+    """Overwrite every element, so that the next call has to write it."""
+    array[...] = np.full(array.itemsize, 0xA5, np.uint8).view(array.dtype)[0]
+
+
+def in_turns(*calls: Any) -> Iterator[list[Any]]:
+    """The results of each call, one call after the other, until native code may answer them."""
+    for _ in range(REPEATS):
+        yield [call() for call in calls]
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("dtype", "dims", "layout"), LAYOUTS, ids=IDS)
+@pytest.mark.parametrize("order", ["C", "F", "reversed"])
+def test_repeated_calls_equal_the_first(dtype: str, dims: tuple[int, ...], layout: str, order: str) -> None:
+    x = np.asarray(values(dtype, dims), order="F" if order == "F" else "C")
+    x = x[tuple(slice(None, None, -1) for _ in dims)] if order == "reversed" and dims else x
+    t = tj.pack(x, layout)
+    out, flat, loose = tj.pack(x, layout), np.empty_like(t.buffer), np.empty_like(x)
+    back = np.asarray(t)
+    assert back.tobytes() == x.tobytes()
+    for made in in_turns(
+        lambda: tj.pack(x, layout),
+        lambda: tj.pack(x, layout, out=out),
+        lambda: tj.pack(x, layout, out=flat),
+        lambda: tj.unpack(t),
+        lambda: t.unpack(out=loose),
+        lambda: tj.relayout(t, t.layout),
+        lambda: t.relayout(layout, out=out),
+    ):
+        packed, into, wrapped, array, given, moved, again = made
+        assert into is out is again
+        assert wrapped.buffer is flat
+        assert given is loose
+        assert packed.layout == wrapped.layout == moved.layout == t.layout
+        assert len({each.buffer.ctypes.data for each in (packed, out, wrapped, moved, t) if x.size}) in (0, 5)
+        for each in (packed, into, wrapped, moved):
+            assert each.buffer.tobytes() == t.buffer.tobytes()
+        assert array.tobytes() == given.tobytes() == back.tobytes()
+        assert array.dtype == x.dtype
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+        for each in (out.buffer, flat, loose):
+            spoil(each)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("dtype", "dims", "layout"), LAYOUTS, ids=IDS)
+def test_plans_equal_the_calls(dtype: str, dims: tuple[int, ...], layout: str) -> None:
+    x = values(dtype, dims)
+    t = tj.pack(x, layout)
+    packs = tj.plan_pack(layout, dims, dtype)
+    unpacks = tj.plan_unpack(layout, dims, dtype)
+    moves = tj.plan_relayout(t.layout, t.layout)
+    out, loose = tj.TiledArray(np.empty_like(t.buffer), t.layout), np.empty_like(x)
+    for packed, into, array, given, moved in in_turns(
+        lambda: packs(x),
+        lambda: packs(x, out),
+        lambda: unpacks(t),
+        lambda: unpacks(t, out=loose),
+        lambda: moves(t),
+    ):
+        assert into is out
+        assert given is loose
+        assert packed.buffer.tobytes() == out.buffer.tobytes() == moved.buffer.tobytes() == t.buffer.tobytes()
+        assert array.tobytes() == loose.tobytes() == x.tobytes()
+        spoil(loose)
+        spoil(out.buffer)
+
+
+def test_conversions_byte_orders_and_strides() -> None:
+    x = np.arange(60, dtype=">f4").reshape(6, 10)
+    pack = tj.plan_pack("{1,0:T(2,2)}", x.shape, x.dtype)
+    narrow = tj.plan_pack("bf16[6,10]{0,1}", x.shape, np.float32, casting="unsafe")
+    wide = tj.plan_unpack("f32[6,10]{1,0:T(2,2)}", result_dtype=">f8", casting="safe", strides=(-80, 8))
+    out = np.zeros((6, 10), ">f8")[::-1]
+    for _ in range(REPEATS):
+        t = pack(x)
+        assert np.asarray(t).tobytes() == x.astype("f4").tobytes()
+        assert np.asarray(narrow(x.astype("f4"))).tobytes() == x.astype(ml_dtypes.bfloat16).tobytes()
+        assert wide(t, out) is out
+        assert np.array_equal(out, x)
+
+
+def test_ranges_are_checked_at_every_call() -> None:
+    layout, good = "s4[8,8]{1,0:E(4)}", np.full((8, 8), 7, np.int8)
+    bad = good + np.int8(1)
+    plan = tj.plan_pack(layout, (8, 8), np.int8)
+    out = tj.pack(good, layout)
+    before = out.buffer.copy()
+    for _ in range(REPEATS):
+        assert np.array_equal(plan(good).buffer, before)
+        for call in (plan, lambda x, t: tj.pack(x, layout, out=t)):
+            with pytest.raises(tj.LayoutError, match="8"):
+                call(bad, out)
+        assert np.array_equal(out.buffer, before)
+
+
+def test_padding_is_kept_in_out_only() -> None:
+    x = values("f32", (3, 5))
+    plan = tj.plan_pack("{1,0:T(2,2)}", (3, 5), "f32", padding="keep")
+    out = np.full(24, 9, np.float32)
+    for _ in range(REPEATS):
+        with pytest.raises(tj.LayoutError, match="keep"):
+            plan(x)
+        assert (plan(x, out).buffer == 9).sum() == 9
+        assert np.array_equal(np.asarray(plan(x, out)), x)
+
+
+REFUSED: list[tuple[str, type[Exception], Any]] = [
+    ("a list", TypeError, lambda x, t, flat: ([[1.0]], None)),
+    ("another shape", tj.LayoutError, lambda x, t, flat: (np.ones((5, 3), np.float32), flat)),
+    ("another dtype", tj.LayoutError, lambda x, t, flat: (x.astype(np.float64), flat)),
+    ("other strides", tj.LayoutError, lambda x, t, flat: (np.asfortranarray(x), flat)),
+    ("a short buffer", tj.LayoutError, lambda x, t, flat: (x, flat[:-1])),
+    ("a strided buffer", tj.LayoutError, lambda x, t, flat: (x, np.zeros(48, np.float32)[::2])),
+    ("another dtype of out", tj.LayoutError, lambda x, t, flat: (x, flat.view(np.int32))),
+    ("another layout", tj.LayoutError, lambda x, t, flat: (x, tj.pack(x, "{1,0}"))),
+    ("text", TypeError, lambda x, t, flat: (x, "out")),
+]
+
+
+@pytest.mark.parametrize(("error", "arguments"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_refused_calls_write_nothing(error: type[Exception], arguments: Any) -> None:
+    """Also once native code answers calls like it."""
+    x = values("f32", (3, 5))
+    plan = tj.plan_pack("{1,0:T(2,2)}", (3, 5), "f32")
+    t, flat = tj.pack(x, "{1,0:T(2,2)}"), np.full(24, 7, np.float32)
+    source, out = arguments(x, t, flat)
+    for _ in range(REPEATS):
+        plan(x), plan(x, t), plan(x, np.empty_like(flat))
+        before = [np.array(each).tobytes() for each in (flat, out) if isinstance(each, np.ndarray)]
+        with pytest.raises(error):
+            plan(source, out)
+        assert before == [np.array(each).tobytes() for each in (flat, out) if isinstance(each, np.ndarray)]
+
+
+def test_read_only_overlapping_and_resized_memory_is_refused() -> None:
+    memory = np.zeros(64, np.float32)
+    x, out = memory[:15].reshape(3, 5), memory[8:32]
+    fixed = np.zeros(24, np.float32)
+    fixed.flags.writeable = False
+    for _ in range(REPEATS):
+        tj.pack(x, "{1,0:T(2,2)}", out=memory[40:64])
+        for bad in (out, fixed):
+            with pytest.raises(tj.LayoutError):
+                tj.pack(x, "{1,0:T(2,2)}", out=bad)
+    t = tj.pack(x, "{1,0:T(2,2)}", out=np.zeros(24, np.float32))
+    for _ in range(REPEATS):
+        t.unpack()
+    t.buffer.resize(12, refcheck=False)
+    for _ in range(REPEATS):
+        with pytest.raises(tj.LayoutError):
+            t.unpack()
+        with pytest.raises(tj.LayoutError):
+            tj.pack(x, "{1,0:T(2,2)}", out=t)
+
+
+def test_equal_keys_are_not_the_same_arguments() -> None:
+    """True equals 1 and 1.0 as keys do, but a call that has seen 1 still refuses them."""
+    x = values("f32", (16, 16))
+    for _ in range(REPEATS):
+        tj.pack(x, "{1,0}", threads=1)
+        tj.pack(x, "blis-a", mr=8)
+        for wrong in ({"threads": True}, {"threads": 1.0}):
+            with pytest.raises(TypeError):
+                tj.pack(x, "{1,0}", **wrong)
+        with pytest.raises((TypeError, tj.LayoutError)):
+            tj.pack(x, "blis-a", mr=8.0)
+        negative = tj.pack(np.zeros((3, 3), np.float32), "{1,0:T(2,2)}", padding=-0.0)
+        assert np.signbit(negative.buffer).sum() == 7
+        assert not np.signbit(tj.pack(np.zeros((3, 3), np.float32), "{1,0:T(2,2)}", padding=0.0).buffer).any()
+
+
+def test_objects_that_are_not_tiled_arrays() -> None:
+    """An object that was never initialized, and one of a subclass, go through Python."""
+
+    class Mine(tj.TiledArray):
+        __slots__ = ("more",)
+
+    x = values("f32", (3, 5))
+    t = tj.pack(x, "{1,0:T(2,2)}")
+    plan = tj.plan_unpack(t.layout)
+    for _ in range(REPEATS):
+        plan(t)
+    bare = object.__new__(tj.TiledArray)
+    with pytest.raises(AttributeError):
+        plan(bare)
+    assert np.array_equal(plan(Mine(t.buffer, t.layout)), x)
+    assert isinstance(tj.pack(x, t.layout, out=Mine(t.buffer.copy(), t.layout)), Mine)
+
+
+@pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
+def test_native_code_answers_the_third_call() -> None:
+    x = values("f32", (64, 256))
+    plan = tj.plan_pack("{1,0:T(8,128)}", x.shape, x.dtype)
+    out = plan(x)
+    for call in ((x,), (x, out), (x, out.buffer)):
+        plan(*call), plan(*call)
+        plan._answered_in_python()
+        plan(*call)
+        assert plan._last_answer() is not None
+
+
+def test_nothing_is_kept_or_lost() -> None:
+    """Reference counts of arguments and layouts stay, and results go when nobody has them."""
+    x = values("f32", (3, 5))
+    t = tj.pack(x, "{1,0:T(2,2)}")
+    plan, unpack = tj.plan_pack(t.layout, x.shape, x.dtype), tj.plan_unpack(t.layout)
+    out, flat = tj.pack(x, t.layout), np.empty(24, np.float32)
+    calls = [(plan, (x,)), (plan, (x, out)), (plan, (x, flat)), (unpack, (t,)), (unpack, (t, x.copy()))]
+    for call, arguments in calls:
+        for _ in range(REPEATS):
+            call(*arguments)
+        things = [x, t, out, flat, t.layout, tj.TiledArray, t.buffer.dtype]
+        gc.collect()
+        before = [sys.getrefcount(thing) for thing in things]
+        results = [call(*arguments) for _ in range(50)]
+        del results
+        gc.collect()
+        after = [sys.getrefcount(thing) for thing in things]
+        assert all(abs(a - b) <= 2 for a, b in zip(after, before, strict=True)), (before, after)
+
+
+def test_plans_are_pickled_copied_and_shown() -> None:
+    x = values("f32", (3, 5))
+    t = tj.pack(x, "{1,0:T(2,2)}")
+    for plan, given in (
+        (tj.plan_pack("{1,0:T(2,2)}", x.shape, x.dtype), x),
+        (tj.plan_unpack(t.layout), t),
+        (tj.plan_relayout(t.layout, "{0,1}"), t),
+    ):
+        plan(given), plan(given)
+        other = pickle.loads(pickle.dumps(plan))
+        assert np.asarray(other(given)).tobytes() == np.asarray(plan(given)).tobytes()
+        assert "f32[3,5]{1,0:T(2,2)}" in repr(plan)
+
+
+def test_between_guard_pages() -> None:
+    source, target, flat = (Guarded(1 << 17) for _ in range(3))
+    for dtype, dims, layout in LAYOUTS[:9]:
+        x = values(dtype, dims)
+        t = tj.pack(x, layout)
+        for at_end in (False, True):
+            room = source.place(x.nbytes, at_end=at_end).view(x.dtype).reshape(dims)
+            room[...] = x
+            memory = target.place(t.nbytes, at_end=at_end).view(t.buffer.dtype)
+            back = flat.place(x.nbytes, at_end=at_end).view(x.dtype).reshape(dims)
+            for _ in range(4):
+                memory.view(np.uint8)[...] = back.view(np.uint8)[...] = 0
+                packed = tj.pack(room, layout, out=memory)
+                assert memory.tobytes() == t.buffer.tobytes()
+                assert packed.unpack(out=back).tobytes() == x.tobytes()
+            assert target.untouched()
+            assert flat.untouched()
+
+
+def test_threads_that_share_plans_and_clear_them() -> None:
+    arrays = [values("f32", (8 * k, 128), k) for k in range(1, 5)]
+
+    def work(seed: int) -> bool:
+        rng, fine = np.random.default_rng(seed), True
+        for k in range(300):
+            x = arrays[rng.integers(len(arrays))]
+            t = tj.pack(x, "{1,0:T(8,128)}")
+            fine &= np.array_equal(t.unpack(), x)
+            fine &= np.array_equal(np.asarray(t.relayout("{0,1}")), x)
+            if k % 97 == 0:
+                tj.clear_caches()
+        return fine
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(work, range(6)))
+
+
+def test_clear_caches_forgets_the_plans() -> None:
+    tj.pack(values("f32", (3, 5)), "{1,0:T(2,2)}")
+    assert len(_packs)
+    tj.clear_caches()
+    assert not len(_packs)
+
+
+def test_without_native_calls() -> None:
+    code = (
+        "import numpy as np, tilejit as tj\n"
+        "x = np.arange(15, dtype=np.float32).reshape(3, 5)\n"
+        "for _ in range(40):\n"
+        "    t = tj.pack(x, '{1,0:T(2,2)}')\n"
+        "    assert np.array_equal(t.unpack(out=np.empty_like(x)), x)\n"
+        "print(type(type(tj.plan_unpack(t.layout)).__call__).__name__)"
+    )
+    for switch, kind in (("0", "function"), ("1", "method_descriptor" if supported() else "function")):
+        done = run(
+            [executable, "-c", code],
+            env=environment(TILEJIT_DIRECT_CALLS=switch),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout.strip(), done.stderr) == (kind, "")

@@ -1,0 +1,181 @@
+"""plan_pack, plan_unpack and plan_relayout: copies of tiled layouts, checked once and called many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from codegen import LayoutError
+from tilejit.arrays.strided import c_strides
+from tilejit.layout.as_layout import LayoutLike, as_layout, of_the_layout
+from tilejit.layout.checks import int_tuple
+from tilejit.layout.dtypes import ElementLike, array_dtype
+from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize, read_tuning
+from tilejit.tiled.buffers import check_packable, writable_layout
+from tilejit.tiled.outputs import padding_of
+from tilejit.tiled.plans import PackPlan, RelayoutPlan, UnpackPlan, unpacked_dtype
+from tilejit.tiled.tiled_array import TiledArray, relayout_plan_of
+
+
+def plan_pack(
+    layout: LayoutLike,
+    shape: Iterable[int],
+    dtype: ElementLike,
+    *,
+    strides: Iterable[int] | None = None,
+    padding: Padding | None = None,
+    casting: Casting = "no",
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
+) -> PackPlan:
+    """Check and compile a pack once, to run it many times.
+
+    >>> plan = tilejit.plan_pack("{1,0:T(2,2)}", (3, 5), np.float32)
+    >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    >>> t = plan(x)
+    >>> t.buffer[:8]
+    array([0., 1., 5., 6., 2., 3., 7., 8.], dtype=float32)
+    >>> plan(x, t) is t  # into memory that is there already
+    True
+
+    Args:
+        layout: the layout: anything that `as_layout` reads.
+        shape: the shape of the arrays.
+        dtype: the dtype of the arrays: XLA's name, a NumPy dtype or NumPy's code.
+        strides: the strides of the arrays in bytes. None is C order.
+        padding: the value of padding elements, as in `pack`. With "keep", each call needs an `out`.
+        casting: NumPy's rule for conversions, where the layout names another dtype.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The plan. `plan(x)` returns a new TiledArray; `plan(x, out)` writes to a TiledArray or a flat buffer.
+
+    Raises:
+        LayoutError: the layout, `padding` or a keyword is wrong, or `casting` forbids the conversion.
+        KernelValueError: `threads` is less than one.
+        TypeError: an argument has the wrong type.
+    """
+    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    dims, array = int_tuple(shape, "shape"), array_dtype(dtype)
+    own = of_the_layout(parameters, "plan_pack", "the plan")
+    spec = writable_layout(as_layout(layout, dtype=array, dims=dims, **own))
+    steps = _strides(strides, dims, array)
+    fill = padding_of(padding, spec, ...)
+    return PackPlan(TiledArray, spec, (dims, steps, array), fill, casting, threads, tuning)
+
+
+def plan_unpack(
+    layout: LayoutLike,
+    shape: Iterable[int] | None = None,
+    dtype: ElementLike | None = None,
+    *,
+    strides: Iterable[int] | None = None,
+    result_dtype: ElementLike | None = None,
+    casting: Casting = "no",
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    **parameters: Any,
+) -> UnpackPlan:
+    """Check and compile an unpack once, to run it many times.
+
+    >>> plan = tilejit.plan_unpack("f32[3,5]{1,0:T(2,2)}")
+    >>> t = tilejit.pack(np.ones((3, 5), np.float32), "{1,0:T(2,2)}")
+    >>> float(plan(t).sum())
+    15.0
+
+    Args:
+        layout: the layout: anything that `as_layout` reads.
+        shape: the logical shape, unless the layout names it.
+        dtype: the dtype of the elements in the buffer, unless the layout names it.
+        strides: the strides of results in bytes; then each call needs an `out`. None is C order.
+        result_dtype: the dtype of results. None is that of the layout.
+        casting: NumPy's rule for conversions, where results have another dtype.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The plan. `plan(t)` returns a new array; `plan(t, out)` writes to an array of the plan's strides.
+
+    Raises:
+        LayoutError: the layout or a keyword is wrong, or `casting` forbids the conversion.
+        KernelValueError: `threads` is less than one.
+        TypeError: an argument has the wrong type.
+    """
+    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    dims = None if shape is None else int_tuple(shape, "shape")
+    spec = as_layout(layout, dtype=dtype, dims=dims, **of_the_layout(parameters, "plan_unpack", "the plan"))
+    check_packable(spec)
+    want = unpacked_dtype(spec, None, result_dtype)
+    steps = _strides(strides, spec.dimensions, want)
+    return UnpackPlan(TiledArray, spec, steps, want, casting, threads, tuning)
+
+
+def plan_relayout(
+    source: LayoutLike,
+    target: LayoutLike,
+    shape: Iterable[int] | None = None,
+    dtype: ElementLike | None = None,
+    *,
+    padding: Padding | None = None,
+    threads: int | None = None,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+) -> RelayoutPlan:
+    """Check and compile a relayout once, to run it many times.
+
+    >>> plan = tilejit.plan_relayout("f32[3,5]{1,0:T(2,2)}", "{0,1}")
+    >>> t = tilejit.pack(np.ones((3, 5), np.float32), "{1,0:T(2,2)}")
+    >>> plan(t).layout
+    Shape.parse('f32[3,5]{0,1}')
+
+    Args:
+        source: the layout of the tiled arrays: anything that `as_layout` reads. Formats with parameters have
+            them in the text: "blis-a, mr=8".
+        target: the layout of results, of the same dimensions and dtype.
+        shape: the logical shape, unless `source` names it.
+        dtype: the dtype of the elements, unless `source` names it.
+        padding: the value of padding elements, as in `relayout`. With "keep", each call needs an `out`.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+
+    Returns:
+        The plan. `plan(t)` returns a new TiledArray; `plan(t, out)` writes to a TiledArray or a flat buffer.
+
+    Raises:
+        LayoutError: a layout, `padding` or a keyword is wrong.
+        KernelValueError: `threads` is less than one.
+        TypeError: an argument has the wrong type.
+    """
+    tuning = read_tuning(virtual_vector_size, specialize, tune)
+    dims = None if shape is None else int_tuple(shape, "shape")
+    src = as_layout(source, dtype=dtype, dims=dims)
+    check_packable(src)
+    dst = as_layout(target, dtype=src.primitive_type, dims=src.dimensions)
+    return relayout_plan_of(src, dst, padding, ..., threads, tuning)
+
+
+def _strides(strides: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """The strides that are given, or those of C order."""
+    if strides is None:
+        return c_strides(dims, dtype.itemsize)
+    steps = int_tuple(strides, "strides")
+    if len(steps) != len(dims):
+        raise LayoutError(f"expected {len(dims)} strides, got {len(steps)}\n  give one for each dimension")
+    return steps

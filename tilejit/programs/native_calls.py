@@ -1,0 +1,143 @@
+"""A program's kernel calls with nothing left to work out, which machine code or ctypes can repeat."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import (
+    COPIES_HOLD_GIL_BYTES,
+    KERNEL_PROTOTYPES,
+    LEND_BUFFER_BYTES,
+    CopyProgram,
+    KernelCall,
+    Launch,
+    cached,
+    compiler_lock,
+    copy_operands,
+)
+from tilejit.arrays.memory import LINE_BYTES, address
+
+if TYPE_CHECKING:
+    from codegen import DirectCall
+
+MOST_CALLS = 16
+"""The most kernel calls that are repeated for one copy. Others are worked out anew, which costs less then."""
+
+MOST_ENTRIES = 1 << 14
+"""The most entries of offset tables that are kept for calls to repeat: 256 KiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeCall:
+    """One call of a kernel, without the addresses of the arrays.
+
+    code        where the kernel's machine code begins; `function` calls it from Python
+    offsets     bytes from the first elements of source and destination to where it begins
+    sizes       its table of arguments, which is at `table`; what `held` is, they point to
+    scratch     the address of scratch, for calls that hold Python's lock; 0 without
+    """
+
+    function: Any
+    code: int
+    src_offset: int
+    dst_offset: int
+    sizes: NDArray[np.int64]
+    table: int
+    begin: int
+    end: int
+    scratch: int = 0
+    held: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class NativeCalls:
+    """The calls of a program on one thread, in order, and whether each holds Python's lock."""
+
+    calls: tuple[NativeCall, ...]
+    holds_gil: bool
+
+    def __call__(self, src: int, dst: int) -> None:
+        """Run them on storages whose first elements are there."""
+        for x in self.calls:
+            operands = copy_operands(src + x.src_offset, dst + x.dst_offset)
+            x.function(operands, x.scratch, x.table, x.begin, x.end)
+
+    def direct(self, src: int, dst: int) -> tuple[DirectCall, ...]:
+        """The calls as machine code makes them; src, dst: positions of the arguments that are copied."""
+        with compiler_lock:  # most processes make no copy often enough
+            from codegen import DirectCall
+        return tuple(
+            DirectCall(
+                x.code,
+                ((src, x.src_offset), (dst, x.dst_offset)),
+                x.sizes,
+                x.begin,
+                x.end,
+                scratch=x.scratch,
+            )
+            for x in self.calls
+        )
+
+
+def native_calls(program: object, moved_bytes: int) -> NativeCalls | None:
+    """The calls of a program; None where what a call needs is not the same each time, or calls are many.
+
+    moved_bytes: what the copy reads and writes. Small copies hold Python's lock, and so do larger ones that
+    go through a buffer, which they share.
+    """
+    if moved_bytes <= COPIES_HOLD_GIL_BYTES:
+        return _calls(program, hold_gil=True)
+    found = _calls(program, hold_gil=False)
+    return found or (_calls(program, hold_gil=True) if moved_bytes <= LEND_BUFFER_BYTES else None)
+
+
+def _calls(program: object, *, hold_gil: bool) -> NativeCalls | None:
+    if not isinstance(program, CopyProgram):
+        return None
+    calls: list[NativeCall] = []
+    for launch in (*program.first, *program.launches):
+        own = _repeated(launch, lends_buffer=hold_gil and _locks())
+        if own is None or len(calls) + len(own) > MOST_CALLS:
+            return None
+        code, function = launch.step.kernel.address, KERNEL_PROTOTYPES[hold_gil]
+        buffer = _shared_buffer(launch.scratch_bytes.bit_length()) if launch.scratch_bytes else None
+        scratch = 0 if buffer is None else address(buffer) + -address(buffer) % LINE_BYTES
+        sides = launch.src_offset, launch.dst_offset
+        for x in own:
+            table, held = address(x.sizes), (launch, x, buffer)
+            calls.append(
+                NativeCall(function(code), code, *sides, x.sizes, table, x.begin, x.end, scratch, held)
+            )
+    return NativeCalls(tuple(calls), hold_gil)
+
+
+def _repeated(launch: Launch, *, lends_buffer: bool) -> tuple[KernelCall, ...] | None:
+    """The calls of a launch, for destinations that begin anywhere in a line; None if they differ each time.
+
+    Elements of packed storage may have addresses in bits, which direct calls do not compute.
+    """
+    if launch.misaligned or launch.units != (1, 1) or (launch.scratch_bytes and not lends_buffer):
+        return None
+    if launch.trips > MOST_ENTRIES and not launch.is_one_call:
+        return None
+    return tuple(call for _, call in launch.every_call(aligned=True))
+
+
+@cached(64)
+def _shared_buffer(bits: int) -> NDArray[np.uint8]:
+    """A buffer for sizes of so many bits.
+
+    Every call with it holds Python's lock, and kernels run no Python, so no two are in it at once.
+    """
+    return np.empty((1 << bits) + LINE_BYTES, np.uint8)
+
+
+def _locks() -> bool:
+    """Whether this Python has a lock that one thread holds at a time."""
+    enabled = getattr(sys, "_is_gil_enabled", None)
+    return enabled is None or bool(enabled())

@@ -1,0 +1,358 @@
+"""Packs, unpacks and relayouts of fixed layouts: checked and compiled once, then called many times."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codegen import (
+    CopyProgram,
+    Direct,
+    Element,
+    LayoutError,
+    cached,
+    can_convert,
+    compiler_lock,
+    thread_count,
+    threads_by_size,
+)
+from tilejit.arrays.memory import HUGE_BYTES, Array, address
+from tilejit.arrays.strided import ArrayLayout
+from tilejit.arrays.values import check_range
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import array_dtype, from_numpy
+from tilejit.programs import direct_policy
+from tilejit.programs.compiled import array_element
+from tilejit.programs.native_calls import NativeCalls, native_calls
+from tilejit.programs.pack_programs import pack_program, padding_program, unpack_program
+from tilejit.programs.relayout_programs import relayout_program
+from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
+from tilejit.tiled.boxes import read_box
+from tilejit.tiled.conversions import converted, pieces
+from tilejit.tiled.outputs import check_target
+from tilejit.tiled.sides import ArraySide, TiledSide
+
+if TYPE_CHECKING:
+    from codegen import Entry, StagedProgram
+
+
+class TiledPlan(Direct, ABC):
+    """A copy between two sides, ready to run again and again.
+
+    >>> plan = tilejit.plan_pack("{1,0:T(8,128)}", (1000, 300), np.float32)
+    >>> t = plan(x)
+    >>> plan(x, t)
+
+    It keeps no array alive, and any number of threads may call it. A copy of a plan is the plan itself; one
+    that is pickled is made anew where it is loaded, for the machine there.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_calls",
+        "_dst",
+        "_far",
+        "_given",
+        "_is_open",
+        "_moved_bytes",
+        "_near",
+        "_src",
+        "_threads",
+    )
+
+    name = "source"
+    """What messages call the first argument."""
+
+    def __init__(
+        self,
+        given: tuple[Any, ...],
+        src: ArraySide | TiledSide,
+        dst: ArraySide | TiledSide,
+        threads: int | None,
+    ) -> None:
+        self._given, self._src, self._dst, self._asked = given, src, dst, 0
+        self._near, self._far = src.layout.low - dst.layout.stop, src.layout.stop - dst.layout.low
+        self._moved_bytes = sum(prod(x.layout.shape) * x.layout.dtype.itemsize for x in (src, dst))
+        self._threads = threads
+        self._is_open = threads_by_size(threads, self._moved_bytes) == 1
+        self._calls: NativeCalls | None = None
+
+    def __call__(self, source: Any, out: Any = None) -> Any:
+        """Copy the source to `out`, or to new memory, and return where it went.
+
+        Raises:
+            LayoutError: an argument differs from those of the plan, `out` is read-only, or the two overlap;
+                nothing is written.
+            TypeError: an argument has the wrong type.
+        """
+        src = self._src.memory(source, self.name)
+        self._check(src)
+        if out is None:
+            self._check_new()
+            result, dst = self._dst.new()
+        else:
+            result, dst = self._dst.output(out, src)
+        at, to = address(src), address(dst)
+        if self._near < to - at < self._far:
+            check_target(dst, src)
+        if self._is_open:
+            self._find_calls()
+        if self._calls:
+            self._calls(at, to)
+        else:
+            self._run(src, dst, (source, result))
+        self._asked += 1
+        if self._native and direct_policy.is_repeated(self._asked):
+            self._answer_directly(self._entry(source, out))
+        return result
+
+    _in_python = __call__
+
+    def __copy__(self) -> TiledPlan:
+        return self
+
+    def __deepcopy__(self, memo: object) -> TiledPlan:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes the plan anew: addresses of code and tables are this process's own."""
+        return type(self), self._given
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._src} to {self._dst}>"
+
+    @abstractmethod
+    def program(self, threads: int) -> CopyProgram | StagedProgram | None:
+        """The copy on so many threads; None where NumPy converts."""
+
+    @property
+    def _is_answerable(self) -> bool:
+        """Whether machine code, which checks no values, may answer calls."""
+        return True
+
+    def _check(self, source: Array) -> None:
+        """Check the values of the source, where that is needed."""
+        return
+
+    def _check_new(self) -> None:
+        """Raise where the result needs an `out`."""
+        return
+
+    def _through_numpy(self, source: Array, target: Array) -> None:
+        """The copy where no kernel converts."""
+        raise AssertionError("expected a conversion that NumPy makes")
+
+    def _find_calls(self) -> None:
+        program = self.program(1)
+        self._calls = native_calls(program, self._moved_bytes) if program else None
+        self._is_open = False
+
+    def _run(self, source: Array, target: Array, alive: object) -> None:
+        threads = thread_count(self._threads, self._moved_bytes)
+        program = self.program(threads)
+        if program is None:
+            self._through_numpy(source, target)
+        else:
+            program.run(address(source), address(target), threads, alive=alive)
+
+    def _entry(self, source: Any, out: Any) -> Entry | None:
+        """What machine code does of calls like this one; None where they go through Python."""
+        calls = self._calls
+        if calls is None or not self._is_answerable or self._moved_bytes > HUGE_BYTES:
+            return None
+        with compiler_lock:  # most processes repeat few calls
+            from codegen import Disjoint, Entry, FreshArray
+        arguments = [self._src.argument(source, written=False)]
+        pairs: tuple[Disjoint, ...] = ()
+        returns: FreshArray | int = FreshArray(self._dst.layout.dtype, self._dst.layout.shape)
+        if out is not None:
+            arguments.append(self._dst.argument(out, written=True))
+            pairs, returns = (Disjoint(0, 1, self._near, self._far),), 1
+        known = tuple(x for x in arguments if x is not None)
+        if len(known) < len(arguments):
+            return None
+        return Entry(
+            known,
+            pairs,
+            calls.direct(0, 1),
+            releases=not calls.holds_gil,
+            returns=returns,
+            note=(self.program(1), calls),  # keeps code and tables alive: an entry has addresses alone
+            holder=self._dst.holder(out),
+        )
+
+
+class PackPlan(TiledPlan):
+    """A pack of arrays of one shape, strides and dtype, ready to run again and again.
+
+    fill: one element of padding, or None to keep what `out` holds. array: its shape, strides and dtype.
+    """
+
+    __slots__ = ("_checks_range", "_element")
+
+    name = "x"
+
+    def __init__(
+        self,
+        kind: type,
+        spec: Spec,
+        array: tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]],
+        fill: bytes | None,
+        casting: Casting,
+        threads: int | None,
+        tuning: Tuning,
+    ) -> None:
+        given = kind, spec, array, fill, casting, threads, tuning
+        super().__init__(given, ArraySide(ArrayLayout(*array)), TiledSide(kind, spec), threads)
+        self._element, self._checks_range = pack_element(array[2], spec, casting)
+
+    def program(self, threads: int) -> CopyProgram | StagedProgram | None:
+        """The copy on so many threads; None where NumPy converts."""
+        if self._element is None:
+            return None
+        _, spec, (_, strides, dtype), fill, _, _, tuning = self._given
+        return pack_program(spec, strides, self._element, fill, not dtype.isnative, threads, tuning)
+
+    @property
+    def _is_answerable(self) -> bool:
+        return not self._checks_range
+
+    def _check(self, source: Array) -> None:
+        if self._checks_range:
+            check_range(source, self._given[1].element)
+
+    def _check_new(self) -> None:
+        check_kept(self._given[3])
+
+    def _through_numpy(self, source: Array, target: Array) -> None:
+        """Convert piece by piece with NumPy, each piece written to its place; memory stays flat."""
+        kind, spec, _, fill, *_ = self._given
+        if fill is not None:
+            padding_program(spec, fill, 1).run(0, address(target), alive=target)
+        tiled = kind(target, spec)
+        for box in pieces(source.shape, source.itemsize):
+            tiled[box] = converted(source[box], spec.dtype)
+
+
+class UnpackPlan(TiledPlan):
+    """An unpack of one layout into arrays of one dtype and strides, ready to run again and again."""
+
+    __slots__ = ("_element",)
+
+    name = "t"
+
+    def __init__(
+        self,
+        kind: type,
+        spec: Spec,
+        strides: tuple[int, ...],
+        dtype: np.dtype[Any],
+        casting: Casting,
+        threads: int | None,
+        tuning: Tuning,
+    ) -> None:
+        native = dtype if dtype is spec.dtype else dtype.newbyteorder("=")
+        if native != spec.dtype:
+            from_numpy(dtype)
+        if not may_cast(spec.dtype, native, casting):
+            sides = f"the layout is {spec.primitive_type}, the result {dtype}"
+            raise casting_error(spec.dtype, native, casting, sides)
+        given = kind, spec, strides, dtype, casting, threads, tuning
+        array = ArrayLayout(spec.dimensions, strides, dtype)
+        super().__init__(given, TiledSide(kind, spec), ArraySide(array), threads)
+        self._element = _unpack_element(spec, dtype)
+
+    def program(self, threads: int) -> CopyProgram | StagedProgram | None:
+        """The copy on so many threads; None where NumPy converts."""
+        if self._element is None:
+            return None
+        _, spec, strides, dtype, _, _, tuning = self._given
+        return unpack_program(spec, strides, self._element, not dtype.isnative, threads, tuning)
+
+    def _through_numpy(self, source: Array, target: Array) -> None:
+        """Convert piece by piece with NumPy."""
+        spec = self._given[1]
+        for box in pieces(spec.dimensions, spec.dtype.itemsize):
+            target[box] = converted(read_box(source, spec, (*box, ...)), target.dtype)
+
+
+class RelayoutPlan(TiledPlan):
+    """A relayout from one layout to another, ready to run again and again; `fill` as in `PackPlan`."""
+
+    __slots__ = ()
+
+    name = "t"
+
+    def __init__(
+        self, kind: type, source: Spec, target: Spec, fill: bytes | None, threads: int | None, tuning: Tuning
+    ) -> None:
+        given = kind, source, target, fill, threads, tuning
+        super().__init__(given, TiledSide(kind, source), TiledSide(kind, target), threads)
+
+    def program(self, threads: int) -> CopyProgram | StagedProgram:
+        """The copy on so many threads."""
+        _, source, target, fill, _, tuning = self._given
+        return relayout_program(source, target, fill, threads, tuning)
+
+    def _check_new(self) -> None:
+        check_kept(self._given[3])
+
+
+unpack_plan = cached(512)(UnpackPlan)
+relayout_plan = cached(512)(RelayoutPlan)
+pack_plan = cached(512)(PackPlan)
+"""The plans that calls share."""
+
+
+def check_kept(fill: bytes | None) -> None:
+    """Raise a LayoutError if padding is kept, because new memory has none to keep."""
+    if fill is None:
+        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
+
+
+def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[Element | None, bool]:
+    """How a kernel reads an array for this layout, and whether its values are checked first.
+
+    The element is None where only NumPy makes the conversion. Integers in bytes are checked if the layout's
+    are narrower.
+
+    Raises:
+        LayoutError: `casting` does not allow the conversion.
+    """
+    have, want = dtype.newbyteorder("="), spec.dtype
+    bits, is_allowed = 8 * dtype.itemsize, may_cast(have, want, casting)
+    if have == want:
+        return Element(spec.primitive_type, bits), False
+    if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
+        return Element(spec.primitive_type, bits), True
+    if not is_allowed:
+        raise casting_error(have, want, casting, f"the array is {have}, the layout {spec.primitive_type}")
+    name = from_numpy(have).name
+    if dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
+        return Element(name, bits), False
+    return None, False
+
+
+def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:
+    """The dtype of the result of an unpack: the one that is asked for, that of `out`, or the layout's.
+
+    Raises:
+        LayoutError: no array has it.
+        TypeError: there is no such dtype.
+    """
+    if dtype is not None:
+        return array_dtype(dtype)
+    return out.dtype if isinstance(out, np.ndarray) else spec.dtype
+
+
+def _unpack_element(spec: Spec, dtype: np.dtype[Any]) -> Element | None:
+    """How a kernel writes elements of an array; None where only NumPy makes the conversion."""
+    if dtype.newbyteorder("=") == spec.dtype:
+        return array_element(spec)
+    if not dtype.isnative or spec.bits < 8:
+        return None
+    name = from_numpy(dtype).name
+    return Element(name, 8 * dtype.itemsize) if can_convert(spec.primitive_type, name) else None

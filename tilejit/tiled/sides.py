@@ -1,0 +1,181 @@
+"""The two sides of a plan: arrays of fixed strides, and tiled arrays in a fixed layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import ndarray
+
+from codegen import LayoutError, compiler_lock
+from tilejit.arrays.memory import Array, empty
+from tilejit.arrays.strided import ArrayLayout, overlaps_itself
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.indexing import shape_name
+from tilejit.tiled.buffers import check_size
+from tilejit.tiled.outputs import checked_out, output_buffer
+
+if TYPE_CHECKING:
+    from codegen import Argument
+
+
+class ArraySide:
+    """Arrays of one shape, strides and dtype."""
+
+    __slots__ = ("layout", "overlaps")
+
+    def __init__(self, layout: ArrayLayout) -> None:
+        self.layout = layout
+        self.overlaps = overlaps_itself(layout.shape, layout.strides, layout.dtype.itemsize)
+
+    def memory(self, given: Any, name: str) -> Array:
+        """The argument, if it is an array of this layout.
+
+        Raises:
+            LayoutError: it has another layout.
+            TypeError: it is not an array.
+        """
+        if not self._is_alike(given):
+            if not isinstance(given, ndarray):
+                raise TypeError(f"expected an array as {name}, got {type(given).__name__}")
+            difference = self.layout.difference(given)
+            if difference:
+                raise LayoutError(f"{name} {difference}, for which the plan was made\n  plan for this one")
+        array: Array = given
+        return array
+
+    def new(self) -> tuple[Array, Array]:
+        """A new array in C order: as it is returned, and as it is written."""
+        made = empty(self.layout.shape, self.layout.dtype)
+        return made, made
+
+    def output(self, out: Any, source: Array) -> tuple[Array, Array]:
+        """`out` as it is returned and as it is written, if it fits; whether it overlaps the source is open.
+
+        Raises:
+            LayoutError: it has another layout, is read-only, or overlaps itself.
+            TypeError: it is not an array, or has masked elements.
+        """
+        if not self._is_alike(out) or not out.flags.writeable or self.overlaps:
+            checked_out(out, self.layout.shape, self.layout.dtype, source)
+            self.memory(out, "out")
+        return out, out
+
+    def argument(self, given: Any, *, written: bool) -> Argument | None:
+        """What machine code checks of such an argument; None for one that goes through Python."""
+        with compiler_lock:  # most processes repeat few calls
+            from codegen import ArrayArgument
+        if type(given) is not ndarray or given.strides != self.layout.strides:
+            return None
+        return ArrayArgument(given.dtype, given.shape, given.strides, written)
+
+    def holder(self, out: Any) -> None:
+        """Arrays are returned as they are."""
+        return
+
+    def _is_alike(self, given: Any) -> bool:
+        own = self.layout
+        return (
+            type(given) is ndarray
+            and given.shape == own.shape
+            and given.strides == own.strides
+            and given.dtype is own.dtype
+        )
+
+    def __str__(self) -> str:
+        return str(self.layout)
+
+
+class TiledSide:
+    """Tiled arrays in one layout, or their flat buffers. kind: the class of tiled arrays."""
+
+    __slots__ = ("kind", "layout", "spec")
+
+    def __init__(self, kind: type, spec: Spec) -> None:
+        self.kind, self.spec = kind, spec
+        dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
+        self.layout = ArrayLayout((spec.size_in_bytes // dtype.itemsize,), (dtype.itemsize,), dtype)
+
+    def memory(self, given: Any, name: str) -> Array:
+        """The buffer of the argument, if this is a tiled array in the layout.
+
+        Raises:
+            LayoutError: it is in another layout, or its buffer has been resized.
+            TypeError: it is not a tiled array.
+        """
+        if not isinstance(given, self.kind):
+            raise TypeError(
+                f"expected a TiledArray as {name}, got {type(given).__name__}\n"
+                "  put a buffer into TiledArray.from_buffer"
+            )
+        tiled: Any = given
+        if tiled.layout is not self.spec and tiled.layout != self.spec:
+            raise LayoutError(
+                f"{name} is {shape_name(tiled.layout)}, but the plan was made for {shape_name(self.spec)}\n"
+                "  plan for this one"
+            )
+        buffer: Array = tiled.buffer
+        if buffer.shape != self.layout.shape:
+            check_size(buffer, self.spec, "the buffer")
+        return buffer
+
+    def new(self) -> tuple[Any, Array]:
+        """A new tiled array: as it is returned, and its buffer."""
+        made = empty(self.layout.shape, self.layout.dtype)
+        return self.held(made), made
+
+    def output(self, out: Any, source: Array) -> tuple[Any, Array]:
+        """`out` in a tiled array, and as it is written, if it fits; whether it overlaps the source is open.
+
+        Raises:
+            LayoutError: it has another layout or size, is read-only, or is not flat.
+            TypeError: it is not an array.
+        """
+        is_tiled = type(out) is self.kind
+        buffer, own = (out.buffer if is_tiled else out), self.layout
+        if (
+            type(buffer) is ndarray
+            and buffer.shape == own.shape
+            and buffer.strides == own.strides
+            and buffer.dtype is own.dtype
+            and buffer.flags.writeable
+            and (not is_tiled or out.layout is self.spec)
+        ):
+            return (out if is_tiled else self.held(buffer)), buffer
+        return self._checked(out, source)
+
+    def _checked(self, out: Any, source: Array) -> tuple[Any, Array]:
+        if not isinstance(out, self.kind):
+            buffer = output_buffer(out, self.spec, source)
+            return self.held(buffer), buffer
+        tiled: Any = out
+        if tiled.layout != self.spec:
+            raise LayoutError(
+                f"out holds {shape_name(tiled.layout)}, but the result is {shape_name(self.spec)}\n"
+                "  give a TiledArray of that layout, or a flat buffer"
+            )
+        return out, output_buffer(tiled.buffer, self.spec, source)
+
+    def held(self, buffer: Array) -> Any:
+        """A tiled array over a buffer that fits."""
+        tiled: Any = object.__new__(self.kind)
+        tiled._buffer, tiled._layout = buffer, self.spec
+        return tiled
+
+    def argument(self, given: Any, *, written: bool) -> Argument | None:
+        """What machine code checks of such an argument; None for one that goes through Python."""
+        with compiler_lock:  # most processes repeat few calls
+            from codegen import ArrayArgument, HolderArgument
+        tiled: Any = given
+        buffer = tiled.buffer if type(given) is self.kind else given
+        if type(buffer) is not ndarray:
+            return None
+        array = ArrayArgument(buffer.dtype, buffer.shape, buffer.strides, written)
+        return array if buffer is given else HolderArgument(self.kind, given.layout, array)
+
+    def holder(self, out: Any) -> tuple[type, Spec] | None:
+        """The class and the layout of the tiled array that is made for new memory, or for a flat `out`."""
+        return None if type(out) is self.kind else (self.kind, self.spec)
+
+    def __str__(self) -> str:
+        return shape_name(self.spec)
