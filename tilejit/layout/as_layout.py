@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from codegen import LayoutError, shown
+import numpy as np
+
+from codegen import Cache, LayoutError, shown
 from tilejit.cute.construct import LayoutRight
 from tilejit.cute.layout import Layout as CuteLayout
 from tilejit.cute.parsing import parse as parse_cute
@@ -81,7 +83,34 @@ def as_layout(
         LayoutError: a mistake in the text, other dimensions, dtype or dims missing, a tuple, buffer or token.
         TypeError: an object of another type, or parameters where none are taken.
     """
-    sizes = None if dims is None else int_tuple(dims, "dims")
+    key = _key(layout, dtype, dims, parameters)
+    spec = _read_before.get(key) if key else None
+    if spec is None:
+        spec = _as_layout(layout, dtype, None if dims is None else int_tuple(dims, "dims"), parameters)
+        if key:
+            _read_before.keep(key, spec)
+    return spec
+
+
+_read_before: Cache[tuple[Any, ...], Spec] = Cache()
+"""What texts stood for."""
+
+
+def _key(layout: object, dtype: object, dims: object, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
+    """What the answer depends on, in types whose equal values mean the same; None for other types."""
+    if type(layout) is not str or not (dtype is None or isinstance(dtype, str | np.dtype | type)):
+        return None
+    sizes = dims if dims is None or type(dims) is tuple else None
+    numbers = (*(sizes or ()), *parameters.values())
+    if sizes is not dims or any(type(n) is not int for n in numbers):
+        return None
+    return layout, dtype, sizes, *parameters.items()
+
+
+def _as_layout(
+    layout: LayoutLike, dtype: ElementLike | None, sizes: tuple[int, ...] | None, parameters: dict[str, Any]
+) -> Spec:
+    """`as_layout` of dimensions that are a tuple."""
     if isinstance(layout, str) and not layout.strip():
         raise LayoutError(
             f"expected a layout, got {layout[:40]!r}\n"
