@@ -95,6 +95,7 @@ if _TYPE_CHECKING:
     from codegen.maps.digit_trees import mode_tree as mode_tree
     from codegen.maps.digit_trees import offset_range as offset_range
     from codegen.maps.digit_trees import truncate_tree as truncate_tree
+    from codegen.maps.offset_function import offset_function as offset_function
     from codegen.maps.permuted import PermutedMap as PermutedMap
     from codegen.maps.windows import tight_map as tight_map
     from codegen.maps.windows import window_map as window_map
@@ -224,6 +225,7 @@ _HOMES = {
         "Leaf Offsets Opaque Split Switch Tree Window ceil_div coalesce_tree evaluate_tree mode_tree "
         "offset_range truncate_tree"
     ),
+    "maps.offset_function": "offset_function",
     "maps.permuted": "PermutedMap",
     "maps.windows": "tight_map window_map",
     "passes.rename_arrays": "rename_arrays",

@@ -351,3 +351,101 @@ def test_without_native_calls() -> None:
             check=False,
         )
         assert (done.stdout.strip(), done.stderr) == (kind, "")
+
+
+SCALARS = [
+    0,
+    1,
+    -1,
+    2**24 + 1,
+    2**40,
+    3.5,
+    1e-40,
+    1e-30,
+    6e4,
+    1e300,
+    float("nan"),
+    True,
+    np.float32(2.5),
+    "x",
+]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "s8", "u16", "s64", "pred", "bf16", "s4", "c64"])
+def test_elements_are_read_and_written_as_in_boxes(dtype: str) -> None:
+    """The quick way for plain keys and numbers gives what a slice of one element gives."""
+    t = tj.pack(values(dtype, (6, 9)), f"{dtype}[6,9]{{1,0:T(4,2)}}")
+    other = t.copy()
+    for key in ((0, 0), (5, 8), (-1, -9), (np.int64(3), 4), (2, 2)):
+        assert (
+            t[key] == t[key[0] : key[0] + 1 or None, key[1] : key[1] + 1 or None].reshape(())
+            or dtype == "c64"
+        )
+        assert type(t[key]) is t.dtype.type
+        for value in SCALARS:
+            box = tuple(slice(k % n, k % n + 1) for k, n in zip(key, t.shape, strict=True))
+            with np.errstate(all="raise"):
+                answers = [assigned(t, key, value), assigned(other, box, value)]
+            assert answers[0] == answers[1], (key, value)
+            assert t.buffer.tobytes() == other.buffer.tobytes(), (key, value)
+    for wrong in ((6, 0), (0, -10), (True, 0), (0.0, 0), (0,) * 3):
+        with pytest.raises((IndexError, TypeError)):
+            t[wrong]
+
+
+def assigned(t: tj.TiledArray, key: Any, value: Any) -> str:
+    try:
+        t[key] = value
+    except Exception as error:
+        return type(error).__name__
+    return ""
+
+
+KEYS: list[Any] = [
+    np.s_[2:5, ::2],
+    np.s_[::-1, 3],
+    np.s_[..., None, 1:2],
+    np.s_[-3:, -4:-1],
+    np.s_[4],
+    np.s_[:],
+    np.s_[None, 2, ...],
+    np.s_[3:3],
+    np.s_[0:100:7, 8::-3],
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "s4", "pred"])
+def test_boxes_are_read_and_written_again_and_again(dtype: str, key: Any) -> None:
+    x = values(dtype, (9, 10))
+    t = tj.pack(x, f"{dtype}[9,10]{{1,0:T(4,2)}}")
+    padded = t.buffer.copy()
+    for number in range(REPEATS):
+        found = t[key]
+        assert found.dtype == x.dtype
+        assert np.array_equal(found, x[key])
+        assert not found.flags.writeable
+        new = np.asarray(values(dtype, found.shape, number), order="F")
+        t[key] = new
+        x[key] = new
+        assert np.asarray(t).tobytes() == x.tobytes()
+        t[key] = t[key]
+        assert np.asarray(t).tobytes() == x.tobytes()
+    assert tj.pack(x, t.layout, out=padded, padding="keep").buffer.tobytes() == t.buffer.tobytes()
+
+
+def test_boxes_that_overlap_what_is_written() -> None:
+    """As if the value had been copied first, at every call."""
+    memory = np.zeros(8 * 128, np.float32)
+    t = tj.TiledArray(memory, tj.as_layout("f32[8,128]{1,0:T(8,128)}"))
+    for _ in range(REPEATS):
+        t[:] = values("f32", (8, 128))
+        want = np.asarray(t)
+        value = memory.reshape(8, 128)[::-1]
+        want[...] = want[::-1].copy()
+        t[:] = value
+        assert np.array_equal(np.asarray(t), want)
+    memory.flags.writeable = False
+    for _ in range(REPEATS):
+        with pytest.raises(tj.LayoutError, match="read-only"):
+            t[:] = np.zeros((8, 128), np.float32)

@@ -16,6 +16,29 @@ def is_element(key: Any, shape: tuple[int, ...]) -> bool:
     return len(parts) == len(shape) and all(hasattr(p, "__index__") for p in parts)
 
 
+def hashable_key(key: Any) -> tuple[Any, ...] | None:
+    """A key of plain integers, slices, `...` and None, with tuples instead of slices; None for other keys.
+
+    (2, slice(1, None, 2)) -> (2, (1, None, 2))    (True, 2) -> None
+    """
+    out: list[Any] = []
+    for part in key if type(key) is tuple else (key,):
+        if type(part) is slice:
+            start, stop, step = part.start, part.stop, part.step
+            if not (
+                (start is None or type(start) is int)
+                and (stop is None or type(stop) is int)
+                and (step is None or type(step) is int)
+            ):
+                return None
+            out.append((start, stop, step))
+        elif type(part) is int or part is None or part is Ellipsis:
+            out.append(part)
+        else:
+            return None
+    return tuple(out)
+
+
 def box_of_key(
     key: Any, shape: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

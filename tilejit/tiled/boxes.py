@@ -28,7 +28,7 @@ def read_box(buffer: Array, spec: Spec, key: Any) -> Any:
     out = empty(extents, spec.dtype)
     if out.size:
         threads = thread_count(None, 2 * out.nbytes)
-        program = _window_program(spec, starts, steps, extents, out.strides, False, threads)
+        program = window_program(spec, starts, steps, extents, out.strides, False, threads)
         program.run(address(buffer), address(out), threads, alive=(buffer, out))
     return out.reshape(kept)
 
@@ -50,7 +50,7 @@ def write_box(buffer: Array, spec: Spec, key: Any, value: Any) -> None:
         _write_element(buffer, spec, starts, values)
     elif values.size:
         threads = thread_count(None, 2 * values.nbytes)
-        program = _window_program(spec, starts, steps, extents, values.strides, True, threads)
+        program = window_program(spec, starts, steps, extents, values.strides, True, threads)
         program.run(address(values), address(buffer), threads, alive=(buffer, values))
 
 
@@ -75,7 +75,7 @@ def _write_element(buffer: Array, spec: Spec, index: tuple[int, ...], value: Arr
 
 
 @cached(256)
-def _window_program(
+def window_program(
     spec: Spec,
     starts: tuple[int, ...],
     steps: tuple[int, ...],

@@ -26,6 +26,15 @@ def writable_layout(spec: Spec) -> Spec:
     return spec
 
 
+def may_overlap(spec: Spec) -> bool:
+    """Whether two elements may share a slot, so that nothing can be packed into the layout."""
+    try:
+        refuse_overlaps(spec)
+    except LayoutError:
+        return True
+    return False
+
+
 def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:
     """A buffer of the shape as a plain array, if it is flat and of the right dtype and size.
 

@@ -20,7 +20,7 @@ from codegen import (
     threads_by_size,
 )
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
-from tilejit.arrays.strided import ArrayLayout
+from tilejit.arrays.strided import ArrayLayout, c_strides
 from tilejit.arrays.values import check_range
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import array_dtype, from_numpy
@@ -30,7 +30,7 @@ from tilejit.programs.native_calls import NativeCalls, native_calls
 from tilejit.programs.pack_programs import pack_program, padding_program, unpack_program
 from tilejit.programs.relayout_programs import relayout_program
 from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
-from tilejit.tiled.boxes import read_box
+from tilejit.tiled.boxes import read_box, window_program
 from tilejit.tiled.conversions import converted, pieces
 from tilejit.tiled.outputs import check_target
 from tilejit.tiled.sides import ArraySide, TiledSide
@@ -299,6 +299,54 @@ class RelayoutPlan(TiledPlan):
 
     def _check_new(self) -> None:
         check_kept(self._given[3])
+
+
+class ReadPlan(TiledPlan):
+    """A read of one box of a layout into a new array, ready to run again and again.
+
+    box: starts, steps, extents and the shape of the result, as of `box_of_key`.
+    """
+
+    __slots__ = ()
+
+    name = "t"
+
+    def __init__(self, kind: type, spec: Spec, box: tuple[tuple[int, ...], ...]) -> None:
+        kept = box[3]
+        result = ArrayLayout(kept, c_strides(kept, spec.dtype.itemsize), spec.dtype)
+        super().__init__((kind, spec, box), TiledSide(kind, spec), ArraySide(result), None)
+
+    def program(self, threads: int) -> CopyProgram:
+        """The copy on so many threads."""
+        _, spec, (starts, steps, extents, _) = self._given
+        strides = c_strides(extents, spec.dtype.itemsize)
+        return window_program(spec, starts, steps, extents, strides, False, threads)
+
+
+class WritePlan(TiledPlan):
+    """A write of an array to one box of a layout; `box` as in `ReadPlan`.
+
+    strides: of the array, and of the array as one of the extents of the box.
+    """
+
+    __slots__ = ()
+
+    name = "value"
+
+    def __init__(
+        self,
+        kind: type,
+        spec: Spec,
+        box: tuple[tuple[int, ...], ...],
+        strides: tuple[tuple[int, ...], tuple[int, ...]],
+    ) -> None:
+        value = ArrayLayout(box[3], strides[0], spec.dtype)
+        super().__init__((kind, spec, box, strides), ArraySide(value), TiledSide(kind, spec), None)
+
+    def program(self, threads: int) -> CopyProgram:
+        """The copy on so many threads."""
+        _, spec, (starts, steps, extents, _), (_, strides) = self._given
+        return window_program(spec, starts, steps, extents, strides, True, threads)
 
 
 unpack_plan = cached(512)(UnpackPlan)

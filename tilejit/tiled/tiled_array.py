@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen import Cache, LayoutError, check_threads, compiler_lock
+from tilejit.arrays.basic_index import box_of_key, hashable_key, is_element
 from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import c_strides
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
@@ -31,9 +32,19 @@ from tilejit.programs.tuning import (
 )
 from tilejit.support.notebook import notebook_html
 from tilejit.tiled.boxes import read_box, write_box
-from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, writable_layout
+from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, may_overlap, writable_layout
+from tilejit.tiled.elements import elements_of
 from tilejit.tiled.outputs import check_alike, padding_of
-from tilejit.tiled.plans import RelayoutPlan, UnpackPlan, relayout_plan, unpack_plan, unpacked_dtype
+from tilejit.tiled.plans import (
+    ReadPlan,
+    RelayoutPlan,
+    TiledPlan,
+    UnpackPlan,
+    WritePlan,
+    relayout_plan,
+    unpack_plan,
+    unpacked_dtype,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -275,11 +286,29 @@ class TiledArray(NDArrayOperatorsMixin):
             LayoutError: the buffer has been resized.
             TypeError: the key holds anything but integers, slices, `...` and None.
         """
-        check_size(self._buffer, self._layout, "the buffer")
-        found = read_box(self._buffer, self._layout, key)
+        slot = elements_of(self._layout).slot(self._buffer, key)
+        if slot is not None:
+            return self._buffer[slot]
+        plan = self._box_plan(_reads, key, ())
+        if plan is not None:
+            found = plan(self)
+        else:
+            check_size(self._buffer, self._layout, "the buffer")
+            found = read_box(self._buffer, self._layout, key)
         if isinstance(found, np.ndarray):
             found.flags.writeable = False
         return found
+
+    def _box_plan(self, plans: _BoxPlans, key: Any, values: tuple[Array, ...]) -> TiledPlan | None:
+        """The plan of a box, and of a value of these strides, if it was asked for before or is plain."""
+        parts, layout = hashable_key(key), self._layout
+        if parts is None:
+            return None
+        known_as = id(layout), parts, *((x.shape, x.strides) for x in values)
+        known = plans.get(known_as)
+        if known is None or known[0] is not layout:
+            known = plans.keep(known_as, (layout, _new_box_plan(layout, key, values)))
+        return known[1]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write an element or a slice in place; the value broadcasts and converts as NumPy assigns.
@@ -289,10 +318,24 @@ class TiledArray(NDArrayOperatorsMixin):
             LayoutError: the value does not broadcast, an element cannot hold it, or the buffer is read-only.
             TypeError: the key holds anything but integers, slices, `...` and None, or the value no numbers.
         """
+        known = elements_of(self._layout)
+        if known.takes(self._buffer, value):
+            slot = known.slot(self._buffer, key)
+            if slot is not None:
+                self._buffer[slot] = value
+                return
+        if type(value) is np.ndarray and value.dtype is self._layout.dtype:
+            plan = self._box_plan(_writes, key, (value,))
+            if plan is not None and not np.may_share_memory(value, self._buffer):
+                plan(value, self)
+                return
         check_size(self._buffer, self._layout, "the buffer")
         write_box(self.writable_buffer(), self._layout, key, value)
 
 
+_BoxPlans: TypeAlias = Cache[tuple[Any, ...], tuple[Spec, ReadPlan | WritePlan | None]]
+_reads: _BoxPlans = Cache()
+_writes: _BoxPlans = Cache()
 _unpacks: Cache[tuple[Any, ...], tuple[Spec, UnpackPlan]] = Cache()
 _relayouts: Cache[tuple[Any, ...], tuple[Spec, RelayoutPlan]] = Cache()
 """Plans of earlier calls, each with the layout of the tiled array, which is a number in its key."""
@@ -326,6 +369,19 @@ def relayout_plan_of(
             "  give the layout of the same dtype; to convert, pack(t.unpack(), ..., casting=...)"
         )
     return relayout_plan(TiledArray, source, spec, padding_of(padding, spec, out), threads, tuning)
+
+
+def _new_box_plan(layout: Spec, key: Any, values: tuple[Array, ...]) -> ReadPlan | WritePlan | None:
+    """The plan of a read, or of a write of an array; None for elements, and for values that are broadcast."""
+    box = box_of_key(key, layout.dimensions)
+    if is_element(key, layout.dimensions) or 0 in box[2]:
+        return None
+    if not values:
+        return ReadPlan(TiledArray, layout, box)
+    (value,) = values
+    if value.shape != box[3] or may_overlap(layout) or layout.packed:
+        return None
+    return WritePlan(TiledArray, layout, box, (value.strides, value.reshape(box[2]).strides))
 
 
 def address_of(tiled: TiledArray) -> int:
