@@ -9,12 +9,13 @@ from typing import Any, Literal, get_args, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen import LayoutError, thread_count
-from tilejit.arrays.memory import Array, empty
+from codegen import CopyProgram, LayoutError, thread_count
+from tilejit.arrays.memory import Array, address, empty
 from tilejit.arrays.values import broadcast, elements
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.packed_tiles import copy_each_tile, side_of
 from tilejit.copies.relayouts import relayout
+from tilejit.copies.tile_calls import tile_calls
 from tilejit.layout.from_parts import make_shape
 from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.buffers import writable_layout
@@ -161,12 +162,24 @@ def _copy_tiles(
                 between = TiledArray(room.reshape(-1), grid.stored(len(room)))
                 copy(whole, numbers[some], part, between, threads)
         return
-    tiles = grid.tiles(numbers), address_of(t), buffer_element(t.layout)
-    others = side_of(held)
-    (src, src_at, source), (dst, dst_at, target) = (others, tiles) if into else (tiles, others)
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
-    program = compiled(src, dst, source, target, threads=count)
-    program.run(src_at, dst_at, count, alive=(t, held))
+    tiles_at = address_of(t)
+    held_at = address_of(held) if isinstance(held, TiledArray) else address(held)
+
+    def copied(chosen: Table) -> CopyProgram:
+        """The copy of these tiles."""
+        tiles = grid.tiles(chosen), buffer_element(t.layout)
+        whole, _, element = side_of(held)
+        sides = (whole, element), tiles
+        (src, source), (dst, target) = sides if into else sides[::-1]
+        return compiled(src, dst, source, target, threads=count)
+
+    known = tile_calls(t, grid, len(numbers), held, into=into, compiled=copied) if count == 1 else None
+    if known:
+        known.run(numbers, tiles_at, held_at, into=into)
+        return
+    src_at, dst_at = (held_at, tiles_at) if into else (tiles_at, held_at)
+    copied(numbers).run(src_at, dst_at, count, alive=(t, held))
 
 
 def _as_bytes(t: TiledArray, tile_bytes: int) -> TiledArray:
