@@ -7,9 +7,7 @@ length, so callers that copy other tiles each time need not compile again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from struct import Struct
 
 from codegen.analysis.ranges import check_range
 from codegen.runtime.copy_calls import TABLE_CHUNK, TableCalls
@@ -17,45 +15,41 @@ from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_opera
 from codegen.runtime.launch import Launch
 from codegen.schedule.offset_tables import OFFSET_TABLES
 
-Offsets = NDArray[np.int64]
+_tables = Struct("=2q").pack
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetCall:
     """One call of a kernel for a table of offsets.
 
-    tables  the positions of the tables of source and destination among the arguments
+    rest   the arguments after the two tables
+    count  entries of a table
     """
 
     launch: Launch
-    calls: TableCalls
     function: NativeFunction
-    tables: tuple[int, int]
+    rest: bytes
+    count: int
 
-    def __call__(self, src: int, dst: int, offsets: tuple[Offsets, Offsets]) -> None:
-        """Run it; the offsets of both sides, in bytes, are those of the first entry and of the others to it.
+    def __call__(self, src: int, dst: int, src_offsets: int, dst_offsets: int) -> None:
+        """Run it between two addresses.
 
-        Raises:
-            KernelError: an entry leaves one of the storages; nothing has been written.
+        src_offsets, dst_offsets: the addresses of `count` 64-bit offsets in bytes, within the ranges that
+        the call was made for.
         """
-        low, high, dst_low, dst_high = self.calls.reach
-        src_offsets, dst_offsets = offsets
-        src_bounds, dst_bounds = self.calls.bounds
-        check_range("source", int(src_offsets.min()) + low, int(src_offsets.max()) + high, src_bounds)
-        check_range(
-            "destination", int(dst_offsets.min()) + dst_low, int(dst_offsets.max()) + dst_high, dst_bounds
-        )
-        sizes = self.launch.sizes.copy()
-        for index, table in zip(self.tables, offsets, strict=True):
-            sizes[index] = table.ctypes.data
         operands = copy_operands(src + self.launch.src_offset, dst + self.launch.dst_offset)
-        self.function(operands, 0, sizes.ctypes.data, 0, len(src_offsets))
+        self.function(operands, 0, _tables(src_offsets, dst_offsets) + self.rest, 0, self.count)
 
 
-def offset_calls(launches: tuple[Launch, ...], *, hold_gil: bool) -> tuple[OffsetCall, ...]:
+def offset_calls(
+    launches: tuple[Launch, ...], src_range: range, dst_range: range, *, hold_gil: bool
+) -> tuple[OffsetCall, ...]:
     """The calls of launches over one table each, in order; none where another table needs other kernels.
 
-    hold_gil: whether calls hold Python's lock.
+    src_range, dst_range: where the offsets of every table lie. hold_gil: whether calls hold Python's lock.
+
+    Raises:
+        KernelError: with such an offset, an entry would leave one of the storages.
     """
     found = []
     for launch in launches:
@@ -64,8 +58,12 @@ def offset_calls(launches: tuple[Launch, ...], *, hold_gil: bool) -> tuple[Offse
             return ()
         if launch.misaligned or launch.scratch_bytes or launch.units != (1, 1):
             return ()
-        index = launch.step.kernel.arguments.index
-        src, dst = map(index, OFFSET_TABLES)
+        if launch.step.kernel.arguments[:2] != OFFSET_TABLES:
+            return ()
+        low, high, dst_low, dst_high = calls.reach
+        src_bounds, dst_bounds = calls.bounds
+        check_range("source", src_range[0] + low, src_range[-1] + high, src_bounds)
+        check_range("destination", dst_range[0] + dst_low, dst_range[-1] + dst_high, dst_bounds)
         function = KERNEL_PROTOTYPES[hold_gil](launch.step.kernel.address)
-        found.append(OffsetCall(launch, calls, function, (src, dst)))
+        found.append(OffsetCall(launch, function, launch.sizes[2:].tobytes(), launch.trips))
     return tuple(found)

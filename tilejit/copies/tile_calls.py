@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from codegen import COPIES_HOLD_GIL_BYTES, Cache, CopyProgram, Integers, OffsetCall, offset_calls
+from tilejit.arrays.memory import address
 from tilejit.layout.cute_shape import Spec
 from tilejit.tiled.tile_grid import Grid
 from tilejit.tiled.tiled_array import TiledArray
@@ -32,11 +33,12 @@ class TileCalls:
     def run(self, numbers: Integers, tiles: int, held: int, *, into: bool) -> None:
         """Copy the tiles of these numbers, all in the grid, between the two addresses."""
         offsets = numbers * self.step
+        at, others_at = address(offsets), address(self.others)
         for call in self.calls:
             if into:
-                call(held, tiles, (self.others, offsets))
+                call(held, tiles, others_at, at)
             else:
-                call(tiles, held, (offsets, self.others))
+                call(tiles, held, at, others_at)
 
 
 _known: Cache[tuple[Any, ...], TileCalls] = Cache()
@@ -69,16 +71,19 @@ def _made(
 ) -> TileCalls:
     """The calls of the copy of as many tiles as are wanted, the first one among them; none if they differ."""
     step, nothing = grid.step, TileCalls(layout, (), 0, np.zeros(0, np.int64))
-    if step is None or layout.packed or not count:
+    if step is None or step < 0 or layout.packed or not count:
         return nothing
     program = compiled(np.arange(count) % prod(grid.extents))
-    moved = 2 * prod(held.shape) * held.dtype.itemsize
-    calls = () if program.first else offset_calls(program.launches, hold_gil=moved <= COPIES_HOLD_GIL_BYTES)
-    if not calls:
+    if program.first or any(len(x.tables) != 1 for x in program.launches):
         return nothing
-    tables = [x.calls.tables[0] for x in calls]
-    index = np.arange(count)
+    index, tables = np.arange(count), [x.tables[0] for x in program.launches]
     others = [np.ascontiguousarray((x.src if into else x.dst)(index), np.int64) for x in tables]
-    if any((x != others[0]).any() for x in others[1:]):
+    if not others or any((x != others[0]).any() for x in others[1:]):
         return nothing
-    return TileCalls(layout, calls, step * grid.access.unit_bits // 8, others[0])
+    step = step * grid.access.unit_bits // 8
+    tile_range = range(0, step * (prod(grid.extents) - 1) + 1)
+    other_range = range(int(others[0].min()), int(others[0].max()) + 1)
+    sides = (other_range, tile_range) if into else (tile_range, other_range)
+    moved = 2 * prod(held.shape) * held.dtype.itemsize
+    calls = offset_calls(program.launches, *sides, hold_gil=moved <= COPIES_HOLD_GIL_BYTES)
+    return TileCalls(layout, calls, step, others[0])
