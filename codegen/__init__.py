@@ -97,6 +97,7 @@ if _TYPE_CHECKING:
     from codegen.maps.digit_trees import truncate_tree as truncate_tree
     from codegen.maps.offset_function import offset_function as offset_function
     from codegen.maps.permuted import PermutedMap as PermutedMap
+    from codegen.maps.refine import PairTable as PairTable
     from codegen.maps.windows import tight_map as tight_map
     from codegen.maps.windows import window_map as window_map
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
@@ -229,6 +230,7 @@ _HOMES = {
     ),
     "maps.offset_function": "offset_function",
     "maps.permuted": "PermutedMap",
+    "maps.refine": "PairTable",
     "maps.windows": "tight_map window_map",
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",

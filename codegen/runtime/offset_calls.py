@@ -42,11 +42,12 @@ class OffsetCall:
 
 
 def offset_calls(
-    launches: tuple[Launch, ...], src_range: range, dst_range: range, *, hold_gil: bool
+    launches: tuple[Launch, ...], count: int, src_range: range, dst_range: range, *, hold_gil: bool
 ) -> tuple[OffsetCall, ...]:
     """The calls of launches over one table each, in order; none where another table needs other kernels.
 
-    src_range, dst_range: where the offsets of every table lie. hold_gil: whether calls hold Python's lock.
+    count: entries of every table. src_range, dst_range: where their offsets lie. hold_gil: whether calls hold
+    Python's lock.
 
     Raises:
         KernelError: with such an offset, an entry would leave one of the storages.
@@ -54,7 +55,9 @@ def offset_calls(
     found = []
     for launch in launches:
         calls = launch.calls
-        if not isinstance(calls, TableCalls) or len(calls.tables) != 1 or launch.trips > TABLE_CHUNK:
+        if not isinstance(calls, TableCalls) or [x.extent for x in calls.tables] != [count]:
+            return ()
+        if launch.trips != count or count > TABLE_CHUNK:
             return ()
         if launch.misaligned or launch.scratch_bytes or launch.units != (1, 1):
             return ()
@@ -65,5 +68,5 @@ def offset_calls(
         check_range("source", src_range[0] + low, src_range[-1] + high, src_bounds)
         check_range("destination", dst_range[0] + dst_low, dst_range[-1] + dst_high, dst_bounds)
         function = KERNEL_PROTOTYPES[hold_gil](launch.step.kernel.address)
-        found.append(OffsetCall(launch, function, launch.sizes[2:].tobytes(), launch.trips))
+        found.append(OffsetCall(launch, function, launch.sizes[2:].tobytes(), count))
     return tuple(found)

@@ -22,6 +22,7 @@ from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from tests.tools.boxes import Offsets, copy_box
+from tilejit.programs.native_calls import NativeCalls
 
 Bytes = NDArray[np.uint8]
 INTERPRETED_BYTES = 1500
@@ -43,25 +44,31 @@ class Watched:
 def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
     """Collect every program that runs inside the block; without `snapshots` only which ones."""
     seen: list[Watched] = []
-    original = CopyProgram.run
+    original, repeated = CopyProgram.run, NativeCalls.__call__
     none = np.empty(0, np.uint8)
 
-    def run(self: CopyProgram, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
+    def watched(program: CopyProgram, src: int, dst: int, copied: Callable[[], None]) -> None:
         if not snapshots:
-            seen.append(Watched(self, none, none, none))
-            original(self, src, dst, threads, alive=alive)
+            seen.append(Watched(program, none, none, none))
+            copied()
             return
-        source = _bytes_of(self.boxed.src, src) if self.boxed.boxes else none
-        before = _bytes_of(self.boxed.dst, dst) if self.steps else none
-        original(self, src, dst, threads, alive=alive)
-        after = _bytes_of(self.boxed.dst, dst) if self.steps else none
-        seen.append(Watched(self, source, before, after, (src, dst)))
+        source = _bytes_of(program.boxed.src, src) if program.boxed.boxes else none
+        before = _bytes_of(program.boxed.dst, dst) if program.steps else none
+        copied()
+        after = _bytes_of(program.boxed.dst, dst) if program.steps else none
+        seen.append(Watched(program, source, before, after, (src, dst)))
 
-    CopyProgram.run = run  # type: ignore[method-assign]
+    def run(self: CopyProgram, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
+        watched(self, src, dst, partial(original, self, src, dst, threads, alive=alive))
+
+    def repeat(self: NativeCalls, src: int, dst: int) -> None:
+        watched(self.program, src, dst, partial(repeated, self, src, dst))
+
+    CopyProgram.run, NativeCalls.__call__ = run, repeat  # type: ignore[method-assign]
     try:
         yield seen
     finally:
-        CopyProgram.run = original  # type: ignore[method-assign]
+        CopyProgram.run, NativeCalls.__call__ = original, repeated  # type: ignore[method-assign]
 
 
 def interpreted(watched: Watched) -> Bytes | None:

@@ -160,7 +160,7 @@ class CopyPlan(Direct):
         src = ArrayArgument(src_dtype, self._src_shape, self._src_strides, written=False)
         src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
         calls, releases = self._calls.direct(src_at, dst_at), not self._calls.holds_gil
-        note = self._program, self._calls  # keeps code and tables alive: an entry has addresses alone
+        note = self._calls  # keeps code and tables alive: an entry has addresses alone
         watches = ALL_FLAGS if self._sets_flags else 0
         if new:
             return Entry((src, *others), (), calls, "", releases, new, note, watches)

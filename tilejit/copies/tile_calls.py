@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen import COPIES_HOLD_GIL_BYTES, Cache, CopyProgram, Integers, OffsetCall, offset_calls
+from codegen import COPIES_HOLD_GIL_BYTES, Cache, CopyProgram, Integers, OffsetCall, PairTable, offset_calls
 from tilejit.arrays.memory import address
 from tilejit.layout.cute_shape import Spec
 from tilejit.tiled.tile_grid import Grid
@@ -73,17 +73,28 @@ def _made(
     step, nothing = grid.step, TileCalls(layout, (), 0, np.zeros(0, np.int64))
     if step is None or step < 0 or layout.packed or not count:
         return nothing
-    program = compiled(np.arange(count) % prod(grid.extents))
-    if program.first or any(len(x.tables) != 1 for x in program.launches):
+    chosen, index = np.arange(count) % prod(grid.extents), np.arange(count)
+    program, step = compiled(chosen), step * grid.access.unit_bits // 8
+    if program.first or any([x.extent for x in launch.tables] != [count] for launch in program.launches):
         return nothing
-    index, tables = np.arange(count), [x.tables[0] for x in program.launches]
-    others = [np.ascontiguousarray((x.src if into else x.dst)(index), np.int64) for x in tables]
-    if not others or any((x != others[0]).any() for x in others[1:]):
+    tables = [launch.tables[0] for launch in program.launches]
+    own, others = ([np.asarray(side(index)) for side in sides] for sides in _sides(tables, into))
+    if (
+        not others
+        or any((x != chosen * step).any() for x in own)
+        or any((x != others[0]).any() for x in others)
+    ):
         return nothing
-    step = step * grid.access.unit_bits // 8
-    tile_range = range(0, step * (prod(grid.extents) - 1) + 1)
-    other_range = range(int(others[0].min()), int(others[0].max()) + 1)
-    sides = (other_range, tile_range) if into else (tile_range, other_range)
+    rest = np.ascontiguousarray(others[0], np.int64)
+    ranges = range(0, step * (prod(grid.extents) - 1) + 1), range(int(rest.min()), int(rest.max()) + 1)
     moved = 2 * prod(held.shape) * held.dtype.itemsize
-    calls = offset_calls(program.launches, *sides, hold_gil=moved <= COPIES_HOLD_GIL_BYTES)
-    return TileCalls(layout, calls, step, others[0])
+    calls = offset_calls(
+        program.launches, count, *(ranges[::-1] if into else ranges), hold_gil=moved <= COPIES_HOLD_GIL_BYTES
+    )
+    return TileCalls(layout, calls, step, rest)
+
+
+def _sides(tables: list[PairTable], into: bool) -> tuple[list[Any], list[Any]]:
+    """The functions of offsets on the side of the tiled array, and on the other side."""
+    src, dst = [x.src for x in tables], [x.dst for x in tables]
+    return (dst, src) if into else (src, dst)

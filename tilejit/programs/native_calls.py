@@ -58,6 +58,7 @@ class NativeCall:
 class NativeCalls:
     """The calls of a program on one thread, in order, and whether each holds Python's lock."""
 
+    program: CopyProgram
     calls: tuple[NativeCall, ...]
     holds_gil: bool
 
@@ -113,7 +114,7 @@ def _calls(program: object, *, hold_gil: bool) -> NativeCalls | None:
             calls.append(
                 NativeCall(function(code), code, *sides, x.sizes, table, x.begin, x.end, scratch, held)
             )
-    return NativeCalls(tuple(calls), hold_gil)
+    return NativeCalls(program, tuple(calls), hold_gil)
 
 
 def _repeated(launch: Launch, *, lends_buffer: bool) -> tuple[KernelCall, ...] | None:

@@ -180,7 +180,7 @@ class TiledPlan(Direct, ABC):
             calls.direct(0, 1),
             releases=not calls.holds_gil,
             returns=returns,
-            note=(self.program(1), calls),  # keeps code and tables alive: an entry has addresses alone
+            note=calls,  # keeps code and tables alive: an entry has addresses alone
             holder=self._dst.holder(out),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,9 @@ def relay(case: Case, shape: Shape) -> None:
     case.note(threads=threads, keep=keep)
     t = TiledArray.from_buffer(source, source_spec)
     relayout(t, new.obj, out=data, padding="keep" if keep else fill[0], threads=threads, **new.parameters)
+    again = partial(
+        relayout, t, new.obj, out=data, padding="keep" if keep else fill[0], threads=threads, **new.parameters
+    )
     elements = unpacked_by_definition(kept, source_spec)
     want = packed_by_definition(elements, target, None if keep else fill, before)
     mask = value_mask(target)
@@ -75,6 +79,7 @@ def relay(case: Case, shape: Shape) -> None:
     case.check(
         case.bench.target.untouched() and case.bench.source.untouched(), "bytes beside the buffers changed"
     )
+    case.repeat(again, data, before)
 
 
 def _named(side: Side) -> str:
