@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import casts, copies, dropin, gather, pack, peers, permute, relayout, sizes, subbyte
+from bench import casts, cliffs, copies, dropin, gather, pack, peers, permute, relayout, sizes, subbyte
 from bench.gains import Gain, measure_gain
 from bench.jobs import Case
 from bench.markdown import report
@@ -34,8 +34,11 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
     "gather": gather.cases,
     "dropin": dropin.cases,
     "sizes": sizes.cases,
+    "cliffs": cliffs.cases,
 }
 ALL = "all"
+LONG = ("sizes", "cliffs")
+"""Suites of more than a thousand cases, which `all` leaves out."""
 PAGE_WIDTH = 240
 """Tables are never cut to fit a narrow window or a file."""
 
@@ -71,7 +74,9 @@ def main(
     Shares are of memcpy (numpy.copyto of contiguous arrays of the same size) in the same run; "x numpy" says
     how many times as fast as NumPy TileJIT is. Nothing but a wrong answer makes the exit code 1.
     """
-    names = tuple(SUITES) if suite == ALL else tuple(dict.fromkeys(suite.split(",")))
+    names = (
+        tuple(n for n in SUITES if n not in LONG) if suite == ALL else tuple(dict.fromkeys(suite.split(",")))
+    )
     for name in names:
         if name not in SUITES:
             raise typer.BadParameter(f"there is no suite {name}; choose {', '.join((*SUITES, ALL))}")
@@ -172,7 +177,11 @@ def _wanted(case: Case, only: str) -> bool:
 
 def _print(console: Console, figures: Figures, versions: dict[str, str]) -> None:
     for title, rows in _tables(figures.rows):
-        console.print(rows_table(title, rows, versions))
+        for table in cliffs.tables(rows) if title == cliffs.TABLE else [rows_table(title, rows, versions)]:
+            console.print(table)
+    slow = sizes.slower(figures.rows)
+    if slow:
+        console.print(slow)
     if figures.rows:
         console.print(summary_table(summaries(figures.rows), versions))
     if figures.gains:

@@ -118,13 +118,13 @@ def sizes(runs: Runs) -> str:
             name: [
                 (f.mb * 1e6 / 2, f.gb_per_s / (f.times[peer] if peer else 1))
                 for f in cases
-                if f" {dtype}[" in f.case and f.group == f"pack, {memory}"
+                if f" {dtype}[" in f.case and tiles in f.case and f.group == f"pack, {memory}"
             ]
             for name, (memory, peer, _) in series.items()
         }
-        for dtype, title in (
-            ("f32", "Pack f32 into T(8,128): runs of 512 bytes"),
-            ("bf16", "Pack bf16 into T(8,128)(2,1): rows interleaved in pairs"),
+        for dtype, tiles, title in (
+            ("f32", " T(8,128),", "Pack f32 into T(8,128): runs of 512 bytes"),
+            ("bf16", " T(8,128)(2,1),", "Pack bf16 into T(8,128)(2,1): rows interleaved in pairs"),
         )
     }
     subtitle = "GB/s read and written, by bytes of the array"

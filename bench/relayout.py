@@ -66,7 +66,7 @@ def _case(
 ) -> Case:
     source, target = (_short(f) for f in pair)
     text = f"{short_name(group.dtype)}[{','.join(map(str, dims))}] {source} to {target}"
-    make = partial(_job, *pair, dims, group.dtype, allocate)
+    make = partial(job, *pair, dims, group.dtype, allocate)
     return Case("relayout", name, text, make)
 
 
@@ -76,7 +76,8 @@ def _short(named: Format) -> str:
     return f"{named.name} {tiles if len(tiles) <= 16 else tiles[:15] + '…'}"
 
 
-def _job(source: Format, target: Format, dims: Dims, dtype: Any, allocate: Allocate, threads: int) -> Job:
+def job(source: Format, target: Format, dims: Dims, dtype: Any, allocate: Allocate, threads: int) -> Job:
+    """A buffer in one format into a buffer in another."""
     there = _packed(source, dims, dtype, allocate)
     expected = flat_bytes(_packed(target, dims, dtype, allocate))
     tiled = tj.TiledArray.from_buffer(there, tj.as_layout(source.layout, dtype=dtype, dims=dims))

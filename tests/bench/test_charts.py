@@ -46,8 +46,8 @@ SMALL = run(
     row("packs", "pack", "pack", **RIVALS),
     *(row("fresh outputs", m, f"u32 64x64 flat, {m}", numpy=2.0) for m in ("out= given", "fresh")),
     *(
-        {**row("sizes", f"pack, {memory}", f"pack {dtype}[8,128] {mb}", numpy=0.5), "mb": mb}
-        for dtype in ("f32", "bf16")
+        {**row("sizes", f"pack, {memory}", f"pack {dtype}[8,128] {tiles}, {mb}", numpy=0.5), "mb": mb}
+        for dtype, tiles in (("f32", "T(8,128)"), ("bf16", "T(8,128)(2,1)"))
         for memory in ("out= given", "fresh")
         for mb in (0.008, 8.0)
     ),
