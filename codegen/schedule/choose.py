@@ -27,7 +27,6 @@ from codegen.schedule.schedule import (
     VectorSize,
     long_loop,
 )
-from codegen.schedule.transpose_box import earns_special
 from codegen.support.errors import KernelError
 
 Selection: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
@@ -38,6 +37,9 @@ SHORT_CHUNKS = 8
 
 MOST_CHUNKS = 1 << 10
 """Maximum number of chunks in one table: 8 KiB."""
+
+CHUNKED_BYTES = 1 << 17
+"""Boxes smaller than this are not worth a table of chunks and a kernel that reads it."""
 
 PACKED_PREFETCH_BYTES = 1024
 """Prefetch distance in the source of streamed packed bits."""
@@ -280,7 +282,7 @@ def _reversed_runs(box: StridedBox, row: Axis, width: int) -> tuple[str, ...]:
 def _chunk_axes(box: StridedBox, row: Axis) -> tuple[str, ...]:
     """Loops that are contiguous in the destination, the first one short; none if they do not fill a line."""
     width = box.width
-    if not earns_special(box.size_bytes) or not takes("joined", 8 * width):
+    if box.size_bytes < CHUNKED_BYTES or not takes("joined", 8 * width):
         return ()
     if box.entries or row.extent > SHORT_CHUNKS:
         return ()

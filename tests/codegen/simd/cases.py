@@ -27,7 +27,7 @@ from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.runtime.kernel import Kernel
-from codegen.schedule import choose_transpose, transpose_box, transpose_loops
+from codegen.schedule import choose, choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, FLAT_BLOCKS, LONG_ROW_BYTES
 from codegen.schedule.machine import REGISTERS, machine
 from codegen.schedule.schedule import Thresholds
@@ -76,7 +76,7 @@ def _scheduled_for(registers: int) -> tuple[Case, ...]:
 
 def _every_case() -> tuple[Case, ...]:
     rng = np.random.default_rng(SEED)
-    with _set(transpose_box, "SPECIAL_BYTES", 0):
+    with _set(transpose_box, "SPECIAL_BYTES", 0), _set(choose, "CHUNKED_BYTES", 0):
         made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
         made += [*_pieces(rng), *_reversals(rng)]
         made += [*_converted_transposes(rng), *_packs(rng, PACKED), *_unpacks(rng, PACKED)]
