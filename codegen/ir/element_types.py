@@ -50,10 +50,3 @@ def dtype_of(element: str) -> str:
     if element == "pred":
         return "i1"
     return f"i{element[1:]}" if element in INTEGER_TYPES and element.startswith("s") else element
-
-
-def element_of_dtype(dtype: str) -> str:
-    """The element type of an IR dtype, the inverse of `dtype_of`."""
-    if dtype == "i1":
-        return "pred"
-    return f"s{dtype[1:]}" if dtype.startswith("i") else dtype

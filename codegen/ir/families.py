@@ -79,10 +79,6 @@ class Family(Facts):
     reduces: bool = False
     max_ulp: int = 0
 
-    def results_of(self, dtype: str) -> tuple[str, ...]:
-        """The element types that the result of operands of an element type may have."""
-        return self.results or (dtype,)
-
     def meaning(self, operands: Sequence[Any], dtype: str, shape: VectorShape = ()) -> Any:
         """The result for arrays of lanes, or for numbers; `dtype` and `shape` are those of the result."""
         from codegen.ir.operations import (  # only interpreters need it, and the dtypes it imports

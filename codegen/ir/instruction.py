@@ -1,4 +1,4 @@
-"""What a declaration of an instruction says: its meaning, and the facts that schedules and tests use."""
+"""What a declaration of an instruction says: its meaning, and facts that tests compare with machine code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Shapes: TypeAlias = "Mapping[int, tuple[VectorShape, ...]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What schedules and tests use of each register-level operation, of copies and on numbers.
+    """What is known of each register-level operation, of copies and on numbers; tests check it.
 
     Attributes:
         sets_flags: whether it may set, at some CPU level, one of the floating-point status flags that NumPy

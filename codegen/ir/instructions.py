@@ -6,9 +6,9 @@ which emits LLVM IR. A test runs every builder against its meaning on every CPU 
 There are two kinds. An operation takes super-vectors and returns one: `Op("transposed", …)`. A memory
 instruction is a statement: `Call("copy_part", …)`. Its operands are buffers and integers.
 
-A declaration also has the facts that schedules and tests use. Schedules choose an instruction only for
-elements that it takes. The emitter and the interpreter refuse other shapes, and the interpreter refuses
-counts of lanes beyond the limit. Tests compare flags, costs and levels with the machine code.
+Schedules choose an instruction only for elements and shapes that it takes. The emitter and the interpreter
+refuse other shapes, and the interpreter refuses counts of lanes beyond the limit. Tests compare flags, costs
+and levels with the machine code.
 """
 
 from __future__ import annotations

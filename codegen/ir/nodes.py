@@ -170,10 +170,11 @@ class Blocks:
     `prefetch_ahead`:
 
     prefetch_bytes  the distance of prefetches in the source; 0 for none
-    entries_ahead   the distance instead, in entries of the table that blocks load at, if it has more; or 0
+    entries_ahead   the distance in entries of the table that blocks load at, which counts instead where the
+                    table has more entries; 0 for none
     prefetched      the buffer whose lines are requested at the offsets that blocks load; "" for none
 
-    A pass for each thing that a loop has, so that what follows it is requested; "" for no requests:
+    The pass that requests what follows depends on what the loop is over; "" for no requests:
 
     ahead           an "entry" of offset tables: `prefetch_later_entry`; "elements": `prefetch_elements`; a
                     "tile", and "rows" or "runs" that leave its panel: `prefetch_next_tile`

@@ -8,6 +8,7 @@ from typing import Any
 
 from codegen.ir.strided_box import Element
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transfers import (
     CopyChunks,
@@ -25,6 +26,7 @@ from codegen.schedule.transfers import (
 from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
 
 NAMES = "abcdefgh"
+"""What loops around a transfer are called in the source of a kernel, which many copies share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,22 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             if transfer.columns != 1:
                 return named("columns", name)
             return named("count", *([] if step == 1 else [name]))
+
+
+def axis_names(nest: TransferNest, schedule: Schedule) -> str:
+    """Which axes of a copy the loops of its kernel are: "a = one0, b = d2, i = d0, j = d1".
+
+    i, j    the rows and columns of a transpose
+    inside  the axes that other transfers take
+    """
+    inner, names = nest.transfer, iter(NAMES)
+    if not isinstance(inner, TransposeTiles | TransposeRuns) or schedule.transpose is None:
+        own = [f"{name} = {loop.axis}" for name, loop in zip(NAMES, nest.loops, strict=False)]
+        return ", ".join([*own, f"inside = {' '.join(schedule.inner)}"] if schedule.inner else own)
+    outer = [x.axis for x in inner.loops if x.axis not in ("rows", "columns", "layers")]
+    cut = schedule.transpose
+    sides = [f"i = {' '.join(cut.rows)}", f"j = {' '.join(cut.columns)}"]
+    return ", ".join([*(f"{next(names)} = {axis}" for axis in outer), *sides])
 
 
 def _tiles(size: _Sizes, transfer: TransposeTiles) -> TransposeTiles:

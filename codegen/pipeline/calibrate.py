@@ -1,7 +1,8 @@
 """Thresholds of this machine: measured once, with a real copy, and kept in the store.
 
-Nothing is measured before a copy of 4 MiB is planned, or where the store cannot keep the result. Two
-processes that measure at the same time both write a valid note; the later one stays.
+Nothing is measured before a copy of 4 MiB is planned, or where the store cannot keep the result. The first
+process with such a copy only leaves a note, because its first copies already wait for kernels to be compiled.
+Two processes that measure at the same time both write a valid note; the later one stays.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ Measuring takes half a second and its own kernel. Smaller copies would not soon 
 process may make only one.
 """
 
+MEASURED_AT = 8
+"""The first process that makes large copies measures at this one of them, later processes at the first."""
+
 FOOTPRINTS = tuple(n << 20 for n in (32, 16, 8, 4, 2))
 """Bytes read and written by the measured copies, largest first."""
 
@@ -51,20 +55,32 @@ Measure = Callable[[bool, int], float]
 """Seconds of one copy, given whether it streams and its footprint in bytes."""
 
 _known: Thresholds | None = None
+_planned = 0
+"""Large copies that this process has planned without knowing the thresholds."""
 
 
 def machine_thresholds(footprint: int) -> Thresholds:
-    """The thresholds for a copy that reads and writes `footprint` bytes; the first large copy may measure."""
+    """The thresholds for a copy that reads and writes `footprint` bytes; a large copy may measure."""
     global _known
     if footprint < CALIBRATED_FROM_BYTES:
         return DEFAULT_THRESHOLDS
     if _known is None:
         with compiler_lock:  # the one lock that a fork waits for
-            if _known is None and footprint < MEASURED_FROM_BYTES:
-                _known = remembered_thresholds(default_store())
-            elif _known is None:
+            if _known is None and footprint >= MEASURED_FROM_BYTES and _is_due(default_store()):
                 _known = calibrated(default_store(), _trial)
+            elif _known is None:
+                _known = remembered_thresholds(default_store())
     return _known or DEFAULT_THRESHOLDS
+
+
+def _is_due(store: KernelStore) -> bool:
+    """Whether to measure now: an earlier process has planned a large copy, or this one several."""
+    global _planned
+    _planned += 1
+    if _planned == 1 and store.get_note(_note_name(cpu_level().name)) is None:
+        store.put_note(_note_name(cpu_level().name), {})
+        return False
+    return _planned == 1 or _planned >= MEASURED_AT
 
 
 def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:

@@ -16,6 +16,7 @@ from codegen.backend.object_symbols import can_be_loaded
 from codegen.backend.store import default_store, store_key
 from codegen.backend.store_files import digest_of
 from codegen.ir.strided_box import StridedBox
+from codegen.passes.parametrize import axis_names
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfers import TransferNest
 from codegen.support.caching import lazy
@@ -248,6 +249,11 @@ class Step:
     def boxes(self) -> tuple[StridedBox, ...]:
         """All boxes that the kernel moves."""
         return (self.box, *self.joined)
+
+    @property
+    def axes(self) -> str:
+        """Which axes of the boxes the loops of the kernel are."""
+        return axis_names(self.nest, self.schedule)
 
     def report(self) -> str:
         """The schedule, the boxes, and the nest that moves them."""

@@ -12,7 +12,6 @@ from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes, strip_of
 from codegen.schedule.choose_order import best_order
 from codegen.schedule.choose_transpose import transpose_schedule
-from codegen.schedule.limits import LONG_DIGIT
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
@@ -37,6 +36,9 @@ SHORT_CHUNKS = 8
 
 MOST_CHUNKS = 1 << 10
 """Maximum number of chunks in one table: 8 KiB."""
+
+LONG_DIGIT = 1 << 13
+"""Elements per block of a transpose's long digit: a multiple of a line for every element size."""
 
 CHUNKED_BYTES = 1 << 17
 """Boxes smaller than this are not worth a table of chunks and a kernel that reads it."""

@@ -14,7 +14,7 @@ from math import prod
 from codegen.ir.strided_box import Digit
 from codegen.maps.block_grid import BlockGrid
 from codegen.maps.refine import Box
-from codegen.schedule.choose_transpose import ALIAS_BYTES
+from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.schedule import TransposeSchedule
 
 BLOCK = (192, 256)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.ir.strided_box import StridedBox, long_axis
-from codegen.schedule.choose import choose, goes_past_cache, transfer_of
+from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, transfer_of
 from codegen.schedule.choose_order import window_cut
-from codegen.schedule.limits import LONG_DIGIT, RUN_BLOCK_BYTES
 from codegen.schedule.schedule import Schedule, Thresholds
+
+RUN_BLOCK_BYTES = 1 << 18
+"""Bytes of a long run that threads take at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from codegen.ir.blocks import Block, block_shape
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.dense_layout import joined_run
-from codegen.schedule.machine import machine
+from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import Schedule, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import (
     DENSE_BYTES,
@@ -33,9 +33,6 @@ of 64-128 MB with rows of a power of two, Zen 5, 2026-11."""
 
 NARROWED_SETS = (1, 12)
 """The same if elements become narrower: each row of a block is then two lines or more."""
-
-ALIAS_BYTES = 2048
-"""Rows whose distance is a multiple of this share L1 cache sets, which have few ways."""
 
 LANE_SHARING_BYTES = 256
 """At a multiple of this distance, a line of a source row may be evicted before its other lanes are read."""

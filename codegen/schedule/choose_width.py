@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox, in_element
-from codegen.schedule.limits import MOST_AROUND_LINES, WIDE_ALIAS_BYTES
+from codegen.schedule.machine import ALIAS_BYTES
 
 WIDTHS = (2, 4, 8, 16, 32, 64)
+
+MOST_AROUND_LINES = 2
+"""The most loops around runs of a line that are worth the tiles of a transpose."""
 
 
 def wide_axes(box: StridedBox) -> tuple[str, ...]:
@@ -33,5 +36,5 @@ def _worth_tiles(box: StridedBox) -> bool:
 
     They do if source rows share cache sets, except in a deep nest, whose own order touches fewer pages.
     """
-    far = any(axis.src and axis.src % WIDE_ALIAS_BYTES == 0 for axis in box.axes)
+    far = any(axis.src and axis.src % ALIAS_BYTES == 0 for axis in box.axes)
     return far and len(box.axes) <= MOST_AROUND_LINES + 1

@@ -30,18 +30,6 @@ Thus every line of the source is prefetched once or twice, a segment ahead.
 SMALL_LEAST_COLUMNS = 4
 """The fewest columns of a block whose elements are so wide that fewer would fill a line."""
 
-RUN_BLOCK_BYTES = 1 << 18
-"""Bytes of a long run that threads take at a time."""
-
-LONG_DIGIT = 1 << 13
-"""Elements per block of a transpose's long digit: a multiple of a line for every element size."""
-
-MOST_AROUND_LINES = 2
-"""The most loops around runs of a line that are worth the tiles of a transpose."""
-
-WIDE_ALIAS_BYTES = 2048
-"""Rows whose distance is a multiple of this share L1 cache sets."""
-
 PAGE_PREFETCH_BYTES = 4096
 """Prefetch distance for a run's source lines if the offset of the next run is known: memory latency times the
 bandwidth of one core. Measured on tiles in random order: 0.7 of memcpy without prefetching, 0.8 at 2048,

@@ -11,6 +11,9 @@ from codegen.support.cpu import cpu_level
 REGISTERS = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 16), "neon": (16, 32)}
 """The size in bytes and the number of vector registers at each CPU level."""
 
+ALIAS_BYTES = 2048
+"""Rows whose distance is a multiple of this share L1 cache sets, which have few ways."""
+
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 

@@ -121,7 +121,7 @@ class TransposeSchedule(TileSchedule):
         text += f" | staged {self.stage}" if self.stage else ""
         text += f", {self.lines} lines each" if self.lines > 1 else ""
         text += f", {self.together} layers of {self.layers}" if self.layers else ""
-        order = "" if self.stage == "dense" else f", {self.order} first"
+        order = "" if self.stage == "dense" else f" | blocks by {self.order}"
         text += f" | loops {' '.join(self.loops)}{order}" if self.loops else ""
         text += f" | prefetches {self.prefetch_bytes} bytes ahead" if self.prefetch_bytes else ""
         return text + (" | streaming stores" if self.stream else "")

@@ -96,7 +96,7 @@ def pack(
         KernelValueError: `threads` is less than one.
         TypeError: an argument has the wrong type, or neither `pack` nor the layout knows a keyword.
     """
-    plan: PackPlan | None = None
+    plan: PackPlan[TiledArray] | None = None
     key: tuple[Any, ...] | None = None
     if (
         padding is None
@@ -113,8 +113,8 @@ def pack(
         plan = _pack_plan(x, layout, out, padding, casting, threads, tuning, parameters)
         if key is not None:
             _packs.keep(key, plan)
-    tiled: TiledArray = plan(x) if out is None else plan(x, out)
-    return tiled
+    array: Any = x
+    return plan(array) if out is None else plan(array, out)
 
 
 def unpack(
@@ -205,7 +205,7 @@ def single_pass_program(
     return single_pass_pack(spec, array.strides, source, fill, swap, threads, tuning)
 
 
-_packs: Cache[tuple[Any, ...], PackPlan] = Cache()
+_packs: Cache[tuple[Any, ...], PackPlan[TiledArray]] = Cache()
 """Plans of earlier calls."""
 
 
@@ -218,7 +218,7 @@ def _pack_plan(
     threads: int | None,
     tuning: Tuning,
     parameters: dict[str, Any],
-) -> PackPlan:
+) -> PackPlan[TiledArray]:
     check_threads(threads)
     check_casting(casting)
     own = of_the_layout(parameters, "pack", "the array")

@@ -88,8 +88,13 @@ class Explanation:
 
     @property
     def source(self) -> str:
-        """The generated Python of every kernel, each once."""
-        return "\n".join(kernel.source for kernel in self.program.kernels)
+        """The generated Python of every kernel, each once, and which axes of the copy its loops are."""
+        return "\n".join(f"{self._axes(kernel)}{kernel.source}" for kernel in self.program.kernels)
+
+    def _axes(self, kernel: Kernel) -> str:
+        """A comment for each way in which boxes use the loops of a kernel: "# a = one0, i = d0, j = d1"."""
+        own = dict.fromkeys(step.axes for step in self.program.steps if step.kernel is kernel)
+        return "".join(f"# {axes}\n" for axes in own if axes)
 
     @property
     def llvm_ir(self) -> str:

@@ -32,7 +32,7 @@ def plan_pack(
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
-) -> PackPlan:
+) -> PackPlan[TiledArray]:
     """Check and compile a pack once, to run it many times.
 
     >>> plan = tilejit.plan_pack("{1,0:T(2,2)}", (3, 5), np.float32)
@@ -86,7 +86,7 @@ def plan_unpack(
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
     **parameters: Any,
-) -> UnpackPlan:
+) -> UnpackPlan[TiledArray]:
     """Check and compile an unpack once, to run it many times.
 
     >>> plan = tilejit.plan_unpack("f32[3,5]{1,0:T(2,2)}")
@@ -135,7 +135,7 @@ def plan_relayout(
     virtual_vector_size: VectorSize = AUTO,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
-) -> RelayoutPlan:
+) -> RelayoutPlan[TiledArray]:
     """Check and compile a relayout once, to run it many times.
 
     >>> plan = tilejit.plan_relayout("f32[3,5]{1,0:T(2,2)}", "{0,1}")

@@ -64,7 +64,7 @@ def check_alike(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     if tuple(out.shape) != shape or out.dtype != dtype:
         raise LayoutError(
             f"out is {out.dtype}{list(out.shape)}, but the result is {dtype}{list(shape)}\n"
-            "  give one like the result, or leave out= away"
+            "  give one like the result, or omit out="
         )
 
 
@@ -79,7 +79,7 @@ def check_target(memory: Array, source: Array) -> None:
     if overlaps_itself(memory.shape, memory.strides, memory.itemsize):
         raise LayoutError(
             f"out has elements that share memory: strides {memory.strides} for shape {memory.shape}\n"
-            "  give an array with a place for each"
+            "  pass an array without overlapping elements"
         )
     if np.may_share_memory(memory, source):
         raise LayoutError("out overlaps what is copied into it\n  give out= memory of its own")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
@@ -39,7 +39,14 @@ if TYPE_CHECKING:
     from codegen import Entry, StagedProgram
 
 
-class TiledPlan(Direct, ABC):
+Tiled = TypeVar("Tiled")
+"""The class of tiled arrays, which is above this module."""
+Taken = TypeVar("Taken")
+Out = TypeVar("Out")
+Result = TypeVar("Result")
+
+
+class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
     """A copy between two sides, ready to run again and again.
 
     >>> plan = tilejit.plan_pack("{1,0:T(8,128)}", (1000, 300), np.float32)
@@ -80,7 +87,7 @@ class TiledPlan(Direct, ABC):
         self._is_open = threads_by_size(threads, self._moved_bytes) == 1
         self._calls: NativeCalls | None = None
 
-    def __call__(self, source: Any, out: Any = None) -> Any:
+    def __call__(self, source: Taken, out: Out | None = None) -> Result:
         """Copy the source to `out`, or to new memory, and return where it went.
 
         Raises:
@@ -107,14 +114,14 @@ class TiledPlan(Direct, ABC):
         self._asked += 1
         if self._native and direct_policy.is_repeated(self._asked):
             self._answer_directly(self._entry(source, out))
-        return result
+        return cast("Result", result)
 
     _in_python = __call__
 
-    def __copy__(self) -> TiledPlan:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> TiledPlan:
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -185,7 +192,7 @@ class TiledPlan(Direct, ABC):
         )
 
 
-class PackPlan(TiledPlan):
+class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
     """A pack of arrays of one shape, strides and dtype, ready to run again and again.
 
     fill: one element of padding, or None to keep what `out` holds. array: its shape, strides and dtype.
@@ -197,7 +204,7 @@ class PackPlan(TiledPlan):
 
     def __init__(
         self,
-        kind: type,
+        kind: type[Tiled],
         spec: Spec,
         array: tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]],
         fill: bytes | None,
@@ -237,7 +244,7 @@ class PackPlan(TiledPlan):
             tiled[box] = converted(source[box], spec.dtype)
 
 
-class UnpackPlan(TiledPlan):
+class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
     """An unpack of one layout into arrays of one dtype and strides, ready to run again and again."""
 
     __slots__ = ("_element",)
@@ -246,7 +253,7 @@ class UnpackPlan(TiledPlan):
 
     def __init__(
         self,
-        kind: type,
+        kind: type[Tiled],
         spec: Spec,
         strides: tuple[int, ...],
         dtype: np.dtype[Any],
@@ -279,7 +286,7 @@ class UnpackPlan(TiledPlan):
             target[box] = converted(read_box(source, spec, (*box, ...)), target.dtype)
 
 
-class RelayoutPlan(TiledPlan):
+class RelayoutPlan(TiledPlan[Tiled, "Array | Tiled", Tiled]):
     """A relayout from one layout to another, ready to run again and again; `fill` as in `PackPlan`."""
 
     __slots__ = ()
@@ -287,7 +294,13 @@ class RelayoutPlan(TiledPlan):
     name = "t"
 
     def __init__(
-        self, kind: type, source: Spec, target: Spec, fill: bytes | None, threads: int | None, tuning: Tuning
+        self,
+        kind: type[Tiled],
+        source: Spec,
+        target: Spec,
+        fill: bytes | None,
+        threads: int | None,
+        tuning: Tuning,
     ) -> None:
         given = kind, source, target, fill, threads, tuning
         super().__init__(given, TiledSide(kind, source), TiledSide(kind, target), threads)
@@ -301,7 +314,7 @@ class RelayoutPlan(TiledPlan):
         check_kept(self._given[3])
 
 
-class ReadPlan(TiledPlan):
+class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
     """A read of one box of a layout into a new array, ready to run again and again.
 
     box: starts, steps, extents and the shape of the result, as of `box_of_key`.
@@ -311,7 +324,7 @@ class ReadPlan(TiledPlan):
 
     name = "t"
 
-    def __init__(self, kind: type, spec: Spec, box: tuple[tuple[int, ...], ...]) -> None:
+    def __init__(self, kind: type[Tiled], spec: Spec, box: tuple[tuple[int, ...], ...]) -> None:
         kept = box[3]
         result = ArrayLayout(kept, c_strides(kept, spec.dtype.itemsize), spec.dtype)
         super().__init__((kind, spec, box), TiledSide(kind, spec), ArraySide(result), None)
@@ -323,7 +336,7 @@ class ReadPlan(TiledPlan):
         return window_program(spec, starts, steps, extents, strides, False, threads)
 
 
-class WritePlan(TiledPlan):
+class WritePlan(TiledPlan[Array, Tiled, Tiled]):
     """A write of an array to one box of a layout; `box` as in `ReadPlan`.
 
     strides: of the array, and of the array as one of the extents of the box.
@@ -335,7 +348,7 @@ class WritePlan(TiledPlan):
 
     def __init__(
         self,
-        kind: type,
+        kind: type[Tiled],
         spec: Spec,
         box: tuple[tuple[int, ...], ...],
         strides: tuple[tuple[int, ...], tuple[int, ...]],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -38,7 +38,6 @@ from tilejit.tiled.outputs import check_alike, padding_of
 from tilejit.tiled.plans import (
     ReadPlan,
     RelayoutPlan,
-    TiledPlan,
     UnpackPlan,
     WritePlan,
     relayout_plan,
@@ -289,7 +288,7 @@ class TiledArray(NDArrayOperatorsMixin):
         slot = elements_of(self._layout).slot(self._buffer, key)
         if slot is not None:
             return self._buffer[slot]
-        plan = self._box_plan(_reads, key, ())
+        plan = self._read_plan(key)
         if plan is not None:
             found = plan(self)
         else:
@@ -299,15 +298,25 @@ class TiledArray(NDArrayOperatorsMixin):
             found.flags.writeable = False
         return found
 
-    def _box_plan(self, plans: _BoxPlans, key: Any, values: tuple[Array, ...]) -> TiledPlan | None:
-        """The plan of a box, and of a value of these strides, if it was asked for before or is plain."""
+    def _read_plan(self, key: Any) -> ReadPlan[TiledArray] | None:
+        """The plan that reads a box; None for elements, and for keys that are not plain."""
         parts, layout = hashable_key(key), self._layout
         if parts is None:
             return None
-        known_as = id(layout), parts, *((x.shape, x.strides) for x in values)
-        known = plans.get(known_as)
+        known = _reads.get((id(layout), parts))
         if known is None or known[0] is not layout:
-            known = plans.keep(known_as, (layout, _new_box_plan(layout, key, values)))
+            known = _reads.keep((id(layout), parts), (layout, _new_read_plan(layout, key)))
+        return known[1]
+
+    def _write_plan(self, key: Any, value: Array) -> WritePlan[TiledArray] | None:
+        """The plan that writes a value of the element dtype to a box; None as above, and to broadcast it."""
+        parts, layout = hashable_key(key), self._layout
+        if parts is None:
+            return None
+        known_as = id(layout), parts, value.shape, value.strides
+        known = _writes.get(known_as)
+        if known is None or known[0] is not layout:
+            known = _writes.keep(known_as, (layout, _new_write_plan(layout, key, value)))
         return known[1]
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -325,7 +334,7 @@ class TiledArray(NDArrayOperatorsMixin):
                 self._buffer[slot] = value
                 return
         if type(value) is np.ndarray and value.dtype is self._layout.dtype:
-            plan = self._box_plan(_writes, key, (value,))
+            plan = self._write_plan(key, value)
             if plan is not None and not np.may_share_memory(value, self._buffer):
                 plan(value, self)
                 return
@@ -333,17 +342,16 @@ class TiledArray(NDArrayOperatorsMixin):
         write_box(self.writable_buffer(), self._layout, key, value)
 
 
-_BoxPlans: TypeAlias = Cache[tuple[Any, ...], tuple[Spec, ReadPlan | WritePlan | None]]
-_reads: _BoxPlans = Cache()
-_writes: _BoxPlans = Cache()
-_unpacks: Cache[tuple[Any, ...], tuple[Spec, UnpackPlan]] = Cache()
-_relayouts: Cache[tuple[Any, ...], tuple[Spec, RelayoutPlan]] = Cache()
+_reads: Cache[tuple[Any, ...], tuple[Spec, ReadPlan[TiledArray] | None]] = Cache()
+_writes: Cache[tuple[Any, ...], tuple[Spec, WritePlan[TiledArray] | None]] = Cache()
+_unpacks: Cache[tuple[Any, ...], tuple[Spec, UnpackPlan[TiledArray]]] = Cache()
+_relayouts: Cache[tuple[Any, ...], tuple[Spec, RelayoutPlan[TiledArray]]] = Cache()
 """Plans of earlier calls, each with the layout of the tiled array, which is a number in its key."""
 
 
 def _unpack_plan(
     layout: Spec, out: Any, dtype: Any, casting: Casting, threads: int | None, tuning: Tuning
-) -> UnpackPlan:
+) -> UnpackPlan[TiledArray]:
     check_threads(threads)
     check_casting(casting)
     want = unpacked_dtype(layout, out, dtype)
@@ -355,7 +363,7 @@ def _unpack_plan(
 
 def relayout_plan_of(
     source: Spec, spec: Spec, padding: Any, out: Any, threads: int | None, tuning: Tuning
-) -> RelayoutPlan:
+) -> RelayoutPlan[TiledArray]:
     """The plan of a relayout with these keywords; `out` is not None if calls have one.
 
     Raises:
@@ -371,15 +379,17 @@ def relayout_plan_of(
     return relayout_plan(TiledArray, source, spec, padding_of(padding, spec, out), threads, tuning)
 
 
-def _new_box_plan(layout: Spec, key: Any, values: tuple[Array, ...]) -> ReadPlan | WritePlan | None:
-    """The plan of a read, or of a write of an array; None for elements, and for values that are broadcast."""
+def _new_read_plan(layout: Spec, key: Any) -> ReadPlan[TiledArray] | None:
     box = box_of_key(key, layout.dimensions)
-    if is_element(key, layout.dimensions) or 0 in box[2]:
+    return None if is_element(key, layout.dimensions) or 0 in box[2] else ReadPlan(TiledArray, layout, box)
+
+
+def _new_write_plan(layout: Spec, key: Any, value: Array) -> WritePlan[TiledArray] | None:
+    """Elements of packed storage share bytes with others, which a plan does not look at."""
+    box = box_of_key(key, layout.dimensions)
+    if is_element(key, layout.dimensions) or 0 in box[2] or value.shape != box[3]:
         return None
-    if not values:
-        return ReadPlan(TiledArray, layout, box)
-    (value,) = values
-    if value.shape != box[3] or may_overlap(layout) or layout.packed:
+    if may_overlap(layout) or layout.packed:
         return None
     return WritePlan(TiledArray, layout, box, (value.strides, value.reshape(box[2]).strides))
 

@@ -16,6 +16,7 @@ from codegen.pipeline.calibrate import (
     BEYOND_BYTES,
     CALIBRATED_FROM_BYTES,
     FOOTPRINTS,
+    MEASURED_AT,
     MEASURED_FROM_BYTES,
     REPEATS,
     Measure,
@@ -137,6 +138,7 @@ def test_small_copies_ask_for_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
         return FOUND
 
     monkeypatch.setattr(calibrate, "_known", None)
+    monkeypatch.setattr(calibrate, "_planned", MEASURED_AT)
     monkeypatch.setattr(calibrate, "calibrated", measured)
     monkeypatch.setattr(calibrate, "default_store", lambda: store)
     assert machine_thresholds(CALIBRATED_FROM_BYTES - 1) == DEFAULT_THRESHOLDS
@@ -152,6 +154,34 @@ def test_small_copies_ask_for_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     remember(store, FOUND, cpu_level().name)
     assert machine_thresholds(CALIBRATED_FROM_BYTES) == FOUND
     assert len(asked) == 1
+
+
+def test_the_first_process_measures_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first large copies take what they find; a later process measures at once."""
+    store, trials = KernelStore(tmp_path), Trials()
+    monkeypatch.setattr(calibrate, "_trial", trials)
+    monkeypatch.setattr(calibrate, "default_store", lambda: store)
+
+    def process() -> None:
+        monkeypatch.setattr(calibrate, "_known", None)
+        monkeypatch.setattr(calibrate, "_planned", 0)
+
+    process()
+    for _ in range(MEASURED_AT - 1):
+        assert machine_thresholds(MEASURED_FROM_BYTES) == DEFAULT_THRESHOLDS
+    assert trials.count == 0
+    process()
+    assert machine_thresholds(MEASURED_FROM_BYTES) == FOUND
+    assert trials.count == 1
+    process()
+    assert machine_thresholds(CALIBRATED_FROM_BYTES) == FOUND
+    assert trials.count == 1
+    for note in store.notes():
+        note.unlink()
+    process()
+    found = [machine_thresholds(MEASURED_FROM_BYTES) for _ in range(MEASURED_AT)]
+    assert found == [DEFAULT_THRESHOLDS] * (MEASURED_AT - 1) + [FOUND]
+    assert trials.count == 2
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -48,7 +48,7 @@ def small_kernel(family: Family, lanes: int) -> SmallKernel:
 
 def types_of(family: Family) -> tuple[tuple[str, str], ...]:
     """The element types of the operands and of the result."""
-    return tuple((dtype, made) for dtype in family.dtypes for made in family.results_of(dtype))
+    return tuple((dtype, made) for dtype in family.dtypes for made in family.results or (dtype,))
 
 
 def loop(family: Family, dtype: str, made: str, lanes: int) -> Statement:

@@ -78,7 +78,7 @@ def computing(body: tuple[Statement, ...], level: str, call: int = CALL) -> int:
 def most_per_register(family: Family, level: str) -> float:
     """What an operation adds to a copy of its first operand, for the most expensive element type."""
     costs: list[float] = []
-    for dtype, made in ((each, made) for each in family.dtypes for made in family.results_of(each)):
+    for dtype, made in ((each, made) for each in family.dtypes for made in family.results or (each,)):
         lanes = REGISTERS[level][0] // max(numpy_type(each).itemsize for each in (dtype, made))
         lanes = min(lanes, MOST_ROWS) if family.name == "transpose" else lanes
         copied = computing((stored(loaded("x", made if family.spreads else dtype, lanes)),), level)
