@@ -13,6 +13,7 @@ if _TYPE_CHECKING:
     from codegen.analysis.bounds import nested_accesses as nested_accesses
     from codegen.analysis.divisibility import check_divisible as check_divisible
     from codegen.analysis.integers import check_fits as check_fits
+    from codegen.analysis.integers import check_indices as check_indices
     from codegen.analysis.integers import check_powers as check_powers
     from codegen.analysis.report import LoopReport as LoopReport
     from codegen.analysis.strides import ELEMENT_BYTES as ELEMENT_BYTES
@@ -196,7 +197,7 @@ TILEJIT = True
 _HOMES = {
     "analysis.bounds": "check_bounds nested_accesses",
     "analysis.divisibility": "check_divisible",
-    "analysis.integers": "check_fits check_powers",
+    "analysis.integers": "check_fits check_indices check_powers",
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
     "backend.store": "KernelStore compiler_digest default_store",

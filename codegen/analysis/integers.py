@@ -11,7 +11,7 @@ from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.index import Index, evaluate_index, index_symbol, index_symbols
 from codegen.ir.nodes import For, Function, Let, ScalarArg, Statement, Store
 from codegen.ir.values import IndexValue, Local, Op, Value
-from codegen.ir.visit import carried_values, parts
+from codegen.ir.visit import accesses_of, carried_values, loops_of, parts
 from codegen.support.errors import IntegerError, PowerError, shown
 
 
@@ -42,6 +42,31 @@ def check_powers(
             raise PowerError(
                 f"an integer to the power of {exponent}{line}, which may be {least}: negative powers are not "
                 "integers\n  make the base a float: float(x) ** n, or np.float64(x) ** n"
+            )
+
+
+def check_indices(function: Function, numbers: Mapping[str, int]) -> None:
+    """Refuse a call in which a number of 64 bits without a sign bounds a loop, or is a subscript.
+
+    for i in range(n), n = np.uint64(2**63) -> IntegerError    a[i] = n -> nothing
+
+    numbers: the arguments that are integers.
+
+    Raises:
+        IntegerError: it names the argument.
+    """
+    beyond = {name for name, number in numbers.items() if number >= 1 << 63}
+    if not beyond:
+        return
+    loops = loops_of(function.body)
+    nodes = [loop.node for root in loops for loop in root.all()]
+    used = [index for node in nodes for index in (*node.lower, *node.upper)]
+    used += [index for access in accesses_of(function.body, loops) for index in access.subscripts]
+    for index in used:
+        for name in sorted(beyond & index_symbols(index)):
+            raise IntegerError(
+                f"{name} is {numbers[name]}, but bounds and subscripts have 63 bits\n"
+                "  give at most 2**63 - 1, or the least of it and a size"
             )
 
 

@@ -1001,3 +1001,43 @@ def test_a_loop_that_does_nothing() -> None:
     x = np.zeros(3)
     assert idle(x) == 0
     assert x.tolist() == [1, 0, 0]
+
+
+def to_number(a, n):
+    for i in range(min(n, a.shape[0])):
+        a[i] = 0
+
+
+def from_number(a, n):
+    for i in range(n, a.shape[0]):
+        a[i] = 0
+
+
+def at_number(a, n):
+    for i in range(a.shape[0]):
+        a[n] = i
+
+
+def of_number(a, n):
+    for i in range(a.shape[0]):
+        a[i] = n // 2
+
+
+@pytest.mark.parametrize("python", [to_number, from_number, at_number])
+def test_unsigned_numbers_of_64_bits_are_no_bounds(python: Callable[..., None]) -> None:
+    """They were taken as negative ones, so that loops did not run."""
+    kernel, a = tj.kernel(python), np.ones(3)
+    for number in (2**63, 2**64 - 1):
+        with pytest.raises(tj.IntegerError, match=str(number)):
+            kernel(a, np.uint64(number))
+        assert a.tolist() == [1, 1, 1]
+    kernel(a, np.uint64(2))
+    expected = np.ones(3)
+    python(expected, 2)
+    assert (a == expected).all()
+
+
+def test_unsigned_numbers_of_64_bits_are_values() -> None:
+    a = np.zeros(3)
+    tj.kernel(of_number)(a, np.uint64(2**64 - 2))
+    assert (a == float(2**63 - 1)).all()

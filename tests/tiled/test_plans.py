@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import pickle
 import sys
@@ -449,3 +450,29 @@ def test_boxes_that_overlap_what_is_written() -> None:
     for _ in range(REPEATS):
         with pytest.raises(tj.LayoutError, match="read-only"):
             t[:] = np.zeros((8, 128), np.float32)
+
+
+def test_messages_name_the_buffer_that_is_written() -> None:
+    """A slice that is assigned to is no `out`, whether a plan writes it or not."""
+    t = tj.pack(values("f32", (8, 128)), "{1,0:T(8,128)}")
+    t.buffer.flags.writeable = False
+    for _ in range(REPEATS):
+        for value in (np.zeros(128, np.float32), 1.0):
+            with pytest.raises(tj.LayoutError, match="the buffer of this tiled array is read-only"):
+                t[0] = value
+
+
+def test_copies_have_buffers_of_their_own() -> None:
+    t = tj.pack(values("f32", (3, 5)), "{1,0:T(2,2)}")
+    for other in (copy.copy(t), copy.deepcopy(t), t.copy()):
+        other[0, 0] = 99
+        assert t[0, 0] != 99
+
+
+def test_plans_take_parameters_of_formats() -> None:
+    x = values("f32", (16, 20))
+    t = tj.plan_pack("blis-a", x.shape, x.dtype, mr=4)(x)
+    assert t.layout == tj.pack(x, "blis-a", mr=4).layout
+    moved = tj.plan_relayout(t.layout, "blis-a", mr=8)(t)
+    assert moved.buffer.tobytes() == tj.pack(x, "blis-a", mr=8).buffer.tobytes()
+    assert np.array_equal(tj.plan_unpack("blis-a", x.shape, x.dtype, mr=4)(t), x)

@@ -135,6 +135,7 @@ def plan_relayout(
     virtual_vector_size: VectorSize = AUTO,
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
+    **parameters: Any,
 ) -> RelayoutPlan[TiledArray]:
     """Check and compile a relayout once, to run it many times.
 
@@ -144,8 +145,8 @@ def plan_relayout(
     Shape.parse('f32[3,5]{0,1}')
 
     Args:
-        source: the layout of the tiled arrays: anything that `as_layout` reads. Formats with parameters have
-            them in the text: "blis-a, mr=8".
+        source: the layout of the tiled arrays: anything that `as_layout` reads. Parameters of a format stand
+            in its text: "blis-a, mr=8".
         target: the layout of results, of the same dimensions and dtype.
         shape: the logical shape, unless `source` names it.
         dtype: the dtype of the elements, unless `source` names it.
@@ -154,6 +155,7 @@ def plan_relayout(
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes, for `target`.
 
     Returns:
         The plan. `plan(t)` returns a new TiledArray; `plan(t, out)` writes to a TiledArray or a flat buffer.
@@ -167,7 +169,8 @@ def plan_relayout(
     dims = None if shape is None else int_tuple(shape, "shape")
     src = as_layout(source, dtype=dtype, dims=dims)
     check_packable(src)
-    dst = as_layout(target, dtype=src.primitive_type, dims=src.dimensions)
+    own = of_the_layout(parameters, "plan_relayout", "the source")
+    dst = as_layout(target, dtype=src.primitive_type, dims=src.dimensions, **own)
     return relayout_plan_of(src, dst, padding, ..., threads, tuning)
 
 

@@ -25,6 +25,7 @@ from codegen import (
     Vectorized,
     check_bounds,
     check_divisible,
+    check_indices,
     check_powers,
     flatten_values,
     in_dask_worker,
@@ -246,6 +247,7 @@ class BoundCall:
         self._integers = {a.name: integer_word(a.name, a.dtype, x) for a, x in named if a.name in bound}
         self._shapes = {name: x.shape for name, x in arrays.items()}
         self._strides = {name: x.strides for name, x in arrays.items()}
+        check_indices(program.function, {a.name: int(x) for a, x in named if a.name in bound})
         check_bounds(program.function, self._shapes, self._integers)
         check_powers(program.function, self._shapes, self._integers)
         if program.options.tail == "assume_divisible":

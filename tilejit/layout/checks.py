@@ -33,11 +33,14 @@ def int_tuple(numbers: Iterable[int], what: str) -> tuple[int, ...]:
         TypeError: it is not a sequence of integers.
     """
     if isinstance(numbers, str | bytes):
-        raise TypeError(f"{what}: a sequence of integers is wanted, not {type(numbers).__name__}")
+        raise TypeError(f"{what}: expected a sequence of integers, got {type(numbers).__name__}")
+    found: list[int] = []
     try:
-        return tuple(operator.index(number) for number in numbers)
+        for number in numbers:
+            found.append(operator.index(None if isinstance(number, bool) else number))  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{what}: a sequence of integers is wanted") from None
+        raise TypeError(f"{what}: expected a sequence of integers, got {str(numbers)[:60]}") from None
+    return tuple(found)
 
 
 def tile_tuples(tiles: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:

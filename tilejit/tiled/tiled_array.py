@@ -57,8 +57,8 @@ class TiledArray(NDArrayOperatorsMixin):
 
     `buffer` is 1-D: of the element dtype, or uint8 when elements are packed into bytes. Indexing reads and
     writes in place, element by element or slice by slice, without unpacking the rest. Slices are read-only
-    copies: to write, assign to the slice. `==` says whether two names are the same object; to compare or to
-    compute, use `tilejit.elementwise`, or unpack.
+    copies: to write, assign to the slice. `t == x` says whether two names are the same object, and `x == t`
+    of an array x raises TypeError; to compare or to compute, use `tilejit.elementwise`, or unpack.
 
     Raises:
         LayoutError: at construction, where the buffer does not hold the shape, or the shape cannot be packed.
@@ -241,6 +241,8 @@ class TiledArray(NDArrayOperatorsMixin):
         result: TiledArray = known[1](self) if out is None else known[1](self, out)
         return result
 
+    __copy__ = copy
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("a tiled array has to be unpacked; there is no view without a copy")
@@ -335,7 +337,8 @@ class TiledArray(NDArrayOperatorsMixin):
                 return
         if type(value) is np.ndarray and value.dtype is self._layout.dtype:
             plan = self._write_plan(key, value)
-            if plan is not None and not np.may_share_memory(value, self._buffer):
+            fits = self._buffer.flags.writeable and self._buffer.nbytes == known.size
+            if plan is not None and fits and not np.may_share_memory(value, self._buffer):
                 plan(value, self)
                 return
         check_size(self._buffer, self._layout, "the buffer")

@@ -19,7 +19,7 @@ from codegen.support.caching import MOST_BOUND, Cache, cached
 from tilejit.copies.plan import cached_plan
 from tilejit.kernels.program import LoopProgram
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 ONE = (
     *(
