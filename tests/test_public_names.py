@@ -202,3 +202,13 @@ def test_errors_print_and_pickle_as_users_import_them() -> None:
     printed = set(child(EVERY_ERROR).split())
     assert {"tilejit.LayoutError", "tilejit.ScheduleError", "tilejit.cute.NoLayoutError"} <= printed
     assert {name.rpartition(".")[0] for name in printed} == {"tilejit", "tilejit.cute"}
+
+
+@pytest.mark.parametrize("function", [tj.kernel, tj.elementwise])
+def test_signatures_show_the_keywords(function: Callable[..., object]) -> None:
+    """Their defaults are those of calls without any."""
+    parameters = inspect.signature(function).parameters
+    keywords = {name: x.default for name, x in parameters.items() if x.kind is x.KEYWORD_ONLY}
+    assert {"virtual_vector_size", "tail", "parallel", "tune"} <= keywords.keys()
+    assert keywords["vectorize_reductions"] is (function is tj.elementwise)
+    function(square, **keywords)

@@ -15,7 +15,7 @@ from tilejit.expressions.recorded import broadcast_shape, is_number, plain
 from tilejit.expressions.stages import compute_in_stages
 from tilejit.expressions.tiled import compute_tiled
 from tilejit.kernels.direct_loops import Parameters, Result
-from tilejit.kernels.options import LoopKeywords, read_options
+from tilejit.kernels.options import LoopKeywords, options_signature, read_options
 from tilejit.layout.as_layout import LayoutLike
 from tilejit.tiled.tiled_array import TiledArray
 
@@ -183,3 +183,6 @@ def elementwise(function: Any = None, /, **options: Any) -> Any:
         return Elementwise(python, checked)
 
     return decorate if function is None else decorate(function)
+
+
+elementwise.__dict__["__signature__"] = options_signature(vectorize_reductions=True)  # for its **options

@@ -13,7 +13,7 @@ from tilejit.arrays.strided import order_of
 from tilejit.kernels.call_arguments import call_key
 from tilejit.kernels.direct_loops import DirectLoops, Parameters, Result, kernel_entry
 from tilejit.kernels.failures import judge
-from tilejit.kernels.options import LoopKeywords, read_options
+from tilejit.kernels.options import LoopKeywords, options_signature, read_options
 from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram
 from tilejit.kernels.tuning import tuned
 from tilejit.support.notebook import notebook_html
@@ -242,6 +242,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         return Kernel(python, checked)
 
     return decorate if function is None else decorate(function)
+
+
+kernel.__dict__["__signature__"] = options_signature()  # for its **options
 
 
 def _kind(value: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, Literal, TypeAlias, TypedDict, get_args
+from inspect import Parameter, Signature
+from typing import Any, Literal, TypeAlias, TypedDict, get_args, get_type_hints
 
 import numpy as np
 
@@ -33,6 +34,17 @@ class LoopKeywords(TypedDict, total=False):
     parallel: bool | int | None
     fastmath: bool
     tune: bool
+
+
+def options_signature(**defaults: Any) -> Signature:
+    """The signature of `tilejit.kernel` with its keywords and perhaps other defaults, for `help` and notebooks."""
+    default = LoopOptions(**defaults)
+    function = Parameter("function", Parameter.POSITIONAL_ONLY, default=None)
+    keywords = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(default, name), annotation=kind)
+        for name, kind in get_type_hints(LoopKeywords).items()
+    ]
+    return Signature([function, *keywords])
 
 
 def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
