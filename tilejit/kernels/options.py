@@ -37,7 +37,7 @@ class LoopKeywords(TypedDict, total=False):
 
 
 def options_signature(**defaults: Any) -> Signature:
-    """The signature of `tilejit.kernel` with its keywords and perhaps other defaults, for `help` and notebooks."""
+    """The signature of `tilejit.kernel`, perhaps with other defaults, that `help` and notebooks show."""
     default = LoopOptions(**defaults)
     function = Parameter("function", Parameter.POSITIONAL_ONLY, default=None)
     keywords = [
