@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import geometric_mean
 
-from bench.drawing import COLORS, Group, Legend, Line, bars, dots, lines
+from bench.drawing import COLORS, Group, Legend, bars, dots
+from bench.line_charts import Line, lines
 from bench.saved import Figure, latest
 from bench.selection import (
     MAIN,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, log, log10
+from math import log
 from typing import Any
 
 WIDTH = 700
@@ -43,14 +43,6 @@ class Group:
     note: str
     values: Mapping[str, float]
     mark: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """How one series of points is drawn."""
-
-    color: str
-    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +127,7 @@ def draw_legend(axes: Any, legend: Legend) -> None:
     for name, color in legend.colors.items():
         axes.add_patch(_box(x, 80, 15, 15, color))
         axes.text(x + 21, 94, name, fontsize=LABEL)
-        x += 21 + _width(name, LABEL) + 20
+        x += 21 + text_width(name, LABEL) + 20
     if legend.mark:
         axes.plot([x + 6, x + 6], [78, 97], color=TEXT, linewidth=2)
         axes.text(x + 15, 94, legend.mark, fontsize=LABEL)
@@ -165,7 +157,7 @@ def bars(legend: Legend, groups: Sequence[Group], unit: str = "", left: int = 19
                     left + value * scale + 6, row + BAR - 5, end, fontsize=SMALL, fontweight=weight, zorder=4
                 )
                 if group.mark is not None:  # a mark behind a value would strike it through
-                    wide = _width(end, SMALL) * (1.12 if strong else 1)
+                    wide = text_width(end, SMALL) * (1.12 if strong else 1)
                     axes.add_patch(_box(left + value * scale + 3, row, wide + 6, BAR, "white", 3))
             if group.mark is not None:
                 at = left + group.mark * scale
@@ -229,73 +221,13 @@ def dots(
     return svg(draw, height, f"{legend.title}: {legend.subtitle}")
 
 
-PANEL = 210
-"""Height of the drawing area of one panel of lines."""
-KIB, MIB = 1 << 10, 1 << 20
-
-
-def lines(
-    title: str,
-    subtitle: str,
-    series: Mapping[str, Line],
-    panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
-) -> str:
-    """Points (bytes, GB/s) joined by lines, both scales logarithmic; one panel below the other."""
-    top, left, right = 142, 66, WIDTH - MARGIN - 24
-    height = top + len(panels) * (PANEL + 62)
-    sizes = [x for panel in panels.values() for points in panel.values() for x, _ in points]
-    rates = [y for panel in panels.values() for points in panel.values() for _, y in points]
-    first, last = log10(min(sizes)), log10(max(sizes))
-    decades = range(floor(log10(min(rates))), ceil(log10(max(rates))) + 1)
-
-    def draw(figure: Any) -> None:
-        axes = canvas(figure, height)
-        draw_legend(axes, Legend(title, subtitle, {}))
-        _line_legend(axes, series)
-        for k, (name, panel) in enumerate(panels.items()):
-            ceiling = top + k * (PANEL + 62)
-            floor_y = ceiling + PANEL
-            axes.text(left, ceiling - 6, name, fontsize=LABEL, fontweight="bold")
-            for decade in decades:
-                y = floor_y - (decade - decades[0]) / (len(decades) - 1) * PANEL
-                axes.plot([left, right], [y, y], color=LINES, linewidth=1)
-                axes.text(left - 8, y + 5, f"{10.0**decade:g}", fontsize=SMALL, color=MUTED, ha="right")
-            for x in sorted({x for points in panel.values() for x, _ in points}):
-                at = left + (log10(x) - first) / (last - first) * (right - left)
-                axes.text(at, floor_y + 20, _bytes(x), fontsize=SMALL - 1, color=MUTED, ha="center")
-            for label, points in panel.items():
-                xs = [left + (log10(x) - first) / (last - first) * (right - left) for x, _ in points]
-                ys = [floor_y - (log10(y) - decades[0]) / (len(decades) - 1) * PANEL for _, y in points]
-                look = series[label]
-                style = (0, (5, 3)) if look.dashed else "-"
-                axes.plot(xs, ys, color=look.color, linewidth=2.5, linestyle=style)
-                axes.plot(xs, ys, "o", color=look.color, markersize=6, markeredgecolor="white")
-
-    return svg(draw, height, f"{title}: {subtitle}")
-
-
-def _line_legend(axes: Any, series: Mapping[str, Line]) -> None:
-    x = float(MARGIN)
-    for name, look in series.items():
-        style = (0, (5, 3)) if look.dashed else "-"
-        axes.plot([x, x + 26], [88, 88], color=look.color, linewidth=3, linestyle=style)
-        axes.text(x + 32, 94, name, fontsize=LABEL - 1)
-        x += 32 + _width(name, LABEL - 1) + 14
-
-
-def _bytes(size: float) -> str:
-    """4 KiB, 16 MiB"""
-    whole = round(size / KIB)
-    return f"{whole} KiB" if whole < 1024 else f"{round(size / MIB)} MiB"
-
-
 def _box(x: float, y: float, width: float, height: float, color: str, zorder: float = 1) -> Any:
     from matplotlib.patches import Rectangle
 
     return Rectangle((x, y), width, height, facecolor=color, linewidth=0, zorder=zorder)
 
 
-def _width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """Pixels of a text in the widest of the fonts that it may be read in."""
     from matplotlib.textpath import TextPath
 
