@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -13,32 +11,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import casts, cliffs, copies, dropin, gather, pack, peers, permute, relayout, sizes, subbyte
-from bench.gains import Gain, measure_gain
-from bench.jobs import Case
+from bench import cliffs, peers, sizes
 from bench.markdown import report
-from bench.measure import Method, Row, measure
+from bench.measure import Method, Row
 from bench.plot import plot, roof
 from bench.report import gains_table, rows_table, run_json, summaries, summary_table
 from bench.saved import fits, runs_of, save
+from bench.suites import ALL, LONG, SUITES, Choice, Figures, run_cases
 from bench.timing import conditions, machine, today
 from codegen import kernels_in_use
 
-SUITES: dict[str, Callable[[bool], list[Case]]] = {
-    "copies": copies.cases,
-    "pack": pack.cases,
-    "permute": permute.cases,
-    "casts": casts.cases,
-    "subbyte": subbyte.cases,
-    "relayout": relayout.cases,
-    "gather": gather.cases,
-    "dropin": dropin.cases,
-    "sizes": sizes.cases,
-    "cliffs": cliffs.cases,
-}
-ALL = "all"
-LONG = ("sizes", "cliffs")
-"""Suites of more than a thousand cases, which `all` leaves out."""
 PAGE_WIDTH = 240
 """Tables are never cut to fit a narrow window or a file."""
 
@@ -46,14 +28,6 @@ PEER_SECONDS = 1.5
 """What the rounds of one peer in one case may take, three rounds aside."""
 
 QUICK_ROUNDS, QUICK_PEER_SECONDS = 3, 0.1
-
-
-@dataclass(slots=True)
-class Figures:
-    """What has been measured so far, also when somebody stops the run."""
-
-    rows: list[Row]
-    gains: list[Gain]
 
 
 def main(
@@ -68,6 +42,9 @@ def main(
     only: Annotated[str, typer.Option(help="only cases with this text in table, group or name")] = "",
     against: Annotated[str, typer.Option("--peers", help="all, none, or names: numpy,torch")] = ALL,
     quick: Annotated[bool, typer.Option("--quick", help="small arrays, few rounds: a smoke test")] = False,
+    cases: Annotated[int | None, typer.Option(min=1, help="only so many of each suite, the first")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="runs one after the other; their median is kept")] = 1,
+    seconds: Annotated[float, typer.Option(help="stop behind the case that ends later")] = float("inf"),
 ) -> None:
     """Measure, print, and keep the figures.
 
@@ -94,25 +71,28 @@ def main(
     if json_file and not fits(json_file, facts, date):
         raise typer.BadParameter(f"{json_file} holds results of another machine or day; name another file")
     console, progress = Console(width=max(PAGE_WIDTH, Console().width)), Console(stderr=True)
+    choice = Choice(names, only, quick, cases, runs, seconds)
     head = f"{facts['cpu']}, {date}, threads {threads}, rounds {method.rounds}"
-    console.print(head, highlight=False, soft_wrap=True)
-    figures = Figures([], [])
+    console.print(head + (f", runs {runs}" if runs > 1 else ""), highlight=False, soft_wrap=True)
+    figures = Figures()
     try:
-        _run(names, only, quick, method, figures, progress)
+        run_cases(choice, method, figures, progress)
     except KeyboardInterrupt:
-        progress.print("stopped; the figures so far:")
+        figures.note = "Stopped by hand."
+    if figures.note:
+        progress.print(f"{figures.note} The figures so far:")
     _print(console, figures, versions)
     points: list[tuple[int, float]] = []
     if plot_file and figures.rows:
         points = roof(method.rounds, threads, max(row.moved_bytes for row in figures.rows))
         plot(figures.rows, points, f"{facts['cpu']}, {date}, {threads} thread(s)", plot_file)
-    command = f"python -m bench {suite}" + (f" --only {only!r}" if only else "") + " --quick" * quick
     run = run_json(
         figures.rows,
         figures.gains,
-        command=f"{command} --peers {against} --rounds {method.rounds} --threads {threads}",
+        command=f"{choice.command(suite)} --peers {against} --rounds {method.rounds} --threads {threads}",
         threads=threads,
         rounds=method.rounds,
+        **({"note": figures.note} if figures.note else {}),
         **state,
     )
     if markdown_file:
@@ -148,31 +128,6 @@ def _chosen(text: str, versions: dict[str, str]) -> tuple[str, ...]:
         if name not in peers.NAMES:
             raise typer.BadParameter(f"there is no peer {name}; choose of {', '.join(peers.NAMES)}")
     return tuple(name for name in wanted if versions[name] != peers.NOT_INSTALLED)
-
-
-def _run(
-    names: tuple[str, ...], only: str, quick: bool, method: Method, figures: Figures, progress: Console
-) -> None:
-    """Every case in turn; the arrays of one are gone before the next."""
-    cases = [case for name in names for case in SUITES[name](quick) if _wanted(case, only)]
-    pairs = [case for case in copies.threaded(quick) if "copies" in names and _wanted(case, only)]
-    if not cases and not pairs:
-        raise typer.BadParameter(f"no case has {only!r} in its table, group or name")
-    for number, case in enumerate(cases, 1):
-        row = measure(case, method)
-        figures.rows.append(row)
-        text = row.problem or f"{row.rate:.1f} GB/s, {row.share:.2f} of memcpy"
-        progress.print(
-            f"{number}/{len(cases)} {case.table}: {case.name}: {text}", highlight=False, soft_wrap=True
-        )
-        gc.collect()
-    for case in pairs:
-        figures.gains.append(measure_gain(case, method.rounds))
-        gc.collect()
-
-
-def _wanted(case: Case, only: str) -> bool:
-    return only in f"{case.table} {case.group} {case.name}"
 
 
 def _print(console: Console, figures: Figures, versions: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench.__main__ import ALL, SUITES
+from bench.suites import ALL, SUITES
 from codegen import TilejitError
 from codegen.backend import build
 from codegen.backend.store import default_store

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from bench.peers import Way
 from bench.timing import Timing, alternating, interleaved, memcpy, once
 
 FEWEST_ROUNDS = 3
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,30 @@ def measure(case: Case, method: Method) -> Row:
         if name in job.peers:
             row.peers[name] = _peer(name, job, partial(beside, row.share), method)
     return row
+
+
+def middle(rows: Sequence[Row]) -> Row:
+    """One row of several runs of a case: that of the median share, with each peer's of the median ratio.
+
+    Of an even number of runs the lower one counts. A run that failed comes before all others. Only the first
+    run compiles, so its first call is kept.
+    """
+    failed = [row for row in rows if row.problem]
+    if failed:
+        return failed[0]
+    names = dict.fromkeys(name for row in rows for name in row.peers)
+    found = {name: _middle_figure([row.peers[name] for row in rows if name in row.peers]) for name in names}
+    median = _lower_median(rows, lambda row: row.share)
+    return replace(median, first_seconds=rows[0].first_seconds, peers=found)
+
+
+def _middle_figure(figures: Sequence[PeerFigure]) -> PeerFigure:
+    failed = [figure for figure in figures if figure.problem]
+    return failed[0] if failed else _lower_median(figures, lambda figure: figure.ratio)
+
+
+def _lower_median(values: Sequence[T], key: Callable[[T], float]) -> T:
+    return sorted(values, key=key)[(len(values) - 1) // 2]
 
 
 def checked(run: Way, job: Job) -> float:

@@ -1,0 +1,97 @@
+"""The suites of `python -m bench`, and the loop that measures their cases."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import typer
+from rich.console import Console
+
+from bench import casts, cliffs, copies, dropin, gather, pack, permute, relayout, sizes, subbyte
+from bench.gains import Gain, measure_gain
+from bench.jobs import Case
+from bench.measure import Method, Row, measure, middle
+
+SUITES: dict[str, Callable[[bool], list[Case]]] = {
+    "copies": copies.cases,
+    "pack": pack.cases,
+    "permute": permute.cases,
+    "casts": casts.cases,
+    "subbyte": subbyte.cases,
+    "relayout": relayout.cases,
+    "gather": gather.cases,
+    "dropin": dropin.cases,
+    "sizes": sizes.cases,
+    "cliffs": cliffs.cases,
+}
+ALL = "all"
+LONG = ("sizes", "cliffs")
+"""Suites of more than a thousand cases, which `all` leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cases, in how many runs, and when to stop: at most `most` cases of each suite."""
+
+    suites: tuple[str, ...]
+    only: str
+    quick: bool
+    most: int | None
+    runs: int
+    seconds: float
+
+    def cases(self) -> list[Case]:
+        """The cases in their order."""
+        found = ([case for case in SUITES[name](self.quick) if self.has(case)] for name in self.suites)
+        return [case for cases in found for case in cases[: self.most]]
+
+    def has(self, case: Case) -> bool:
+        """Whether its table, group or name has the text."""
+        return self.only in f"{case.table} {case.group} {case.name}"
+
+    def command(self, suite: str) -> str:
+        """What somebody types for these cases, defaults left out, and the seconds, which change no figure."""
+        text = f"python -m bench {suite}"
+        text += f" --only {self.only!r}" if self.only else ""
+        text += f" --cases {self.most}" if self.most is not None else ""
+        return text + (f" --runs {self.runs}" if self.runs > 1 else "") + " --quick" * self.quick
+
+
+@dataclass(slots=True)
+class Figures:
+    """What has been measured so far: rows by number of the case, and why there are no more."""
+
+    found: dict[int, list[Row]] = field(default_factory=dict)
+    gains: list[Gain] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def rows(self) -> list[Row]:
+        """One a case."""
+        return [middle(rows) for rows in self.found.values()]
+
+
+def run_cases(choice: Choice, method: Method, figures: Figures, progress: Console) -> None:
+    """Every case in turn; the arrays of one are gone before the next."""
+    cases = choice.cases()
+    pairs = [case for case in copies.threaded(choice.quick) if "copies" in choice.suites and choice.has(case)]
+    if not cases and not pairs:
+        raise typer.BadParameter(f"no case has {choice.only!r} in its table, group or name")
+    ends = time.monotonic() + choice.seconds
+    queue = [each for _ in range(choice.runs) for each in enumerate(cases)]
+    for done, (number, case) in enumerate(queue):
+        if done and time.monotonic() > ends:
+            figures.note = f"Stopped after {choice.seconds:g} s: {done} of {len(queue)} cases."
+            return
+        row = measure(case, method)
+        figures.found.setdefault(number, []).append(row)
+        gc.collect()
+        text = row.problem or f"{row.rate:.1f} GB/s, {row.share:.2f} of memcpy"
+        count = f"{done + 1}/{len(queue)}"
+        progress.print(f"{count} {case.table}: {case.name}: {text}", highlight=False, soft_wrap=True)
+    for case in pairs[: choice.most]:
+        figures.gains.append(measure_gain(case, method.rounds))
+        gc.collect()
