@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 
-from bench import cliffs, peers, sizes
+from bench import chart_figures, cliffs, peers, sizes
 from bench.markdown import report
 from bench.measure import Method, Row
 from bench.plot import plot, roof
 from bench.report import gains_table, rows_table, run_json, summaries, summary_table
 from bench.saved import fits, runs_of, save
+from bench.selection import Runs
 from bench.suites import ALL, LONG, SUITES, Choice, Figures, run_cases
 from bench.timing import conditions, machine, today
 from codegen import kernels_in_use
@@ -28,6 +29,15 @@ PEER_SECONDS = 1.5
 """What the rounds of one peer in one case may take, three rounds aside."""
 
 QUICK_ROUNDS, QUICK_PEER_SECONDS = 3, 0.1
+
+TABLES: dict[str, Callable[[Sequence[Row]], Iterable[RenderableType]]] = {
+    sizes.TABLE: sizes.tables,
+    cliffs.TABLE: cliffs.tables,
+}
+"""Suites that print tables of their own."""
+
+PICTURES: dict[str, Callable[[Runs], str]] = {sizes.TABLE: chart_figures.recipes}
+"""Suites with a chart of their own; others have the roofline of copies."""
 
 
 def main(
@@ -82,10 +92,6 @@ def main(
     if figures.note:
         progress.print(f"{figures.note} The figures so far:")
     _print(console, figures, versions)
-    points: list[tuple[int, float]] = []
-    if plot_file and figures.rows:
-        points = roof(method.rounds, threads, max(row.moved_bytes for row in figures.rows))
-        plot(figures.rows, points, f"{facts['cpu']}, {date}, {threads} thread(s)", plot_file)
     run = run_json(
         figures.rows,
         figures.gains,
@@ -95,8 +101,15 @@ def main(
         **({"note": figures.note} if figures.note else {}),
         **state,
     )
+    saved = runs_of({"machine": facts, "date": date, "runs": [run]})
+    if plot_file and figures.rows:
+        if own := PICTURES.get(suite):
+            plot_file.write_text(own(saved))
+        else:
+            points = roof(method.rounds, threads, max(row.moved_bytes for row in figures.rows))
+            plot(figures.rows, points, f"{facts['cpu']}, {date}, {threads} thread(s)", plot_file)
     if markdown_file:
-        markdown_file.write_text(report(runs_of({"machine": facts, "date": date, "runs": [run]})))
+        markdown_file.write_text(report(saved))
     if json_file:
         save(json_file, facts, date, run)
     if any(row.problem for row in figures.rows) or any(gain.problem for gain in figures.gains):
@@ -132,11 +145,9 @@ def _chosen(text: str, versions: dict[str, str]) -> tuple[str, ...]:
 
 def _print(console: Console, figures: Figures, versions: dict[str, str]) -> None:
     for title, rows in _tables(figures.rows):
-        for table in cliffs.tables(rows) if title == cliffs.TABLE else [rows_table(title, rows, versions)]:
+        own = TABLES.get(title)
+        for table in own(rows) if own else [rows_table(title, rows, versions)]:
             console.print(table)
-    slow = sizes.slower(figures.rows)
-    if slow:
-        console.print(slow)
     if figures.rows:
         console.print(summary_table(summaries(figures.rows), versions))
     if figures.gains:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
 from bench.drawing import COLORS, Group, Legend, bars, dots
-from bench.line_charts import Line, lines
+from bench.line_charts import KIB, MIB, Line, Points, lines
 from bench.saved import Figure, latest
 from bench.selection import (
     MAIN,
@@ -117,7 +118,7 @@ def sizes(runs: Runs) -> str:
     panels = {
         title: {
             name: [
-                (f.mb * 1e6 / 2, f.gb_per_s / (f.times[peer] if peer else 1))
+                (_array_bytes(f), f.gb_per_s / (f.times[peer] if peer else 1))
                 for f in cases
                 if f" {dtype}[" in f.case and tiles in f.case and f.group == f"pack, {memory}"
             ]
@@ -130,6 +131,41 @@ def sizes(runs: Runs) -> str:
     }
     subtitle = "GB/s read and written, by bytes of the array"
     return lines("Small arrays", subtitle, {name: line for name, (*_, line) in series.items()}, panels)
+
+
+def recipes(runs: Runs) -> str:
+    """How many times as fast as the NumPy recipe packs, unpacks and relayouts are, by size."""
+    run = latest(runs, "sizes")
+    cases = [f for f in run.table("sizes") if "numpy" in f.times]
+    colors = {"pack": COLORS[OURS], "unpack": COLORS["torch"], "relayout": COLORS["jax"]}
+    series = {
+        f"{way}, {label}": (f"{way}, {memory}", Line(color, dashed=memory == "fresh"))
+        for memory, label in (("out= given", "out="), ("fresh", "fresh"))
+        for way, color in colors.items()
+        if any(f.group == f"{way}, {memory}" for f in cases)
+    }
+    panels = {
+        title: {name: by_size(cases, group, kind) for name, (group, _) in series.items()}
+        for title, kind in (("Geometric mean of the formats", geometric_mean), ("Slowest format", min))
+    }
+    subtitle = f"Times as fast as NumPy, by size. {where([run])}"
+    looks = {name: line for name, (_, line) in series.items()}
+    return lines("Against the NumPy recipe", subtitle, looks, panels, ratios=True)
+
+
+def by_size(cases: Sequence[Figure], group: str, kind: Callable[[list[float]], float]) -> Points:
+    """Sizes of arrays, and the mean or the least of the ratios to NumPy at that size."""
+    times: dict[float, list[float]] = {}
+    for figure in cases:
+        if figure.group == group:
+            times.setdefault(_array_bytes(figure), []).append(figure.times["numpy"])
+    return [(size, kind(times[size])) for size in sorted(times)]
+
+
+def _array_bytes(figure: Figure) -> float:
+    """As the case says; older ones do not, and have no padding: half of what is read and written."""
+    found = re.search(r", (\d+) ([KM]iB),", figure.case)
+    return int(found[1]) * {"KiB": KIB, "MiB": MIB}[found[2]] if found else figure.mb * 1e6 / 2
 
 
 def routines(runs: Runs) -> str:

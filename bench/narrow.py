@@ -50,6 +50,19 @@ def expand(recipe: Recipe, buffer: Array, y: Array, width: int) -> Way:
     return run
 
 
+def squeezed(loose: Array, width: int) -> Array:
+    """A fresh buffer of elements that come one a byte."""
+    flat = loose.reshape(-1)
+    return flat[0::2] | flat[1::2] << 4 if width == 4 else np.packbits(flat, bitorder="little")
+
+
+def expanded(buffer: Array, width: int) -> Array:
+    """A fresh array of one byte an element, in the order of the buffer."""
+    if width == 4:
+        return np.stack((buffer & 15, buffer >> 4), -1).reshape(-1)
+    return np.unpackbits(buffer, bitorder="little")
+
+
 def _in_order(recipe: Recipe) -> bool:
     """Whether the array already has its elements in the order of the buffer."""
     return recipe.padded == recipe.shape and recipe.order == tuple(sorted(recipe.order))

@@ -75,6 +75,24 @@ class Recipe:
         scratch = aligned(self.padded, y.dtype)
         return ((scratch.reshape(self.blocks), source), (y, scratch[self._inside]))
 
+    def packer(self) -> Callable[[Array], Array]:
+        """A function from the array to a fresh one in the order of the buffer: pad, reshape, transpose, copy.
+
+        The numbers are found before, since one writes them down.
+        """
+        blocks, order = self.blocks, self.order
+        if self.padded == self.shape:
+            return lambda x: x.reshape(blocks).transpose(order).copy("C")
+        after = [(0, p - n) for p, n in zip(self.padded, self.shape, strict=True)]
+        return lambda x: np.ascontiguousarray(np.pad(x, after).reshape(blocks).transpose(order))
+
+    def unpacker(self) -> Callable[[Array], Array]:
+        """A function from the buffer to a fresh array; a view cuts the padding off."""
+        packed, back, padded, inside = self.packed, self.back, self.padded, self._inside
+        if padded == self.shape:
+            return lambda buffer: buffer.reshape(packed).transpose(back).copy("C").reshape(padded)
+        return lambda buffer: buffer.reshape(packed).transpose(back).copy("C").reshape(padded)[inside]
+
     def traced_pack(self, jnp: Any) -> Callable[[Any], Any]:
         """The same for jax to trace."""
         after = [(0, p - n) for p, n in zip(self.padded, self.shape, strict=True)]

@@ -78,8 +78,8 @@ def _short(named: Format) -> str:
 
 def job(source: Format, target: Format, dims: Dims, dtype: Any, allocate: Allocate, threads: int) -> Job:
     """A buffer in one format into a buffer in another."""
-    there = _packed(source, dims, dtype, allocate)
-    expected = flat_bytes(_packed(target, dims, dtype, allocate))
+    there = packed(source, dims, dtype, allocate)
+    expected = flat_bytes(packed(target, dims, dtype, allocate))
     tiled = tj.TiledArray.from_buffer(there, tj.as_layout(source.layout, dtype=dtype, dims=dims))
     spec = tj.as_layout(target.layout, dtype=dtype, dims=dims)
     out = allocate((target.recipe(dims).slots,), dtype)
@@ -101,7 +101,7 @@ def job(source: Format, target: Format, dims: Dims, dtype: Any, allocate: Alloca
 
 
 @lru_cache(maxsize=max(len(group.formats) for group in GROUPS))
-def _packed(named: Format, dims: Dims, dtype: Any, allocate: Allocate) -> Array:
+def packed(named: Format, dims: Dims, dtype: Any, allocate: Allocate) -> Array:
     """The buffer that the format's recipe makes, shared by the pairs of one dtype and shape."""
     recipe = named.recipe(dims)
     buffer = allocate((recipe.slots,), dtype)
