@@ -103,6 +103,7 @@ if _TYPE_CHECKING:
     from codegen.maps.windows import window_map as window_map
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
     from codegen.passes.shallow import flatten_values as flatten_values
+    from codegen.passes.specialize_sizes import specialize_sizes as specialize_sizes
     from codegen.passes.tile import TiledLoops as TiledLoops
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
     from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
@@ -235,6 +236,7 @@ _HOMES = {
     "maps.windows": "tight_map window_map",
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",
+    "passes.specialize_sizes": "specialize_sizes",
     "passes.tile": "TiledLoops",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.copies": "CopyProgram compile_copy footprint_bytes",

@@ -1041,3 +1041,44 @@ def test_unsigned_numbers_of_64_bits_are_values() -> None:
     a = np.zeros(3)
     tj.kernel(of_number)(a, np.uint64(2**64 - 2))
     assert (a == float(2**63 - 1)).all()
+
+
+@pytest.mark.parametrize("size", [64, "auto"])
+def test_kernels_of_one_shape(size: Any) -> None:
+    """Each shape has a kernel with its sizes as numbers, which gives what the shared one gives."""
+    options = {"virtual_vector_size": size}
+    shared, sized = tj.kernel(scaled, **options), tj.kernel(scaled, specialize="sizes", **options)
+    rng = np.random.default_rng(SEED)
+    for dims in ((3, 200), (7, 33), (1, 64), (0, 5), (3, 200)):
+        a, b = rng.random(dims).astype(np.float32), rng.random(dims[0]).astype(np.float32)
+        made = [np.zeros(dims, np.float32) for _ in range(2)]
+        shared(a, b, made[0], 1.5)
+        sized(a, b, made[1], 1.5)
+        assert made[0].tobytes() == made[1].tobytes()
+        assert ".shape" not in sized.nest.split("{", 1)[1]
+        assert str(dims[1]) in sized.nest
+    assert "%a" in shared.nest
+    with pytest.raises(tj.KernelError):
+        sized(a, b, made[1][:2], 1.5)
+
+
+def test_specialize_is_an_option_of_kernels() -> None:
+    with pytest.raises(tj.KernelError, match="specialize"):
+        tj.kernel(scaled, specialize="shape")
+    with pytest.raises(TypeError, match="specialize"):
+        tj.elementwise(lambda x: x, specialize="sizes")
+
+
+def test_sizes_are_numbers_in_values_and_results() -> None:
+    a, b = np.ones((5, 7)), np.zeros(5)
+    kernel = tj.kernel(of_rows, specialize="sizes")
+    assert kernel(a, b) == of_rows(a, np.zeros(5))
+    assert b.tolist() == [5] * 5
+
+
+def of_rows(a, b):
+    n = 0
+    for i in range(a.shape[0]):
+        b[i] = a[i, 0] * a.shape[0]
+        n = n + 1
+    return n

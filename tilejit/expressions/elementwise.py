@@ -175,7 +175,7 @@ def elementwise(function: Any = None, /, **options: Any) -> Any:
         LayoutError: shapes do not broadcast, or `out` does not fit.
         TypeError: an argument is of a wrong type.
     """
-    checked = read_options("elementwise", {"vectorize_reductions": True, **options})
+    checked = read_options("elementwise", LoopKeywords, {"vectorize_reductions": True, **options})
 
     def decorate(python: Callable[Parameters, Result]) -> Elementwise[Parameters, Result]:
         if not callable(python):
@@ -185,4 +185,4 @@ def elementwise(function: Any = None, /, **options: Any) -> Any:
     return decorate if function is None else decorate(function)
 
 
-elementwise.__dict__["__signature__"] = options_signature(vectorize_reductions=True)  # for its **options
+elementwise.__dict__["__signature__"] = options_signature(LoopKeywords, vectorize_reductions=True)

@@ -8,14 +8,15 @@ from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 
-from codegen import LOOP_MARK, ArrayArg, Cache, ScalarArg, check_fits, lazy
+from codegen import LOOP_MARK, ArrayArg, Cache, ScalarArg, check_fits, lazy, specialize_sizes
 from tilejit.arrays.strided import order_of
 from tilejit.kernels.call_arguments import call_key
 from tilejit.kernels.direct_loops import DirectLoops, Parameters, Result, kernel_entry
 from tilejit.kernels.failures import judge
-from tilejit.kernels.options import LoopKeywords, options_signature, read_options
+from tilejit.kernels.options import KernelKeywords, options_signature, read_options
 from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram
 from tilejit.kernels.tuning import tuned
+from tilejit.programs.tuning import SIZES
 from tilejit.support.notebook import notebook_html
 
 Loop = TypeVar("Loop", bound=Iterable[int])
@@ -116,7 +117,7 @@ class Kernel(DirectLoops[Parameters, Result]):
         return bound.args
 
     def _program(self, given: tuple[Any, ...]) -> LoopProgram:
-        key = tuple([_kind(value) for value in given])
+        key = tuple([_kind(value, sized=self.options.specialize == SIZES) for value in given])
         program = self._programs.get(key)
         if program is None:
             program = self._programs.keep(key, self._specialized(given))
@@ -130,6 +131,10 @@ class Kernel(DirectLoops[Parameters, Result]):
             )
         arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
         function = self._source.typed(arguments)
+        if self.options.specialize == SIZES:
+            named = zip(function.arguments, given, strict=True)
+            shapes = {a.name: x.shape for a, x in named if isinstance(x, np.ndarray)}
+            function = specialize_sizes(function, shapes)
         program = LoopProgram(function, tuned(function, self.options, given))
         judge(program, self.python.__name__)
         return program
@@ -180,13 +185,13 @@ class Kernel(DirectLoops[Parameters, Result]):
 
 @overload
 def kernel(
-    function: Callable[Parameters, Result], /, **options: Unpack[LoopKeywords]
+    function: Callable[Parameters, Result], /, **options: Unpack[KernelKeywords]
 ) -> Kernel[Parameters, Result]: ...
 
 
 @overload
 def kernel(
-    function: None = None, /, **options: Unpack[LoopKeywords]
+    function: None = None, /, **options: Unpack[KernelKeywords]
 ) -> Callable[[Callable[Parameters, Result]], Kernel[Parameters, Result]]: ...
 
 
@@ -213,6 +218,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
                            many threads; True: as if the outermost loop were annotated; False: one thread
     fastmath               floats in lanes may be multiplied and added in one step, divided by way of
                            reciprocals and reordered, reductions too; NaN and infinity stay what they are
+    specialize             "structure": a kernel serves arrays of all sizes; "sizes": one kernel for each shape,
+                           with the sizes as numbers
     tune                   where the size is "auto", the first call with such arguments measures a few sizes
                            on copies of the arrays and keeps the fastest, in the store, too
 
@@ -234,7 +241,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         KernelError: an option has no such value.
         TypeError: what is decorated is not a function, or there is no such option.
     """
-    checked = read_options("kernel", options)
+    checked = read_options("kernel", KernelKeywords, options)
 
     def decorate(python: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
         if not callable(python):
@@ -244,13 +251,13 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     return decorate if function is None else decorate(function)
 
 
-kernel.__dict__["__signature__"] = options_signature()  # for its **options
+kernel.__dict__["__signature__"] = options_signature(KernelKeywords)  # for its **options
 
 
-def _kind(value: Any) -> Any:
-    """What a specialization hangs on of an argument."""
+def _kind(value: Any, *, sized: bool) -> Any:
+    """What a specialization depends on of an argument; sized: the shape of an array too."""
     if isinstance(value, np.ndarray):
-        return type(value), value.dtype, order_of(value), value.ndim
+        return type(value), value.dtype, order_of(value), value.shape if sized else value.ndim
     return type(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Any, Literal, TypeAlias, TypedDict, get_args, get_type_hints
 
@@ -12,11 +12,17 @@ import numpy as np
 
 from codegen import MOST_ELEMENTS, KernelValueError, ScheduleError, read_vector_sizes, shown
 from tilejit.kernels.program import LoopOptions
+from tilejit.programs.tuning import Specialize
 
 Tail: TypeAlias = Literal["scalar", "mask", "shift", "assume_divisible"]
 OnFail: TypeAlias = Literal["scalar", "warn", "raise"]
 VectorizeAt: TypeAlias = Literal["before_tile", "after_tile"]
-_WORDS = {"tail": get_args(Tail), "on_fail": get_args(OnFail), "vectorize_at": get_args(VectorizeAt)}
+_WORDS = {
+    "tail": get_args(Tail),
+    "on_fail": get_args(OnFail),
+    "vectorize_at": get_args(VectorizeAt),
+    "specialize": get_args(Specialize),
+}
 _A_SIZE = 'write 256, (32, 256), "2*hw" or "auto"'
 MOST_REGISTERS = MOST_ELEMENTS // 64
 """Of 64 bytes, that have so many elements at most."""
@@ -36,18 +42,24 @@ class LoopKeywords(TypedDict, total=False):
     tune: bool
 
 
-def options_signature(**defaults: Any) -> Signature:
-    """The signature of `tilejit.kernel`, perhaps with other defaults, that `help` and notebooks show."""
+class KernelKeywords(LoopKeywords, total=False):
+    """The keywords of `tilejit.kernel`."""
+
+    specialize: Specialize
+
+
+def options_signature(keywords: type[LoopKeywords], **defaults: Any) -> Signature:
+    """The signature of a function that takes the keywords, for `help` and notebooks."""
     default = LoopOptions(**defaults)
     function = Parameter("function", Parameter.POSITIONAL_ONLY, default=None)
-    keywords = [
+    options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(default, name), annotation=kind)
-        for name, kind in get_type_hints(LoopKeywords).items()
+        for name, kind in get_type_hints(keywords).items()
     ]
-    return Signature([function, *keywords])
+    return Signature([function, *options])
 
 
-def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
+def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, Any]) -> LoopOptions:
     """The options of `tilejit.kernel` and `tilejit.elementwise`, checked; `what`: which of them is called.
 
     virtual_vector_size=256 -> LoopOptions((256,))    tail="none" -> KernelValueError
@@ -56,7 +68,7 @@ def read_options(what: str, given: Mapping[str, Any]) -> LoopOptions:
         KernelValueError: an option has no such value.
         TypeError: there is no such option, or a value is of a wrong type.
     """
-    known = [field.name for field in fields(LoopOptions)]
+    known = [*get_type_hints(keywords)]
     for name in given:
         if name not in known:
             raise TypeError(f"{what} has no option {name}\n  it has {', '.join(known)}")

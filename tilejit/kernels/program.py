@@ -66,6 +66,7 @@ class LoopOptions:
     vectorize_at: str = "before_tile"
     parallel: bool | int | None = None
     fastmath: bool = False
+    specialize: str = "structure"
     tune: bool = False
 
     @property
