@@ -218,7 +218,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
                            many threads; True: as if the outermost loop were annotated; False: one thread
     fastmath               floats in lanes may be multiplied and added in one step, divided by way of
                            reciprocals and reordered, reductions too; NaN and infinity stay what they are
-    specialize             "structure": a kernel serves arrays of all sizes; "sizes": one kernel for each shape,
+    specialize             "structure": a kernel serves arrays of all sizes; "sizes": a kernel for each shape,
                            with the sizes as numbers
     tune                   where the size is "auto", the first call with such arguments measures a few sizes
                            on copies of the arrays and keeps the fastest, in the store, too
