@@ -36,7 +36,10 @@ TABLES: dict[str, Callable[[Sequence[Row]], Iterable[RenderableType]]] = {
 }
 """Suites that print tables of their own."""
 
-PICTURES: dict[str, Callable[[Runs], str]] = {sizes.TABLE: chart_figures.recipes}
+PICTURES: dict[str, Callable[[Runs], str]] = {
+    sizes.TABLE: chart_figures.recipes,
+    cliffs.TABLE: chart_figures.cliffs,
+}
 """Suites with a chart of their own; others have the roofline of copies."""
 
 
@@ -91,7 +94,6 @@ def main(
         figures.note = "Stopped by hand."
     if figures.note:
         progress.print(f"{figures.note} The figures so far:")
-    _print(console, figures, versions)
     run = run_json(
         figures.rows,
         figures.gains,
@@ -101,6 +103,9 @@ def main(
         **({"note": figures.note} if figures.note else {}),
         **state,
     )
+    if json_file:
+        save(json_file, facts, date, run)
+    _print(console, figures, versions)
     saved = runs_of({"machine": facts, "date": date, "runs": [run]})
     if plot_file and figures.rows:
         if own := PICTURES.get(suite):
@@ -110,8 +115,6 @@ def main(
             plot(figures.rows, points, f"{facts['cpu']}, {date}, {threads} thread(s)", plot_file)
     if markdown_file:
         markdown_file.write_text(report(saved))
-    if json_file:
-        save(json_file, facts, date, run)
     if any(row.problem for row in figures.rows) or any(gain.problem for gain in figures.gains):
         raise typer.Exit(1)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
 from bench.drawing import COLORS, Group, Legend, bars, dots
-from bench.line_charts import KIB, MIB, Line, Points, lines
+from bench.line_charts import KIB, MIB, PERCENT, Line, Points, lines
 from bench.saved import Figure, latest
 from bench.selection import (
     MAIN,
@@ -160,6 +160,37 @@ def by_size(cases: Sequence[Figure], group: str, kind: Callable[[list[float]], f
         if figure.group == group:
             times.setdefault(_array_bytes(figure), []).append(figure.times["numpy"])
     return [(size, kind(times[size])) for size in sorted(times)]
+
+
+def cliffs(runs: Runs) -> str:
+    """How random copies are distributed, large and small ones: sorted ratios to memcpy and to NumPy."""
+    run = latest(runs, "cliffs")
+    cases = run.table("cliffs")
+    groups = {f"{group} ({sum(f.group == group for f in cases)} cases)": group for group in CLIFFS}
+    panels = {
+        "Share of memcpy": {
+            name: sorted_points([f.share for f in cases if f.group == group])
+            for name, group in groups.items()
+        },
+        "Times as fast as NumPy": {
+            name: sorted_points([f.times["numpy"] for f in cases if f.group == group and "numpy" in f.times])
+            for name, group in groups.items()
+        },
+    }
+    looks = {name: Line(CLIFFS[group], dots=False) for name, group in groups.items()}
+    subtitle = f"The slowest at the left. {where([run])}"
+    found = {title: panel for title, panel in panels.items() if any(panel.values())}
+    return lines("Random permutations of random shapes", subtitle, looks, found, across=PERCENT, ratios=True)
+
+
+CLIFFS = {"from 4 MiB": COLORS[OURS], "below 4 MiB": COLORS["torch"]}
+
+
+def sorted_points(values: Sequence[float]) -> Points:
+    """At each percent from 0 to 100, the value that so many of them are not above."""
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return [(percent, ordered[round(percent / 100 * last)]) for percent in range(101)] if ordered else []
 
 
 def _array_bytes(figure: Figure) -> float:

@@ -1,4 +1,4 @@
-"""Charts of lines: one panel below the other, all with the same two scales."""
+"""Charts of lines: panels one below the other, with one scale from left to right."""
 
 from __future__ import annotations
 
@@ -74,12 +74,14 @@ def lines(
     across: Across = SIZES,
     ratios: bool = False,
 ) -> str:
-    """Points joined by lines. The scale from bottom to top is logarithmic; that of ratios has a line at 1."""
+    """Points joined by lines; both scales of sizes and rates are logarithmic, and all panels have the same.
+
+    Ratios have a scale in each panel, with a line at 1.
+    """
     legend = list(_legend_lines(series))
     top = FIRST_PANEL + LEGEND_LINE * (len(legend) - 1)
     height = top + len(panels) * (PANEL + BETWEEN)
-    values = [y for _, y in _all_points(panels)]
-    ticks = _ratio_ticks(values) if ratios else _decades(values)
+    decades = _decades([y for _, y in _all_points(panels)])
 
     def draw(figure: Any) -> None:
         axes = canvas(figure, height)
@@ -89,6 +91,7 @@ def lines(
         for k, (name, panel) in enumerate(panels.items()):
             ceiling = top + k * (PANEL + BETWEEN)
             axes.text(LEFT, ceiling - 6, name, fontsize=LABEL, fontweight="bold")
+            ticks = _ratio_ticks([y for _, y in _all_points({name: panel})]) if ratios else decades
             scales = _scales(panels, across, ticks, ceiling + PANEL)
             _draw_grid(axes, panel, scales, mark=1.0 if ratios else None)
             _draw_series(axes, panel, series, scales)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from bench import cliffs
 from bench.peers import NAMES
 from bench.saved import Expression, Figure, Mean, Run
 
@@ -28,6 +29,8 @@ def _run(run: Run) -> str:
         facts.append(means(run.means))
     if run.two_threads:
         facts.append(two_threads(run))
+    if run.table(cliffs.TABLE):
+        facts.append(shares(run.table(cliffs.TABLE)))
     for name in dict.fromkeys(figure.table for figure in run.figures):
         facts.append(f"#### {name}\n\n{cases(run.table(name))}")
     if run.expressions:
@@ -47,6 +50,12 @@ def means(found: Iterable[Mean]) -> str:
         for m in found
     ]
     return table(heads, body)
+
+
+def shares(found: Iterable[Figure]) -> str:
+    """How the shares of memcpy of random copies are distributed, a line a group."""
+    figures = ((f.group, f.share, f.times.get("numpy", cliffs.UNKNOWN)) for f in found)
+    return table(cliffs.DISTRIBUTION_HEADS, cliffs.distribution(figures))
 
 
 def two_threads(run: Run) -> str:
