@@ -11,14 +11,14 @@ from typing import Annotated
 import typer
 from rich.console import Console, RenderableType
 
-from bench import chart_figures, cliffs, peers, sizes
+from bench import chart_figures, cliffs, cold_start, peers, sizes
 from bench.markdown import report
 from bench.measure import Method, Row
 from bench.plot import plot, roof
 from bench.report import gains_table, rows_table, run_json, summaries, summary_table
 from bench.saved import fits, runs_of, save
 from bench.selection import Runs
-from bench.suites import ALL, LONG, SUITES, Choice, Figures, run_cases
+from bench.suites import ALL, LONG, NAMES, SUITES, Choice, Figures, run_cases
 from bench.timing import conditions, machine, today
 from codegen import kernels_in_use
 
@@ -39,6 +39,7 @@ TABLES: dict[str, Callable[[Sequence[Row]], Iterable[RenderableType]]] = {
 PICTURES: dict[str, Callable[[Runs], str]] = {
     sizes.TABLE: chart_figures.recipes,
     cliffs.TABLE: chart_figures.cliffs,
+    cold_start.SUITE: chart_figures.cold_start,
 }
 """Suites with a chart of their own; others have the roofline of copies."""
 
@@ -68,8 +69,8 @@ def main(
         tuple(n for n in SUITES if n not in LONG) if suite == ALL else tuple(dict.fromkeys(suite.split(",")))
     )
     for name in names:
-        if name not in SUITES:
-            raise typer.BadParameter(f"there is no suite {name}; choose {', '.join((*SUITES, ALL))}")
+        if name not in NAMES:
+            raise typer.BadParameter(f"there is no suite {name}; choose {', '.join((*NAMES, ALL))}")
     _check_outputs(json_file, markdown_file, plot_file)
     versions = peers.versions()
     os.environ["TILEJIT_THREADS"] = str(threads)  # for routines that are called as NumPy's, with no number
@@ -100,6 +101,7 @@ def main(
         command=f"{choice.command(suite)} --peers {against} --rounds {method.rounds} --threads {threads}",
         threads=threads,
         rounds=method.rounds,
+        **({"cold_start_ms": medians} if (medians := figures.starts.medians()) else {}),
         **({"note": figures.note} if figures.note else {}),
         **state,
     )
@@ -107,10 +109,10 @@ def main(
         save(json_file, facts, date, run)
     _print(console, figures, versions)
     saved = runs_of({"machine": facts, "date": date, "runs": [run]})
-    if plot_file and figures.rows:
+    if plot_file and (figures.rows or medians):
         if own := PICTURES.get(suite):
             plot_file.write_text(own(saved))
-        else:
+        elif figures.rows:
             points = roof(method.rounds, threads, max(row.moved_bytes for row in figures.rows))
             plot(figures.rows, points, f"{facts['cpu']}, {date}, {threads} thread(s)", plot_file)
     if markdown_file:
@@ -151,15 +153,17 @@ def _print(console: Console, figures: Figures, versions: dict[str, str]) -> None
         own = TABLES.get(title)
         for table in own(rows) if own else [rows_table(title, rows, versions)]:
             console.print(table)
+    if figures.starts.medians():
+        console.print(cold_start.tables(figures.starts))
     if figures.rows:
         console.print(summary_table(summaries(figures.rows), versions))
+        slowest = f"{max(row.first_seconds for row in figures.rows):.2f} s"
+        console.print(
+            f"{len(kernels_in_use())} kernels; the slowest first call, compiling included, took {slowest}",
+            highlight=False,
+        )
     if figures.gains:
         console.print(gains_table(figures.gains))
-    slowest = max((row.first_seconds for row in figures.rows), default=0.0)
-    console.print(
-        f"{len(kernels_in_use())} kernels; the slowest first call, compiling included, took {slowest:.2f} s",
-        highlight=False,
-    )
     for row in figures.rows:
         for problem in _problems(row):
             console.print(f"{row.table}: {row.case}: {problem}", highlight=False, soft_wrap=True)

@@ -17,6 +17,7 @@ from bench.selection import (
     SUMMARY,
     Runs,
     by_kind,
+    cold_start_run,
     expressions_run,
     mean_on,
     routine_times,
@@ -197,6 +198,17 @@ def _array_bytes(figure: Figure) -> float:
     """As the case says; older ones do not, and have no padding: half of what is read and written."""
     found = re.search(r", (\d+) ([KM]iB),", figure.case)
     return int(found[1]) * {"KiB": KIB, "MiB": MIB}[found[2]] if found else figure.mb * 1e6 / 2
+
+
+def cold_start(runs: Runs) -> str:
+    """Milliseconds of the first copies of a process beside those of `import numpy`."""
+    run = cold_start_run(runs)
+    groups = [
+        Group(step, "", {"NumPy" if step == "import numpy" else OURS: ms})
+        for step, ms in run.cold_start_ms.items()
+    ]
+    subtitle = f"Medians of fresh processes. {where([run])}"
+    return bars(Legend("Cold start", subtitle, _colors(groups)), groups, " ms", left=270)
 
 
 def routines(runs: Runs) -> str:

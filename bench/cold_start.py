@@ -1,10 +1,12 @@
-"""`python -m bench.cold_start`: what a fresh process takes until its first copies are made.
+"""`python -m bench cold_start`: what a fresh process takes until its first copies are made.
 
-    python -m bench.cold_start --rounds 20 --empty 3
+    python -m bench cold_start --rounds 21 --plot cold_start.svg
+    python -m bench.cold_start --rounds 21 --empty 7
 
-Each round is a process of its own; `import numpy` is timed apart, and no part of the other figures. Byte code
-is kept, in a folder of this run's, as it is where packages are installed. Kernels come from a store that the
-run fills first; `--empty` processes begin with no kernel, and measure this machine too.
+Each figure is of a process of its own. Three kinds take turns: `import numpy` alone, the first copies with
+kernels from a store that the run fills first, and the first copies with an empty store, which compile kernels
+and measure this machine too. `import numpy` is no part of the copies' figures. Byte code is kept, in a folder
+of this run's, as it is where packages are installed.
 """
 
 from __future__ import annotations
@@ -13,14 +15,15 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from subprocess import PIPE, run
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
 PROCESS = """
@@ -38,21 +41,45 @@ def timed(name, step):
     return made
 
 np = timed("import numpy", lambda: __import__("numpy"))
-x = np.arange(300_000, dtype=np.float32).reshape(1000, 300)
-tilejit = timed("import tilejit", lambda: __import__("tilejit"))
-t = timed("first pack", lambda: tilejit.pack(x, "{1,0:T(8,128)}"))
-y = timed("first unpack", lambda: tilejit.unpack(t))
-z = timed("first transpose", lambda: tilejit.transpose(x))
-assert (y == x).all() and (z == x.T).all()
+if sys.argv[1] == "copies":
+    x = np.arange(300_000, dtype=np.float32).reshape(1000, 300)
+    tilejit = timed("import tilejit", lambda: __import__("tilejit"))
+    t = timed("first pack", lambda: tilejit.pack(x, "{1,0:T(8,128)}"))
+    y = timed("first unpack", lambda: tilejit.unpack(t))
+    z = timed("first transpose", lambda: tilejit.transpose(x))
+    assert (y == x).all() and (z == x.T).all()
 print(json.dumps({"ms": steps, "numba": "numba" in sys.modules}))
 """
 
+SUITE = "cold_start"
 NUMPY, TILEJIT = "import numpy", "import tilejit"
 COPIES = "first pack", "first unpack", "first transpose"
 FROM_IMPORT = "all of these"
+STORED, EMPTY = "first copies, kernels stored", "first copies, empty store"
+ROUNDS_AN_EMPTY_STORE = 3
+"""Processes with a filled store for each with an empty one, which takes some seconds."""
 
 Milliseconds = dict[str, tuple[float, float]]
 """Of the clock and of the processor, by what took them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Processes of each kind: `import numpy` alone, copies with kernels in the store, and without."""
+
+    alone: list[Milliseconds] = field(default_factory=list)
+    stored: list[Milliseconds] = field(default_factory=list)
+    compiled: list[Milliseconds] = field(default_factory=list)
+
+    def medians(self) -> dict[str, float]:
+        """Milliseconds of the clock, as `bench.saved` keeps them; `import tilejit` is part of the copies."""
+        found = {
+            NUMPY: [start[NUMPY] for start in self.alone],
+            TILEJIT: [start[TILEJIT] for start in self.stored],
+            STORED: [start[FROM_IMPORT] for start in self.stored],
+            EMPTY: [start[FROM_IMPORT] for start in self.compiled],
+        }
+        return {name: median(wall for wall, _ in times) for name, times in found.items() if times}
 
 
 def main(
@@ -60,22 +87,33 @@ def main(
     empty: Annotated[int, typer.Option(min=0, help="processes whose store is empty")] = 3,
 ) -> None:
     """Start the processes and print the medians."""
-    with tempfile.TemporaryDirectory() as folder:
-        stored, compiled = measured(Path(folder), rounds, empty)
-    Console().print(table(stored, kernels_stored=True))
-    if compiled:
-        Console().print(table(compiled, kernels_stored=False))
+    starts = Starts()
+    measure(starts, rounds, empty)
+    Console().print(tables(starts))
 
 
-def measured(folder: Path, rounds: int, empty: int) -> tuple[list[Milliseconds], list[Milliseconds]]:
-    """Processes whose kernels are stored, and those whose store is empty; the byte code is there for both."""
-    process(folder, "store")
-    stored = [process(folder, "store", numba=False) for _ in range(rounds)]
-    compiled = [process(folder, f"empty{k}", numba=True) for k in range(empty)]
-    return stored, compiled
+def measure(starts: Starts, rounds: int, empty: int, told: Callable[[str], None] = lambda line: None) -> None:
+    """Add processes, in turns; `told` hears of each. The first one, which no figure is of, fills the store.
+
+    Raises:
+        CalledProcessError: an answer is wrong, or a process ends before it has one.
+        RuntimeError: copies with stored kernels imported Numba, or those with an empty store did not.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        process(folder, "store")
+        for k in range(max(rounds, empty)):
+            if k < rounds:
+                starts.alone.append(process(folder, "store", copies=False))
+                starts.stored.append(process(folder, "store", numba=False))
+                took = starts.alone[-1][NUMPY][0], starts.stored[-1][FROM_IMPORT][0]
+                told(f"{k + 1}/{rounds} {NUMPY}: {took[0]:.0f} ms; {STORED}: {took[1]:.0f} ms")
+            if k < empty:
+                starts.compiled.append(process(folder, f"empty{k}", numba=True))
+                told(f"{k + 1}/{empty} {EMPTY}: {starts.compiled[-1][FROM_IMPORT][0]:.0f} ms")
 
 
-def process(folder: Path, store: str, *, numba: bool | None = None) -> Milliseconds:
+def process(folder: Path, store: str, *, copies: bool = True, numba: bool | None = None) -> Milliseconds:
     """One process: what each step took. numba: whether it must have imported Numba, None for either."""
     paths = [path for path in sys.path if path and Path(path).is_dir()]
     environment = {
@@ -86,23 +124,43 @@ def process(folder: Path, store: str, *, numba: bool | None = None) -> Milliseco
     }
     for name in ("PYTHONDONTWRITEBYTECODE", "TILEJIT_NO_CACHE", "TILEJIT_DUMP", "TILEJIT_VERIFY"):
         environment.pop(name, None)
-    done = run([sys.executable, "-c", PROCESS], env=environment, stdout=PIPE, text=True, check=True)
-    told = json.loads(done.stdout)
+    command = [sys.executable, "-c", PROCESS, "copies" if copies else "numpy"]
+    told = json.loads(run(command, env=environment, stdout=PIPE, text=True, check=True).stdout)
     if numba is not None and told["numba"] is not numba:
         raise RuntimeError(f"numba was {'' if told['numba'] else 'not '}imported")
     steps: Milliseconds = {name: (wall, cpu) for name, (wall, cpu) in told["ms"].items()}
-    parts = [steps[name] for name in (TILEJIT, *COPIES)]
+    parts = [steps[name] for name in (TILEJIT, *COPIES) if name in steps]
     return {**steps, FROM_IMPORT: (sum(wall for wall, _ in parts), sum(cpu for _, cpu in parts))}
 
 
-def table(processes: Sequence[Milliseconds], *, kernels_stored: bool) -> Table:
-    """Medians, a row for each step."""
-    title = "kernels in the store" if kernels_stored else "empty store"
-    out = Table(title=f"{title}: medians of {len(processes)} processes, ms")
+def tables(starts: Starts) -> RenderableType:
+    """Medians of each kind of process, and what they are beside `import numpy`."""
+    found: list[RenderableType] = [_table(starts.alone, f"{NUMPY} alone", (NUMPY,))] if starts.alone else []
+    steps = (NUMPY, TILEJIT, *COPIES, FROM_IMPORT)
+    if starts.stored:
+        found.append(_table(starts.stored, "kernels in the store", steps))
+    if starts.compiled:
+        found.append(_table(starts.compiled, "empty store", steps))
+    return Group(*found, *ratios(starts.medians()))
+
+
+def ratios(medians: dict[str, float]) -> list[str]:
+    """How long the first copies take, `import tilejit` included, beside `import numpy` alone."""
+    return [
+        f"{name}: {medians[name] / medians[NUMPY]:.2f} times as long as {NUMPY} alone"
+        for name in (STORED, EMPTY)
+        if name in medians and NUMPY in medians
+    ]
+
+
+def _table(processes: Sequence[Milliseconds], kind: str, steps: Sequence[str]) -> Table:
+    out = Table(
+        title=f"{kind}: medians of {len(processes)} processes, ms", title_justify="left", min_width=56
+    )
     out.add_column("step")
     for heading in ("wall", "least", "processor"):
         out.add_column(heading, justify="right")
-    for step in (NUMPY, TILEJIT, *COPIES, FROM_IMPORT):
+    for step in steps:
         walls, cpus = zip(*(process[step] for process in processes), strict=True)
         out.add_row(step, f"{median(walls):.1f}", f"{min(walls):.1f}", f"{median(cpus):.1f}")
     return out

@@ -139,7 +139,7 @@ def bars(legend: Legend, groups: Sequence[Group], unit: str = "", left: int = 19
     heights = [BAR * len(group.values) + GAP for group in groups]
     height = top + sum(heights) + 10
     longest = max(max([*group.values.values(), group.mark or 0]) for group in groups)
-    scale = (WIDTH - left - MARGIN - 10 * (4 + len(unit))) / longest
+    scale = (WIDTH - left - MARGIN - 10 * (max(4, len(f"{longest:.1f}")) + len(unit))) / longest
 
     def draw(figure: Any) -> None:
         axes = canvas(figure, height)

@@ -29,6 +29,8 @@ def _run(run: Run) -> str:
         facts.append(means(run.means))
     if run.two_threads:
         facts.append(two_threads(run))
+    if run.cold_start_ms:
+        facts.append(cold_start(run))
     if run.table(cliffs.TABLE):
         facts.append(shares(run.table(cliffs.TABLE)))
     for name in dict.fromkeys(figure.table for figure in run.figures):
@@ -50,6 +52,11 @@ def means(found: Iterable[Mean]) -> str:
         for m in found
     ]
     return table(heads, body)
+
+
+def cold_start(run: Run) -> str:
+    """A line a step."""
+    return table(["cold start", "ms"], [[step, f"{ms:.4g}"] for step, ms in run.cold_start_ms.items()])
 
 
 def shares(found: Iterable[Figure]) -> str:

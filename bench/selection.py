@@ -103,6 +103,18 @@ def expressions_run(runs: Runs) -> Run:
     return [run for run in runs if run.expressions and run.threads == 1][-1]
 
 
+def cold_start_run(runs: Runs) -> Run:
+    """The newest run of cold starts that timed `import numpy` beside them.
+
+    Raises:
+        LookupError: there is none.
+    """
+    found = [run for run in runs if "import numpy" in run.cold_start_ms]
+    if not found:
+        raise LookupError("no saved run timed `import numpy` beside the first copies")
+    return found[-1]
+
+
 def vector_sizes_run(runs: Runs) -> Run:
     """The newest run over sizes of super-vectors."""
     return [run for run in runs if run.vector_sizes][-1]

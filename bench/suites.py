@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import typer
 from rich.console import Console
 
-from bench import casts, cliffs, copies, dropin, gather, pack, permute, relayout, sizes, subbyte
+from bench import casts, cliffs, cold_start, copies, dropin, gather, pack, permute, relayout, sizes, subbyte
+from bench.cold_start import Starts
 from bench.gains import Gain, measure_gain
 from bench.jobs import Case
 from bench.measure import Method, Row, measure, middle
@@ -30,6 +31,8 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
 ALL = "all"
 LONG = ("sizes", "cliffs")
 """Suites of more than a thousand cases, which `all` leaves out."""
+NAMES = (*SUITES, cold_start.SUITE)
+"""Of all that can be measured; a cold start has no cases, and `all` leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,11 @@ class Choice:
 
     def cases(self) -> list[Case]:
         """The cases in their order."""
-        found = ([case for case in SUITES[name](self.quick) if self.has(case)] for name in self.suites)
+        found = (
+            [case for case in SUITES[name](self.quick) if self.has(case)]
+            for name in self.suites
+            if name in SUITES
+        )
         return [case for cases in found for case in cases[: self.most]]
 
     def has(self, case: Case) -> bool:
@@ -66,6 +73,7 @@ class Figures:
 
     found: dict[int, list[Row]] = field(default_factory=dict)
     gains: list[Gain] = field(default_factory=list)
+    starts: Starts = field(default_factory=Starts)
     note: str = ""
 
     @property
@@ -78,7 +86,7 @@ def run_cases(choice: Choice, method: Method, figures: Figures, progress: Consol
     """Every case in turn; the arrays of one are gone before the next."""
     cases = choice.cases()
     pairs = [case for case in copies.threaded(choice.quick) if "copies" in choice.suites and choice.has(case)]
-    if not cases and not pairs:
+    if not cases and not pairs and cold_start.SUITE not in choice.suites:
         raise typer.BadParameter(f"no case has {choice.only!r} in its table, group or name")
     ends = time.monotonic() + choice.seconds
     queue = [each for _ in range(choice.runs) for each in enumerate(cases)]
@@ -95,3 +103,6 @@ def run_cases(choice: Choice, method: Method, figures: Figures, progress: Consol
     for case in pairs[: choice.most]:
         figures.gains.append(measure_gain(case, method.rounds))
         gc.collect()
+    if cold_start.SUITE in choice.suites:
+        empty = -(-method.rounds // cold_start.ROUNDS_AN_EMPTY_STORE)
+        cold_start.measure(figures.starts, method.rounds, empty, progress.print)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import geometric_mean
 
+from bench.cold_start import EMPTY, NUMPY, STORED, TILEJIT
 from bench.markdown import table
 from bench.saved import Mean
 from bench.selection import MAIN, MOVES, PEERS, SUMMARY, Runs, mean_on
@@ -58,11 +60,27 @@ def expressions_table(runs: Runs) -> str:
 
 
 def cold_start_table(runs: Runs) -> str:
-    """The newest cold starts of each machine, in milliseconds."""
+    """The newest cold starts of each machine; copies beside NumPy's import where it was timed too."""
     newest = {run.machine: run for run in runs if run.cold_start_ms}
-    steps = list(dict.fromkeys(step for run in newest.values() for step in run.cold_start_ms))
-    body = [[run.machine, run.date, *(f"{run.cold_start_ms[s]:g}" for s in steps)] for run in newest.values()]
+    steps = [
+        step
+        for step in (NUMPY, TILEJIT, STORED, EMPTY)
+        if any(step in run.cold_start_ms for run in newest.values())
+    ]
+    body = [
+        [run.machine, run.date, *(_milliseconds(run.cold_start_ms, step) for step in steps)]
+        for run in newest.values()
+    ]
     return table(["machine", "date", *(f"{step}, ms" for step in steps)], body)
+
+
+def _milliseconds(medians: Mapping[str, float], step: str) -> str:
+    """91 (1.10 x import numpy)"""
+    if step not in medians:
+        return ""
+    beside = step in (STORED, EMPTY) and NUMPY in medians
+    ratio = f" ({medians[step] / medians[NUMPY]:.2f} × {NUMPY})" if beside else ""
+    return f"{medians[step]:.4g}{ratio}"
 
 
 def _share(mean: Mean | None) -> str:
