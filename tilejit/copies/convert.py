@@ -31,7 +31,8 @@ from tilejit.programs.tuning import (
 )
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.outputs import padding_of
-from tilejit.tiled.plans import PackPlan, pack_element, pack_plan
+from tilejit.tiled.plan_elements import pack_element
+from tilejit.tiled.plans import PackPlan, pack_plan
 from tilejit.tiled.tiled_array import TiledArray
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from tilejit.layout.dtypes import ElementLike, array_dtype
 from tilejit.programs.tuning import AUTO, STRUCTURE, Casting, Padding, Specialize, VectorSize, read_tuning
 from tilejit.tiled.buffers import check_packable, writable_layout
 from tilejit.tiled.outputs import padding_of
-from tilejit.tiled.plans import PackPlan, RelayoutPlan, UnpackPlan, unpacked_dtype
+from tilejit.tiled.plan_elements import unpacked_dtype
+from tilejit.tiled.plans import PackPlan, RelayoutPlan, UnpackPlan
 from tilejit.tiled.tiled_array import TiledArray, relayout_plan_of
 
 

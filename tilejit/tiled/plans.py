@@ -11,28 +11,26 @@ import numpy as np
 from codegen import (
     CopyProgram,
     Direct,
-    Element,
     LayoutError,
     cached,
-    can_convert,
     compiler_lock,
     thread_count,
     threads_by_size,
 )
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
-from tilejit.arrays.strided import ArrayLayout, c_strides
+from tilejit.arrays.strided import ArrayLayout
 from tilejit.arrays.values import check_range
 from tilejit.layout.cute_shape import Spec
-from tilejit.layout.dtypes import array_dtype, from_numpy
+from tilejit.layout.dtypes import from_numpy
 from tilejit.programs import direct_policy
-from tilejit.programs.compiled import array_element
 from tilejit.programs.native_calls import NativeCalls, native_calls
 from tilejit.programs.pack_programs import pack_program, padding_program, unpack_program
 from tilejit.programs.relayout_programs import relayout_program
 from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
-from tilejit.tiled.boxes import read_box, window_program
+from tilejit.tiled.boxes import read_box
 from tilejit.tiled.conversions import converted, pieces
 from tilejit.tiled.outputs import check_target
+from tilejit.tiled.plan_elements import pack_element, unpack_element
 from tilejit.tiled.sides import ArraySide, TiledSide
 
 if TYPE_CHECKING:
@@ -270,7 +268,7 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
         given = kind, spec, strides, dtype, casting, threads, tuning
         array = ArrayLayout(spec.dimensions, strides, dtype)
         super().__init__(given, TiledSide(kind, spec), ArraySide(array), threads)
-        self._element = _unpack_element(spec, dtype)
+        self._element = unpack_element(spec, dtype)
 
     def program(self, threads: int) -> CopyProgram | StagedProgram | None:
         """The copy on so many threads; None where NumPy converts."""
@@ -314,54 +312,6 @@ class RelayoutPlan(TiledPlan[Tiled, "Array | Tiled", Tiled]):
         check_kept(self._given[3])
 
 
-class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
-    """A read of one box of a layout into a new array, ready to run again and again.
-
-    box: starts, steps, extents and the shape of the result, as of `box_of_key`.
-    """
-
-    __slots__ = ()
-
-    name = "t"
-
-    def __init__(self, kind: type[Tiled], spec: Spec, box: tuple[tuple[int, ...], ...]) -> None:
-        kept = box[3]
-        result = ArrayLayout(kept, c_strides(kept, spec.dtype.itemsize), spec.dtype)
-        super().__init__((kind, spec, box), TiledSide(kind, spec), ArraySide(result), None)
-
-    def program(self, threads: int) -> CopyProgram:
-        """The copy on so many threads."""
-        _, spec, (starts, steps, extents, _) = self._given
-        strides = c_strides(extents, spec.dtype.itemsize)
-        return window_program(spec, starts, steps, extents, strides, False, threads)
-
-
-class WritePlan(TiledPlan[Array, Tiled, Tiled]):
-    """A write of an array to one box of a layout; `box` as in `ReadPlan`.
-
-    strides: of the array, and of the array as one of the extents of the box.
-    """
-
-    __slots__ = ()
-
-    name = "value"
-
-    def __init__(
-        self,
-        kind: type[Tiled],
-        spec: Spec,
-        box: tuple[tuple[int, ...], ...],
-        strides: tuple[tuple[int, ...], tuple[int, ...]],
-    ) -> None:
-        value = ArrayLayout(box[3], strides[0], spec.dtype)
-        super().__init__((kind, spec, box, strides), ArraySide(value), TiledSide(kind, spec), None)
-
-    def program(self, threads: int) -> CopyProgram:
-        """The copy on so many threads."""
-        _, spec, (starts, steps, extents, _), (_, strides) = self._given
-        return window_program(spec, starts, steps, extents, strides, True, threads)
-
-
 unpack_plan = cached(512)(UnpackPlan)
 relayout_plan = cached(512)(RelayoutPlan)
 pack_plan = cached(512)(PackPlan)
@@ -372,48 +322,3 @@ def check_kept(fill: bytes | None) -> None:
     """Raise a LayoutError if padding is kept, because new memory has none to keep."""
     if fill is None:
         raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
-
-
-def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[Element | None, bool]:
-    """How a kernel reads an array for this layout, and whether its values are checked first.
-
-    The element is None where only NumPy makes the conversion. Integers in bytes are checked if the layout's
-    are narrower.
-
-    Raises:
-        LayoutError: `casting` does not allow the conversion.
-    """
-    have, want = dtype.newbyteorder("="), spec.dtype
-    bits, is_allowed = 8 * dtype.itemsize, may_cast(have, want, casting)
-    if have == want:
-        return Element(spec.primitive_type, bits), False
-    if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
-        return Element(spec.primitive_type, bits), True
-    if not is_allowed:
-        raise casting_error(have, want, casting, f"the array is {have}, the layout {spec.primitive_type}")
-    name = from_numpy(have).name
-    if dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
-        return Element(name, bits), False
-    return None, False
-
-
-def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:
-    """The dtype of the result of an unpack: the one that is asked for, that of `out`, or the layout's.
-
-    Raises:
-        LayoutError: no array has it.
-        TypeError: there is no such dtype.
-    """
-    if dtype is not None:
-        return array_dtype(dtype)
-    return out.dtype if isinstance(out, np.ndarray) else spec.dtype
-
-
-def _unpack_element(spec: Spec, dtype: np.dtype[Any]) -> Element | None:
-    """How a kernel writes elements of an array; None where only NumPy makes the conversion."""
-    if dtype.newbyteorder("=") == spec.dtype:
-        return array_element(spec)
-    if not dtype.isnative or spec.bits < 8:
-        return None
-    name = from_numpy(dtype).name
-    return Element(name, 8 * dtype.itemsize) if can_convert(spec.primitive_type, name) else None

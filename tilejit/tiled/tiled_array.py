@@ -31,19 +31,13 @@ from tilejit.programs.tuning import (
     read_tuning,
 )
 from tilejit.support.notebook import notebook_html
+from tilejit.tiled.box_plans import ReadPlan, WritePlan
 from tilejit.tiled.boxes import read_box, write_box
 from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, may_overlap, writable_layout
 from tilejit.tiled.elements import elements_of
 from tilejit.tiled.outputs import check_alike, padding_of
-from tilejit.tiled.plans import (
-    ReadPlan,
-    RelayoutPlan,
-    UnpackPlan,
-    WritePlan,
-    relayout_plan,
-    unpack_plan,
-    unpacked_dtype,
-)
+from tilejit.tiled.plan_elements import unpacked_dtype
+from tilejit.tiled.plans import RelayoutPlan, UnpackPlan, relayout_plan, unpack_plan
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

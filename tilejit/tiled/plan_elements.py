@@ -1,0 +1,58 @@
+"""The elements of packs and unpacks: which conversions kernels make, and which dtype a result has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codegen import Element, can_convert
+from tilejit.layout.cute_shape import Spec
+from tilejit.layout.dtypes import array_dtype, from_numpy
+from tilejit.programs.compiled import array_element
+from tilejit.programs.tuning import Casting, casting_error, may_cast
+
+
+def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[Element | None, bool]:
+    """How a kernel reads an array for this layout, and whether its values are checked first.
+
+    The element is None where only NumPy makes the conversion. Integers in bytes are checked if the layout's
+    are narrower.
+
+    Raises:
+        LayoutError: `casting` does not allow the conversion.
+    """
+    have, want = dtype.newbyteorder("="), spec.dtype
+    bits, is_allowed = 8 * dtype.itemsize, may_cast(have, want, casting)
+    if have == want:
+        return Element(spec.primitive_type, bits), False
+    if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
+        return Element(spec.primitive_type, bits), True
+    if not is_allowed:
+        raise casting_error(have, want, casting, f"the array is {have}, the layout {spec.primitive_type}")
+    name = from_numpy(have).name
+    if dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
+        return Element(name, bits), False
+    return None, False
+
+
+def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:
+    """The dtype of the result of an unpack: the one that is asked for, that of `out`, or the layout's.
+
+    Raises:
+        LayoutError: no array has it.
+        TypeError: there is no such dtype.
+    """
+    if dtype is not None:
+        return array_dtype(dtype)
+    return out.dtype if isinstance(out, np.ndarray) else spec.dtype
+
+
+def unpack_element(spec: Spec, dtype: np.dtype[Any]) -> Element | None:
+    """How a kernel writes elements of an array; None where only NumPy makes the conversion."""
+    if dtype.newbyteorder("=") == spec.dtype:
+        return array_element(spec)
+    if not dtype.isnative or spec.bits < 8:
+        return None
+    name = from_numpy(dtype).name
+    return Element(name, 8 * dtype.itemsize) if can_convert(spec.primitive_type, name) else None
