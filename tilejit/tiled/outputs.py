@@ -79,7 +79,7 @@ def check_target(memory: Array, source: Array) -> None:
     if overlaps_itself(memory.shape, memory.strides, memory.itemsize):
         raise LayoutError(
             f"out has elements that share memory: strides {memory.strides} for shape {memory.shape}\n"
-            "  pass an array without overlapping elements"
+            "  give an array without overlapping elements"
         )
     if np.may_share_memory(memory, source):
         raise LayoutError("out overlaps what is copied into it\n  give out= memory of its own")
