@@ -17,7 +17,7 @@ import tilejit
 from tests.cli.running import child, environment, fails, run
 from tests.files.containers import save_model
 from tilejit.files import safetensors
-from tilejit.files.conversion import plan_pack
+from tilejit.files.conversion import plan_file_pack
 from tilejit.files.whole_file import _open_nameless
 
 
@@ -70,7 +70,7 @@ def test_json_of_shapes_without_a_text(tmp_path: Path) -> None:
     shape = tilejit.make_shape("f32", (2, 3), padded_dimensions=(4, 4), padding_value=7)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     packed, back = tmp_path / "packed.safetensors", tmp_path / "back.safetensors"
-    plan_pack(saved(tmp_path, x), shape).write(packed)
+    plan_file_pack(saved(tmp_path, x), shape).write(packed)
     result = run("unpack", packed, back, "--json")
     assert result.exit_code == 0, result.output
     (row,) = json.loads(result.stdout)

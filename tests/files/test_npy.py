@@ -14,7 +14,7 @@ import pytest
 
 import tilejit
 from tilejit.files import npy
-from tilejit.files.conversion import plan_pack, plan_relayout, plan_unpack
+from tilejit.files.conversion import plan_file_pack, plan_file_relayout, plan_file_unpack
 from tilejit.files.file_types import open_file
 from tilejit.files.plan import Plan
 
@@ -30,15 +30,15 @@ ARRAYS: dict[str, Any] = {
 
 
 def pack_file(source: Path, target: Path, layout: str, dtype: str | None = None) -> Any:
-    return written(plan_pack(source, layout, dtype=dtype), target)
+    return written(plan_file_pack(source, layout, dtype=dtype), target)
 
 
 def unpack_file(source: Path, target: Path, shape: str) -> Any:
-    return written(plan_unpack(open_file(source, shape=shape)), target)
+    return written(plan_file_unpack(open_file(source, shape=shape)), target)
 
 
 def relayout_file(source: Path, target: Path, shape: str, layout: str) -> Any:
-    return written(plan_relayout(open_file(source, shape=shape), layout), target)
+    return written(plan_file_relayout(open_file(source, shape=shape), layout), target)
 
 
 def written(plan: Plan, target: Path) -> Any:

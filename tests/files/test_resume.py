@@ -17,7 +17,7 @@ from tests.cli.running import environment, run
 from tests.files.containers import save_model
 from tilejit import TilejitError
 from tilejit.files import pieces, resume
-from tilejit.files.conversion import plan_pack
+from tilejit.files.conversion import plan_file_pack
 from tilejit.files.resume import resuming
 
 ORIGIN = {"tilejit": "1", "input_bytes": 5, "output": "ab"}
@@ -227,7 +227,7 @@ def test_runs_that_are_killed_again_and_again(tmp_path: Path, seed: int, kind: s
 def test_a_changed_input_is_said_and_packed_anew(tmp_path: Path) -> None:
     source, target, want = tmp_path / "x.npy", tmp_path / "y.npy", tmp_path / "want.npy"
     np.save(source, np.zeros((100, 300), np.float32))
-    origin = plan_pack(source, "{1,0:T(8,128)}").origin()
+    origin = plan_file_pack(source, "{1,0:T(8,128)}").origin()
     written(target, 1000, dict(origin))
     np.save(source, np.ones((100, 300), np.float32))
     result = run("pack", source, target, "--layout", "{1,0:T(8,128)}", "--resume")

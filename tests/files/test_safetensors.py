@@ -19,7 +19,7 @@ import tilejit
 from tests.files.containers import BF16, entry, model, raw, save_model
 from tests.tools.stress import share
 from tilejit.files import safetensors
-from tilejit.files.conversion import plan_pack, plan_unpack
+from tilejit.files.conversion import plan_file_pack, plan_file_unpack
 from tilejit.files.safetensors_header import DTYPE_BITS
 
 
@@ -31,8 +31,8 @@ def source(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("layout", ["tpu", "tpu-doc"])
 def test_a_model_of_mixed_ranks_comes_back_byte_for_byte(source: Path, layout: str) -> None:
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
-    plan_pack(source, layout).write(packed)
-    plan_unpack(packed).write(back)
+    plan_file_pack(source, layout).write(packed)
+    plan_file_unpack(packed).write(back)
     assert back.read_bytes() == source.read_bytes()
 
 
@@ -50,8 +50,8 @@ def tilejit_reads(path: Path) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
 def test_the_library_reads_what_is_written_and_the_other_way_round(source: Path) -> None:
     """Written by the library, packed, and unpacked; both readers see the same tensors in all three."""
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
-    plan_pack(source, "tpu").write(packed)
-    plan_unpack(packed).write(back)
+    plan_file_pack(source, "tpu").write(packed)
+    plan_file_unpack(packed).write(back)
     for path in (source, packed, back):
         assert tilejit_reads(path) == library_reads(path)
     tensors = {name: x.tobytes() for name, x in model().items()}
@@ -62,7 +62,7 @@ def test_the_library_reads_what_is_written_and_the_other_way_round(source: Path)
 
 def test_the_packed_file_holds_the_buffers_and_their_shapes(source: Path) -> None:
     packed = source.with_name("packed.safetensors")
-    plan = plan_pack(source, "tpu")
+    plan = plan_file_pack(source, "tpu")
     plan.write(packed)
     file = safetensors.read(packed)
     tensors = model()
@@ -78,7 +78,7 @@ def test_the_packed_file_holds_the_buffers_and_their_shapes(source: Path) -> Non
 
 def test_tensors_are_aligned(source: Path) -> None:
     packed = source.with_name("packed.safetensors")
-    plan_pack(source, "tpu-doc").write(packed)
+    plan_file_pack(source, "tpu-doc").write(packed)
     start = 8 + int.from_bytes(packed.read_bytes()[:8], "little")
     for tensor in safetensors.read(packed).entries:
         assert (start + tensor.begin) % (DTYPE_BITS[tensor.dtype] // 8) == 0
@@ -86,19 +86,19 @@ def test_tensors_are_aligned(source: Path) -> None:
 
 def test_only_the_tensors_asked_for_are_packed(source: Path) -> None:
     one, two, back = (source.with_name(f"{k}.safetensors") for k in ("one", "two", "back"))
-    plan_pack(source, "{1,0:T(8,128)}", tensors=["weight"]).write(one)
-    plan_pack(one, "tpu", tensors=["bias"]).write(two)
-    assert {c.name for c in plan_unpack(two).converted} == {"weight", "bias"}
-    plan_unpack(two, tensors=["weight"]).write(back)
-    assert [c.name for c in plan_unpack(back).converted] == ["bias"]
-    plan_unpack(back).write(back)
+    plan_file_pack(source, "{1,0:T(8,128)}", tensors=["weight"]).write(one)
+    plan_file_pack(one, "tpu", tensors=["bias"]).write(two)
+    assert {c.name for c in plan_file_unpack(two).converted} == {"weight", "bias"}
+    plan_file_unpack(two, tensors=["weight"]).write(back)
+    assert [c.name for c in plan_file_unpack(back).converted] == ["bias"]
+    plan_file_unpack(back).write(back)
     assert back.read_bytes() == source.read_bytes()
 
 
 def test_a_dtype_converts_on_the_way(source: Path) -> None:
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
-    plan_pack(source, "tpu", tensors=["weight"], dtype="bf16").write(packed)
-    plan_unpack(packed).write(back)
+    plan_file_pack(source, "tpu", tensors=["weight"], dtype="bf16").write(packed)
+    plan_file_unpack(packed).write(back)
     file = safetensors.read(back)
     weight = next(e for e in file.entries if e.name == "weight")
     assert weight.dtype == "BF16"
@@ -110,11 +110,11 @@ def test_a_dtype_converts_on_the_way(source: Path) -> None:
 )
 def test_narrow_integers_share_bytes_and_come_back_as_bytes(source: Path, options: dict[str, str]) -> None:
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
-    plan = plan_pack(source, **{"layout": "tpu", "tensors": ["int"], **options})  # type: ignore[arg-type]
+    plan = plan_file_pack(source, **{"layout": "tpu", "tensors": ["int"], **options})  # type: ignore[arg-type]
     assert plan.converted[0].spec.packed
     plan.write(packed)
     assert next(e.dtype for e in safetensors.read(packed).entries if e.name == "int") == "U8"
-    plan_unpack(packed).write(back)
+    plan_file_unpack(packed).write(back)
     assert back.read_bytes() == source.read_bytes()
 
 
@@ -122,8 +122,8 @@ def test_f4_stays_two_to_a_byte(tmp_path: Path) -> None:
     source, packed, back = (tmp_path / f"{k}.safetensors" for k in ("model", "packed", "back"))
     data = np.random.default_rng(0).integers(0, 256, 12 * 10 // 2, np.uint8).tobytes()
     source.write_bytes(raw({"q": entry("F4", [12, 10], 0, len(data))}, data))
-    plan_pack(source, "{1,0:T(8,128)(8,1)E(4)}").write(packed)
-    plan_unpack(packed).write(back)
+    plan_file_pack(source, "{1,0:T(8,128)(8,1)E(4)}").write(packed)
+    plan_file_unpack(packed).write(back)
     file = safetensors.read(back)
     assert (file.entries[0].dtype, file.entries[0].shape) == ("F4", (12, 10))
     assert file.data.tobytes() == data
@@ -134,7 +134,7 @@ def test_a_value_that_does_not_fit_leaves_the_old_file(tmp_path: Path) -> None:
     source.write_bytes(raw({"a": entry("I8", [4], 0, 4)}, bytes([0, 1, 99, 2])))
     target.write_bytes(b"old")
     with pytest.raises(tilejit.LayoutError, match="tensor 'a'"):
-        plan_pack(source, "s4[4]{0:E(4)}").write(target)
+        plan_file_pack(source, "s4[4]{0:E(4)}").write(target)
     assert target.read_bytes() == b"old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.safetensors", "out.safetensors"]
 
@@ -146,16 +146,16 @@ def test_an_interruption_leaves_the_old_file(source: Path, error: type[BaseExcep
 
     before = source.read_bytes()
     with pytest.raises(error):
-        plan_pack(source, "tpu").write(source, stop)
+        plan_file_pack(source, "tpu").write(source, stop)
     assert source.read_bytes() == before
     assert [p.name for p in source.parent.iterdir()] == [source.name]
 
 
 def test_the_file_may_replace_its_source(source: Path) -> None:
     before = source.read_bytes()
-    plan_pack(source, "tpu").write(source)
+    plan_file_pack(source, "tpu").write(source)
     assert source.read_bytes() != before
-    plan_unpack(source).write(source)
+    plan_file_unpack(source).write(source)
     assert source.read_bytes() == before
 
 
@@ -164,14 +164,14 @@ def test_links_are_followed_and_modes_kept(source: Path) -> None:
     target.write_bytes(b"old")
     target.chmod(0o640)
     link.symlink_to(target)
-    plan_pack(source, "tpu").write(link)
+    plan_file_pack(source, "tpu").write(link)
     assert link.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o640
-    assert plan_unpack(target).converted
+    assert plan_file_unpack(target).converted
 
 
 def test_progress_counts_every_byte(source: Path) -> None:
-    plan, seen = plan_pack(source, "tpu"), []
+    plan, seen = plan_file_pack(source, "tpu"), []
     plan.write(source.with_name("packed.safetensors"), seen.append)
     assert sum(seen) == plan.nbytes
 
@@ -191,15 +191,15 @@ def test_progress_counts_every_byte(source: Path) -> None:
 )
 def test_what_cannot_be_packed_is_named(source: Path, options: dict[str, Any], words: str) -> None:
     with pytest.raises(tilejit.LayoutError, match=words):
-        plan_pack(source, **options)
+        plan_file_pack(source, **options)
 
 
 def test_a_tensor_is_packed_once(source: Path) -> None:
-    plan_pack(source, "tpu", tensors=["ids"]).write(source)
+    plan_file_pack(source, "tpu", tensors=["ids"]).write(source)
     with pytest.raises(tilejit.LayoutError, match="'ids': it is packed already"):
-        plan_pack(source, "tpu")
+        plan_file_pack(source, "tpu")
     with pytest.raises(tilejit.LayoutError, match="'weight': it is not packed"):
-        plan_unpack(source, tensors=["weight"])
+        plan_file_unpack(source, tensors=["weight"])
 
 
 LIES = [
@@ -226,7 +226,7 @@ def test_a_layout_that_lies_is_refused(tmp_path: Path, lie: str) -> None:
     header = {"__metadata__": {"tilejit.a": lie}, "a": entry("F32", [4], 0, 16)}
     source.write_bytes(raw(header, bytes(16)))
     with pytest.raises(tilejit.LayoutError, match="tensor 'a'"):
-        plan_unpack(source)
+        plan_file_unpack(source)
 
 
 GOOD = entry("F32", [2, 2], 0, 16)
@@ -270,7 +270,7 @@ DAMAGED = {
 def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes) -> None:
     source = tmp_path / "model.safetensors"
     source.write_bytes(content)
-    for plan in (lambda: plan_pack(source, "tpu"), lambda: plan_unpack(source)):
+    for plan in (lambda: plan_file_pack(source, "tpu"), lambda: plan_file_unpack(source)):
         with pytest.raises(tilejit.LayoutError):
             plan()
 
@@ -279,7 +279,7 @@ def test_many_dimensions_are_a_refusal_that_names_the_tensor(tmp_path: Path) -> 
     source = tmp_path / "model.safetensors"
     source.write_bytes(raw({"a": entry("U8", [1] * 200, 0, 1)}, b"x"))
     with pytest.raises(tilejit.LayoutError, match="tensor 'a'"):
-        plan_pack(source, "tpu").write(tmp_path / "out.safetensors")
+        plan_file_pack(source, "tpu").write(tmp_path / "out.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -305,11 +305,11 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "folder.safetensors"
     folder.mkdir()
     with pytest.raises(tilejit.LayoutError, match="not a regular file"):
-        plan_pack(folder, "tpu")
+        plan_file_pack(folder, "tpu")
     with pytest.raises(tilejit.TilejitError, match="ends neither in"):
-        plan_pack(tmp_path / "none.bin", "tpu")
+        plan_file_pack(tmp_path / "none.bin", "tpu")
     with pytest.raises(FileNotFoundError):
-        plan_pack(tmp_path / "none.safetensors", "tpu")
+        plan_file_pack(tmp_path / "none.safetensors", "tpu")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
@@ -317,21 +317,21 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.safetensors")
     with pytest.raises(tilejit.LayoutError, match="not a regular file"):
-        plan_pack(tmp_path / "pipe.safetensors", "tpu")
+        plan_file_pack(tmp_path / "pipe.safetensors", "tpu")
 
 
 def test_errors_name_the_file_that_was_asked_for(source: Path) -> None:
     target = source.parent / "none" / "out.safetensors"
     with pytest.raises(FileNotFoundError) as caught:
-        plan_pack(source, "tpu").write(target)
+        plan_file_pack(source, "tpu").write(target)
     assert caught.value.filename == str(target)
 
 
 def test_a_device_is_never_replaced(source: Path) -> None:
     with pytest.raises(tilejit.TilejitError, match="not a regular file"):
-        plan_pack(source, "tpu").write("/dev/null")
+        plan_file_pack(source, "tpu").write("/dev/null")
     with pytest.raises(tilejit.TilejitError, match="not a regular file"):
-        plan_pack(source, "tpu").write(source.parent)
+        plan_file_pack(source, "tpu").write(source.parent)
 
 
 @settings(max_examples=share(200, 3), deadline=None)
@@ -347,7 +347,7 @@ def test_a_flipped_byte_is_read_or_refused(
     source = tmp_path_factory.getbasetemp() / "flipped.safetensors"
     source.write_bytes(content)
     try:
-        plan_pack(source, "tpu")
+        plan_file_pack(source, "tpu")
     except tilejit.LayoutError:
         return
     assert safetensors.read(source).entries is not None
@@ -366,9 +366,9 @@ def test_a_float_dtype_for_all_tensors_leaves_integers_alone(tmp_path: Path) -> 
     """A model's position ids do not survive in bf16; a tensor that is named is converted all the same."""
     source, packed = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
     save_file({"ids": np.arange(300), "w": np.ones((3, 5), np.float32)}, source)
-    plan = plan_pack(source, "tpu", dtype="bf16")
+    plan = plan_file_pack(source, "tpu", dtype="bf16")
     plan.write(packed)
     assert plan.kept == ("ids",)
     assert {c.name: c.spec.primitive_type for c in plan.converted} == {"ids": "s64", "w": "bf16"}
-    named = plan_pack(source, "tpu", dtype="bf16", tensors=["ids"])
+    named = plan_file_pack(source, "tpu", dtype="bf16", tensors=["ids"])
     assert [c.spec.primitive_type for c in named.converted] == ["bf16"]

@@ -127,7 +127,7 @@ def _mlir() -> Run:
 
 def _files() -> Run:
     from tilejit.files import npy, safetensors
-    from tilejit.files.conversion import plan_pack, plan_unpack
+    from tilejit.files.conversion import plan_file_pack, plan_file_unpack
     from tilejit.layout.as_layout import as_layout
 
     folder = tempfile.mkdtemp(prefix="tilejit-fuzz-")
@@ -142,9 +142,9 @@ def _files() -> Run:
             return
         file = safetensors.read(path)
         try:
-            plan_unpack(file)
+            plan_file_unpack(file)
         finally:
-            plan_pack(file, "tpu-doc")
+            plan_file_pack(file, "tpu-doc")
 
     return run
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tilejit.files.conversion import plan_pack, plan_relayout
+from tilejit.files.conversion import plan_file_pack, plan_file_relayout
 from tilejit.layout.as_layout import recipe_of
 from tilejit.layout.formats import registry
 from tilejit.layout.formats.format import ELEMENT_SIZE, RESERVED
@@ -18,7 +18,7 @@ from tilejit.layout.formats.format import ELEMENT_SIZE, RESERVED
 X = np.arange(40 * 6, dtype=np.float32).reshape(40, 6)
 CALLS: tuple[Callable[..., Any], ...] = (
     *(tj.pack, tj.unpack, tj.relayout, tj.explain, tj.as_layout, tj.named_format, tj.TiledArray.from_buffer),
-    *(recipe_of, plan_pack, plan_relayout),
+    *(recipe_of, plan_file_pack, plan_file_relayout),
 )
 
 

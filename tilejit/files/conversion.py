@@ -13,7 +13,7 @@ from tilejit.files.rules import rules_of
 from tilejit.files.tensor_file import TensorFile
 
 
-def plan_pack(
+def plan_file_pack(
     source: str | os.PathLike[str] | TensorFile,
     /,
     layout: Any,
@@ -25,7 +25,7 @@ def plan_pack(
 ) -> Plan:
     """What packing a .npy or .safetensors file will write.
 
-    >>> plan_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
+    >>> plan_file_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
 
     layout, parameters: whatever `as_layout` reads for every tensor that is packed, and the keywords of a
     format or a pattern; or Rules. tensors: their names; none means all that the layout fits: others, such as
@@ -43,7 +43,7 @@ def plan_pack(
     return _planned(source, tensors, lambda file, names: draft_pack(file, names, rules, threads))
 
 
-def plan_unpack(
+def plan_file_unpack(
     source: str | os.PathLike[str] | TensorFile,
     /,
     *,
@@ -52,8 +52,8 @@ def plan_unpack(
 ) -> Plan:
     """What unpacking a file will write: every packed tensor as it was, its layout forgotten.
 
-    >>> plan_unpack("model.tpu.safetensors").write("model.safetensors")
-    >>> plan_unpack(open_file("x.tpu.npy", shape="bf16[1000,300]{1,0:T(8,128)(2,1)}")).write("x.npy")
+    >>> plan_file_unpack("model.tpu.safetensors").write("model.safetensors")
+    >>> plan_file_unpack(open_file("x.tpu.npy", shape="bf16[1000,300]{1,0:T(8,128)(2,1)}")).write("x.npy")
 
     Narrow integers come back as bytes, since neither type of file has narrower ones.
 
@@ -64,7 +64,7 @@ def plan_unpack(
     return _planned(source, tensors, lambda file, names: draft_unpack(file, names, threads))
 
 
-def plan_relayout(
+def plan_file_relayout(
     source: str | os.PathLike[str] | TensorFile,
     /,
     layout: Any,
@@ -75,7 +75,7 @@ def plan_relayout(
 ) -> Plan:
     """What bringing the packed tensors of a file into another layout will write.
 
-    >>> plan_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
+    >>> plan_file_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
 
     layout, parameters: whatever `as_layout` reads for every tensor, and the keywords of a format or a
     pattern; or Rules without dtypes. tensors: their names; none means all that are packed and that the layout

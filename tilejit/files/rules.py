@@ -60,7 +60,7 @@ class Rule:
 class Rules:
     """Rules in the order of their file, and what all other tensors become.
 
-    >>> plan_pack("model.safetensors", read_rules("rules.toml")).write("packed.safetensors")
+    >>> plan_file_pack("model.safetensors", read_rules("rules.toml")).write("packed.safetensors")
     """
 
     rules: tuple[Rule, ...]
