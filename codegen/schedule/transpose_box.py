@@ -24,6 +24,10 @@ SPECIAL_BYTES = 1 << 13
 
 u8[16384,6] transposed, 96 KiB: 17 times as fast with them; 300 shapes in 20 layouts: 3 kernels more."""
 
+BACKWARD_BYTES = 1 << 17
+"""The same for boxes that are read backwards along some axis. The blocks whose lanes would end after the box
+lie between others then, which the proof of bounds does not tell apart from them."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransposeBox:
@@ -77,7 +81,8 @@ class TransposeBox:
     @property
     def is_special(self) -> bool:
         """Whether the box may use 16x64 blocks or short rows, neither of which converts."""
-        return not self.converts and (self.special or size_of(self.axes) * self.width >= SPECIAL_BYTES)
+        least = BACKWARD_BYTES if any(x.src < 0 for x in self.axes) else SPECIAL_BYTES
+        return not self.converts and (self.special or size_of(self.axes) * self.width >= least)
 
     def has_short_rows(self, columns: int) -> bool:
         """Whether this many columns are short rows that are worth a transpose in registers."""

@@ -76,7 +76,11 @@ def _scheduled_for(registers: int) -> tuple[Case, ...]:
 
 def _every_case() -> tuple[Case, ...]:
     rng = np.random.default_rng(SEED)
-    with _set(transpose_box, "SPECIAL_BYTES", 0), _set(choose, "CHUNKED_BYTES", 0):
+    with (
+        _set(transpose_box, "SPECIAL_BYTES", 0),
+        _set(transpose_box, "BACKWARD_BYTES", 0),
+        _set(choose, "CHUNKED_BYTES", 0),
+    ):
         made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
         made += [*_pieces(rng), *_reversals(rng)]
         made += [*_converted_transposes(rng), *_packs(rng, PACKED), *_unpacks(rng, PACKED)]
