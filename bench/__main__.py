@@ -58,7 +58,7 @@ def main(
     quick: Annotated[bool, typer.Option("--quick", help="small arrays, few rounds: a smoke test")] = False,
     cases: Annotated[int | None, typer.Option(min=1, help="only so many of each suite, the first")] = None,
     runs: Annotated[int, typer.Option(min=1, help="runs one after the other; their median is kept")] = 1,
-    seconds: Annotated[float, typer.Option(help="stop behind the case that ends later")] = float("inf"),
+    seconds: Annotated[float, typer.Option(help="stop after the first case that ends later")] = float("inf"),
 ) -> None:
     """Measure, print, and keep the figures.
 

@@ -121,7 +121,7 @@ DISTRIBUTION_HEADS = (
 
 
 def distribution(cases: Iterable[tuple[str, float, float]]) -> list[list[str]]:
-    """A line a group of cases, each of which has a share of memcpy and a ratio to NumPy.
+    """One line per group of cases, each of which has a share of memcpy and a ratio to NumPy.
 
     The share of 1 % of 200 cases is that of the second or third lowest, whichever is nearer.
     """

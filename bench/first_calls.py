@@ -49,7 +49,7 @@ def main(
         SUITES
     ),
     most: Annotated[int, typer.Option(help="how many of the slowest to list")] = 10,
-    seconds: Annotated[float, typer.Option(help="stop behind the case that ends later")] = 600.0,
+    seconds: Annotated[float, typer.Option(help="stop after the first case that ends later")] = 600.0,
 ) -> None:
     """Make every case's kernels in a store of their own and list the slowest."""
     with tempfile.TemporaryDirectory() as directory:

@@ -55,12 +55,12 @@ def means(found: Iterable[Mean]) -> str:
 
 
 def cold_start(run: Run) -> str:
-    """A line a step."""
+    """One line per step."""
     return table(["cold start", "ms"], [[step, f"{ms:.4g}"] for step, ms in run.cold_start_ms.items()])
 
 
 def shares(found: Iterable[Figure]) -> str:
-    """How the shares of memcpy of random copies are distributed, a line a group."""
+    """How the shares of memcpy of random copies are distributed, one line per group."""
     figures = ((f.group, f.share, f.times.get("numpy", cliffs.UNKNOWN)) for f in found)
     return table(cliffs.DISTRIBUTION_HEADS, cliffs.distribution(figures))
 

@@ -46,7 +46,7 @@ def check_powers(
 
 
 def check_indices(function: Function, numbers: Mapping[str, int]) -> None:
-    """Refuse a call in which a number of 64 bits without a sign bounds a loop, or is a subscript.
+    """Refuse a call in which an unsigned 64-bit number of 2**63 or more bounds a loop or is a subscript.
 
     for i in range(n), n = np.uint64(2**63) -> IntegerError    a[i] = n -> nothing
 

@@ -1,4 +1,4 @@
-"""Kernels that loop over the entries of one offset table, which each call brings along.
+"""Kernels that loop over the entries of one offset table, which each call passes.
 
 A program is compiled for the entries of one table. Its kernels do the same for any other table of the same
 length, so callers that copy other tiles each time need not compile again.

@@ -20,7 +20,7 @@ from tilejit.tiled.tiled_array import TiledArray
 class TileCalls:
     """The kernel calls of a gather of so many tiles, or of a scatter.
 
-    layout  of the tiled array, which is a number in the key of the calls
+    layout  of the tiled array, whose id is in the key of the calls
     step    bytes from one tile to the next in the tiled array
     others  the offsets of the tiles on the other side
     """

@@ -38,7 +38,8 @@ class NativeCall:
 
     code        where the kernel's machine code begins; `function` calls it from Python
     offsets     bytes from the first elements of source and destination to where it begins
-    sizes       its table of arguments, which is at `table`; what `held` is, they point to
+    sizes       its table of arguments, whose address is `table`
+    held        the objects that `code`, `sizes` and `scratch` point into, kept alive
     scratch     the address of scratch, for calls that hold Python's lock; 0 without
     """
 

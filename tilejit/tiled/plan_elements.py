@@ -37,7 +37,7 @@ def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[El
 
 
 def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:
-    """The dtype of the result of an unpack: the one that is asked for, that of `out`, or the layout's.
+    """The dtype of the result of an unpack: the requested one, that of `out`, or the layout's.
 
     Raises:
         LayoutError: no array has it.

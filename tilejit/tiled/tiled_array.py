@@ -343,7 +343,7 @@ _reads: Cache[tuple[Any, ...], tuple[Spec, ReadPlan[TiledArray] | None]] = Cache
 _writes: Cache[tuple[Any, ...], tuple[Spec, WritePlan[TiledArray] | None]] = Cache()
 _unpacks: Cache[tuple[Any, ...], tuple[Spec, UnpackPlan[TiledArray]]] = Cache()
 _relayouts: Cache[tuple[Any, ...], tuple[Spec, RelayoutPlan[TiledArray]]] = Cache()
-"""Plans of earlier calls, each with the layout of the tiled array, which is a number in its key."""
+"""Plans of earlier calls, each with the layout whose id is in its key."""
 
 
 def _unpack_plan(
