@@ -36,10 +36,9 @@ from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.candidates import candidates, joined_candidates
 from codegen.schedule.choose import choose
-from codegen.schedule.choose_cuts import choose_cuts
+from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.choose_width import wide_axes
-from codegen.schedule.long_digits import cuts_of_long_digits
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
 from codegen.support.settings import settings

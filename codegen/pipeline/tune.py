@@ -27,8 +27,7 @@ from codegen.pipeline.steps import (
 )
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
-from codegen.schedule.choose_cuts import schedule_of_part
-from codegen.schedule.long_digits import cuts_of_long_digits
+from codegen.schedule.choose_cuts import cuts_of_long_digits, schedule_of_part
 from codegen.schedule.schedule import Schedule
 from codegen.support.caching import Cache
 from codegen.support.cpu import cpu_level, cpu_name

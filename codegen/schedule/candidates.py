@@ -24,7 +24,7 @@ from codegen.schedule.choose import (
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined, in_chunks, in_segments
 from codegen.schedule.choose_order import by_source
 from codegen.schedule.choose_swizzle import ChunkTable
-from codegen.schedule.choose_transpose import methods, transpose_schedule
+from codegen.schedule.choose_transpose import methods
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
     BlockOrder,
@@ -173,15 +173,12 @@ def _transposes(
     box: StridedBox, first: Schedule, threads: int, size: VectorSize | None, *, past_cache: bool
 ) -> Iterator[Schedule]:
     """Other methods, then other tiles, blocks, orders and distances of the chosen one."""
-    cut, whole = first.transpose, TransposeBox.of(box)
+    cut = first.transpose
     if cut is None:
         raise AssertionError("a transpose has a TransposeSchedule")
-    if first.split:  # its loops are those of a part
-        unsplit = transpose_schedule(box, stream=cut.stream, threads=threads, size=size)
-        if unsplit is None or unsplit.transpose is None:
-            return
-        first, cut = unsplit, unsplit.transpose
-        yield first
+    whole = TransposeBox.of(box)
+    if first.split:
+        yield replace(first, split=False)
     for stream in (True, False):
         for method in methods(whole, stream=stream):
             yield scheduled(whole, method, threads, size)
@@ -193,7 +190,7 @@ def _transposes(
     for changed in (*([] if size else _tiles(cut)), *_blocks(box, whole, cut)):
         yield scheduled(whole, changed, threads, size)
     for same in _details(cut):
-        yield replace(first, transpose=same)
+        yield replace(first, split=False, transpose=same)
 
 
 def _tiles(cut: TransposeSchedule) -> Iterator[TransposeSchedule]:

@@ -12,7 +12,6 @@ from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes, strip_of
 from codegen.schedule.choose_order import best_order
 from codegen.schedule.choose_transpose import transpose_schedule
-from codegen.schedule.long_digits import cuts_of_long_digits, first_part
 from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
@@ -40,6 +39,9 @@ SHORT_CHUNKS = 8
 
 MOST_CHUNKS = 1 << 10
 """Maximum number of chunks in one table: 8 KiB."""
+
+LONG_DIGIT = 1 << 13
+"""Elements per block of a transpose's long digit: a multiple of a line for every element size."""
 
 CHUNKED_BYTES = 1 << 17
 """Boxes smaller than this are not worth a table of chunks and a kernel that reads it."""
@@ -85,10 +87,12 @@ def choose(
     if mode == "transpose" or (
         past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(box, inner[0])
     ):
-        stream = past_cache or (mode == "transpose" and _thrashes(box, footprint, thresholds))
-        found = _transposed(box, stream=stream, threads=threads, size=virtual_vector_size)
+        found = transpose_schedule(box, stream=past_cache, threads=threads, size=virtual_vector_size)
+        if not past_cache and _thrashes(box, footprint, thresholds):
+            streamed = transpose_schedule(box, stream=True, threads=threads, size=virtual_vector_size)
+            found = streamed if streamed and _fills_blocks(streamed) else found
         if found is not None and not (interleave and found.transpose and found.transpose.block == "short"):
-            return found
+            return replace(found, split=_has_long_digit(box))
     if mode == "transpose":
         transfer = mode, inner, interleave = short_transfer(box, inner)
     stream = past_cache and streams_lines(box, mode, inner, interleave)
@@ -103,13 +107,11 @@ def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
     return [loop for loop in box.axes if loop.name not in inner]
 
 
-def _transposed(box: StridedBox, *, stream: bool, threads: int, size: VectorSize | None) -> Schedule | None:
-    """The schedule of a transpose, whose long digits may be split."""
-    cuts = cuts_of_long_digits(box)
-    if not cuts or len(box.axes) + len(cuts) > OUTER_RANKS[-1]:
-        return transpose_schedule(box, stream=stream, threads=threads, size=size)
-    found = transpose_schedule(first_part(box, cuts), stream=stream, threads=threads, size=size)
-    return replace(found, split=True) if found else None
+def _has_long_digit(box: StridedBox) -> bool:
+    """Whether a digit along which a side is contiguous is long, and so would be tables of its offsets."""
+    digits = box.contiguous("dst"), box.contiguous("src")
+    is_long = any(axis and axis.extent > 2 * LONG_DIGIT for axis in digits)
+    return is_long and box.unit_bits == 8 and len(box.axes) + len(digits) <= OUTER_RANKS[-1]
 
 
 def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
@@ -122,10 +124,16 @@ def _thrashes(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
     """Whether streaming pays for a transpose that would fit in cache: it visits each line several times.
 
     Rows that share cache sets are evicted even sooner. Measured on 96 random transposes of 2 to 16 MiB
-    (Zen 4, 2026-11): twice as fast from half the threshold on, and from a third with shared sets.
+    (Zen 4, 2026-11): most are faster from half the threshold on, and from a third with shared sets.
     """
-    part = SHARING_PART if box.source and shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_PART
+    part = SHARING_PART if shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_PART
     return goes_past_cache(box, footprint, Thresholds(thresholds.stream_bytes // part))
+
+
+def _fills_blocks(schedule: Schedule) -> bool:
+    """Whether a transpose has full blocks. Panels of few columns cost more than lines that are evicted."""
+    cut = schedule.transpose
+    return cut is not None and not (cut.stage == "dense" and cut.block in ("short", "64x16"))
 
 
 def _is_chunk(box: StridedBox, inner: tuple[str, ...]) -> bool:

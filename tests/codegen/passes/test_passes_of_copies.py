@@ -28,9 +28,8 @@ from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.pipeline.steps import first_arguments, kernel_of, launch_of
 from codegen.runtime.kernel import Step
 from codegen.schedule.choose import EDGE_PART, choose, padded_rank
-from codegen.schedule.choose_cuts import cuts_of_a_run
+from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
 from codegen.schedule.choose_width import wide_axes
-from codegen.schedule.long_digits import cuts_of_long_digits
 from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule, Thresholds
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import CopyRun, TransferNest
@@ -238,6 +237,23 @@ def test_splitting_long_digits_keeps_meaning(rows: int, columns: int, block: int
     assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
     longest = max(x.extent for part in parts for x in part.axes if not x.name.startswith("long"))
     assert longest <= max(2 * block, 3)
+
+
+def test_transposes_stream_below_the_threshold() -> None:
+    """From a half of it on, or a third where rows share cache sets; other copies from the threshold on."""
+    thresholds = Thresholds(stream_bytes=12 << 20)
+
+    def streams(box: StridedBox) -> bool:
+        found = choose(box, footprint=2 * box.size_bytes, thresholds=thresholds)
+        return found.stream or bool(found.transpose and found.transpose.stream)
+
+    def transpose(rows: int, columns: int) -> StridedBox:
+        return box_of([(rows, 4 * columns, 4), (columns, 4, 4 * rows)], 4)
+
+    assert streams(transpose(1000, 1000))
+    assert not streams(transpose(700, 900))
+    assert streams(transpose(512, 1024))
+    assert not streams(box_of([(1000, 4100, 4000), (1000, 4, 4)], 4))
 
 
 def test_ranks() -> None:

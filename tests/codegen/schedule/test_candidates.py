@@ -17,8 +17,7 @@ from codegen.pipeline.passes import STRIP, run_passes
 from codegen.pipeline.steps import reach_of, step_of
 from codegen.pipeline.tune import parts_of, shortened
 from codegen.schedule.candidates import MOST_CANDIDATES, candidates
-from codegen.schedule.choose import choose
-from codegen.schedule.long_digits import LONG_DIGIT
+from codegen.schedule.choose import LONG_DIGIT, choose
 from codegen.schedule.schedule import Schedule, Thresholds
 from tests.codegen.passes.test_passes_of_copies import SIZE, boxes, moved, moved_by_loops, normal, widened
 from tests.tools.boxes import box_of, visited
