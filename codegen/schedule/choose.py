@@ -57,7 +57,7 @@ EDGE_PART = 128
 copies in cache, which boxes of small copies have as well. A copy of MAX_BOXES equal boxes has none."""
 
 TRANSPOSED_PART, SHARING_PART = 2, 3
-"""Transposes stream from this part of the threshold on; the second is for rows that share cache sets."""
+"""Transposes stream from one half of the threshold on, or from one third if rows share cache sets."""
 
 MOST_GROUPS = 1 << 16
 """Short reversed runs per call, so that threads can share them."""
