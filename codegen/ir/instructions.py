@@ -42,6 +42,9 @@ Lanes = NDArray[Any]
 REVERSED_GROUPS = (2, 3, 4)
 """Lengths of short runs, mostly pixels, that are reversed together if a run fits in a lane."""
 
+SHUFFLED_ROWS = 4
+"""Rows that are shuffled in the same order at a time: their bytes share one load of the order."""
+
 BYTE_SHUFFLES = tuple(level for level in LEVELS if level != "sse2")
 """The CPU levels that put the bytes of a register in any order by one instruction."""
 
@@ -168,6 +171,13 @@ def repeated_line(low: int, high: int) -> Lanes:
     return np.array(list(pattern * 4), object)
 
 
+@_declared(shapes={64: ((),)}, cost=2)
+def byte_order(low: int, high: int) -> Lanes:
+    """16 bytes, given as two 64-bit numbers: an order of the bytes of a register."""
+    halves = b"".join((int(x) & (1 << 64) - 1).to_bytes(8, "little") for x in (low, high))
+    return np.array(list(halves), object)
+
+
 @_declared()
 def stream_fence() -> None:
     """Order streamed stores before all later stores."""
@@ -197,6 +207,21 @@ def reversed_elements(a: Lanes) -> Lanes:
     for k in range(len(a)):
         out[k] = a[len(a) - 1 - k]
     return out
+
+
+@_declared(shapes={8: ((SHUFFLED_ROWS, LANE_BYTES), (LANE_BYTES,))}, levels=BYTE_SHUFFLES, cost=2)
+def shuffled(a: Lanes, order: Lanes) -> Lanes:
+    """[R, 16], [16] -> [R, 16]: out[r, k] = a[r, order[k] % 16], or 0 where order[k] >= 128."""
+    rows = np.reshape(a, (-1, LANE_BYTES))
+    picked = [[row[k % LANE_BYTES] if k < 128 else 0 for k in map(int, order)] for row in rows]
+    return np.reshape(np.array(picked, a.dtype), a.shape)
+
+
+@_declared(shapes={8: ((SHUFFLED_ROWS, LANE_BYTES), (LANE_BYTES,))}, levels=BYTE_SHUFFLES, cost=3)
+def with_shuffled(out: Lanes, a: Lanes, order: Lanes) -> Lanes:
+    """[R, 16], [R, 16], [16] -> [R, 16]: the bits of `out` or those of shuffled(a, order)."""
+    both: Lanes = np.bitwise_or(out, shuffled(a, order))
+    return both
 
 
 def _reversed_groups(n: int, a: Lanes) -> Lanes:

@@ -71,6 +71,9 @@ def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:
             if instruction.name == "repeated_line":
                 value = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "bits8", (64,))
                 yield _case(instruction.name, (_store(value),), PATTERN, 0, 64)
+            elif instruction.name == "byte_order":
+                value = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "bits8", (16,))
+                yield _case(instruction.name, (_store(value),), PATTERN, 0, 16)
             elif instruction.name == "elements_to_line":
                 for size, address in ((1, 130), (4, 128), (4, 68), (8, 4), (3, 61)):
                     distance = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "i64")
@@ -89,7 +92,7 @@ def operation_case(instruction: Instruction, bits: int, shape: VectorShape) -> I
     """An operation on random elements."""
     source, target = _dtypes(instruction.name, bits)
     made = _result_shape(instruction.name, shape)
-    result = Op(instruction.name, (_loaded(source, shape),), target, made)
+    result = Op(instruction.name, _operands(instruction.name, source, shape), target, made)
     pitches = {"src_pitch": _pitch(shape, bits), "dst_pitch": _pitch(made, bits_of(target))}
     block = Let("block", result)
     body = (block, _store(Local("block", target, made)))
@@ -102,6 +105,15 @@ def _dtypes(name: str, bits: int) -> tuple[str, str]:
     """The dtypes of the operand and of the result, which are bits."""
     target = name.rpartition("_to_")[2] if name.startswith("convert_") else f"u{bits}"
     return f"bits{bits}", f"bits{bits_of(target)}"
+
+
+def _operands(name: str, dtype: str, shape: VectorShape) -> tuple[Value, ...]:
+    """The operands: rows to shuffle are read with an order, which is that of the first row's bytes."""
+    rows = _loaded(dtype, shape)
+    if name not in ("shuffled", "with_shuffled"):
+        return (rows,)
+    order = _loaded(dtype, shape[-1:])
+    return (rows, order) if name == "shuffled" else (rows, rows, order)
 
 
 def _loaded(dtype: str, shape: VectorShape) -> Value:
