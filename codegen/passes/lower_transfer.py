@@ -20,9 +20,11 @@ from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
 from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacking
 from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
+from codegen.passes.lower_copies.shuffles import lower_shuffle
 from codegen.passes.lower_copies.transposes import lower_transpose
 from codegen.schedule.offset_tables import OFFSET_TABLES
 from codegen.schedule.segments import SEGMENT_PADDING
+from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
     CopyChunks,
@@ -51,6 +53,7 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     Interleave: lower_interleave,
     PackBits: lower_packing,
     Reverse: lower_reverse,
+    Shuffle: lower_shuffle,
     TransposeRuns: lower_transposed_runs,
     TransposeTiles: lower_transpose,
     UnpackBits: lower_unpacking,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.schedule.schedule import Schedule
+from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import TransferNest
 from codegen.schedule.transposes import Transpose
@@ -17,9 +18,9 @@ def pad_rank(nest: TransferNest, schedule: Schedule) -> TransferNest:
     after:   for one0 in 1: for i in 9:           CopyRun(…)
     shared:  for i in 9: for one0 in 1:           CopyRun(…)
     """
-    if isinstance(nest.transfer, Transpose):
+    loops, inner = nest.loops, nest.transfer
+    if isinstance(inner, Transpose) or (isinstance(inner, Shuffle) and not loops):
         return nest
-    loops = nest.loops
     ones = tuple(Loop(f"one{k}") for k in range(schedule.rank - len(loops)))
     first = 1 if schedule.shared else 0
     return replace(nest, loops=(*loops[:first], *ones, *loops[first:]))

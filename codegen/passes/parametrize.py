@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from codegen.ir.strided_box import Element
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
 from codegen.schedule.schedule import Schedule
+from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transfers import (
     CopyChunks,
@@ -98,6 +99,10 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             tables: dict[str, OffsetTable | RowGroups] = {"lines": OffsetTable()} if transfer.lines else {}
             tables |= {"groups": RowGroups()} if transfer.groups else {}
             return named(*names, **tables)
+        case Shuffle():
+            literals = "parts", "together", "offsets", "orders"
+            others = (x.name for x in fields(Shuffle) if x.name not in literals)
+            return named(*others, offsets=OffsetTable(), orders=OffsetTable())
         case TransposeTiles():
             return _tiles(size, transfer)
         case TransposeRuns():

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from codegen.ir.blocks import block_shape
-from codegen.ir.lines import LINE_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_panels import in_panels
 from codegen.schedule.offset_tables import MOST_GROUPED, OffsetTable, RowGroups
 from codegen.schedule.schedule import Schedule, TransposeSchedule
+from codegen.schedule.shuffles import NOT_COPIED, Shuffle, period_offsets, register_parts
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import (
     CopyChunks,
@@ -48,6 +51,8 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
             transfer, unit_bits = FillRun(inner[0].extent * box.target.bits // 8), 8
         case "interleave":
             transfer = _interleave(box, inner, schedule)
+        case "shuffle":
+            transfer = _shuffle(box, schedule)
         case "transpose":
             outer, transfer = (), _transpose(box, schedule)
         case "elements":
@@ -91,6 +96,37 @@ def _interleave(box: StridedBox, inner: tuple[Axis, ...], schedule: Schedule) ->
         schedule.stream,
         lines,
         _groups(box, schedule),
+    )
+
+
+def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
+    """Blocks of periods along the axis, and the tables that all periods share."""
+    how = schedule.shuffle
+    if how is None:
+        raise AssertionError("a shuffle has a ShuffleSchedule")
+    offsets = period_offsets(box, how.period, how.axis, how.steps)
+    begins, orders = register_parts(offsets)
+    if begins.shape[1] > how.parts:
+        raise AssertionError(f"expected at most {how.parts} parts, got {begins.shape[1]}")
+    axis = box.axis(how.axis) if how.axis else Axis("", how.steps, 0, 0)
+    block_steps = how.steps * how.together
+    more = how.parts - begins.shape[1]
+    begins = np.pad(begins, ((0, 0), (0, more)), mode="edge")
+    orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
+    return Shuffle(
+        how.parts,
+        how.together,
+        registers=len(begins),
+        last_register=len(offsets) - LANE_BYTES,
+        blocks=-(-axis.extent // block_steps),
+        block_steps=block_steps,
+        last_step=axis.extent - block_steps,
+        step_src=axis.src,
+        step_dst=axis.dst,
+        src_pitch=how.steps * axis.src,
+        dst_pitch=how.steps * axis.dst,
+        offsets=OffsetTable(listed=tuple(begins.ravel().tolist())),
+        orders=OffsetTable(listed=tuple(orders.ravel().view("<i8").tolist())),
     )
 
 

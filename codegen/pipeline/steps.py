@@ -28,6 +28,7 @@ from codegen.schedule.choose_transpose import misaligned
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.schedule.segments import SEGMENT_ARGUMENTS
+from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import (
     Elementwise,
@@ -191,6 +192,8 @@ def trips_of(nest: TransferNest) -> int:
     inner = nest.transfer
     if isinstance(inner, Transpose):
         return inner.trips
+    if isinstance(inner, Shuffle) and not nest.loops:
+        return int_size(inner.blocks)
     return int_size(nest.loops[0].extent)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 from codegen.ir.blocks import TRANSPOSED_BLOCKS, block_shape
 from codegen.ir.instructions import instruction, takes_block
@@ -20,9 +21,11 @@ from codegen.schedule.choose import (
     short_transfer,
     streams_lines,
     transfer_of,
+    without_shuffles,
 )
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined, in_chunks, in_segments
 from codegen.schedule.choose_order import by_source
+from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transpose import methods
 from codegen.schedule.schedule import (
@@ -84,19 +87,17 @@ def candidates(
     Other methods come first: stores, staging, transfers. Then each decision is changed alone. Fills and
     copies with offset tables have no other schedule.
     """
-    first = choose(
-        box,
-        threads=threads,
-        footprint=footprint,
-        thresholds=thresholds,
-        virtual_vector_size=virtual_vector_size,
-    )
+    how: dict[str, Any] = {"threads": threads, "footprint": footprint, "thresholds": thresholds}
+    how["virtual_vector_size"] = virtual_vector_size
+    first, plain = choose(box, **how), without_shuffles(box, **how)
     if box.source is None or box.entries:
         return (first,)
     past_cache = goes_past_cache(box, footprint, thresholds)
-    others = _transposes if first.transpose else _transfers
-    found = others(box, first, threads, virtual_vector_size, past_cache=past_cache)
-    return tuple(dict.fromkeys([first, *found]))[:MOST_CANDIDATES]
+    others = _transposes if plain.transpose else _transfers
+    found = others(box, plain, threads, virtual_vector_size, past_cache=past_cache)
+    shuffle = None if virtual_vector_size else shuffle_beside(box, plain, threads)
+    shuffles = [shuffle] if shuffle else []
+    return tuple(dict.fromkeys([first, plain, *shuffles, *found]))[:MOST_CANDIDATES]
 
 
 def joined_candidates(

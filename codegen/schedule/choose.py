@@ -10,13 +10,13 @@ from codegen.ir.instructions import is_instruction, takes
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes, strip_of
-from codegen.schedule.choose_order import best_order
+from codegen.schedule.choose_order import best_order, padded_rank
+from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transpose import transpose_schedule
 from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
-    SHARED_RANKS,
     STRIP,
     GivenSize,
     Mode,
@@ -29,7 +29,6 @@ from codegen.schedule.schedule import (
 )
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import shares_sets
-from codegen.support.errors import KernelError
 
 Selection: TypeAlias = tuple[Mode, tuple[str, ...], PackedSide]
 """The mode, inner loops and interleave side of a schedule."""
@@ -56,8 +55,8 @@ EDGE_PART = 128
 """Boxes that write less than this part of the bytes read and written are edges: they use the kernels of
 copies in cache, which boxes of small copies have as well. A copy of MAX_BOXES equal boxes has none."""
 
-TRANSPOSED_PART, SHARING_PART = 2, 3
-"""Transposes stream from one half of the threshold on, or from one third if rows share cache sets."""
+TRANSPOSED_SHARE, SHARING_SHARE = 2 / 3, 1 / 2
+"""Transposes stream from this share of the threshold on; the second one if rows share cache sets."""
 
 MOST_GROUPS = 1 << 16
 """Short reversed runs per call, so that threads can share them."""
@@ -76,11 +75,30 @@ def choose(
     If both sides are contiguous along the same loop, the copy uses runs, which are reversed if the source
     goes backwards there. If they are contiguous along different loops, it uses a 2-D transfer. Short chunks
     that together fill lines are copied by a table. Everything else is copied element by element along the
-    destination's most minor loop.
+    destination's most minor loop. Where all this would move few bytes at a time, bytes are shuffled instead.
 
     `footprint` is the number of bytes that the complete copy reads and writes; `virtual_vector_size` counts
     elements of the box.
     """
+    found = without_shuffles(
+        box,
+        threads=threads,
+        footprint=footprint,
+        thresholds=thresholds,
+        virtual_vector_size=virtual_vector_size,
+    )
+    return found if virtual_vector_size else shuffle_instead(box, found, threads) or found
+
+
+def without_shuffles(
+    box: StridedBox,
+    *,
+    threads: int = 1,
+    footprint: int = 0,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    virtual_vector_size: VectorSize | None = None,
+) -> Schedule:
+    """The schedule of a box by the other methods."""
     past_cache = goes_past_cache(box, footprint, thresholds)
     transfer = transfer_of(box, past_cache=past_cache)
     mode, inner, interleave = transfer
@@ -123,11 +141,11 @@ def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> 
 def _thrashes(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
     """Whether streaming pays for a transpose that would fit in cache: it visits each line several times.
 
-    Rows that share cache sets are evicted even sooner. Measured on 96 random transposes of 2 to 16 MiB
-    (Zen 4, 2026-11): most are faster from half the threshold on, and from a third with shared sets.
+    Rows that share cache sets are evicted even sooner. Measured on 84 random transposes of 1 to 14 MiB
+    (Zen 4, 2026-11): most are faster from these shares on.
     """
-    part = SHARING_PART if shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_PART
-    return goes_past_cache(box, footprint, Thresholds(thresholds.stream_bytes // part))
+    share = SHARING_SHARE if shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_SHARE
+    return goes_past_cache(box, footprint, Thresholds(int(thresholds.stream_bytes * share)))
 
 
 def _fills_blocks(schedule: Schedule) -> bool:
@@ -257,14 +275,6 @@ def _byte_side_stride(box: StridedBox, axis: str) -> int:
     if box.target.bits < 8:
         return box.axis(axis).src
     return box.axis(axis).dst
-
-
-def padded_rank(loops: int, threads: int = 1) -> int:
-    """The number of outer loops of the kernel that runs nests with `loops` outer loops."""
-    rank = next((r for r in (SHARED_RANKS if threads > 1 else OUTER_RANKS) if r >= loops), None)
-    if rank is None:
-        raise KernelError(f"{loops} outer loops are more than any kernel has; fold some into a table")
-    return rank
 
 
 def transfer_of(box: StridedBox, *, past_cache: bool) -> Selection:

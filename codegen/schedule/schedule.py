@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from codegen.ir.blocks import Block
 from codegen.ir.strided_box import Side
+from codegen.schedule.shuffles import ShuffleSchedule
 
 VectorSize: TypeAlias = int | tuple[int, int]
 """A virtual vector size: elements, or rows and columns of a tile."""
@@ -18,6 +19,7 @@ Mode: TypeAlias = Literal[
     "reverse",
     "fill",
     "interleave",
+    "shuffle",
     "transpose",
     "gather",
     "elements",
@@ -187,6 +189,7 @@ class Schedule:
     groups       more loops that an interleave takes, whose result rows share one buffer; None: no buffer
     interleave   the side ("dst" or "src") whose short digit is a literal, for that mode
     transpose    how a transposed copy is tiled and written, for that mode
+    shuffle      how periods of the destination are assembled, for that mode
     runs         how lines of runs, chunks and packed bits are copied
     rank         the number of outer loops after padding
     sized        the size of super-vectors if the caller gave it, which is a literal of the kernel then
@@ -213,6 +216,7 @@ class Schedule:
     split: bool = False
     in_bytes: bool = False
     runs: RunSchedule = RunSchedule()
+    shuffle: ShuffleSchedule | None = None
 
     @property
     def stripped(self) -> str:
@@ -227,6 +231,7 @@ class Schedule:
             split = " | long digits split" if self.split else ""
             return f"{self.mode} | {self.transpose} | others {order}{split}{rounded}"
         packed = f" | interleave {self.interleave}" if self.interleave else ""
+        packed += f" | {self.shuffle}" if self.shuffle else ""
         packed += f" | groups {' '.join(self.groups) or 'none'}" if self.groups is not None else ""
         parallel = f" | parallel {self.outer[0]}" if self.outer and self.shared else ""
         stream = " | streaming stores" if self.stream else ""

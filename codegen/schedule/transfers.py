@@ -15,6 +15,7 @@ from codegen.ir.strided_box import Element
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
 from codegen.schedule.schedule import PackedSide, RunSchedule, TileSchedule
 from codegen.schedule.segments import SEGMENT_TABLES, Segments
+from codegen.schedule.shuffles import PART_OFFSETS, PART_ORDERS, Shuffle
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transposes import TransposeRuns, TransposeTiles
 
@@ -169,6 +170,7 @@ Transfer: TypeAlias = (
     | Reverse
     | FillRun
     | Interleave
+    | Shuffle
     | TransposeTiles
     | TransposeRuns
     | Gather
@@ -234,6 +236,7 @@ KINDS: dict[type[Transfer], tuple[str, str]] = {
     Interleave: ("interleave", "interleave"),
     PackBits: ("pack bits", "pack_bits"),
     Reverse: ("reverse", "reverse_runs"),
+    Shuffle: ("shuffle", "shuffle"),
     TransposeRuns: ("transpose of short rows", "transpose"),
     TransposeTiles: ("transpose", "transpose"),
     UnpackBits: ("unpack bits", "unpack_bits"),
@@ -311,6 +314,8 @@ def offset_tables(stmt: Transfer) -> dict[str, OffsetTable]:
             steps = {LINE_TABLE: stmt.offsets}
         case Interleave():
             steps = {LINE_TABLE: stmt.lines}
+        case Shuffle():
+            steps = {PART_OFFSETS: stmt.offsets, PART_ORDERS: stmt.orders}
         case TransposeTiles():
             steps = {ROW_TABLE: stmt.row_step, COLUMN_TABLE: stmt.column_step}
         case TransposeRuns():

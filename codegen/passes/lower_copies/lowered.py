@@ -21,18 +21,20 @@ class Sides:
         dst, src: the views of the innermost loop of the nest.
         in_table: whether a loop over the entries of offset tables surrounds the transfer.
         in_bits: whether the views are addressed in bits.
+        in_loops: whether other loops surround it; otherwise, threads share its first loop.
     """
 
     dst: str
     src: str
     in_table: bool
     in_bits: bool = False
+    in_loops: bool = False
 
 
 def sides_of(nest: TransferNest) -> Sides:
     """Where the transfer of a nest reads and writes."""
     around = f"_{nest.loops[-1].axis}" if nest.loops else "_entry" if nest.entries else ""
-    return Sides(f"dst{around}", f"src{around}", bool(nest.entries), nest.unit_bits == 1)
+    return Sides(f"dst{around}", f"src{around}", bool(nest.entries), nest.unit_bits == 1, bool(nest.loops))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.runtime.kernel import Kernel
-from codegen.schedule import choose, choose_transpose, transpose_box, transpose_loops
+from codegen.schedule import choose, choose_shuffle, choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, FLAT_BLOCKS, LONG_ROW_BYTES
 from codegen.schedule.machine import REGISTERS, machine
 from codegen.schedule.schedule import Thresholds
@@ -91,6 +91,8 @@ def _every_case() -> tuple[Case, ...]:
             made += _joined_interleaves(rng, STREAM)
             made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
             made += through_tables(rng, STREAM)
+    with _set(choose_shuffle, "LEAST_BYTES", 0):
+        made += _shuffles(rng)
     with _set(choose_transpose, "SHORT_SOURCE_BYTES", 0), _set(transpose_box, "SPECIAL_BYTES", 1 << 62):
         made += _too_small_for_bands(rng)
     return tuple(made)
@@ -306,6 +308,24 @@ def _joined_interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Ca
             dims, apart = (3, 21, first, count), (count * row, first * width, width, row)
             of = f"{count} rows of 21 times {first} elements of {width} bytes, inside lines"
             yield _moved(rng, f"{kind}deinterleave of {of}", width, dims, apart, packed)
+
+
+def _shuffles(rng: np.random.Generator) -> Iterator[Case]:
+    """Periods of one digit and of several, with each number of parts, alone and four at a time."""
+    for step in (2, 3, 4, 6, 7, 9, -2, -5):
+        for count in (16, 37, 70, 450):
+            yield _moved(rng, f"one byte in {step} of {count}", 1, (count,), (1,), (step,))
+            yield _moved(rng, f"{count} bytes, each in {step}, twice", 1, (2, count), (500, 1), (7, step))
+    for rows, columns in ((3, 5), (5, 3), (7, 7), (9, 2), (4, 24)):
+        for count in (1, 3, 4, 33):
+            block = rows * columns
+            for width in (w for w in (1, 2, 4) if w * block >= LANE_BYTES):
+                dst, src = (tuple(width * n for n in (block, *steps)) for steps in ((rows, 1), (1, columns)))
+                name = f"{count} transposes of {rows}x{columns} elements of {width} bytes"
+                yield _moved(rng, name, width, (count, columns, rows), dst, src)
+    for count, run in ((5, 6), (70, 10), (700, 12), (9, 20), (50, 24)):
+        dst, src = (run * count, run, 1), (run, 5 * run, 1)
+        yield _moved(rng, f"{count} runs of {run} bytes, five times", 1, (5, count, run), dst, src)
 
 
 def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:

@@ -1,0 +1,169 @@
+"""Choose how a copy with digits shorter than registers is shuffled, and estimate what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from codegen.ir.instructions import SHUFFLED_ROWS, instruction
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.choose_order import padded_rank
+from codegen.schedule.machine import machine
+from codegen.schedule.schedule import STRIP, Schedule, long_loop
+from codegen.schedule.shuffles import PARTS, ShuffleSchedule, period_offsets, register_parts
+
+MOST_PERIOD_BYTES = 1 << 10
+"""Longer periods have tables that crowd the source out of the first cache."""
+
+STRIP_LINES = 256
+"""Source lines that are read again before the next ones: half of the first cache."""
+
+LEAST_BYTES = 1 << 13
+"""Smaller boxes are not worth a kernel that few others share."""
+
+SHORT_BYTES = 32
+"""Shorter rows and runs do not fill the registers of other methods."""
+
+FEW_ROWS = 6
+"""Panels with so few rows fill a small part of each block."""
+
+ELEMENT_CYCLES, RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.5, 9.0, 11.5
+"""Cycles per element, per short run, and per 16 bytes of short rows."""
+
+STEPS_TRIED = 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64
+
+
+def shuffle_instead(box: StridedBox, schedule: Schedule, threads: int) -> Schedule | None:
+    """The schedule of a shuffle if it is faster than another schedule, else None."""
+    found = shuffle_beside(box, schedule, threads)
+    is_faster = found and found.shuffle and _cycles(box, found.shuffle) < _cycles_of(box, schedule)
+    return found if is_faster else None
+
+
+def shuffle_beside(box: StridedBox, schedule: Schedule, threads: int) -> Schedule | None:
+    """The schedule of a shuffle, if another schedule moves few bytes at a time."""
+    if not _cycles_of(box, schedule) or box.size_bytes < LEAST_BYTES:
+        return None
+    how = _best(box)
+    return _scheduled(box, how, threads) if how else None
+
+
+def _best(box: StridedBox) -> ShuffleSchedule | None:
+    """The cheapest way to shuffle a box; None if its bytes change, or the CPU level shuffles none."""
+    fits = box.unit_bits == 8 and box.source is not None and not box.converts and not box.entries
+    if not fits or machine().level not in instruction("shuffled").levels:
+        return None
+    return min(_ways(box), key=lambda how: _cycles(box, how), default=None)
+
+
+def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
+    """Cycles per 16 bytes of a schedule that moves few bytes at a time; 0 for others.
+
+    These are measured, from the second cache (Zen 4, 2026-11).
+    """
+    width, cut = box.width, schedule.transpose
+    match schedule.mode:
+        case "elements" | "interleave" if not schedule.interleave:
+            return ELEMENT_CYCLES * LANE_BYTES / width
+        case "interleave" if len(schedule.inner) == 2:
+            long = box.axis(long_loop(schedule.inner, schedule.interleave)).extent * width
+            return SHORT_BLOCK_CYCLES if long < SHORT_BYTES else 0
+        case "run":
+            run = box.axis(schedule.inner[0]).extent * width
+            return RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
+        case "transpose" if cut and cut.stage == "dense":
+            few = max(cut.tile) * width < SHORT_BYTES if cut.layers else cut.tile[0] <= FEW_ROWS
+            return SHORT_BLOCK_CYCLES if few and (cut.layers or not cut.stream) else 0
+    return 0
+
+
+def _scheduled(box: StridedBox, how: ShuffleSchedule, threads: int) -> Schedule:
+    """The schedule of a shuffle.
+
+    The loops along which lines of the source continue run last. Where the axis has more lines than stay in
+    cache meanwhile, they run once for each strip of it.
+    """
+    inner = (*how.period, *([how.axis] if how.axis else []))
+    others = [x for x in box.axes if x.name not in inner]
+    within = [x for x in others if abs(x.src) < LINE_BYTES]
+    around = [x for x in others if x not in within]
+    strip = _strip(box, how) if within else None
+    outer = [x.name for x in around]
+    outer += [STRIP] if strip else []
+    outer += [x.name for x in sorted(within, key=lambda x: -abs(x.src))]
+    if threads > 1 and outer:
+        extents = box.extents | ({STRIP: box.axis(how.axis).extent // strip} if strip else {})
+        if extents[outer[0]] < 2 * threads:
+            widest = max(outer, key=lambda name: extents[name])
+            outer.sort(key=lambda name: name != widest)
+    rank = padded_rank(len(outer), threads) if outer else 0
+    return Schedule("shuffle", tuple(outer), inner, rank=rank, strip=strip, shared=threads > 1, shuffle=how)
+
+
+def _strip(box: StridedBox, how: ShuffleSchedule) -> int | None:
+    """Indices of the axis whose source lines stay in the first cache; None if all of them do."""
+    if not how.axis:
+        return None
+    axis, block = box.axis(how.axis), how.steps * how.together
+    lines = len(np.unique(period_offsets(box, how.period, how.axis, how.steps) // LINE_BYTES)) / how.steps
+    strip = max(1, int(STRIP_LINES / lines / block)) * block
+    while strip < axis.extent and 0 < axis.extent % strip < block:
+        strip += block
+    return strip if strip < axis.extent else None
+
+
+def _ways(box: StridedBox) -> Iterator[ShuffleSchedule]:
+    """Periods of the most minor digits of the destination and of several indices of the next one."""
+    chain = _contiguous(box)
+    for count in range(len(chain) + 1):
+        period = tuple(axis.name for axis in chain[:count])
+        if count == len(chain):
+            others = [axis for axis in box.axes if axis.name not in period]
+            axis, steps = (min(others, key=lambda x: abs(x.dst)) if others else None), [1]
+        else:
+            axis = chain[count]
+            steps = [n for n in STEPS_TRIED if n < axis.extent]
+        for n in steps:
+            size = box.width * prod(x.extent for x in chain[:count]) * n
+            if LANE_BYTES <= size <= MOST_PERIOD_BYTES:
+                how = _in_parts(box, period, axis, n)
+                if how:
+                    yield how
+
+
+def _contiguous(box: StridedBox) -> list[Axis]:
+    """The axes along which the destination is contiguous, most minor first."""
+    chain: list[Axis] = []
+    size = box.width
+    while following := next((x for x in box.axes if x.dst == size), None):
+        chain.append(following)
+        size *= following.extent
+    return chain
+
+
+def _in_parts(
+    box: StridedBox, period: tuple[str, ...], axis: Axis | None, steps: int
+) -> ShuffleSchedule | None:
+    """How such periods are assembled, if that takes few enough parts."""
+    name = axis.name if axis else ""
+    offsets = period_offsets(box, period, name, steps)
+    if offsets.max() - offsets.min() < LANE_BYTES - 1:
+        return None
+    begins, _ = register_parts(offsets)
+    parts = next((n for n in PARTS if n >= begins.shape[1]), None)
+    if parts is None:
+        return None
+    together = SHUFFLED_ROWS if axis and axis.extent >= SHUFFLED_ROWS * steps else 1
+    return ShuffleSchedule(period, name, steps, together, parts)
+
+
+def _cycles(box: StridedBox, how: ShuffleSchedule) -> float:
+    """Cycles per 16 bytes of the destination, with what overlaps."""
+    size = box.width * prod(box.axis(name).extent for name in how.period) * how.steps
+    registers = -(-size // LANE_BYTES)
+    extent, block = (box.axis(how.axis).extent if how.axis else 1), how.steps * how.together
+    twice = registers * LANE_BYTES / size * (-(-extent // block) * block / extent)
+    return (1 + how.parts * (1 + 1 / how.together)) * twice
