@@ -17,7 +17,7 @@ from codegen.support.settings import settings as read_settings
 from tests.tools.kernel_store import OWN_STORE, close_store, open_store
 from tests.tools.stress import STRESS, TURN, in_turn, is_stress, lower_levels, today, turn
 from tilejit.layout.formats import registry
-from tilejit.numpy_api.copyto import known_copy
+from tilejit.numpy_api.copyto import known_copy, known_on_one_thread
 from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
 
 SEED = 20_250_801
@@ -125,7 +125,7 @@ def pytest_report_header() -> list[str]:
 @pytest.fixture(autouse=True)
 def _nothing_learned() -> None:
     """Forget learned layouts, so that tests don't affect each other."""
-    for shortcut in (known_copy, known_in_c_order, known_in_f_order, known_cast):
+    for shortcut in (known_copy, known_on_one_thread, known_in_c_order, known_in_f_order, known_cast):
         shortcut.forget()
 
 

@@ -106,7 +106,7 @@ def without_shuffles(
         past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(box, inner[0])
     ):
         found = transpose_schedule(box, stream=past_cache, threads=threads, size=virtual_vector_size)
-        if not past_cache and _thrashes(box, footprint, thresholds):
+        if not past_cache and streams_transposes(box, footprint, thresholds):
             streamed = transpose_schedule(box, stream=True, threads=threads, size=virtual_vector_size)
             found = streamed if streamed and _fills_blocks(streamed) else found
         if found is not None and not (interleave and found.transpose and found.transpose.block == "short"):
@@ -138,7 +138,7 @@ def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> 
     return footprint >= thresholds.stream_bytes and not is_edge
 
 
-def _thrashes(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
+def streams_transposes(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
     """Whether streaming pays for a transpose that would fit in cache: it visits each line several times.
 
     Rows that share cache sets are evicted even sooner. Measured on 45 random transposes of 3 to 14 MiB

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.ir.strided_box import StridedBox, long_axis
-from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, transfer_of
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.strided_box import Axis, Side, StridedBox, long_axis
+from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams_transposes, transfer_of
 from codegen.schedule.choose_order import window_cut
-from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.choose_transpose import LONG_ROW_BYTES
+from codegen.schedule.schedule import OUTER_RANKS, Schedule, Thresholds
+from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
+
+JOINED_DIGITS = 1 << 13
+"""The most elements of a short digit and of a block of the digit after it, which is joined to it."""
 
 RUN_BLOCK_BYTES = 1 << 18
 """Bytes of a long run that threads take at a time."""
@@ -23,9 +29,11 @@ class Cut:
 
 
 def choose_cuts(box: StridedBox, threads: int, footprint: int, thresholds: Thresholds) -> tuple[Cut, ...]:
-    """The cuts by which the source is read by windows, or else those by which threads share a long run."""
+    """The cuts by which the source is read by windows, or short digits are joined, or threads share a run."""
     if window := _read_windows(box, footprint, thresholds):
         return window
+    if joined := _joined_digits(box, streams=streams_transposes(box, footprint, thresholds)):
+        return joined
     return cuts_of_a_run(box, RUN_BLOCK_BYTES) if threads > 1 else ()
 
 
@@ -36,6 +44,43 @@ def _read_windows(box: StridedBox, footprint: int, thresholds: Thresholds) -> tu
     mode, inner, interleave = transfer_of(box, past_cache=True)
     found = window_cut(box, inner) if mode == "interleave" and interleave == "dst" else None
     return _long(box, *found) if found else ()
+
+
+def _joined_digits(box: StridedBox, *, streams: bool) -> tuple[Cut, ...]:
+    """The cuts of digits that follow digits shorter than a line, and are too long to be joined to them.
+
+    for i in 20: for j in 30000: for k in 3:  dst[i + 20*j + 600000*k] = src[k + 3*j + 90000*i]
+    ->  blocks of 672 of j, which are joined to k
+    """
+    row, column = box.contiguous("dst"), box.contiguous("src")
+    if box.unit_bits != 8 or row is None or column is None or len(box.axes) >= OUTER_RANKS[-1]:
+        return ()
+    if transfer_of(box, past_cache=False)[0] != "transpose":
+        return ()
+    whole = TransposeBox.of(box)
+    if following := _too_long(whole, "dst"):
+        return _long(box, following.name, _multiple(JOINED_DIGITS // row.extent))
+    if following := _too_long(whole, "src"):
+        run = size_of(tuple(whole.chain(row, "dst", (column, following)))) * box.width
+        in_panel = run < (LONG_ROW_BYTES if streams else LINE_BYTES)
+        most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
+        return _long(box, following.name, _multiple(most // column.extent))
+    return ()
+
+
+def _too_long(box: TransposeBox, side: Side) -> Axis | None:
+    """The digit that follows the contiguous one of a side, if that is short and both are too long to join."""
+    first, width = (box.row, box.width) if side == "dst" else (box.column, box.source_width)
+    others = [x for x in box.axes if x not in (box.row, box.column)]
+    following = next((x for x in others if x.stride(side) == first.extent * width), None)
+    if following is None or first.extent >= box.side or first.extent * following.extent <= MOST_JOINED:
+        return None
+    return following
+
+
+def _multiple(count: int) -> int:
+    """So many, as a multiple of a lane."""
+    return max(count // LANE_BYTES, 1) * LANE_BYTES
 
 
 def cuts_of_a_run(box: StridedBox, block_bytes: int) -> tuple[Cut, ...]:

@@ -93,7 +93,7 @@ class TransposeBox:
         if self.has_short_rows(columns):
             return "short" if rows >= self.side else None
         if columns >= self.side:
-            return "16x64" if rows * self.width <= LANE_BYTES and self.is_special else "64x64"
+            return "16x64" if rows * self.width <= 2 * LANE_BYTES and self.is_special else "64x64"
         return "64x16" if columns * self.width >= LANE_BYTES else None
 
 

@@ -16,7 +16,7 @@ from codegen.runtime.direct_calls import supported
 from tests.numpy_api.drawn import assert_same, outcome
 from tilejit.copies.plan import cached_plan
 from tilejit.copies.shortcuts import Shortcut
-from tilejit.numpy_api.copyto import known_copy
+from tilejit.numpy_api.copyto import known_copy, known_on_one_thread
 from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.direct_policy import SOON_FROM
@@ -32,7 +32,7 @@ OFTEN = 5
 @pytest.fixture(autouse=True)
 def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", OFTEN)
-    for shortcut in (known_copy, known_cast, known_in_c_order, known_in_f_order):
+    for shortcut in (known_copy, known_on_one_thread, known_cast, known_in_c_order, known_in_f_order):
         shortcut.forget()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,8 +83,10 @@ def copyto(
     if tuning is DEFAULT and type(dst) is ndarray:
         numpys = dst.size < SIZES.small_elements  # is_small, written out
         if not numpys and where is True:
-            if casting is SAME_KIND and threads is None and known_copy(dst, src) is None:
-                return None
+            if casting is SAME_KIND:
+                known = known_copy if threads is None else known_on_one_thread if threads == 1 else None
+                if known is not None and known(dst, src) is None:
+                    return None
             numpys = numpy_is_as_fast(dst, src)
         if numpys:
             if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy copies what overlaps
@@ -125,11 +128,11 @@ def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
     return _by_kernel(dst, src, threads, DEFAULT)
 
 
-def _entry_of_copy(dst: Any, src: Any) -> Entry | None:
+def _entry_of_copy(threads: int | None, dst: Any, src: Any) -> Entry | None:
     """What machine code does of copies like this one, if it may."""
     if type(dst) is not ndarray or type(src) is not ndarray or not can_cast(src.dtype, dst.dtype, SAME_KIND):
         return None
-    if threads_by_size(None, dst.nbytes + src.nbytes) > 1:
+    if threads_by_size(threads, dst.nbytes + src.nbytes) > 1:
         return None
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
     entry = plan._direct_entry(dst.dtype, src.dtype) if plan else None
@@ -138,8 +141,11 @@ def _entry_of_copy(dst: Any, src: Any) -> Entry | None:
     return entry
 
 
-known_copy = Shortcut(_entry_of_copy)
+known_copy = Shortcut(partial(_entry_of_copy, None))
 """known_copy(dst, src): None if the copy has been made, by the rule "same_kind"."""
+
+known_on_one_thread = Shortcut(partial(_entry_of_copy, 1))
+"""The same for copies of any size that are asked to stay on the calling thread."""
 
 
 def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> bool:
