@@ -155,7 +155,7 @@ if _TYPE_CHECKING:
     from codegen.runtime.launch import Launch as Launch
     from codegen.runtime.loop_kernel import BoundKernel as BoundKernel
     from codegen.runtime.loop_kernel import LoopKernel as LoopKernel
-    from codegen.runtime.offset_calls import OffsetCall as OffsetCall
+    from codegen.runtime.offset_calls import OffsetCalls as OffsetCalls
     from codegen.runtime.offset_calls import offset_calls as offset_calls
     from codegen.runtime.threads import check_threads as check_threads
     from codegen.runtime.threads import in_dask_worker as in_dask_worker
@@ -258,7 +258,7 @@ _HOMES = {
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step copy_operands kernels_in_use",
     "runtime.launch": "KernelCall Launch",
     "runtime.loop_kernel": "BoundKernel LoopKernel",
-    "runtime.offset_calls": "OffsetCall offset_calls",
+    "runtime.offset_calls": "OffsetCalls offset_calls",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.call_limits": "COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES",
     "schedule.machine": "machine",

@@ -151,6 +151,8 @@ class Entry:
     releases  whether the GIL is released during the calls
     watches   floating-point flags from fenv.h; if the calls raise one, the object's Python path runs too and
               warns, so the calls may be made twice
+    refuses   whether a call may refuse values by writing to RESULT, where other calls write nothing; then the
+              calls after it are not made, and the object's Python path runs
     returns   None, the index of an argument, the dtype of a number, a new array (for calls its index follows
               those of the arguments), or the result of a function
     note      what the owner needs to know about the last answer
@@ -165,6 +167,7 @@ class Entry:
     returns: int | np.dtype[Any] | FreshArray | PassedThrough | None = None
     note: Any = None
     watches: int = 0
+    refuses: bool = False
     holder: tuple[type, Any] | None = None
 
     @property
@@ -208,6 +211,7 @@ class Entry:
             keyword,
             int(self.releases),
             self.watches,
+            int(self.refuses),
             returns,
             result,
             *map(id, self.holder or ()),

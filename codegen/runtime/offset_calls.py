@@ -1,72 +1,205 @@
-"""Kernels that loop over the entries of one offset table, which each call passes.
+"""Kernels that loop over the entries of one offset table, which each call makes from indices.
 
 A program is compiled for the entries of one table. Its kernels do the same for any other table of the same
-length, so callers that copy other tiles each time need not compile again.
+length, so callers that copy other entries each time need not compile again. A kernel of its own checks the
+indices and makes the table, so that a call never returns to Python in between.
 """
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
+from math import prod
 from struct import Struct
+from typing import Any
+
+import numpy as np
 
 from codegen.analysis.ranges import check_range
+from codegen.emit.abi import kernel_head
+from codegen.runtime.call_tables import Integers
 from codegen.runtime.copy_calls import TABLE_CHUNK, TableCalls
-from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_operands
+from codegen.runtime.direct_entries import RESULT, DirectCall
+from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_operands, native_address
 from codegen.runtime.launch import Launch
 from codegen.schedule.offset_tables import OFFSET_TABLES
+
+_NAME = "offsets_of_indices"
+_SOURCE = f'''"""{_NAME}
+
+for entries [begin, end): the offset of the cell that the entry's indices name in a grid, each index checked
+offsets, homes and slots lie one after the other in `scratch`; refused[0] = 1 if an index lies outside
+opaque: each index is read once, whatever another thread writes meanwhile
+mask: of the slots, a hash table that refuses a cell named twice; 0 without. A slot holds an entry if this
+entry's home is the slot, so nothing has to be cleared. The multiplier is 2**64 divided by the golden ratio
+"""
+
+{kernel_head(_NAME)}
+    indices, refused = addresses_2(operands)
+    step, mask, rank = arguments_3(sizes)
+    homes = scratch + 8 * (end - begin)
+    slots = homes + 8 * (end - begin)
+    for entry in range(begin, end):
+        cell = 0
+        for axis in range(rank):
+            index = opaque(int64_at(indices, rank * entry + axis))
+            extent = int64_at(sizes, 3 + axis)
+            if index < 0 or index >= extent:
+                store_u64_at(refused, 0, 1)
+                return
+            cell = extent * cell + index
+        offset = step * cell
+        if mask != 0:
+            slot = ((cell * -7046029254386353131) >> 32) & mask
+            other = int64_at(slots, slot)
+            while 0 <= other and other < entry and int64_at(homes, other) == slot:
+                if int64_at(scratch, other) == offset:
+                    store_u64_at(refused, 0, 1)
+                    return
+                slot = (slot + 1) & mask
+                other = int64_at(slots, slot)
+            store_u64_at(slots, 8 * slot, entry)
+            store_u64_at(homes, 8 * entry, slot)
+        store_u64_at(scratch, 8 * entry, offset)
+'''
 
 _tables = Struct("=2q").pack
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetCall:
-    """One call of a kernel for a table of offsets.
-
-    rest   the arguments after the two tables
-    count  entries of a table
-    """
+    """One call of a kernel for a table of offsets; rest: its arguments after the two tables."""
 
     launch: Launch
     function: NativeFunction
     rest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCalls:
+    """The calls of a copy between entries of a grid that indices name, and entries at fixed offsets.
+
+    calls    one after the other, for `count` entries
+    offsets  those of the other side's entries, whose address is `offsets_at`
+    grid     arguments of the kernel that checks the indices: step, mask, rank, extents
+    into     whether the grid is the destination
+    check    the kernel that checks the indices
+    words    the class of its scratch, with one word more for what it refuses
+    """
+
+    calls: tuple[OffsetCall, ...]
+    offsets: Integers
+    offsets_at: int
     count: int
+    grid: Integers
+    grid_at: int
+    into: bool
+    check: NativeFunction
+    words: Any
 
-    def __call__(self, src: int, dst: int, src_offsets: int, dst_offsets: int) -> None:
-        """Run it between two addresses.
+    def __call__(self, grid: int, others: int, indices: int) -> bool:
+        """Copy between two addresses; return False, with nothing written, if the indices are refused.
 
-        src_offsets, dst_offsets: the addresses of `count` 64-bit offsets in bytes, within the ranges that
-        the call was made for.
+        indices: the address of `count` times as many 64-bit integers as the grid has axes.
         """
-        operands = copy_operands(src + self.launch.src_offset, dst + self.launch.dst_offset)
-        self.function(operands, 0, _tables(src_offsets, dst_offsets) + self.rest, 0, self.count)
+        words = self.words()
+        at = ctypes.addressof(words)
+        self.check(copy_operands(indices, at + 8 * (len(words) - 1)), at, self.grid_at, 0, self.count)
+        if words[-1]:
+            return False
+        tables = _tables(self.offsets_at, at) if self.into else _tables(at, self.offsets_at)
+        src, dst = (others, grid) if self.into else (grid, others)
+        for call in self.calls:
+            operands = copy_operands(src + call.launch.src_offset, dst + call.launch.dst_offset)
+            call.function(operands, 0, tables + call.rest, 0, self.count)
+        return True
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The scratch of direct calls."""
+        return ctypes.sizeof(self.words)
+
+    def direct(self, grid: int, others: int, indices: int, scratch: int) -> tuple[DirectCall, ...]:
+        """The calls as machine code makes them while it holds the GIL, which `scratch` belongs to.
+
+        grid, others, indices: positions of the arguments.
+        """
+        check = DirectCall(
+            native_address(_NAME, _SOURCE),
+            ((indices, 0), RESULT),
+            self.grid,
+            0,
+            self.count,
+            scratch=scratch,
+        )
+        tables = [self.offsets_at, scratch] if self.into else [scratch, self.offsets_at]
+        src, dst = (others, grid) if self.into else (grid, others)
+        return check, *(
+            DirectCall(
+                call.launch.step.kernel.address,
+                ((src, call.launch.src_offset), (dst, call.launch.dst_offset)),
+                np.array([*tables, *np.frombuffer(call.rest, np.int64)], np.int64),
+                0,
+                self.count,
+            )
+            for call in self.calls
+        )
 
 
 def offset_calls(
-    launches: tuple[Launch, ...], count: int, src_range: range, dst_range: range, *, hold_gil: bool
-) -> tuple[OffsetCall, ...]:
-    """The calls of launches over one table each, in order; none where another table needs other kernels.
+    launches: tuple[Launch, ...],
+    offsets: Integers,
+    extents: tuple[int, ...],
+    step: int,
+    *,
+    into: bool,
+    unique: bool,
+    hold_gil: bool,
+) -> OffsetCalls | None:
+    """The calls of launches over one table each, in order; None where another table needs other kernels.
 
-    count: entries of every table. src_range, dst_range: where their offsets lie. hold_gil: whether calls hold
-    Python's lock.
+    Args:
+        launches: of the copy, which the indices of any cells leave the same.
+        offsets: of the entries on the side that is not the grid, in bytes.
+        extents: of the grid, the most major first.
+        step: bytes from each cell of the grid to the next.
+        into: whether the grid is the destination.
+        unique: whether to refuse a cell that is named twice.
+        hold_gil: whether calls hold Python's lock.
 
     Raises:
         KernelError: with such an offset, an entry would leave one of the storages.
     """
+    count, cells = len(offsets), prod(extents)
+    ranges = range(0, step * (cells - 1) + 1), range(int(offsets.min()), int(offsets.max()) + 1)
+    src_range, dst_range = ranges[::-1] if into else ranges
     found = []
     for launch in launches:
         calls = launch.calls
         if not isinstance(calls, TableCalls) or [x.extent for x in calls.tables] != [count]:
-            return ()
+            return None
         if launch.trips != count or count > TABLE_CHUNK:
-            return ()
+            return None
         if launch.misaligned or launch.scratch_bytes or launch.units != (1, 1):
-            return ()
+            return None
         if launch.step.kernel.arguments[:2] != OFFSET_TABLES:
-            return ()
+            return None
         low, high, dst_low, dst_high = calls.reach
         src_bounds, dst_bounds = calls.bounds
         check_range("source", src_range[0] + low, src_range[-1] + high, src_bounds)
         check_range("destination", dst_range[0] + dst_low, dst_range[-1] + dst_high, dst_bounds)
         function = KERNEL_PROTOTYPES[hold_gil](launch.step.kernel.address)
-        found.append(OffsetCall(launch, function, launch.sizes[2:].tobytes(), count))
-    return tuple(found)
+        found.append(OffsetCall(launch, function, launch.sizes[2:].tobytes()))
+    slots = 1 << (2 * count - 1).bit_length() if unique else 0
+    grid = np.array([step, max(slots - 1, 0), len(extents), *extents], np.int64)
+    return OffsetCalls(
+        tuple(found),
+        offsets,
+        offsets.ctypes.data,
+        count,
+        grid,
+        grid.ctypes.data,
+        into,
+        KERNEL_PROTOTYPES[True](native_address(_NAME, _SOURCE)),
+        ctypes.c_int64 * (2 * count + slots + 1),
+    )

@@ -211,8 +211,14 @@ def _fresh(entry, head):
 
 @for_kernels
 def _run(entry, call, space):
-    """Run the kernels in order, without reading any object: other threads may hold the GIL."""
+    """Run the kernels in order, without reading any object: other threads may hold the GIL.
+
+    Return whether a kernel has refused the values of the arguments; the kernels after it do not run.
+    """
     results, addresses = space + fields.WORD * fields.MOST_TABLE, _addresses(space)
+    refuses = _word(entry, fields.REFUSES)
+    if refuses:
+        _set_word(results, 0, 0)
     operands = addresses + fields.WORD * fields.MOST_ARGUMENTS
     for _ in range(_word(entry, fields.CALLS)):
         function, scratch = _word(call, fields.FUNCTION), _word(call, fields.SCRATCH)
@@ -233,6 +239,9 @@ def _run(entry, call, space):
                 _set_word(space, _word(call, 0), _word(addresses, _word(call, 1)))
                 call += 2 * fields.WORD
         call_kernel(function, operands, scratch, table, begin, end)
+        if refuses and _word(results, 0) != 0:
+            return True
+    return False
 
 
 @for_kernels
@@ -278,7 +287,10 @@ def _directly(args, entry, calls, held, head, space):
 
 @for_kernels
 def _computed(args, entry, calls, head, space):
-    """The result of the entry's calls; 0, with no error set, if out of memory or a watched flag is set."""
+    """The result of the entry's calls.
+
+    0, with no error set, if out of memory, if a watched flag is set, or if a kernel refuses the values.
+    """
     fresh, watched = 0, _word(entry, fields.WATCHES)
     if _word(entry, fields.RETURNS) == fields.FRESH:
         fresh = _fresh(entry, head)
@@ -292,11 +304,11 @@ def _computed(args, entry, calls, head, space):
         _ask_1(_word(head, fields.CLEAR_FLAGS), watched)
     if _word(entry, fields.RELEASES):
         state = _ask_0(_word(head, fields.SAVE_THREAD))
-        _run(entry, calls, space)
+        refused = _run(entry, calls, space)
         _tell_1(_word(head, fields.RESTORE_THREAD), state)
     else:
-        _run(entry, calls, space)
-    if watched and _ask_1(_word(head, fields.TEST_FLAGS), watched) & _INT:
+        refused = _run(entry, calls, space)
+    if refused or (watched and _ask_1(_word(head, fields.TEST_FLAGS), watched) & _INT):
         if fresh:
             _tell_1(_word(head, fields.DECREF), fresh)
         return 0

@@ -62,6 +62,7 @@ HEAD_WORDS = LAST + 2 * LAST_SLOTS
     KEYWORD,
     RELEASES,
     WATCHES,
+    REFUSES,
     RETURNS,
     RESULT,
     HOLDER_TYPE,
@@ -69,12 +70,12 @@ HEAD_WORDS = LAST + 2 * LAST_SLOTS
     PAIRS,
     CALLS,
     FIRST_ARGUMENT,
-) = range(13)
+) = range(14)
 """An entry: its length; a number that tells it from others; the number of arguments, positional and keyword;
-the only keyword name, or 0; whether the GIL is released; floating-point flags that no call may raise; the
-return value (an argument's position, or a code below) and its dtype or field; the class and the value of the
-holder that an array is returned in, or 0; the numbers of array pairs and of calls. The arguments, pairs and
-calls follow."""
+the only keyword name, or 0; whether the GIL is released; floating-point flags that no call may raise; whether
+a call may refuse values, by writing a result other than 0; the return value (an argument's position, or a
+code below) and its dtype or field; the class and the value of the holder that an array is returned in, or 0;
+the numbers of array pairs and of calls. The arguments, pairs and calls follow."""
 
 NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
 """What an entry returns: None; a number of a dtype, which a kernel writes; a new array; the result of a

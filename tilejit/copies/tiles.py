@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, get_args, overload
 
@@ -10,17 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codegen import CopyProgram, LayoutError, thread_count
-from tilejit.arrays.memory import Array, address, empty
+from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.values import broadcast, elements
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.packed_tiles import copy_each_tile, side_of
 from tilejit.copies.relayouts import relayout
-from tilejit.copies.tile_calls import tile_calls
+from tilejit.copies.tile_plans import quick_indices, run_known, tile_plan
 from tilejit.layout.from_parts import make_shape
 from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.outputs import check_alike, check_target, checked_out
-from tilejit.tiled.tile_grid import Grid, Table, grid_of
+from tilejit.tiled.tile_grid import Grid, Table, grid_of, integers
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
 BETWEEN_BYTES = 16 << 20
@@ -29,6 +30,26 @@ BETWEEN_BYTES = 16 << 20
 
 Duplicates = Literal["error", "last"]
 """What `scatter_tiles` does with a tile that is named twice."""
+
+_DUPLICATES = get_args(Duplicates)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The tiles that a call names, all in the grid.
+
+    numbers  their flat numbers
+    indices  the same as a plan reads them: flat numbers, or positions in the grid
+    """
+
+    numbers: Table
+    indices: Table
+
+
+def _chosen(grid: Grid, ids: Any) -> _Chosen:
+    numbers = grid.numbers(ids)
+    indices = quick_indices(ids)
+    return _Chosen(numbers, numbers if indices is None else indices)
 
 
 @overload
@@ -69,11 +90,14 @@ def gather_tiles(
         LayoutError: the layout has no tiles, ids have another shape, or `out` does not fit.
         TypeError: an argument is of a wrong type.
     """
+    given = integers(ids) if isinstance(ids, list) else ids
+    done: Array | TiledArray | None = run_known(t, given, out, threads, into=False)
+    if done is not None:
+        return done
     grid = _grid_of(t)
-    numbers = grid.numbers(ids)
-    shape = len(numbers), *grid.tile
-    result = _output(out, shape, t)
-    _copy_tiles(t, grid, numbers, result, threads)
+    chosen = _chosen(grid, given)
+    result = _output(out, (len(chosen.numbers), *grid.tile), t)
+    _copy_tiles(t, grid, chosen, result, threads, fresh=out is None)
     return result
 
 
@@ -112,20 +136,26 @@ def scatter_tiles(
             or duplicates is another text.
         TypeError: an argument is of a wrong type.
     """
+    given = integers(ids) if isinstance(ids, list) else ids
+    known = type(duplicates) is str and duplicates in _DUPLICATES
+    if known and values is not None and run_known(t, given, values, threads, into=True) is not None:
+        return
     grid = _grid_of(t)
     if not isinstance(duplicates, str):
         raise TypeError(f'duplicates is "error" or "last", not {type(duplicates).__name__}')
-    if duplicates not in get_args(Duplicates):
+    if duplicates not in _DUPLICATES:
         raise LayoutError(f'duplicates={duplicates[:40]!r} is unknown\n  write "error" or "last"')
-    numbers = grid.numbers(ids)
+    chosen = _chosen(grid, given)
+    numbers = chosen.numbers
     t.writable_buffer()
-    chosen = grid.last_of_each(numbers)
-    if duplicates == "error" and len(chosen) < len(numbers):
+    last = grid.last_of_each(numbers)
+    if duplicates == "error" and len(last) < len(numbers):
         raise LayoutError(_duplicate_message(numbers))
     kept = _checked_values(values, t, (len(numbers), *grid.tile))
-    if len(chosen) < len(numbers):
-        kept, numbers = (kept.unpack() if isinstance(kept, TiledArray) else kept)[chosen], numbers[chosen]
-    _copy_tiles(t, grid, numbers, kept, threads, into=True)
+    if len(last) < len(numbers):
+        kept = (kept.unpack() if isinstance(kept, TiledArray) else kept)[last]
+        chosen = _Chosen(numbers[last], chosen.indices[last])
+    _copy_tiles(t, grid, chosen, kept, threads, into=True)
 
 
 def _output(out: Any, shape: tuple[int, ...], t: TiledArray) -> Array | TiledArray:
@@ -149,9 +179,20 @@ def _grid_of(t: Any) -> Grid:
 
 
 def _copy_tiles(
-    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int | None, *, into: bool = False
+    t: TiledArray,
+    grid: Grid,
+    chosen: _Chosen,
+    held: Any,
+    threads: int | None,
+    *,
+    into: bool = False,
+    fresh: bool = False,
 ) -> None:
-    """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer."""
+    """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.
+
+    fresh: whether calls like this one have a new array like `held`.
+    """
+    numbers, held = chosen.numbers, held if isinstance(held, TiledArray) else np.asarray(held)
     tile_bytes = grid.tile_bytes if t.layout.packed else None
     if tile_bytes and 0 not in held.shape:
         if not copy_each_tile(t, grid, numbers, held, threads, into=into):
@@ -163,23 +204,19 @@ def _copy_tiles(
                 copy(whole, numbers[some], part, between, threads)
         return
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
-    tiles_at = address_of(t)
-    held_at = address_of(held) if isinstance(held, TiledArray) else address(held)
+    held_map, held_at, element = side_of(held)
 
-    def copied(chosen: Table) -> CopyProgram:
+    def copied(tiles: Table) -> CopyProgram:
         """The copy of these tiles."""
-        tiles = grid.tiles(chosen), buffer_element(t.layout)
-        whole, _, element = side_of(held)
-        sides = (whole, element), tiles
+        sides = (held_map, element), (grid.tiles(tiles), buffer_element(t.layout))
         (src, source), (dst, target) = sides if into else sides[::-1]
         return compiled(src, dst, source, target, threads=count)
 
-    known = tile_calls(t, grid, len(numbers), held, into=into, compiled=copied) if count == 1 else None
-    if known:
-        known.run(numbers, tiles_at, held_at, into=into)
-        return
-    src_at, dst_at = (held_at, tiles_at) if into else (tiles_at, held_at)
-    copied(numbers).run(src_at, dst_at, count, alive=(t, held))
+    plan = tile_plan(t, grid, chosen.indices, held, threads, copied, into=into, fresh=fresh)
+    if plan is None or plan(t, chosen.indices, held) is None:
+        tiles_at = address_of(t)
+        src_at, dst_at = (held_at, tiles_at) if into else (tiles_at, held_at)
+        copied(numbers).run(src_at, dst_at, count, alive=(t, held))
 
 
 def _as_bytes(t: TiledArray, tile_bytes: int) -> TiledArray:

@@ -7,7 +7,7 @@ process. An object has at most 8 entries, so calls of many kinds replace each ot
 |---|---|---|
 | a plan that `plan_copy` makes | before the first one | plans are made to be called often |
 | NumPy's routines, and plans behind them | at call DIRECT_FROM, or soon | most processes make few calls |
-| packs, unpacks and relayouts | at the second like it, then now and then | layouts come again and again |
+| packs, unpacks, relayouts, tiles | at the second like it, then now and then | layouts come again and again |
 | kernels and expressions | at call LOOPS_FROM of a kind, then now and then | compiling took longer already |
 """
 

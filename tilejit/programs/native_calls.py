@@ -107,8 +107,7 @@ def _calls(program: object, *, hold_gil: bool) -> NativeCalls | None:
         if own is None or len(calls) + len(own) > MOST_CALLS:
             return None
         code, function = launch.step.kernel.address, KERNEL_PROTOTYPES[hold_gil]
-        buffer = _shared_buffer(launch.scratch_bytes.bit_length()) if launch.scratch_bytes else None
-        scratch = 0 if buffer is None else address(buffer) + -address(buffer) % LINE_BYTES
+        buffer, scratch = lent_scratch(launch.scratch_bytes)
         sides = launch.src_offset, launch.dst_offset
         for x in own:
             table, held = address(x.sizes), (launch, x, buffer)
@@ -128,6 +127,14 @@ def _repeated(launch: Launch, *, lends_buffer: bool) -> tuple[KernelCall, ...] |
     if launch.trips > MOST_ENTRIES and not launch.is_one_call:
         return None
     return tuple(call for _, call in launch.every_call(aligned=True))
+
+
+def lent_scratch(size_bytes: int) -> tuple[NDArray[np.uint8] | None, int]:
+    """A buffer that calls which hold Python's lock share, and where its first line begins; 0 without."""
+    if not size_bytes:
+        return None, 0
+    buffer = _shared_buffer(size_bytes.bit_length())
+    return buffer, address(buffer) + -address(buffer) % LINE_BYTES
 
 
 @cached(64)

@@ -47,7 +47,7 @@ from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
 from tests.tools.soak.sample import Sample
-from tilejit.copies import convert, plan, tile_calls
+from tilejit.copies import convert, plan, tile_plans
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.sizes import SIZES
 from tilejit.layout.cute_shape import CuteShape
@@ -282,7 +282,7 @@ def _thresholds(case: Case) -> Iterator[None]:
         setattr(module, name, value)
     for cached in PROGRAMS:
         cached.cache_clear()
-    for known in (*PLANS, tile_calls._known):
+    for known in (*PLANS, tile_plans._plans):
         known.clear()
     try:
         yield

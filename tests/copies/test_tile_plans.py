@@ -1,0 +1,217 @@
+"""Repeated gathers and scatters answer and refuse as first calls do, from Python and from native code."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilejit as tj
+from codegen.runtime.direct_calls import supported
+from tests.copies.test_tiles import INTEGERS, chunk_table_of, filled, tile_and_grid, values_of
+from tests.tools.guard import Guarded
+from tests.tools.stress import share
+from tilejit.copies import tile_plans
+from tilejit.copies.tile_plans import TilePlan
+from tilejit.programs.direct_policy import PLANS_UNTIL
+
+REPEATS = PLANS_UNTIL + 2
+
+SPECS = (
+    "f32[37,131]{1,0:T(8,16)}",
+    "bf16[64,256]{1,0:T(16,128)(2,1)}",
+    "s8[70,40]{1,0:T(32,32)(4,1)}",
+    "f64[5,9,20]{2,0,1:T(4,8)}",
+    "u16[100]{0:T(16)}",
+)
+
+
+@pytest.fixture(params=[True, False], ids=["native", "python"], autouse=True)
+def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether native code may answer calls."""
+    tile_plans._plans.clear()
+    if not request.param:
+        monkeypatch.setattr(TilePlan, "_answer_directly", lambda self, entry: None)
+    return bool(request.param) and supported()
+
+
+def plans() -> list[TilePlan]:
+    return [plan for _, plan in tile_plans._plans._held.values() if plan is not None]
+
+
+def some_ids(spec: tj.Shape, count: int, seed: int) -> Any:
+    """Different tiles, in random order."""
+    return np.random.default_rng(seed).permutation(prod(tile_and_grid(spec)[0]))[:count]
+
+
+@pytest.mark.parametrize("text", SPECS)
+def test_repeated_calls_are_the_definition(text: str, native: bool) -> None:
+    spec = tj.Shape.parse(text)
+    grid, tile = tile_and_grid(spec)
+    t, again = filled(spec), filled(spec, 4)
+    slots = chunk_table_of(spec)
+    dims = ",".join(map(str, (3, *tile)))
+    other = tj.Shape.parse(f"{spec.primitive_type}[{dims}]{{{','.join(map(str, range(len(tile) + 1)))}}}")
+    held = filled(other)
+    out = np.empty((3, *tile), spec.dtype)
+    for seed in range(REPEATS):
+        ids = some_ids(spec, 3, seed)
+        want = values_of(spec, t.buffer.view(np.uint8))[slots[ids]]
+        positions = np.stack(np.unravel_index(ids, grid), 1)
+        for given_ids in (ids, positions):
+            out.view(np.uint8)[...] = 0xA5
+            assert tj.gather_tiles(t, given_ids, out) is out
+            assert out.tobytes() == want.tobytes()
+            fresh = tj.gather_tiles(t, given_ids)
+            assert fresh.tobytes() == want.tobytes()
+            assert fresh.flags.writeable
+            assert tj.gather_tiles(t, given_ids, held) is held
+            assert held.unpack().tobytes() == want.tobytes()
+            for values in (out, held):
+                again.buffer.view(np.uint8)[...] = 0
+                tj.scatter_tiles(again, given_ids, values)
+                expected = np.zeros_like(values_of(spec, t.buffer.view(np.uint8)))
+                expected[slots[ids]] = want
+                assert again.buffer.tobytes() == expected.tobytes()
+    used = [plan._last_answer() is not None for plan in plans()]
+    assert used
+    assert any(used) is native
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_refused_ids_write_nothing(dtype: str) -> None:
+    """After calls that native code has answered, too."""
+    t = filled(tj.Shape.parse(SPECS[0]))
+    before, out = t.buffer.tobytes(), np.empty((3, 8, 16), np.float32)
+    highest = min(int(np.iinfo(np.dtype(dtype)).max), 2**64 - 1)
+    for _ in range(REPEATS):
+        tj.gather_tiles(t, np.array([4, 0, 44], dtype), out)
+        tj.scatter_tiles(t, np.array([4, 0, 44], dtype), out)
+        tj.gather_tiles(t, np.array([[0, 4], [0, 0], [4, 8]], dtype), out)
+        tj.scatter_tiles(t, np.array([[0, 4], [0, 0], [4, 8]], dtype), out)
+    spoiled = np.full_like(out, 77)
+    flat = [[4, 0, 45], [highest, 0, 1]] + ([] if "u" in dtype else [[4, -1, 3]])
+    axes = [[[0, 9], [0, 0], [4, 8]], [[5, 0], [0, 0], [4, 8]]]
+    for wrong in (*flat, *axes):
+        with pytest.raises(tj.LayoutIndexError, match="no tile"):
+            tj.gather_tiles(t, np.array(wrong, dtype), spoiled)
+        with pytest.raises(tj.LayoutIndexError, match="no tile"):
+            tj.gather_tiles(t, np.array(wrong, dtype))
+        with pytest.raises(tj.LayoutIndexError, match="no tile"):
+            tj.scatter_tiles(t, np.array(wrong, dtype), spoiled)
+    assert (spoiled == 77).all()
+    assert t.buffer.tobytes() == before
+
+
+def test_a_tile_that_is_named_twice() -> None:
+    t = filled(tj.Shape.parse(SPECS[0]))
+    values = np.arange(3 * 128, dtype=np.float32).reshape(3, 8, 16)
+    for _ in range(REPEATS):
+        tj.scatter_tiles(t, np.array([4, 0, 44]), values)
+        tj.scatter_tiles(t, np.array([3, 1, 2]), values, duplicates="last")
+        before = t.buffer.tobytes()
+        with pytest.raises(tj.LayoutError, match="tile 4 twice, at positions 0 and 2"):
+            tj.scatter_tiles(t, np.array([4, 0, 4]), values + 1)
+        assert t.buffer.tobytes() == before
+        tj.scatter_tiles(t, np.array([3, 1, 3]), values, duplicates="last")
+        assert (tj.gather_tiles(t, np.array([3, 1, 2])) == values[[2, 1, 2]]).all()
+        assert (tj.gather_tiles(t, np.array([1, 1, 1])) == values[[1, 1, 1]]).all()
+
+
+@given(st.data())
+@settings(max_examples=share(60, 4))
+def test_duplicates_among_many(data: st.DataObject) -> None:
+    """Every tile once is accepted, and one tile twice is refused, wherever they are."""
+    count = data.draw(st.integers(2, 300))
+    t = tj.TiledArray.from_buffer(np.zeros(1 << 12, np.uint8), "u8[4096]{0:T(2)}")
+    shuffled = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(2048)
+    ids = (shuffled if data.draw(st.booleans()) else np.arange(2048))[:count]
+    values = np.arange(2 * count, dtype=np.uint8).reshape(count, 2)
+    tj.scatter_tiles(t, ids, values)
+    assert (t.buffer.reshape(-1, 2)[ids] == values).all()
+    one = data.draw(st.integers(0, count - 1))
+    other = data.draw(st.integers(0, count - 1).filter(lambda k: k != one))
+    ids[one] = ids[other]
+    before = t.buffer.tobytes()
+    with pytest.raises(tj.LayoutError, match="twice"):
+        tj.scatter_tiles(t, ids, values + np.uint8(1))
+    assert t.buffer.tobytes() == before
+
+
+def test_arrays_that_no_longer_fit() -> None:
+    """What a first call refuses or copies first, later calls do alike."""
+    t, ids = filled(tj.Shape.parse(SPECS[0])), np.array([3, 1])
+    out = np.empty((2, 8, 16), np.float32)
+    for _ in range(REPEATS):
+        tj.gather_tiles(t, ids, out)
+        tj.scatter_tiles(t, ids, out)
+    before = t.buffer.tobytes()
+    inside = t.buffer[:256].reshape(2, 8, 16)
+    with pytest.raises(tj.LayoutError, match="overlaps"):
+        tj.gather_tiles(t, ids, inside)
+    frozen = out.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(tj.LayoutError, match="out is read-only"):
+        tj.gather_tiles(t, ids, frozen)
+    read_only = tj.TiledArray.from_buffer(t.buffer.tobytes(), t.layout)
+    assert tj.gather_tiles(read_only, ids, out).tobytes() == frozen.tobytes()
+    with pytest.raises(tj.LayoutError, match="read-only"):
+        tj.scatter_tiles(read_only, ids, frozen)
+    with pytest.raises(TypeError):
+        tj.scatter_tiles(t, ids, np.ma.masked_array(out, out > 0))
+    with pytest.raises(TypeError):
+        tj.gather_tiles(t, np.ma.masked_array(ids, [False, True]), out)
+    with pytest.raises(TypeError):
+        tj.gather_tiles(t, np.array([True, False]), out)
+    with pytest.raises(tj.TilejitError):
+        tj.gather_tiles(t, ids, out, threads=0)
+    with pytest.raises(TypeError):
+        tj.gather_tiles(t, ids, out, threads=True)
+    assert t.buffer.tobytes() == before
+    want = t.buffer[:256].reshape(2, 8, 16).copy()
+    tj.scatter_tiles(t, ids, inside)
+    assert tj.gather_tiles(t, ids).tobytes() == want.tobytes()
+    subclass = out.view(type("Named", (np.ndarray,), {}))
+    assert tj.gather_tiles(t, ids, subclass) is subclass
+    assert subclass.tobytes() == want.tobytes()
+
+
+def test_ids_within_the_result() -> None:
+    """Ids are read before anything is written."""
+    t = tj.pack(np.arange(64 * 8, dtype=np.int64).reshape(64, 8), "{1,0:T(8,8)}")
+    for _ in range(REPEATS):
+        out = np.zeros((2, 8, 8), np.int64)
+        ids = out.reshape(-1)[7:9]
+        ids[...] = 5, 2
+        want = tj.gather_tiles(t, [5, 2])
+        assert (tj.gather_tiles(t, ids, out) == want).all()
+
+
+def test_nothing_beside_the_arrays() -> None:
+    """First and last tiles between guard pages, in calls that were seen before."""
+    spec = tj.Shape.parse(SPECS[1])
+    data = filled(spec).buffer.view(np.uint8)
+    count = prod(tile_and_grid(spec)[0])
+    ids = np.array([count - 1, 0, count - 1])
+    want = values_of(spec, data)[chunk_table_of(spec)[ids]]
+    tiles, logical, numbers = Guarded(len(data) + 64), Guarded(want.nbytes + 64), Guarded(64)
+    for at_end in (False, True):
+        buffer, room = tiles.place(len(data), at_end=at_end), logical.place(want.nbytes, at_end=at_end)
+        guarded = numbers.place(24, at_end=at_end).view(np.int64)
+        out = room.view(spec.dtype).reshape(want.shape)
+        buffer[:], guarded[:] = data, ids
+        t = tj.TiledArray.from_buffer(buffer.view(spec.dtype), spec)
+        for _ in range(REPEATS):
+            out.view(np.uint8)[...] = 0
+            tj.gather_tiles(t, guarded, out)
+            assert out.tobytes() == want.tobytes()
+            guarded[:] = 0, 1, count - 1
+            tj.scatter_tiles(t, guarded, out)
+            buffer[:], guarded[:] = data, ids
+            assert tiles.untouched()
+            assert logical.untouched()
+            assert numbers.untouched()

@@ -1,0 +1,253 @@
+"""Gathers and scatters of as many tiles as before: kernels are known, and each call brings the indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy import ndarray
+
+from codegen import (
+    COPIES_HOLD_GIL_BYTES,
+    LEND_BUFFER_BYTES,
+    Cache,
+    CopyProgram,
+    Direct,
+    Integers,
+    OffsetCalls,
+    PairTable,
+    compiler_lock,
+    offset_calls,
+    threads_by_size,
+)
+from tilejit.arrays.memory import address
+from tilejit.arrays.strided import ArrayLayout
+from tilejit.layout.cute_shape import Spec
+from tilejit.programs import direct_policy
+from tilejit.programs.native_calls import lent_scratch
+from tilejit.tiled.outputs import check_target
+from tilejit.tiled.sides import ArraySide, TiledSide
+from tilejit.tiled.tile_grid import Grid
+from tilejit.tiled.tiled_array import TiledArray
+
+if TYPE_CHECKING:
+    from codegen import Entry
+
+Compile: TypeAlias = Callable[[Integers], CopyProgram]
+"""Makes the copy of the tiles of these numbers on one thread."""
+
+INDEX_DTYPE = np.dtype(np.int64)
+
+
+class TilePlan(Direct):
+    """A gather of so many tiles, or a scatter, ready to run again and again.
+
+    >>> plan(t, indices, held)
+
+    It answers calls whose arguments it can check quickly. It returns None, with nothing written, for all
+    others: an index may lie outside the grid, a tile to write may be named twice, or arrays may overlap.
+    """
+
+    __slots__ = ("_asked", "_calls", "_far", "_held", "_near", "_shape", "_tiled")
+
+    def __init__(
+        self, layout: Spec, held: ArraySide | TiledSide, shape: tuple[int, ...], calls: OffsetCalls
+    ) -> None:
+        self._tiled, self._held, self._shape, self._calls = TiledSide(TiledArray, layout), held, shape, calls
+        own, other = self._tiled.layout, held.layout
+        self._near, self._far = own.low - other.stop, own.stop - other.low
+        self._asked = 0
+
+    def __call__(self, t: TiledArray, indices: Integers, held: Any = None) -> Any:
+        """Copy tiles to `held`, or to a new array, and return it; or copy them into `t`, and return that.
+
+        Raises:
+            LayoutError: `held`, where tiles are copied to it, is read-only or overlaps itself or `t`; or a
+                buffer has been resized.
+            TypeError: `held` has masked elements.
+        """
+        if indices.dtype is not INDEX_DTYPE or indices.shape != self._shape or not indices.flags.c_contiguous:
+            return None
+        calls, own = self._calls, self._tiled.memory(t, "t")
+        result: Any
+        if calls.into:
+            if not own.flags.writeable:
+                return None
+            result, other = t, self._held.memory(held, "values")
+        elif held is None:
+            result, other = self._held.new()
+        else:
+            result, other = self._held.output(held, own)
+        at, other_at = address(own), address(other)
+        if self._near < other_at - at < self._far:
+            if calls.into:
+                return None
+            check_target(other, own)
+        if not calls(at, other_at, address(indices)):
+            return None
+        self._asked += 1
+        if self._native and direct_policy.is_repeated(self._asked):
+            self._answer_directly(self._entry(t, indices, held))
+        return result
+
+    _in_python = __call__
+
+    def _entry(self, t: TiledArray, indices: Integers, held: Any) -> Entry | None:
+        """What machine code does of calls like this one; None where they go through Python.
+
+        Large copies release the GIL, so they cannot share scratch.
+        """
+        calls, other = self._calls, self._held.layout
+        if 2 * prod(other.shape) * other.dtype.itemsize > LEND_BUFFER_BYTES:
+            return None
+        with compiler_lock:  # most processes repeat few calls
+            from codegen import ArrayArgument, Disjoint, Entry, FreshArray
+        arguments = [
+            self._tiled.argument(t, written=calls.into),
+            ArrayArgument(indices.dtype, indices.shape, indices.strides, written=False),
+        ]
+        pairs: tuple[Disjoint, ...] = ()
+        returns: FreshArray | int = FreshArray(other.dtype, other.shape)
+        if held is not None:
+            arguments.append(self._held.argument(held, written=not calls.into))
+            pairs, returns = (Disjoint(0, 2, self._near, self._far),), 0 if calls.into else 2
+        known = tuple(x for x in arguments if x is not None)
+        if len(known) < len(arguments):
+            return None
+        buffer, scratch = lent_scratch(calls.scratch_bytes)
+        return Entry(
+            known,
+            pairs,
+            calls.direct(0, 2, 1, scratch),
+            returns=returns,
+            note=(calls, buffer),  # keeps code and tables alive: an entry has addresses alone
+            refuses=True,
+        )
+
+
+_plans: Cache[tuple[Any, ...], tuple[Any, TilePlan | None]] = Cache()
+"""Plans of earlier calls, each with the layouts whose ids are in its key."""
+
+
+def quick_indices(ids: Any) -> Integers | None:
+    """Indices as a plan reads them, for an array of integers; None for anything else.
+
+    Unsigned integers beyond int64 become negative ones, which no grid has either.
+    """
+    if type(ids) is not ndarray:
+        return None
+    if ids.dtype is INDEX_DTYPE and ids.flags.c_contiguous:
+        return ids
+    if ids.dtype.kind not in "iu" or not ids.ndim:  # NumPy would give an array of rank 0 an axis
+        return None
+    return np.ascontiguousarray(ids, INDEX_DTYPE)
+
+
+def run_known(t: Any, ids: Any, held: Any, threads: Any, *, into: bool) -> Any:
+    """Answer a call by the plan of an earlier call like it; None if there is none, or if it does not answer.
+
+    held: where tiles go to, or come from; None for a new array.
+    """
+    indices = quick_indices(ids)
+    if indices is None:
+        return None
+    key = _key(t, indices, held, threads, into)
+    found = _plans.get(key) if key else None
+    if found is None or found[1] is None:
+        return None
+    return found[1](t, indices) if held is None else found[1](t, indices, held)
+
+
+def tile_plan(
+    t: TiledArray,
+    grid: Grid,
+    indices: Integers,
+    held: Any,
+    threads: int | None,
+    compiled: Compile,
+    *,
+    into: bool,
+    fresh: bool,
+) -> TilePlan | None:
+    """The plan for as many tiles of this layout and `held`; None where each call is compiled for its tiles.
+
+    fresh: whether calls have a new array like `held`.
+    """
+    key = _key(t, indices, None if fresh else held, threads, into)
+    if key is None:
+        return None
+    found = _plans.get(key)
+    if found is None:
+        layouts = t.layout, held.layout if isinstance(held, TiledArray) else None
+        found = _plans.keep(key, (layouts, _made(t.layout, grid, indices, held, threads, compiled, into)))
+    return found[1]
+
+
+def _key(t: Any, indices: Integers, held: Any, threads: Any, into: bool) -> tuple[Any, ...] | None:
+    """What calls have in common that one plan answers; None for arguments of other types."""
+    if not isinstance(t, TiledArray) or not (threads is None or type(threads) is int):
+        return None
+    if type(held) is ndarray:
+        return id(t.layout), indices.shape, held.shape, held.strides, held.dtype, threads, into
+    if held is None:
+        return id(t.layout), indices.shape, threads, into
+    if not isinstance(held, TiledArray):
+        return None
+    return id(t.layout), indices.shape, id(held.layout), threads, into
+
+
+def _made(
+    layout: Spec,
+    grid: Grid,
+    indices: Integers,
+    held: Any,
+    threads: int | None,
+    compiled: Compile,
+    into: bool,
+) -> TilePlan | None:
+    """The plan of the copy of as many tiles as are named, the first ones among them; None if they differ."""
+    count, step = len(indices), grid.step
+    if step is None or step < 0 or layout.packed or not count:
+        return None
+    side = _side(held)
+    moved = 2 * prod(side.layout.shape) * side.layout.dtype.itemsize
+    if threads_by_size(threads, moved) > 1:
+        return None
+    cells = prod(grid.extents)
+    chosen, index = np.arange(count) % cells, np.arange(count)
+    program, step = compiled(chosen), step * grid.access.unit_bits // 8
+    if program.first or any([x.extent for x in launch.tables] != [count] for launch in program.launches):
+        return None
+    tables = [launch.tables[0] for launch in program.launches]
+    own, others = ([np.asarray(offsets(index)) for offsets in either] for either in _sides(tables, into))
+    if (
+        not others
+        or any((x != chosen * step).any() for x in own)
+        or any((x != others[0]).any() for x in others)
+    ):
+        return None
+    calls = offset_calls(
+        program.launches,
+        np.ascontiguousarray(others[0], np.int64),
+        grid.extents if indices.ndim > 1 else (cells,),
+        step,
+        into=into,
+        unique=into,
+        hold_gil=moved <= COPIES_HOLD_GIL_BYTES,
+    )
+    return TilePlan(layout, side, indices.shape, calls) if calls else None
+
+
+def _side(held: Any) -> ArraySide | TiledSide:
+    """The side of an array [n, *tile], or of a tiled array of that shape."""
+    if isinstance(held, TiledArray):
+        return TiledSide(TiledArray, held.layout)
+    return ArraySide(ArrayLayout(held.shape, held.strides, held.dtype))
+
+
+def _sides(tables: list[PairTable], into: bool) -> tuple[list[Any], list[Any]]:
+    """The functions of offsets on the side of the tiled array, and on the other side."""
+    src, dst = [x.src for x in tables], [x.dst for x in tables]
+    return (dst, src) if into else (src, dst)
