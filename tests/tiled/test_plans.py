@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.runtime import threads
 from codegen.runtime.direct_calls import supported
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
@@ -433,6 +434,39 @@ def test_boxes_are_read_and_written_again_and_again(dtype: str, key: Any) -> Non
         t[key] = t[key]
         assert np.asarray(t).tobytes() == x.tobytes()
     assert tj.pack(x, t.layout, out=padded, padding="keep").buffer.tobytes() == t.buffer.tobytes()
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "u16", "s4", "pred"])
+def test_values_are_broadcast_to_boxes_again_and_again(dtype: str, key: Any) -> None:
+    x = values(dtype, (9, 10))
+    t = tj.pack(x, f"{dtype}[9,10]{{1,0:T(4,2)}}")
+    shape = x[key].shape
+    for number in range(REPEATS):
+        for dims in ((), shape[-1:], (1, *shape), tuple(min(n, 1) for n in shape), (*shape[:-1], 1)):
+            value = values(dtype, dims, number)
+            t[key] = value
+            x[key] = value
+            assert np.asarray(t).tobytes() == x.tobytes()
+        scalar = number if dtype != "pred" else number % 2 == 0
+        for value in (scalar % 8, x.dtype.type(scalar % 8)):
+            t[key] = value
+            x[key] = value
+            assert np.asarray(t).tobytes() == x.tobytes()
+        with pytest.raises(tj.LayoutError, match="broadcast"):
+            t[key] = values(dtype, (2, 11))
+    assert np.asarray(t).tobytes() == x.tobytes()
+
+
+def test_small_boxes_of_large_arrays_stay_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a box moves decides how many threads it uses, not the size of the array."""
+    monkeypatch.setattr(threads, "default_threads", lambda: 4)
+    t = tj.TiledArray.from_buffer(np.zeros(1 << 23, np.float32), "f32[4096,2048]{1,0:T(8,128)}")
+    key, value = np.s_[8:16, 16:32], values("f32", (8, 16))
+    t[key] = value
+    assert np.array_equal(t[key], value)
+    plans = t._read_plan(key), t._write_plan(key, value)
+    assert all(plan is not None and plan._calls for plan in plans)
 
 
 def test_boxes_that_overlap_what_is_written() -> None:

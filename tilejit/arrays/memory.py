@@ -88,6 +88,7 @@ def address(array: Array) -> int:
 
 
 LINE_BYTES = 64
+_BYTES_DTYPE = np.dtype(np.uint8)
 HUGE_BYTES = 32 << 20
 """From this size on a fresh array is mapped on whole huge pages.
 
@@ -103,13 +104,19 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
         OutOfMemoryError: there is no memory for it.
     """
     dtype = np.dtype(dtype)
-    size = prod(shape) * dtype.itemsize
-    if dtype.hasobject:
-        return np.empty(shape, dtype)
+    return np.empty(shape, dtype) if dtype.hasobject else sized(shape, dtype, prod(shape) * dtype.itemsize)
+
+
+def sized(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Array:
+    """`empty` where its size in bytes is known; for elements that are not Python objects.
+
+    Raises:
+        OutOfMemoryError: there is no memory for it.
+    """
     try:
         if size >= HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
             return np.ndarray(shape, dtype, _huge_pages(size))
-        memory = np.empty(size + LINE_BYTES - 1, np.uint8)
+        memory = np.empty(size + LINE_BYTES - 1, _BYTES_DTYPE)
         return np.ndarray(shape, dtype, memory, -address(memory) % LINE_BYTES)
     except (MemoryError, ValueError, OverflowError, OSError) as error:
         raise OutOfMemoryError(f"no memory for an array of {size} bytes: {error}") from error

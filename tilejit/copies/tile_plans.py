@@ -71,11 +71,11 @@ class TilePlan(Direct):
         if indices.dtype is not INDEX_DTYPE or indices.shape != self._shape or not indices.flags.c_contiguous:
             return None
         calls, own = self._calls, self._tiled.memory(t, "t")
-        result: Any
         if calls.into:
             if not own.flags.writeable:
                 return None
-            result, other = t, self._held.memory(held, "values")
+            other = self._held.memory(held, "values")
+            result: Any = t
         elif held is None:
             result, other = self._held.new()
         else:
@@ -100,7 +100,7 @@ class TilePlan(Direct):
         Large copies release the GIL, so they cannot share scratch.
         """
         calls, other = self._calls, self._held.layout
-        if 2 * prod(other.shape) * other.dtype.itemsize > LEND_BUFFER_BYTES:
+        if 2 * self._held.size_bytes > LEND_BUFFER_BYTES:
             return None
         with compiler_lock:  # most processes repeat few calls
             from codegen import ArrayArgument, Disjoint, Entry, FreshArray
@@ -212,7 +212,7 @@ def _made(
     if step is None or step < 0 or layout.packed or not count:
         return None
     side = _side(held)
-    moved = 2 * prod(side.layout.shape) * side.layout.dtype.itemsize
+    moved = 2 * side.size_bytes
     if threads_by_size(threads, moved) > 1:
         return None
     cells = prod(grid.extents)

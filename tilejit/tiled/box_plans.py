@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Generic
 
 from codegen import CopyProgram
@@ -26,7 +27,8 @@ class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
     def __init__(self, kind: type[Tiled], spec: Spec, box: tuple[tuple[int, ...], ...]) -> None:
         kept = box[3]
         result = ArrayLayout(kept, c_strides(kept, spec.dtype.itemsize), spec.dtype)
-        super().__init__((kind, spec, box), TiledSide(kind, spec), ArraySide(result), None)
+        array = ArraySide(result)
+        super().__init__((kind, spec, box), TiledSide(kind, spec), array, None, 2 * array.size_bytes)
 
     def program(self, threads: int) -> CopyProgram:
         """The copy on so many threads."""
@@ -36,9 +38,9 @@ class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
 
 
 class WritePlan(TiledPlan[Array, Tiled, Tiled]):
-    """A write of an array to one box of a layout; `box` as in `ReadPlan`.
+    """A write of an array to one box of a layout, which it is broadcast to; `box` as in `ReadPlan`.
 
-    strides: of the array, and of the array as one of the extents of the box.
+    array: its shape, its strides, and the strides of the array as one of the extents of the box.
     """
 
     __slots__ = ()
@@ -50,12 +52,13 @@ class WritePlan(TiledPlan[Array, Tiled, Tiled]):
         kind: type[Tiled],
         spec: Spec,
         box: tuple[tuple[int, ...], ...],
-        strides: tuple[tuple[int, ...], tuple[int, ...]],
+        array: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
     ) -> None:
-        value = ArrayLayout(box[3], strides[0], spec.dtype)
-        super().__init__((kind, spec, box, strides), ArraySide(value), TiledSide(kind, spec), None)
+        value = ArraySide(ArrayLayout(*array[:2], spec.dtype))
+        moved = 2 * prod(box[2]) * spec.dtype.itemsize
+        super().__init__((kind, spec, box, array), value, TiledSide(kind, spec), None, moved)
 
     def program(self, threads: int) -> CopyProgram:
         """The copy on so many threads."""
-        _, spec, (starts, steps, extents, _), (_, strides) = self._given
+        _, spec, (starts, steps, extents, _), (*_, strides) = self._given
         return window_program(spec, starts, steps, extents, strides, True, threads)

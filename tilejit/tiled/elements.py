@@ -42,16 +42,19 @@ class Elements:
 
     def slot(self, buffer: Array, key: Any) -> int | None:
         """The slot of a key of plain integers inside the array; None for other keys and buffers."""
-        if self.offset is None or buffer.nbytes != self.size or buffer.dtype is not self.dtype:
-            return None
         if type(key) is not tuple:
             key = (key,)
+        for k in key:
+            if type(k) is not int:
+                return None
+        if self.offset is None or buffer.nbytes != self.size or buffer.dtype is not self.dtype:
+            return None
         dims = self.dims
         if len(key) != len(dims):
             return None
         negative = False
         for k, n in zip(key, dims, strict=True):
-            if type(k) is not int or not -n <= k < n:
+            if not -n <= k < n:
                 return None
             negative |= k < 0
         if negative:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from math import prod
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -53,6 +52,8 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
 
     It keeps no array alive, and any number of threads may call it. A copy of a plan is the plan itself; one
     that is pickled is made anew where it is loaded, for the machine there.
+
+    moved_bytes: what it reads and writes; None for all of both sides.
     """
 
     __slots__ = (
@@ -77,10 +78,11 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         src: ArraySide | TiledSide,
         dst: ArraySide | TiledSide,
         threads: int | None,
+        moved_bytes: int | None = None,
     ) -> None:
         self._given, self._src, self._dst, self._asked = given, src, dst, 0
         self._near, self._far = src.layout.low - dst.layout.stop, src.layout.stop - dst.layout.low
-        self._moved_bytes = sum(prod(x.layout.shape) * x.layout.dtype.itemsize for x in (src, dst))
+        self._moved_bytes = src.size_bytes + dst.size_bytes if moved_bytes is None else moved_bytes
         self._threads = threads
         self._is_open = threads_by_size(threads, self._moved_bytes) == 1
         self._calls: NativeCalls | None = None
@@ -95,6 +97,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         """
         src = self._src.memory(source, self.name)
         self._check(src)
+        result: Result
         if out is None:
             self._check_new()
             result, dst = self._dst.new()
@@ -112,7 +115,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         self._asked += 1
         if self._native and direct_policy.is_repeated(self._asked):
             self._answer_directly(self._entry(source, out))
-        return cast("Result", result)
+        return result
 
     _in_python = __call__
 

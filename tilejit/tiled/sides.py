@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
 
 from codegen import LayoutError, compiler_lock
-from tilejit.arrays.memory import Array, empty
+from tilejit.arrays.memory import Array, sized
 from tilejit.arrays.strided import ArrayLayout, overlaps_itself
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 class ArraySide:
     """Arrays of one shape, strides and dtype."""
 
-    __slots__ = ("layout", "overlaps")
+    __slots__ = ("layout", "overlaps", "size_bytes")
 
     def __init__(self, layout: ArrayLayout) -> None:
         self.layout = layout
+        self.size_bytes = prod(layout.shape) * layout.dtype.itemsize
         self.overlaps = overlaps_itself(layout.shape, layout.strides, layout.dtype.itemsize)
 
     def memory(self, given: Any, name: str) -> Array:
@@ -44,12 +46,12 @@ class ArraySide:
         array: Array = given
         return array
 
-    def new(self) -> tuple[Array, Array]:
+    def new(self) -> tuple[Any, Array]:
         """A new array in C order: as it is returned, and as it is written."""
-        made = empty(self.layout.shape, self.layout.dtype)
+        made = sized(self.layout.shape, self.layout.dtype, self.size_bytes)
         return made, made
 
-    def output(self, out: Any, source: Array) -> tuple[Array, Array]:
+    def output(self, out: Any, source: Array) -> tuple[Any, Array]:
         """`out` as it is returned and as it is written, if it fits; whether it overlaps the source is open.
 
         Raises:
@@ -89,12 +91,13 @@ class ArraySide:
 class TiledSide:
     """Tiled arrays in one layout, or their flat buffers. kind: the class of tiled arrays."""
 
-    __slots__ = ("kind", "layout", "spec")
+    __slots__ = ("kind", "layout", "size_bytes", "spec")
 
     def __init__(self, kind: type, spec: Spec) -> None:
         self.kind, self.spec = kind, spec
         dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
         self.layout = ArrayLayout((spec.size_in_bytes // dtype.itemsize,), (dtype.itemsize,), dtype)
+        self.size_bytes = spec.size_in_bytes
 
     def memory(self, given: Any, name: str) -> Array:
         """The buffer of the argument, if this is a tiled array in the layout.
@@ -121,7 +124,7 @@ class TiledSide:
 
     def new(self) -> tuple[Any, Array]:
         """A new tiled array: as it is returned, and its buffer."""
-        made = empty(self.layout.shape, self.layout.dtype)
+        made = sized(self.layout.shape, self.layout.dtype, self.size_bytes)
         return self.held(made), made
 
     def output(self, out: Any, source: Array) -> tuple[Any, Array]:

@@ -13,6 +13,7 @@ from codegen import Cache, LayoutError, check_threads, compiler_lock
 from tilejit.arrays.basic_index import box_of_key, hashable_key, is_element
 from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import c_strides
+from tilejit.arrays.values import broadcast
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike
@@ -305,7 +306,11 @@ class TiledArray(NDArrayOperatorsMixin):
         return known[1]
 
     def _write_plan(self, key: Any, value: Array) -> WritePlan[TiledArray] | None:
-        """The plan that writes a value of the element dtype to a box; None as above, and to broadcast it."""
+        """The plan that writes an array of the element dtype to a box; None as above, and for packed storage.
+
+        Raises:
+            LayoutError: the array does not broadcast to the box.
+        """
         parts, layout = hashable_key(key), self._layout
         if parts is None:
             return None
@@ -323,18 +328,23 @@ class TiledArray(NDArrayOperatorsMixin):
             LayoutError: the value does not broadcast, an element cannot hold it, or the buffer is read-only.
             TypeError: the key holds anything but integers, slices, `...` and None, or the value no numbers.
         """
-        known = elements_of(self._layout)
-        if known.takes(self._buffer, value):
-            slot = known.slot(self._buffer, key)
-            if slot is not None:
-                self._buffer[slot] = value
-                return
+        if type(value) is not np.ndarray:
+            known = elements_of(self._layout)
+            if known.takes(self._buffer, value):
+                slot = known.slot(self._buffer, key)
+                if slot is not None:
+                    self._buffer[slot] = value
+                    return
+                value = np.array(value, self._layout.dtype)
         if type(value) is np.ndarray and value.dtype is self._layout.dtype:
             plan = self._write_plan(key, value)
-            fits = self._buffer.flags.writeable and self._buffer.nbytes == known.size
-            if plan is not None and fits and not np.may_share_memory(value, self._buffer):
-                plan(value, self)
-                return
+            if plan is not None:
+                try:
+                    plan(value, self)
+                except LayoutError:
+                    pass  # nothing is written: a value that overlaps the buffer is copied below
+                else:
+                    return
         check_size(self._buffer, self._layout, "the buffer")
         write_box(self.writable_buffer(), self._layout, key, value)
 
@@ -384,11 +394,10 @@ def _new_read_plan(layout: Spec, key: Any) -> ReadPlan[TiledArray] | None:
 def _new_write_plan(layout: Spec, key: Any, value: Array) -> WritePlan[TiledArray] | None:
     """Elements of packed storage share bytes with others, which a plan does not look at."""
     box = box_of_key(key, layout.dimensions)
-    if is_element(key, layout.dimensions) or 0 in box[2] or value.shape != box[3]:
+    if is_element(key, layout.dimensions) or 0 in box[2] or may_overlap(layout) or layout.packed:
         return None
-    if may_overlap(layout) or layout.packed:
-        return None
-    return WritePlan(TiledArray, layout, box, (value.strides, value.reshape(box[2]).strides))
+    repeated = broadcast(value, box[3]).reshape(box[2])
+    return WritePlan(TiledArray, layout, box, (value.shape, value.strides, repeated.strides))
 
 
 def address_of(tiled: TiledArray) -> int:
