@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.runtime.direct_calls import supported
-from tests.copies.test_tiles import INTEGERS, chunk_table_of, filled, tile_and_grid, values_of
+from tests.copies.test_tiles import INTEGERS, chunk_table_of, filled, same, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded
 from tests.tools.stress import share
 from tilejit.copies import tile_plans
@@ -27,6 +28,9 @@ SPECS = (
     "s8[70,40]{1,0:T(32,32)(4,1)}",
     "f64[5,9,20]{2,0,1:T(4,8)}",
     "u16[100]{0:T(16)}",
+    "s4[130,260]{1,0:T(64,128)(8,1)E(4)}",
+    "u2[37,131]{0,1:T(8,16)(2,1)E(2)}",
+    "pred[70,300]{1,0:T(32,128)(32,1)E(1)}",
 )
 
 
@@ -53,7 +57,7 @@ def test_repeated_calls_are_the_definition(text: str, native: bool) -> None:
     spec = tj.Shape.parse(text)
     grid, tile = tile_and_grid(spec)
     t, again = filled(spec), filled(spec, 4)
-    slots = chunk_table_of(spec)
+    slots, zeros = chunk_table_of(spec), np.zeros(t.nbytes, np.uint8)
     dims = ",".join(map(str, (3, *tile)))
     other = tj.Shape.parse(f"{spec.primitive_type}[{dims}]{{{','.join(map(str, range(len(tile) + 1)))}}}")
     held = filled(other)
@@ -65,18 +69,16 @@ def test_repeated_calls_are_the_definition(text: str, native: bool) -> None:
         for given_ids in (ids, positions):
             out.view(np.uint8)[...] = 0xA5
             assert tj.gather_tiles(t, given_ids, out) is out
-            assert out.tobytes() == want.tobytes()
+            assert same(out, want, spec)
             fresh = tj.gather_tiles(t, given_ids)
-            assert fresh.tobytes() == want.tobytes()
+            assert same(fresh, want, spec)
             assert fresh.flags.writeable
             assert tj.gather_tiles(t, given_ids, held) is held
-            assert held.unpack().tobytes() == want.tobytes()
+            assert same(held.unpack(), want, spec)
             for values in (out, held):
                 again.buffer.view(np.uint8)[...] = 0
                 tj.scatter_tiles(again, given_ids, values)
-                expected = np.zeros_like(values_of(spec, t.buffer.view(np.uint8)))
-                expected[slots[ids]] = want
-                assert again.buffer.tobytes() == expected.tobytes()
+                assert again.buffer.tobytes() == written(spec, zeros, ids, want).tobytes()
     used = [plan._last_answer() is not None for plan in plans()]
     assert used
     assert any(used) is native
@@ -191,9 +193,10 @@ def test_ids_within_the_result() -> None:
         assert (tj.gather_tiles(t, ids, out) == want).all()
 
 
-def test_nothing_beside_the_arrays() -> None:
+@pytest.mark.parametrize("text", [SPECS[1], *SPECS[-3:]])
+def test_nothing_beside_the_arrays(text: str) -> None:
     """First and last tiles between guard pages, in calls that were seen before."""
-    spec = tj.Shape.parse(SPECS[1])
+    spec = tj.Shape.parse(text)
     data = filled(spec).buffer.view(np.uint8)
     count = prod(tile_and_grid(spec)[0])
     ids = np.array([count - 1, 0, count - 1])
@@ -204,14 +207,36 @@ def test_nothing_beside_the_arrays() -> None:
         guarded = numbers.place(24, at_end=at_end).view(np.int64)
         out = room.view(spec.dtype).reshape(want.shape)
         buffer[:], guarded[:] = data, ids
-        t = tj.TiledArray.from_buffer(buffer.view(spec.dtype), spec)
+        t = tj.TiledArray.from_buffer(buffer if spec.packed else buffer.view(spec.dtype), spec)
         for _ in range(REPEATS):
             out.view(np.uint8)[...] = 0
             tj.gather_tiles(t, guarded, out)
-            assert out.tobytes() == want.tobytes()
+            assert same(out, want, spec)
             guarded[:] = 0, 1, count - 1
             tj.scatter_tiles(t, guarded, out)
             buffer[:], guarded[:] = data, ids
             assert tiles.untouched()
             assert logical.untouched()
             assert numbers.untouched()
+
+
+@pytest.mark.parametrize("text", ["f32[1024,128]{1,0:T(8,128)}", "s4[2048,128]{1,0:T(64,128)(8,1)E(4)}"])
+@pytest.mark.parametrize("count", [2, 16])
+def test_threads_that_share_a_plan(text: str, count: int) -> None:
+    """Each call has offsets of its own, whether it holds the GIL or not."""
+    spec = tj.Shape.parse(text)
+    t = filled(spec)
+    total = prod(tile_and_grid(spec)[0])
+    tiles = tj.gather_tiles(t, np.arange(total))
+
+    def work(seed: int) -> bool:
+        rng, fine = np.random.default_rng(seed), True
+        own, out = t.copy(), np.empty((count, *tiles.shape[1:]), spec.dtype)
+        for _ in range(100):
+            ids = rng.permutation(total)[:count]
+            fine &= same(tj.gather_tiles(t, ids, out), tiles[ids], spec)
+            tj.scatter_tiles(own, ids, out)
+        return fine and own.buffer.tobytes() == t.buffer.tobytes()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))

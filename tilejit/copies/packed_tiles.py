@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from codegen import (
     AccessMap,
     CallTable,
+    CopyProgram,
     Element,
     Integers,
     Leaf,
@@ -25,6 +27,7 @@ from codegen import (
     window_map,
 )
 from tilejit.arrays.memory import LINE_BYTES, address, array_map
+from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
 from tilejit.programs.compiled import buffer_element
@@ -46,31 +49,51 @@ def copy_each_tile(
     False where nothing was done: tiles are small, or not all alike in `held`. Each tile of the grid takes
     whole bytes, `grid.tile_bytes`; where those of `held` may meet in a byte, one thread writes them.
     """
-    found = _first_tile(held)
-    if found is None or not grid.tile_bytes or grid.tile_bytes < LEAST_TILE_BYTES:
+    if not grid.tile_bytes or grid.tile_bytes < LEAST_TILE_BYTES:
         return False
-    first, step = found
-    own = access_map(t.layout).byte_bounds
-    whole_side, held_at, held_element = side_of(held)
-    tiles = (
-        access_map(grid.stored(1)),
-        buffer_element(t.layout),
-        address_of(t),
-        numbers * grid.tile_bytes,
-        own,
-    )
-    others = first, held_element, held_at, np.arange(len(numbers)) * step, whole_side.byte_bounds
-    (src, source, src_at, src_offsets, src_bounds), (dst, target, dst_at, dst_offsets, dst_bounds) = (
-        (others, tiles) if into else (tiles, others)
-    )
-    whole = len(numbers) * (grid.tile_bytes + prod(grid.tile) * held_element.bits // 8)
-    program = _program(src, dst, source, target, streams=outgrows_caches(whole))
+    one = copy_of_one(t.layout, grid, held, into=into)
+    if one is None:
+        return False
+    tiles, others = (address_of(t), numbers * grid.tile_bytes), (side_of(held)[1], one.offsets)
+    (src_at, src_offsets), (dst_at, dst_offsets) = (others, tiles) if into else (tiles, others)
     on_lines = not ((dst_at + dst_offsets) % LINE_BYTES).any()
-    bounds = src_bounds, dst_bounds
-    table = repeated_calls(program.launches, src_offsets, dst_offsets, bounds, aligned=on_lines)
-    parts = thread_count(threads, whole) if into or program.fills_bytes else 1
+    table = repeated_calls(one.program.launches, src_offsets, dst_offsets, one.bounds, aligned=on_lines)
+    parts = thread_count(threads, one.moved_bytes) if into or one.program.fills_bytes else 1
     run_parts(partial(_part, table, (src_at, dst_at), len(numbers), (t, held)), parts)
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class TileCopy:
+    """The copy of one packed tile to or from `held`, which serves them all.
+
+    offsets      of the tiles in `held`, in bytes
+    bounds       bytes that may be touched, from the addresses of the source and of the destination
+    moved_bytes  what a copy of all reads and writes
+    streams      whether that is more than the caches hold
+    """
+
+    program: CopyProgram
+    offsets: Integers
+    bounds: tuple[tuple[int, int], tuple[int, int]]
+    moved_bytes: int
+    streams: bool
+
+
+def copy_of_one(layout: Spec, grid: Grid, held: Any, *, into: bool) -> TileCopy | None:
+    """The copy of one tile, where each takes `grid.tile_bytes`; None where tiles in `held` differ."""
+    found = _first_tile(held)
+    if found is None or not grid.tile_bytes:
+        return None
+    (first, step), count = found, held.shape[0]
+    whole_side, _, element = side_of(held)
+    tiles = access_map(grid.stored(1)), buffer_element(layout), access_map(layout).byte_bounds
+    others = first, element, whole_side.byte_bounds
+    (src, source, src_bounds), (dst, target, dst_bounds) = (others, tiles) if into else (tiles, others)
+    moved = count * (grid.tile_bytes + prod(grid.tile) * element.bits // 8)
+    streams = outgrows_caches(moved)
+    program = _program(src, dst, source, target, streams=streams)
+    return TileCopy(program, np.arange(count) * step, (src_bounds, dst_bounds), moved, streams)
 
 
 def side_of(held: Any) -> tuple[AccessMap, int, Element]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy import ndarray
@@ -16,6 +16,7 @@ from codegen import (
     CopyProgram,
     Direct,
     Integers,
+    Launch,
     OffsetCalls,
     PairTable,
     compiler_lock,
@@ -24,6 +25,7 @@ from codegen import (
 )
 from tilejit.arrays.memory import address
 from tilejit.arrays.strided import ArrayLayout
+from tilejit.copies.packed_tiles import copy_of_one
 from tilejit.layout.cute_shape import Spec
 from tilejit.programs import direct_policy
 from tilejit.programs.native_calls import lent_scratch
@@ -116,7 +118,7 @@ class TilePlan(Direct):
         known = tuple(x for x in arguments if x is not None)
         if len(known) < len(arguments):
             return None
-        buffer, scratch = lent_scratch(calls.scratch_bytes)
+        buffer, scratch = lent_scratch(calls.direct_bytes)
         return Entry(
             known,
             pairs,
@@ -207,16 +209,57 @@ def _made(
     compiled: Compile,
     into: bool,
 ) -> TilePlan | None:
-    """The plan of the copy of as many tiles as are named, the first ones among them; None if they differ."""
-    count, step = len(indices), grid.step
-    if step is None or step < 0 or layout.packed or not count:
-        return None
+    """The plan of the copy of as many tiles as are named; None if tiles differ, or threads share them."""
     side = _side(held)
-    moved = 2 * side.size_bytes
-    if threads_by_size(threads, moved) > 1:
+    if not len(indices) or threads_by_size(threads, 2 * side.size_bytes) > 1:
         return None
-    cells = prod(grid.extents)
-    chosen, index = np.arange(count) % cells, np.arange(count)
+    found = (
+        _packed_tiles(layout, grid, held, into)
+        if layout.packed
+        else _tiles(grid, len(indices), compiled, into)
+    )
+    if found is None:
+        return None
+    launches, step, offsets, bounds = found
+    calls = offset_calls(
+        launches,
+        offsets,
+        grid.extents if indices.ndim > 1 else (prod(grid.extents),),
+        step,
+        into=into,
+        unique=into,
+        hold_gil=2 * side.size_bytes <= COPIES_HOLD_GIL_BYTES,
+        bounds=bounds,
+    )
+    return TilePlan(layout, side, indices.shape, calls) if calls else None
+
+
+class _Tiles(NamedTuple):
+    """Launches that copy tiles, bytes from each tile of the grid to the next, and offsets on the other side.
+
+    bounds  as `offset_calls` has them, for launches that copy one tile
+    """
+
+    launches: tuple[Launch, ...]
+    step: int
+    offsets: Integers
+    bounds: tuple[tuple[int, int], tuple[int, int]] | None
+
+
+def _packed_tiles(layout: Spec, grid: Grid, held: Any, into: bool) -> _Tiles | None:
+    """Tiles of packed elements, each copied by itself; None where they share bytes, or are many."""
+    one = copy_of_one(layout, grid, held, into=into)
+    if one is None or one.streams or one.program.first or not grid.tile_bytes:
+        return None
+    return _Tiles(one.program.launches, grid.tile_bytes, one.offsets, one.bounds)
+
+
+def _tiles(grid: Grid, count: int, compiled: Compile, into: bool) -> _Tiles | None:
+    """Tiles of elements of whole bytes, copied together; None where others than the first ones differ."""
+    step = grid.step
+    if step is None or step < 0:
+        return None
+    chosen, index = np.arange(count) % prod(grid.extents), np.arange(count)
     program, step = compiled(chosen), step * grid.access.unit_bits // 8
     if program.first or any([x.extent for x in launch.tables] != [count] for launch in program.launches):
         return None
@@ -228,16 +271,7 @@ def _made(
         or any((x != others[0]).any() for x in others)
     ):
         return None
-    calls = offset_calls(
-        program.launches,
-        np.ascontiguousarray(others[0], np.int64),
-        grid.extents if indices.ndim > 1 else (cells,),
-        step,
-        into=into,
-        unique=into,
-        hold_gil=moved <= COPIES_HOLD_GIL_BYTES,
-    )
-    return TilePlan(layout, side, indices.shape, calls) if calls else None
+    return _Tiles(program.launches, step, np.ascontiguousarray(others[0], np.int64), None)
 
 
 def _side(held: Any) -> ArraySide | TiledSide:

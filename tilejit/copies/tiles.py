@@ -193,16 +193,6 @@ def _copy_tiles(
     fresh: whether calls like this one have a new array like `held`.
     """
     numbers, held = chosen.numbers, held if isinstance(held, TiledArray) else np.asarray(held)
-    tile_bytes = grid.tile_bytes if t.layout.packed else None
-    if tile_bytes and 0 not in held.shape:
-        if not copy_each_tile(t, grid, numbers, held, threads, into=into):
-            copy = _scatter_packed if into else _gather_packed
-            whole = _as_bytes(t, tile_bytes)
-            for some, room in _pieces(tile_bytes, len(numbers), held):
-                part = held if isinstance(held, TiledArray) else held[some]
-                between = TiledArray(room.reshape(-1), grid.stored(len(room)))
-                copy(whole, numbers[some], part, between, threads)
-        return
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
     held_map, held_at, element = side_of(held)
 
@@ -213,10 +203,20 @@ def _copy_tiles(
         return compiled(src, dst, source, target, threads=count)
 
     plan = tile_plan(t, grid, chosen.indices, held, threads, copied, into=into, fresh=fresh)
-    if plan is None or plan(t, chosen.indices, held) is None:
-        tiles_at = address_of(t)
-        src_at, dst_at = (held_at, tiles_at) if into else (tiles_at, held_at)
-        copied(numbers).run(src_at, dst_at, count, alive=(t, held))
+    if plan is not None and plan(t, chosen.indices, held) is not None:
+        return
+    tile_bytes = grid.tile_bytes if t.layout.packed else None
+    if tile_bytes and 0 not in held.shape:
+        if not copy_each_tile(t, grid, numbers, held, threads, into=into):
+            copy = _scatter_packed if into else _gather_packed
+            whole = _as_bytes(t, tile_bytes)
+            for some, room in _pieces(tile_bytes, len(numbers), held):
+                part = held if isinstance(held, TiledArray) else held[some]
+                between = TiledArray(room.reshape(-1), grid.stored(len(room)))
+                copy(whole, numbers[some], part, between, threads)
+        return
+    src_at, dst_at = (held_at, address_of(t)) if into else (address_of(t), held_at)
+    copied(numbers).run(src_at, dst_at, count, alive=(t, held))
 
 
 def _as_bytes(t: TiledArray, tile_bytes: int) -> TiledArray:
