@@ -373,18 +373,34 @@ SCALARS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "s8", "u16", "s64", "pred", "bf16", "s4", "c64"])
-def test_elements_are_read_and_written_as_in_boxes(dtype: str) -> None:
+@pytest.mark.parametrize(
+    "layout",
+    [
+        *(
+            f"{x}[6,9]{{1,0:T(4,2)}}"
+            for x in ("f16", "f32", "f64", "s8", "u16", "s64", "pred", "bf16", "c64")
+        ),
+        *(f"{x}[6,9]{{1,0:T(4,2)}}" for x in ("s4", "u2", "f8e4m3fn", "f4e2m1fn")),
+        "s4[6,9]{1,0:T(4,2)E(4)}",
+        "u2[6,9]{0,1:T(4,4)(2,1)E(2)}",
+        "pred[6,9]{1,0:E(1)}",
+        "f4e2m1fn[6,9]{1,0:T(4,2)E(4)}",
+    ],
+)
+def test_elements_are_read_and_written_as_in_boxes(layout: str) -> None:
     """The quick way for plain keys and numbers gives what a slice of one element gives."""
-    t = tj.pack(values(dtype, (6, 9)), f"{dtype}[6,9]{{1,0:T(4,2)}}")
+    dtype = layout.partition("[")[0]
+    t = tj.pack(values(dtype, (6, 9)), layout)
     other = t.copy()
+    every = np.arange(1 << min(t.layout.element.bits, 8), dtype=np.uint8)
+    own = list(every.view(t.dtype)) if t.dtype.itemsize == 1 else list(values(dtype, (4,)))
     for key in ((0, 0), (5, 8), (-1, -9), (np.int64(3), 4), (2, 2)):
         assert (
             t[key] == t[key[0] : key[0] + 1 or None, key[1] : key[1] + 1 or None].reshape(())
             or dtype == "c64"
         )
         assert type(t[key]) is t.dtype.type
-        for value in SCALARS:
+        for value in (*SCALARS, *own):
             box = tuple(slice(k % n, k % n + 1) for k, n in zip(key, t.shape, strict=True))
             with np.errstate(all="raise"):
                 answers = [assigned(t, key, value), assigned(other, box, value)]

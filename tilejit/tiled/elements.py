@@ -13,41 +13,83 @@ from tilejit.layout.indexing import access_map
 from tilejit.tiled.buffers import check_packable, may_overlap
 
 _FLOATS = {
-    np.dtype(code): (1 << bits, least, most)
-    for code, bits, least, most in (("f2", 11, 1e-4, 6e4), ("f4", 24, 1e-37, 1e38), ("f8", 53, 0.0, np.inf))
+    "bf16": (1 << 8, 1e-37, 1e38),
+    "f16": (1 << 11, 1e-4, 6e4),
+    "f32": (1 << 24, 1e-37, 1e38),
+    "f64": (1 << 53, 0.0, np.inf),
 }
 """Floats: every integer up to the first number is exact; Python's floats between the others set no flags."""
+
+_BYTES_DTYPE = np.dtype(np.uint8)
 
 
 class Elements:
     """The elements of a layout: where they are, and which numbers NumPy assigns to them just as `write_box`.
 
     Keys of integers and plain numbers are answered here, all others by `read_box` and `write_box`.
+
+    dtype  of the elements, and `stored` of the buffer
     """
 
-    __slots__ = ("_is_shared", "_limits", "dims", "dtype", "layout", "offset", "size")
+    __slots__ = (
+        "_decoded",
+        "_floats",
+        "_is_shared",
+        "_limits",
+        "_offset",
+        "bits",
+        "dims",
+        "dtype",
+        "layout",
+        "size",
+        "stored",
+    )
 
     def __init__(self, layout: Spec) -> None:
-        self.layout, self.dims, self.dtype = layout, layout.dimensions, layout.dtype
+        self.layout, self.dims, self.dtype, self.bits = layout, layout.dimensions, layout.dtype, layout.bits
         self.size = check_packable(layout)
-        self.offset = None if layout.packed else offset_function(access_map(layout))
+        self.stored = _BYTES_DTYPE if layout.packed else self.dtype
+        self._offset = offset_function(access_map(layout))
         self._is_shared = may_overlap(layout)
-        self._limits = (0, -1)
-        if layout.element.byte_dtype is None and self.dtype.kind in "iu":
-            limits = np.iinfo(self.dtype)
-            self._limits = int(limits.min), int(limits.max)
-        elif self.dtype in _FLOATS:
-            most, _, _ = _FLOATS[self.dtype]
-            self._limits = -most, most
+        self._decoded: tuple[Any, ...] = ()
+        if layout.packed:
+            self._decoded = tuple(np.arange(1 << self.bits, dtype=np.uint8).view(self.dtype))
+        self._limits = layout.element.integer_range or (0, -1)
+        self._floats = _FLOATS.get(layout.primitive_type)
+        if self._floats:
+            self._limits = -self._floats[0], self._floats[0]
 
-    def slot(self, buffer: Array, key: Any) -> int | None:
-        """The slot of a key of plain integers inside the array; None for other keys and buffers."""
+    def read(self, buffer: Array, key: Any) -> Any:
+        """The element of a key of plain integers inside the array; None for other keys and buffers."""
+        slot = self._slot(buffer, key)
+        if slot is None:
+            return None
+        if not self._decoded:
+            return buffer[slot]
+        at, shift = divmod(slot * self.bits, 8)
+        return self._decoded[buffer.item(at) >> shift & len(self._decoded) - 1]
+
+    def write(self, buffer: Array, key: Any, value: Any) -> bool:
+        """Assign a value that the buffer takes; False for other keys than `read` answers."""
+        slot = self._slot(buffer, key)
+        if slot is None:
+            return False
+        if not self._decoded:
+            buffer[slot] = value
+            return True
+        raw = value if type(value) is int else np.asarray(value, self.dtype).view(np.uint8).item()
+        at, shift = divmod(slot * self.bits, 8)
+        mask = len(self._decoded) - 1
+        buffer[at] = buffer.item(at) & ~(mask << shift) | (raw & mask) << shift
+        return True
+
+    def _slot(self, buffer: Array, key: Any) -> int | None:
         if type(key) is not tuple:
             key = (key,)
         for k in key:
             if type(k) is not int:
                 return None
-        if self.offset is None or buffer.nbytes != self.size or buffer.dtype is not self.dtype:
+        if self._offset is None or buffer.nbytes != self.size or buffer.dtype is not self.stored:
             return None
         dims = self.dims
         if len(key) != len(dims):
@@ -59,19 +101,19 @@ class Elements:
             negative |= k < 0
         if negative:
             key = [k % n for k, n in zip(key, dims, strict=True)]
-        return self.offset(*key)
+        return self._offset(*key)
 
     def takes(self, buffer: Array, value: Any) -> bool:
-        """Whether a value may be assigned to a slot of this buffer by NumPy."""
+        """Whether a value may be assigned to elements of this buffer by NumPy."""
         if self._is_shared or not buffer.flags.writeable:
             return False
         kind: type = type(value)
         if kind is int:
             return bool(self._limits[0] <= value <= self._limits[1])
-        if kind is float and self.dtype in _FLOATS:
-            _, least, most = _FLOATS[self.dtype]
+        if kind is float and self._floats:
+            _, least, most = self._floats
             return bool(least < abs(value) < most or value == 0.0)
-        return bool(kind is self.dtype.type and self.dtype.kind in "iufb")
+        return kind is self.dtype.type
 
 
 _known: Cache[int, Elements] = Cache()

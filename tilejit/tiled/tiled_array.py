@@ -282,9 +282,9 @@ class TiledArray(NDArrayOperatorsMixin):
             LayoutError: the buffer has been resized.
             TypeError: the key holds anything but integers, slices, `...` and None.
         """
-        slot = elements_of(self._layout).slot(self._buffer, key)
-        if slot is not None:
-            return self._buffer[slot]
+        found = elements_of(self._layout).read(self._buffer, key)
+        if found is not None:
+            return found
         plan = self._read_plan(key)
         if plan is not None:
             found = plan(self)
@@ -306,7 +306,7 @@ class TiledArray(NDArrayOperatorsMixin):
         return known[1]
 
     def _write_plan(self, key: Any, value: Array) -> WritePlan[TiledArray] | None:
-        """The plan that writes an array of the element dtype to a box; None as above, and for packed storage.
+        """The plan that writes an array of the element dtype to a box; None as above, or if elements overlap.
 
         Raises:
             LayoutError: the array does not broadcast to the box.
@@ -331,9 +331,7 @@ class TiledArray(NDArrayOperatorsMixin):
         if type(value) is not np.ndarray:
             known = elements_of(self._layout)
             if known.takes(self._buffer, value):
-                slot = known.slot(self._buffer, key)
-                if slot is not None:
-                    self._buffer[slot] = value
+                if known.write(self._buffer, key, value):
                     return
                 value = np.array(value, self._layout.dtype)
         if type(value) is np.ndarray and value.dtype is self._layout.dtype:
@@ -392,9 +390,8 @@ def _new_read_plan(layout: Spec, key: Any) -> ReadPlan[TiledArray] | None:
 
 
 def _new_write_plan(layout: Spec, key: Any, value: Array) -> WritePlan[TiledArray] | None:
-    """Elements of packed storage share bytes with others, which a plan does not look at."""
     box = box_of_key(key, layout.dimensions)
-    if is_element(key, layout.dimensions) or 0 in box[2] or may_overlap(layout) or layout.packed:
+    if is_element(key, layout.dimensions) or 0 in box[2] or may_overlap(layout):
         return None
     repeated = broadcast(value, box[3]).reshape(box[2])
     return WritePlan(TiledArray, layout, box, (value.shape, value.strides, repeated.strides))
