@@ -32,7 +32,7 @@ def choose_cuts(box: StridedBox, threads: int, footprint: int, thresholds: Thres
     """The cuts by which the source is read by windows, or short digits are joined, or threads share a run."""
     if window := _read_windows(box, footprint, thresholds):
         return window
-    if joined := _joined_digits(box, streams=streams_transposes(box, footprint, thresholds)):
+    if joined := _joined_digits(box, footprint, thresholds):
         return joined
     return cuts_of_a_run(box, RUN_BLOCK_BYTES) if threads > 1 else ()
 
@@ -46,14 +46,14 @@ def _read_windows(box: StridedBox, footprint: int, thresholds: Thresholds) -> tu
     return _long(box, *found) if found else ()
 
 
-def _joined_digits(box: StridedBox, *, streams: bool) -> tuple[Cut, ...]:
+def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> tuple[Cut, ...]:
     """The cuts of digits that follow digits shorter than a line, and are too long to be joined to them.
 
     for i in 20: for j in 30000: for k in 3:  dst[i + 20*j + 600000*k] = src[k + 3*j + 90000*i]
     ->  blocks of 672 of j, which are joined to k
     """
     row, column = box.contiguous("dst"), box.contiguous("src")
-    if box.unit_bits != 8 or row is None or column is None or len(box.axes) >= OUTER_RANKS[-1]:
+    if row is None or column is None or len(box.axes) >= OUTER_RANKS[-1]:
         return ()
     if transfer_of(box, past_cache=False)[0] != "transpose":
         return ()
@@ -62,6 +62,7 @@ def _joined_digits(box: StridedBox, *, streams: bool) -> tuple[Cut, ...]:
         return _long(box, following.name, _multiple(JOINED_DIGITS // row.extent))
     if following := _too_long(whole, "src"):
         run = size_of(tuple(whole.chain(row, "dst", (column, following)))) * box.width
+        streams = streams_transposes(box, footprint, thresholds)
         in_panel = run < (LONG_ROW_BYTES if streams else LINE_BYTES)
         most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
         return _long(box, following.name, _multiple(most // column.extent))

@@ -68,7 +68,7 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
     match schedule.mode:
         case "elements" | "interleave" if not schedule.interleave:
             return ELEMENT_CYCLES * LANE_BYTES / width
-        case "interleave" if len(schedule.inner) == 2:
+        case "interleave" if len(schedule.inner) == 2 and not schedule.stream:
             long = box.axis(long_loop(schedule.inner, schedule.interleave)).extent * width
             return SHORT_BLOCK_CYCLES if long < SHORT_BYTES else 0
         case "run":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from codegen.ir.blocks import Block
+from codegen.ir.blocks import TRANSPOSED_BLOCKS, Block
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.schedule import TransposeSchedule
@@ -93,7 +93,8 @@ class TransposeBox:
         if self.has_short_rows(columns):
             return "short" if rows >= self.side else None
         if columns >= self.side:
-            return "16x64" if rows * self.width <= 2 * LANE_BYTES and self.is_special else "64x64"
+            few = rows * self.width <= 2 * LANE_BYTES and self.width in TRANSPOSED_BLOCKS["16x64"][2]
+            return "16x64" if few and self.is_special else "64x64"
         return "64x16" if columns * self.width >= LANE_BYTES else None
 
 

@@ -240,7 +240,7 @@ def test_splitting_long_digits_keeps_meaning(rows: int, columns: int, block: int
 
 
 def test_transposes_stream_below_the_threshold() -> None:
-    """From a half of it on, or a third where rows share cache sets; other copies from the threshold on."""
+    """From 3/4 of it on, or 2/3 where rows share cache sets; other copies from the threshold on."""
     thresholds = Thresholds(stream_bytes=12 << 20)
 
     def streams(box: StridedBox) -> bool:
@@ -250,10 +250,10 @@ def test_transposes_stream_below_the_threshold() -> None:
     def transpose(rows: int, columns: int) -> StridedBox:
         return box_of([(rows, 4 * columns, 4), (columns, 4, 4 * rows)], 4)
 
-    assert streams(transpose(1000, 1000))
-    assert not streams(transpose(700, 900))
-    assert streams(transpose(512, 1024))
-    assert not streams(box_of([(1000, 4100, 4000), (1000, 4, 4)], 4))
+    assert streams(transpose(1300, 1000))
+    assert not streams(transpose(1000, 1060))
+    assert streams(transpose(1024, 1024))
+    assert not streams(box_of([(1300, 4100, 4000), (1000, 4, 4)], 4))
 
 
 def test_ranks() -> None:
