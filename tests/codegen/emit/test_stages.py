@@ -20,7 +20,14 @@ from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.observer import Form, Observer
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.copy_calls import SegmentCalls
-from codegen.schedule import choose_grid, choose_joined, choose_permuted, choose_transpose, transpose_loops
+from codegen.schedule import (
+    choose_grid,
+    choose_joined,
+    choose_permuted,
+    choose_shuffle,
+    choose_transpose,
+    transpose_loops,
+)
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule, Thresholds
@@ -59,6 +66,7 @@ TRANSPOSED = {
 
 RELAYOUT = "bf16[512,1024]{1,0:T(8,128)(2,1)}", "bf16[512,1024]{0,1:T(8,128)(2,1)}"
 CONVERTED = 1920, 3072
+PIXELS = 48, 64
 HEADINGS = {
     "choose": "schedule",
     "choose_joined": "schedule",
@@ -182,6 +190,16 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
     title, element = f"{kind}[{rows},{columns}] transposed", Element(kind, 8 * width)
     made = stages(title, src, dst, element, options=CopyOptions(thresholds=thresholds))
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
+
+
+def test_stages_of_a_shuffle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pixels of three bytes without the fourth, which other pixels' bytes follow in the destination."""
+    monkeypatch.setattr(choose_shuffle, "machine", lambda: replace(machine(), level="avx2"))
+    (rows, pixels), element = PIXELS, Element("u8", 8)
+    src = strided_map((rows, pixels, 3), (4 * pixels, 4, 1), (0, 4 * rows * pixels), element_bits=8)
+    dst = strided_map((rows, pixels, 3), (3 * pixels, 3, 1), (0, 3 * rows * pixels), element_bits=8)
+    title = f"u8[{rows},{pixels},3] of u8[{rows},{pixels},4]"
+    check_golden(GOLDEN / "stages" / "shuffle_u8_pixels.txt", stages(title, src, dst, element), request)
 
 
 def test_stages_of_a_relayout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
