@@ -166,4 +166,4 @@ def _cycles(box: StridedBox, how: ShuffleSchedule) -> float:
     registers = -(-size // LANE_BYTES)
     extent, block = (box.axis(how.axis).extent if how.axis else 1), how.steps * how.together
     twice = registers * LANE_BYTES / size * (-(-extent // block) * block / extent)
-    return (1 + how.parts * (1 + 1 / how.together)) * twice
+    return (1 + how.parts * (0.6 + 1 / how.together)) * twice

@@ -17,53 +17,90 @@ from codegen.ir.lines import LANE_BYTES
 from codegen.simd.register.memory import I8, I32, I64, vector
 from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf, parts_of, super_vector
 
-SYMBOL = "tilejit.shuffle_bytes"
+PAIR_BYTES = 2 * LANE_BYTES
+"""Two rows that share an order are shuffled by one instruction, where registers have 32 bytes."""
 
-_LANE = vector(8, LANE_BYTES)
-_KIND = ir.FunctionType(_LANE, [_LANE, _LANE])
-_X86, _NEON = "llvm.x86.ssse3.pshuf.b.128", "llvm.aarch64.neon.tbl1.v16i8"
-_OF_LEVEL = {"avx512": _X86, "avx2": _X86, "neon": _NEON}
+SYMBOLS = {LANE_BYTES: "tilejit.shuffle_bytes_16", PAIR_BYTES: "tilejit.shuffle_bytes_32"}
+"""The functions that shuffle each lane of so many bytes in the order of the same lane."""
+
+_NATIVE = {
+    ("x86", LANE_BYTES): "llvm.x86.ssse3.pshuf.b.128",
+    ("x86", PAIR_BYTES): "llvm.x86.avx2.pshuf.b",
+    ("neon", LANE_BYTES): "llvm.aarch64.neon.tbl1.v16i8",
+}
+_FAMILY = {"avx512": "x86", "avx2": "x86", "neon": "neon"}
 
 
 def library(names: Iterable[str], level: str) -> str:
-    """LLVM IR that defines the shuffle by the instruction of a level, or "" without a call or one."""
-    if SYMBOL not in names or level not in _OF_LEVEL:
+    """LLVM IR that defines the shuffles by the instructions of a level, or "" without a call or one."""
+    sizes = [size for size, symbol in SYMBOLS.items() if symbol in names]
+    if not sizes or level not in _FAMILY:
         return ""
     module = ir.Module()
-    function = ir.Function(module, _KIND, SYMBOL)
-    function.attributes.add("alwaysinline")
-    native = ir.Function(module, _KIND, _OF_LEVEL[level])
-    builder = ir.IRBuilder(function.append_basic_block())
-    register, order = function.args
-    if level == "neon":  # which gives 0 for every index beyond the register
-        order = builder.and_(order, _splat(0x8F))
-    builder.ret(builder.call(native, [register, order]))
+    for size in sizes:
+        function = ir.Function(module, _kind(size), SYMBOLS[size])
+        function.attributes.add("alwaysinline")
+        builder = ir.IRBuilder(function.append_basic_block())
+        builder.ret(_native(builder, _FAMILY[level], *function.args))
     return str(module)
 
 
-def _placeholder(module: Any) -> Any:
+def _native(builder: Any, family: str, register: Any, order: Any) -> Any:
+    """The instruction of a family of levels, or one for each half."""
+    size = register.type.count
+    if (family, size) not in _NATIVE:
+        halves = zip(_halves(builder, register), _halves(builder, order), strict=True)
+        return _joined(builder, *(_native(builder, family, *half) for half in halves))
+    if family == "neon":  # which gives 0 for every index beyond the register
+        order = builder.and_(order, _splat(0x8F, size))
+    name, module = _NATIVE[family, size], builder.module
+    function = module.globals.get(name) or ir.Function(module, _kind(size), name)
+    return builder.call(function, [register, order])
+
+
+def _placeholder(module: Any, size: int) -> Any:
     """A weak function: the linker may replace it, so LLVM does not analyze its body."""
-    known = module.globals.get(SYMBOL)
+    known = module.globals.get(SYMBOLS[size])
     if known:
         return known
-    function = ir.Function(module, _KIND, SYMBOL)
+    function = ir.Function(module, _kind(size), SYMBOLS[size])
     function.linkage = "weak"
     for attribute in ("nounwind", "readnone"):
         function.attributes.add(attribute)
     builder = ir.IRBuilder(function.append_basic_block())
     register, order = function.args
-    indices = builder.and_(order, _splat(LANE_BYTES - 1))
-    out: Any = ir.Constant(_LANE, ir.Undefined)
-    for k in range(LANE_BYTES):
+    indices = builder.and_(order, _splat(LANE_BYTES - 1, size))
+    out: Any = ir.Constant(vector(8, size), ir.Undefined)
+    for k in range(size):
         index = builder.extract_element(indices, ir.Constant(I32, k))
-        out = builder.insert_element(out, builder.extract_element(register, index), ir.Constant(I32, k))
-    is_zero = builder.icmp_unsigned(">=", order, _splat(0x80))
-    builder.ret(builder.select(is_zero, _splat(0), out))
+        at = builder.add(builder.zext(index, I32), ir.Constant(I32, k // LANE_BYTES * LANE_BYTES))
+        out = builder.insert_element(out, builder.extract_element(register, at), ir.Constant(I32, k))
+    is_zero = builder.icmp_unsigned(">=", order, _splat(0x80, size))
+    builder.ret(builder.select(is_zero, _splat(0, size), out))
     return function
 
 
-def _splat(byte: int) -> Any:
-    return ir.Constant(_LANE, [ir.Constant(I8, byte)] * LANE_BYTES)
+def _kind(size: int) -> Any:
+    return ir.FunctionType(vector(8, size), [vector(8, size)] * 2)
+
+
+def _splat(byte: int, size: int) -> Any:
+    return ir.Constant(vector(8, size), [ir.Constant(I8, byte)] * size)
+
+
+def _picked(builder: Any, one: Any, two: Any, lanes: Iterable[int]) -> Any:
+    """The bytes with those numbers, of two registers one after the other."""
+    mask = ir.Constant(ir.VectorType(I32, len(list(lanes))), [ir.Constant(I32, k) for k in lanes])
+    return builder.shuffle_vector(one, two, mask)
+
+
+def _joined(builder: Any, low: Any, high: Any) -> Any:
+    return _picked(builder, low, high, range(2 * low.type.count))
+
+
+def _halves(builder: Any, pair: Any) -> tuple[Any, Any]:
+    half = pair.type.count // 2
+    return _picked(builder, pair, pair, range(half)), _picked(builder, pair, pair, range(half, 2 * half))
 
 
 def _shuffled(*inputs: Any) -> Any:
@@ -81,8 +118,7 @@ def _with_shuffled(*inputs: Any) -> Any:
     kind = _rows(inputs[1], "with_shuffled")
 
     def emit(builder: Any, out: Any, rows: Any, order: Any) -> Any:
-        pairs = zip(parts_of(builder, out), _each(builder, rows, order), strict=True)
-        return from_parts(builder, kind, [builder.or_(a, b) for a, b in pairs])
+        return from_parts(builder, kind, _each(builder, rows, order, parts_of(builder, out)))
 
     return kind, emit
 
@@ -99,10 +135,21 @@ def _rows(given: Any, name: str) -> SuperVector:
     return kind
 
 
-def _each(builder: Any, rows: Any, order: Any) -> list[Any]:
-    """Every row in the same order."""
-    function, (indices,) = _placeholder(builder.module), parts_of(builder, order)
-    return [builder.call(function, [row, indices]) for row in parts_of(builder, rows)]
+def _each(builder: Any, rows: Any, order: Any, others: list[Any] | None = None) -> list[Any]:
+    """Every row in the same order, two at a time, joined with the bits of the same row of `others`."""
+    parts, (indices,) = parts_of(builder, rows), parts_of(builder, order)
+    if len(parts) == 1:
+        (one,) = parts
+        found = builder.call(_placeholder(builder.module, LANE_BYTES), [one, indices])
+        return [builder.or_(others[0], found)] if others else [found]
+    function, both = _placeholder(builder.module, PAIR_BYTES), _joined(builder, indices, indices)
+    out: list[Any] = []
+    for k in range(0, len(parts), 2):
+        found = builder.call(function, [_joined(builder, *parts[k : k + 2]), both])
+        if others:
+            found = builder.or_(_joined(builder, *others[k : k + 2]), found)
+        out += _halves(builder, found)
+    return out
 
 
 def _byte_order(*inputs: Any) -> Any:
@@ -120,7 +167,7 @@ def lane_of_halves(builder: Any, low: Any, high: Any) -> Any:
     pair: Any = ir.Constant(vector(64, 2), ir.Undefined)
     for k, half in enumerate((low, high)):
         pair = builder.insert_element(pair, half, ir.Constant(I64, k))
-    return builder.bitcast(pair, _LANE)
+    return builder.bitcast(pair, vector(8, LANE_BYTES))
 
 
 BYTE_SHUFFLES = {
