@@ -13,20 +13,17 @@ from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import (
-    Selection,
     choose,
     goes_past_cache,
     loop_schedule,
     outer_loops,
-    short_transfer,
-    streams_lines,
-    transfer_of,
     without_shuffles,
 )
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined, in_chunks, in_segments
 from codegen.schedule.choose_order import by_source
 from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
+from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import methods
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox, long_axis
-from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams_transposes, transfer_of
+from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams_transposes
 from codegen.schedule.choose_order import window_cut
+from codegen.schedule.choose_transfer import transfer_of
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of

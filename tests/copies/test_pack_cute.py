@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.maps.access import map_offset, map_range
-from codegen.schedule import choose
+from codegen.schedule import choose_transfer
 from tests.tools.guard import Guarded
 from tests.tools.oracle import (
     cute_offsets,
@@ -130,7 +130,7 @@ def test_relayout_is_pack_of_unpack(first: str, second: str) -> None:
 
 
 def test_runs_of_a_swizzle_stay_whole_and_need_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "CHUNKED_BYTES", 0)
+    monkeypatch.setattr(choose_transfer, "CHUNKED_BYTES", 0)
     x = np.zeros((64, 128), np.float16)
     text = "Sw<3,3,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))"
     for explained in (tj.explain(text, x), tj.explain(x, tj.as_layout(text, dims=x.shape, dtype=x.dtype))):

@@ -27,7 +27,7 @@ from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.runtime.kernel import Kernel
-from codegen.schedule import choose, choose_shuffle, choose_transpose, transpose_box, transpose_loops
+from codegen.schedule import choose_shuffle, choose_transfer, choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, FLAT_BLOCKS, LONG_ROW_BYTES
 from codegen.schedule.machine import REGISTERS, machine
 from codegen.schedule.schedule import Thresholds
@@ -79,7 +79,7 @@ def _every_case() -> tuple[Case, ...]:
     with (
         _set(transpose_box, "SPECIAL_BYTES", 0),
         _set(transpose_box, "BACKWARD_BYTES", 0),
-        _set(choose, "CHUNKED_BYTES", 0),
+        _set(choose_transfer, "CHUNKED_BYTES", 0),
     ):
         made = [*_transposes(rng), *_runs(rng), *_elements(rng), *_conversions(rng)]
         made += [*_pieces(rng), *_reversals(rng)]
