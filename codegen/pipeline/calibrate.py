@@ -44,7 +44,7 @@ FOOTPRINTS = tuple(n << 20 for n in (32, 16, 8, 4, 2))
 BEYOND_BYTES = 2 * FOOTPRINTS[0]
 """The threshold where streaming stores gain nothing at any measured footprint."""
 
-REPEATS = 3
+REPEATS = 5
 WORTH = 0.95
 """Streaming must take less than this fraction of the time, because its output is in no cache afterwards."""
 

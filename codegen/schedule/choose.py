@@ -12,7 +12,7 @@ from codegen.schedule.choose_order import best_order, padded_rank
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import transpose_schedule
-from codegen.schedule.machine import ALIAS_BYTES
+from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import (
     DEFAULT_THRESHOLDS,
     OUTER_RANKS,
@@ -127,11 +127,13 @@ def goes_past_cache(box: StridedBox, footprint: int, thresholds: Thresholds) -> 
 def streams_transposes(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
     """Whether streaming pays for a transpose that would fit in cache: it visits each line several times.
 
+    The threshold counts as half of the last cache if it is more than that, which one core seldom has alone.
     Rows that share cache sets are evicted even sooner. Measured on 45 random transposes of 3 to 14 MiB
     (Zen 4, 2026-11): most are faster from these shares on, whether or not a call before left them in cache.
     """
     share = SHARING_SHARE if shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_SHARE
-    return goes_past_cache(box, footprint, Thresholds(int(thresholds.stream_bytes * share)))
+    most = min(thresholds.stream_bytes, machine().last_cache_bytes // 2 or thresholds.stream_bytes)
+    return goes_past_cache(box, footprint, Thresholds(int(most * share)))
 
 
 def _fills_blocks(schedule: Schedule) -> bool:

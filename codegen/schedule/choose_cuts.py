@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox, long_axis
@@ -59,30 +60,33 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
     if transfer_of(box, past_cache=False)[0] != "transpose":
         return ()
     whole = TransposeBox.of(box)
-    if following := _too_long(whole, "dst"):
-        return _long(box, following.name, _multiple(JOINED_DIGITS // row.extent))
-    if following := _too_long(whole, "src"):
-        run = size_of(tuple(whole.chain(row, "dst", (column, following)))) * box.width
-        streams = streams_transposes(box, footprint, thresholds)
-        in_panel = run < (LONG_ROW_BYTES if streams else LINE_BYTES)
-        most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
-        return _long(box, following.name, _multiple(most // column.extent))
+    if following := _too_long(whole, "dst", MOST_JOINED):
+        return _even(following, JOINED_DIGITS // row.extent)
+    run = size_of(tuple(whole.chain(row, "dst", (column,)))) * box.width
+    streams = streams_transposes(box, footprint, thresholds)
+    in_panel = run < (LONG_ROW_BYTES if streams else LINE_BYTES)
+    most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
+    if following := _too_long(whole, "src", most if in_panel else MOST_JOINED):
+        return _even(following, most // column.extent)
     return ()
 
 
-def _too_long(box: TransposeBox, side: Side) -> Axis | None:
-    """The digit that follows the contiguous one of a side, if that is short and both are too long to join."""
+def _too_long(box: TransposeBox, side: Side, most: int) -> Axis | None:
+    """The digit that follows the short contiguous one of a side, if both have more than `most` elements."""
     first, width = (box.row, box.width) if side == "dst" else (box.column, box.source_width)
     others = [x for x in box.axes if x not in (box.row, box.column)]
     following = next((x for x in others if x.stride(side) == first.extent * width), None)
-    if following is None or first.extent >= box.side or first.extent * following.extent <= MOST_JOINED:
+    if following is None or first.extent >= box.side or first.extent * following.extent <= most:
         return None
     return following
 
 
-def _multiple(count: int) -> int:
-    """So many, as a multiple of a lane."""
-    return max(count // LANE_BYTES, 1) * LANE_BYTES
+def _even(axis: Axis, most: int) -> tuple[Cut, ...]:
+    """The cut of an axis into blocks of about the same extent, a multiple of a lane and at most `most`."""
+    most = max(most // LANE_BYTES, 1) * LANE_BYTES
+    even = axis.extent / -(-axis.extent // most)
+    block = ceil(even / LANE_BYTES) * LANE_BYTES
+    return (Cut(axis.name, block, long_axis(axis.name)),) if block < axis.extent else ()
 
 
 def cuts_of_a_run(box: StridedBox, block_bytes: int) -> tuple[Cut, ...]:

@@ -27,6 +27,7 @@ class Machine:
         registers: the number of vector registers.
         first_cache_ways: ways of a core's L1 data cache: how many lines 4 KiB apart it holds at one time.
         second_cache_bytes: the size of a core's L2 cache.
+        last_cache_bytes: the size of the L3 cache, which cores share; 0 if it is not known.
     """
 
     level: str
@@ -34,6 +35,7 @@ class Machine:
     registers: int
     first_cache_ways: int
     second_cache_bytes: int
+    last_cache_bytes: int
 
 
 @cache
@@ -45,7 +47,8 @@ def machine() -> Machine:
     """
     level = cpu_level().name
     ways, size = _read("index0/ways_of_associativity"), _read("index2/size")
-    return Machine(level, *REGISTERS.get(level, (16, 16)), ways or 8, size << 10 or 1 << 20)
+    last = _read("index3/size") << 10
+    return Machine(level, *REGISTERS.get(level, (16, 16)), ways or 8, size << 10 or 1 << 20, last)
 
 
 def _read(name: str) -> int:
