@@ -68,14 +68,15 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
     match schedule.mode:
         case "elements" | "interleave" if not schedule.interleave:
             return ELEMENT_CYCLES * LANE_BYTES / width
-        case "interleave" if len(schedule.inner) == 2 and not schedule.stream:
+        case "interleave" if len(schedule.inner) == 2:
             long = box.axis(long_loop(schedule.inner, schedule.interleave)).extent * width
-            return SHORT_BLOCK_CYCLES if long < SHORT_BYTES else 0
+            return SHORT_BLOCK_CYCLES if long < (LANE_BYTES if schedule.stream else SHORT_BYTES) else 0
         case "run":
             run = box.axis(schedule.inner[0]).extent * width
             return RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
         case "transpose" if cut and cut.stage == "dense":
-            few = max(cut.tile) * width < SHORT_BYTES if cut.layers else cut.tile[0] <= FEW_ROWS
+            short = cut.block == "short" or max(cut.tile) * width < SHORT_BYTES
+            few = cut.tile[0] <= FEW_ROWS or (cut.layers and short)
             return SHORT_BLOCK_CYCLES if few and (cut.layers or not cut.stream) else 0
     return 0
 
