@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox, long_axis
 from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams_transposes
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transfer import transfer_of
-from codegen.schedule.choose_transpose import LONG_ROW_BYTES
+from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
 
@@ -63,8 +63,9 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
     if following := _too_long(whole, "dst", MOST_JOINED):
         return _even(following, JOINED_DIGITS // row.extent)
     run = size_of(tuple(whole.chain(row, "dst", (column,)))) * box.width
-    streams = streams_transposes(box, footprint, thresholds)
-    in_panel = run < (LONG_ROW_BYTES if streams else LINE_BYTES)
+    found = transpose_schedule(box, stream=streams_transposes(box, footprint, thresholds))
+    in_place = found and found.transpose and found.transpose.stage != "dense"
+    in_panel = run < LONG_ROW_BYTES and not in_place
     most = min(DENSE_BYTES // run, JOINED_DIGITS) if in_panel else JOINED_DIGITS
     if following := _too_long(whole, "src", most if in_panel else MOST_JOINED):
         return _even(following, most // column.extent)

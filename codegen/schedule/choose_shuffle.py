@@ -76,8 +76,8 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
             return RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
         case "transpose" if cut and cut.stage == "dense":
             short = cut.block == "short" or max(cut.tile) * width < SHORT_BYTES
-            few = cut.tile[0] <= FEW_ROWS or (cut.layers and short)
-            return SHORT_BLOCK_CYCLES if few and (cut.layers or not cut.stream) else 0
+            few = not cut.stream and cut.tile[0] <= FEW_ROWS
+            return SHORT_BLOCK_CYCLES if few or (cut.layers and short) else 0
     return 0
 
 
