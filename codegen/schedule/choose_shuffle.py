@@ -139,7 +139,7 @@ def _contiguous(box: StridedBox) -> list[Axis]:
     """The axes along which the destination is contiguous, most minor first."""
     chain: list[Axis] = []
     size = box.width
-    while following := next((x for x in box.axes if x.dst == size), None):
+    while following := next((x for x in box.axes if x.dst == size and x.extent > 1), None):
         chain.append(following)
         size *= following.extent
     return chain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.ir.lines import LANE_BYTES
-from codegen.ir.strided_box import StridedBox
+from codegen.ir.strided_box import Axis, StridedBox
 from codegen.pipeline.passes import STRIP, run_passes
 from codegen.schedule import choose_shuffle
 from codegen.schedule.choose import choose
@@ -107,3 +108,11 @@ def test_long_digits_are_cut_to_be_joined() -> None:
     assert cut.block % LANE_BYTES == 0
     whole = widened(normal(box_of([(20, 1800, 1), (600, 3, 20), (3, 1, 12000)], 1)))
     assert choose_cuts(whole, 1, 0, NEVER) == ()
+
+
+def test_loops_that_run_once_are_in_no_period() -> None:
+    """A digit that is cut in two has a loop over a single block."""
+    axes = Axis("one", 1, 5, 96), Axis("d0", 300, 1000, 6), Axis("d1", 6, 1, 1)
+    box = replace(widened(normal(box_of([(300, 1000, 6), (6, 1, 1)], 1))), axes=axes)
+    assert choose(box, thresholds=NEVER).mode == "shuffle"
+    assert choose(replace(box, axes=(*axes[1:2], Axis("one", 1, 5, 6), axes[2])), thresholds=NEVER)
