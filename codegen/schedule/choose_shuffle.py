@@ -27,8 +27,8 @@ LEAST_BYTES = 1 << 13
 SHORT_BYTES = 32
 """Shorter rows and runs do not fill the registers of other methods."""
 
-FEW_ROWS = 6
-"""Panels with so few rows fill a small part of each block."""
+FEW_ROWS, FEW_BYTES = 6, 4
+"""Panels with so few rows, or source rows of so few bytes, fill a small part of each block."""
 
 ELEMENT_CYCLES, RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.5, 9.0, 11.5
 """Cycles per element, per short run, and per 16 bytes of short rows."""
@@ -75,9 +75,12 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
             run = box.axis(schedule.inner[0]).extent * width
             return RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
         case "transpose" if cut and cut.stage == "dense":
-            short = cut.block == "short" or max(cut.tile) * width < SHORT_BYTES
-            few = not cut.stream and cut.tile[0] <= FEW_ROWS
-            return SHORT_BLOCK_CYCLES if few or (cut.layers and short) else 0
+            rows, columns = cut.tile
+            if cut.layers:
+                few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
+            else:
+                few = rows <= FEW_ROWS and not cut.stream
+            return SHORT_BLOCK_CYCLES if few else 0
     return 0
 
 
