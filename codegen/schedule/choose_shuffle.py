@@ -27,8 +27,8 @@ LEAST_BYTES = 1 << 13
 SHORT_BYTES = 32
 """Shorter rows and runs do not fill the registers of other methods."""
 
-FEW_ROWS, FEW_BYTES = 6, 4
-"""Panels with so few rows, or source rows of so few bytes, fill a small part of each block."""
+FEW_BYTES = 4
+"""Panels of several layers whose source rows are as short fill a small part of each block."""
 
 ELEMENT_CYCLES, RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.5, 9.0, 11.5
 """Cycles per element, per short run, and per 16 bytes of short rows."""
@@ -74,12 +74,9 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
         case "run":
             run = box.axis(schedule.inner[0]).extent * width
             return RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
-        case "transpose" if cut and cut.stage == "dense":
+        case "transpose" if cut and cut.layers:
             rows, columns = cut.tile
-            if cut.layers:
-                few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
-            else:
-                few = rows <= FEW_ROWS and not cut.stream
+            few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
             return SHORT_BLOCK_CYCLES if few else 0
     return 0
 

@@ -60,7 +60,7 @@ def test_parts_hold_every_byte_once(listed: list[int]) -> None:
         ([(5000, -6, 2)], 2),  # every third element, backwards
         ([(32768, 49, 49), (7, 1, 7), (7, 7, 1)], 1),  # small transposes, side by side
         ([(130, 10, 25420), (2542, 1300, 10), (10, 1, 1)], 1),  # short runs
-        ([(4096, 1, 6), (6, 4096, 1)], 1),  # short rows of a transpose
+        ([(2, 1, 720000), (5000, 288, 144), (3, 2, 48), (48, 6, 1)], 1),  # every other byte, in two halves
     ],
 )
 def test_slow_boxes_are_shuffled(digits: list[tuple[int, int, int]], width: int) -> None:
