@@ -127,4 +127,9 @@ def where(used: Iterable[Run]) -> str:
         days = dates.setdefault(run.machine, [])
         if run.date not in days:
             days.append(run.date)
-    return "; ".join(f"{machine}, {' and '.join(sorted(days))}" for machine, days in dates.items())
+    return "; ".join(f"{machine}, {_listed(sorted(days))}" for machine, days in dates.items())
+
+
+def _listed(words: list[str]) -> str:
+    """a, b and c"""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -80,7 +80,7 @@ def _milliseconds(medians: Mapping[str, float], step: str) -> str:
         return ""
     beside = step in (STORED, EMPTY) and NUMPY in medians
     ratio = f" ({medians[step] / medians[NUMPY]:.2f} × {NUMPY})" if beside else ""
-    return f"{medians[step]:.4g}{ratio}"
+    return f"{float(f'{medians[step]:.2g}'):g}{ratio}"
 
 
 def _share(mean: Mean | None) -> str:
