@@ -95,7 +95,7 @@ def without_shuffles(
         if not past_cache and streams_transposes(box, footprint, thresholds):
             streamed = transpose_schedule(box, stream=True, threads=threads, size=virtual_vector_size)
             found = streamed if streamed and _fills_blocks(streamed) else found
-        if found is not None and not (interleave and found.transpose and found.transpose.block == "short"):
+        if found is not None and not (interleave and _leaves_registers_empty(found)):
             return replace(found, split=_has_long_digit(box))
     if mode == "transpose":
         transfer = mode, inner, interleave = short_transfer(box, inner)
@@ -134,6 +134,12 @@ def streams_transposes(box: StridedBox, footprint: int, thresholds: Thresholds) 
     share = SHARING_SHARE if shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_SHARE
     most = min(thresholds.stream_bytes, machine().last_cache_bytes // 2 or thresholds.stream_bytes)
     return goes_past_cache(box, footprint, Thresholds(int(most * share)))
+
+
+def _leaves_registers_empty(schedule: Schedule) -> bool:
+    """Whether a transpose has source rows of a part of a lane, or panels of few columns."""
+    cut = schedule.transpose
+    return cut is not None and (cut.block == "short" or not _fills_blocks(schedule))
 
 
 def _fills_blocks(schedule: Schedule) -> bool:
