@@ -46,8 +46,9 @@ class ShuffleSchedule:
     parts: int
 
     def __str__(self) -> str:
-        axis = f" and {self.steps} of {self.axis}" if self.axis else ""
-        return f"periods of {' '.join(self.period)}{axis} | {self.together} together, {self.parts} parts each"
+        digits = " ".join(self.period), f"{self.steps} of {self.axis}" if self.axis else ""
+        period = " and ".join(filter(None, digits))
+        return f"periods of {period} | {self.together} together, {self.parts} parts each"
 
 
 @dataclass(frozen=True, slots=True)
