@@ -17,7 +17,6 @@ from codegen.schedule.choose import (
     goes_past_cache,
     loop_schedule,
     outer_loops,
-    without_shuffles,
 )
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined, in_chunks, in_segments
 from codegen.schedule.choose_order import by_source
@@ -86,7 +85,7 @@ def candidates(
     """
     how: dict[str, Any] = {"threads": threads, "footprint": footprint, "thresholds": thresholds}
     how["virtual_vector_size"] = virtual_vector_size
-    first, plain = choose(box, **how), without_shuffles(box, **how)
+    first, plain = choose(box, **how), choose(box, **how, shuffles=False)
     if box.source is None or box.entries:
         return (first,)
     past_cache = goes_past_cache(box, footprint, thresholds)

@@ -55,6 +55,7 @@ def choose(
     footprint: int = 0,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     virtual_vector_size: VectorSize | None = None,
+    shuffles: bool = True,
 ) -> Schedule:
     """The schedule for one box.
 
@@ -64,25 +65,16 @@ def choose(
     destination's most minor loop. Where all this would move few bytes at a time, bytes are shuffled instead.
 
     `footprint` is the number of bytes that the complete copy reads and writes; `virtual_vector_size` counts
-    elements of the box.
+    elements of the box. Without `shuffles`, the schedule is that of the other methods.
     """
-    found = without_shuffles(
-        box,
-        threads=threads,
-        footprint=footprint,
-        thresholds=thresholds,
-        virtual_vector_size=virtual_vector_size,
-    )
-    return found if virtual_vector_size else shuffle_instead(box, found, threads) or found
+    found = _without_shuffles(box, threads, footprint, thresholds, virtual_vector_size)
+    if not shuffles or virtual_vector_size:
+        return found
+    return shuffle_instead(box, found, threads) or found
 
 
-def without_shuffles(
-    box: StridedBox,
-    *,
-    threads: int = 1,
-    footprint: int = 0,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    virtual_vector_size: VectorSize | None = None,
+def _without_shuffles(
+    box: StridedBox, threads: int, footprint: int, thresholds: Thresholds, size: VectorSize | None
 ) -> Schedule:
     """The schedule of a box by the other methods."""
     past_cache = goes_past_cache(box, footprint, thresholds)
@@ -91,9 +83,9 @@ def without_shuffles(
     if mode == "transpose" or (
         past_cache and interleave == "src" and len(inner) == 2 and _begins_inside_lines(box, inner[0])
     ):
-        found = transpose_schedule(box, stream=past_cache, threads=threads, size=virtual_vector_size)
+        found = transpose_schedule(box, stream=past_cache, threads=threads, size=size)
         if not past_cache and streams_transposes(box, footprint, thresholds):
-            streamed = transpose_schedule(box, stream=True, threads=threads, size=virtual_vector_size)
+            streamed = transpose_schedule(box, stream=True, threads=threads, size=size)
             found = streamed if streamed and _fills_blocks(streamed) else found
         if found is not None and not (interleave and _leaves_registers_empty(found)):
             return replace(found, split=_has_long_digit(box))
@@ -103,7 +95,7 @@ def without_shuffles(
     outer = outer_loops(box, inner)
     if stream:
         outer = best_order(box, outer, inner, reads_first=interleave == "dst" and _is_chunk(box, inner))
-    return loop_schedule(box, transfer, outer, threads, virtual_vector_size, stream=stream)
+    return loop_schedule(box, transfer, outer, threads, size, stream=stream)
 
 
 def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:

@@ -39,8 +39,9 @@ STEPS_TRIED = 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64
 def shuffle_instead(box: StridedBox, schedule: Schedule, threads: int) -> Schedule | None:
     """The schedule of a shuffle if it is faster than another schedule, else None."""
     found = shuffle_beside(box, schedule, threads)
-    is_faster = found and found.shuffle and _cycles(box, found.shuffle) < _cycles_of(box, schedule)
-    return found if is_faster else None
+    if found is None or found.shuffle is None:
+        return None
+    return found if _cycles(box, found.shuffle) < _cycles_of(box, schedule) else None
 
 
 def shuffle_beside(box: StridedBox, schedule: Schedule, threads: int) -> Schedule | None:

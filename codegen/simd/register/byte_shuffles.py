@@ -12,7 +12,6 @@ from typing import Any
 from llvmlite import ir
 from numba.core.errors import TypingError
 
-from codegen.ir.instructions import instruction
 from codegen.ir.lines import LANE_BYTES
 from codegen.simd.register.memory import I8, I32, I64, vector
 from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf, parts_of, super_vector
@@ -88,9 +87,9 @@ def _splat(byte: int, size: int) -> Any:
     return ir.Constant(vector(8, size), [ir.Constant(I8, byte)] * size)
 
 
-def _picked(builder: Any, one: Any, two: Any, lanes: Iterable[int]) -> Any:
+def _picked(builder: Any, one: Any, two: Any, lanes: range) -> Any:
     """The bytes with those numbers, of two registers one after the other."""
-    mask = ir.Constant(ir.VectorType(I32, len(list(lanes))), [ir.Constant(I32, k) for k in lanes])
+    mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, k) for k in lanes])
     return builder.shuffle_vector(one, two, mask)
 
 
@@ -172,7 +171,7 @@ def lane_of_halves(builder: Any, low: Any, high: Any) -> Any:
 
 BYTE_SHUFFLES = {
     "byte_order": leaf("byte_order", 2, _byte_order),
-    instruction("shuffled").name: leaf("shuffled", 2, _shuffled),
-    instruction("with_shuffled").name: leaf("with_shuffled", 3, _with_shuffled),
+    "shuffled": leaf("shuffled", 2, _shuffled),
+    "with_shuffled": leaf("with_shuffled", 3, _with_shuffled),
 }
 """The builders of these instructions by name."""
