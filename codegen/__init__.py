@@ -175,6 +175,7 @@ if _TYPE_CHECKING:
     from codegen.support.caching import on_clear as on_clear
     from codegen.support.cpu import cpu_level as cpu_level
     from codegen.support.cpu import cpu_name as cpu_name
+    from codegen.support.dataclasses import dataclass as dataclass
     from codegen.support.errors import IntegerError as IntegerError
     from codegen.support.errors import KernelError as KernelError
     from codegen.support.errors import KernelIndexError as KernelIndexError
@@ -265,6 +266,7 @@ _HOMES = {
     "schedule.vector_size": "MOST_ELEMENTS read_vector_sizes",
     "support.caching": "Cache cached clear_caches lazy on_clear",
     "support.cpu": "cpu_level cpu_name",
+    "support.dataclasses": "dataclass",
     "support.errors": (
         "IntegerError KernelError KernelIndexError KernelValueError LayoutError LayoutIndexError "
         "OperandError OutOfMemoryError PowerError ScheduleError StoreError TilejitError shown"

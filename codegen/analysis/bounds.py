@@ -9,7 +9,6 @@ be outside, and every access or statement that it has no rule for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from math import gcd
 from typing import TypeAlias
@@ -18,6 +17,7 @@ from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_sy
 from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Prefetch, Statement, Store
 from codegen.ir.values import Load
 from codegen.ir.visit import loads
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError, KernelIndexError
 
 Access: TypeAlias = Load | Store

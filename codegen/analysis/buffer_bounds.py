@@ -9,7 +9,7 @@ may be outside, and every statement or expression that it has no rule for. Prefe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codegen.analysis.cases import Case, Facts, Range
 from codegen.analysis.footprints import Footprints
@@ -20,6 +20,7 @@ from codegen.analysis.unknowns import Unknowns
 from codegen.ir.index import Affine
 from codegen.ir.nodes import Alloc, Call, For, Function, If, Let, Prefetch, ScalarArg, Statement, Store, View
 from codegen.ir.values import Value
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 

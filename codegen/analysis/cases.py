@@ -7,7 +7,6 @@ is linear: expressions over unknowns that are 0, or not negative.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import gcd
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.index import Affine
+from codegen.support.dataclasses import dataclass
 
 Range: TypeAlias = tuple[int | None, int | None]
 """The least and the greatest value; None if there is none."""

@@ -8,13 +8,14 @@ access that comes later in the scalar loop must still come later.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
 from codegen.analysis.polyhedra import feasible, projected
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_symbol
 from codegen.ir.visit import Access, Loop
 from codegen.support.caching import Cache, cached
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

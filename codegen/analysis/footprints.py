@@ -7,7 +7,7 @@ see to it (`Launch.misaligned` runs where the destination does not begin on a li
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codegen.analysis.cases import Case, Facts
 from codegen.analysis.given import Storage
@@ -19,6 +19,7 @@ from codegen.ir.instructions import instruction
 from codegen.ir.nodes import Store
 from codegen.ir.values import Each, Entries, Load, Step, Value
 from codegen.ir.visit import loads
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 

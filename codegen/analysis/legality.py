@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from codegen.analysis.dependence import first_dependence
 from codegen.analysis.reductions import reduced_in, reduces, sums_in_memory
@@ -24,6 +23,7 @@ from codegen.ir.index import index_symbols
 from codegen.ir.nodes import COMBINERS, Function
 from codegen.ir.values import Op, Reduce
 from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
+from codegen.support.dataclasses import dataclass
 
 Choice = Mapping[int, int]
 """The vector dimension of each loop, by its number."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 
 import numpy as np
@@ -16,6 +16,7 @@ from codegen.ir.index import Affine, FloorDiv, Greatest, Index, Least, Mod, Quot
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import Compare, Function
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}

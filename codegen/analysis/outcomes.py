@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from codegen.analysis.legality import Choice, Request, gathered, stride
 from codegen.analysis.reductions import reduced_in
 from codegen.analysis.report import ONE_LANE, OTHER, TOO_FEW, VECTORIZED, LoopReport, Refusal
 from codegen.ir.nodes import Function
 from codegen.ir.visit import Access, Loop, accesses_of, around, loops_of
+from codegen.support.dataclasses import dataclass
 
 
 def report_loops(

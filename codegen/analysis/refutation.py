@@ -7,12 +7,12 @@ each other; unknowns are eliminated (`polyhedra`); and where one of several case
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import gcd
 
 from codegen.analysis.cases import Case, Cases, Facts, Range, Unknown
 from codegen.analysis.polyhedra import feasible
 from codegen.ir.index import Affine
+from codegen.support.dataclasses import dataclass
 
 MOST_CASES = 400
 """Cases that one proof may try; a kernel needs far fewer."""

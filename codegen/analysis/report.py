@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.ir.values import VectorShape
+from codegen.support.dataclasses import dataclass
 
 VECTORIZED = "vectorized"
 """Iterations of this loop run as lanes of super-vectors."""

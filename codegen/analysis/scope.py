@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from codegen.analysis.cases import Cases, Facts
 from codegen.ir.index import Affine
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from codegen.analysis.cases import Case, Cases, Entry, Facts, Range, Unknown, range_in
 from codegen.analysis.refutation import refutes
 from codegen.ir.index import Affine, index_symbol
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(slots=True)

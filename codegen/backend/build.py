@@ -10,7 +10,6 @@ import gc
 import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -30,6 +29,7 @@ from codegen.simd.routines import bound_routines
 from codegen.simd.vector import math
 from codegen.support.caching import cached
 from codegen.support.cpu import CpuLevel
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock, hold_in_forks
 

@@ -6,11 +6,12 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from codegen.backend.store import KernelStore, StoreKey
 from codegen.backend.store_files import open_safely
+from codegen.support.dataclasses import dataclass
 
 HEAD_BYTES = 1 << 16
 """Longest first line to read; a key has a few hundred bytes."""

@@ -12,10 +12,11 @@ import re
 import stat
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from codegen.support.dataclasses import dataclass
 
 UNFINISHED = ".new-"
 """Prefix of the names of files that are being written."""

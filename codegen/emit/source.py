@@ -7,7 +7,6 @@ table of 64-bit arguments, and the range of its parallel loop. `abi.py` prints t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 
 from codegen.analysis.strides import held_dtype
@@ -23,6 +22,7 @@ from codegen.ir.names import LINE_LENGTH, names_of
 from codegen.ir.nodes import Alloc, Call, Compare, For, Function, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.routines import name_of
 from codegen.ir.values import Local, Value
+from codegen.support.dataclasses import dataclass
 
 
 def source_of(function: Function) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from codegen.support.dataclasses import dataclass
 
 CHOICE, NOT, COMPARED, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, ATOM = range(11)
 """Python's levels of precedence, loosest first: `a if x else b`, `not`, `<`, `|`, `^`, `&`, `<<`, `+`, `*`,

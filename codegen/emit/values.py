@@ -9,7 +9,6 @@ printed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import copysign
 from typing import TypeAlias
 
@@ -25,6 +24,7 @@ from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.nodes import ArrayArg, Function, Store
 from codegen.ir.routines import name_of
 from codegen.ir.values import Const, Each, Entries, IndexValue, Load, Local, Op, Step, Value
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 CallText: TypeAlias = tuple[str, tuple[str, ...]]

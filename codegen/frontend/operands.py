@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from codegen.frontend.powers import known_power
 from codegen.ir import dtypes
 from codegen.ir.index import Affine, Index, scale_index
 from codegen.ir.values import Const, IndexValue, Op, Value
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import IntegerError, KernelError, PowerError, shown
 
 DEEPEST = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from codegen.frontend.expressions import expression
@@ -16,6 +16,7 @@ from codegen.ir import dtypes
 from codegen.ir.index import Index, index_symbol
 from codegen.ir.nodes import ArrayArg, Function, ScalarArg
 from codegen.ir.values import Local, Value
+from codegen.support.dataclasses import dataclass
 
 
 def read_function(function: Callable[..., Any]) -> Source:

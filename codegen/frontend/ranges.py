@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from codegen.frontend.expressions import expression, not_an_index
 from codegen.frontend.operands import Operand, literal_operand
 from codegen.frontend.scope import Scope
 from codegen.ir.index import Affine, Index, add_indices, index_symbol, scale_index
+from codegen.support.dataclasses import dataclass
 
 BEYOND = 1 << 62
 """With bounds from this number on, 64 bits may not hold the number of iterations."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from codegen.frontend.operands import Operand, convert_operand, literal_operand
@@ -13,6 +13,7 @@ from codegen.frontend.source_text import SourceText
 from codegen.ir.dtypes import concrete
 from codegen.ir.nodes import ArrayArg, Let, Statement
 from codegen.ir.values import Const, IndexValue, Local, Value
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 T = TypeVar("T")

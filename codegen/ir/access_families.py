@@ -6,7 +6,6 @@ the bytes that it touches. Super-vectors of bits have any shape: `accesses.py` h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from codegen.ir.element_types import HALF_TYPES, bits_of
@@ -16,6 +15,7 @@ from codegen.ir.lines import LANE_BYTES, WIDTHS
 from codegen.ir.nodes import Store
 from codegen.ir.packed_bits import PACKED_BITS
 from codegen.ir.values import Load
+from codegen.support.dataclasses import dataclass
 
 COMPUTED = (*EVERY, *HALF_TYPES)
 """Element types that kernels compute with."""

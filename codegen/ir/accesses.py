@@ -14,7 +14,7 @@ stack_3072()                               the address of as many bytes on the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from codegen.support.dataclasses import dataclass
 
 VERBS = ("read", "write", "stream", "prefetch")
 ROWS = ("", "each", "at", "at_low", "at_high")

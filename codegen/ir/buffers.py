@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -36,6 +36,7 @@ from codegen.ir.values import (
     Value,
     VectorShape,
 )
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError, KernelIndexError
 
 Number: TypeAlias = Any

@@ -8,7 +8,6 @@ that schedules and tests use. Tests compare flags, costs and levels with the mac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.instruction import Facts
 from codegen.ir.nodes import COMBINERS
 from codegen.ir.values import VectorShape
+from codegen.support.dataclasses import dataclass
 
 SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
 INTEGERS, FLOATS = SIGNED + UNSIGNED, ("f32", "f64")

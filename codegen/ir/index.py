@@ -7,8 +7,9 @@ several expressions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codegen.ir.element_types import bits_of
 from codegen.support.cpu import LEVELS
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -37,6 +36,7 @@ from codegen.ir.nodes import (
     View,
 )
 from codegen.ir.operations import compute
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 

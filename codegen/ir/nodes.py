@@ -11,7 +11,6 @@ also use `If` and `Call`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from codegen.ir.index import Index
@@ -20,6 +19,7 @@ from codegen.ir.values import (
     Step,
     Value,
 )
+from codegen.support.dataclasses import dataclass
 
 RESULTS = "results:"
 """The operand that the results of a function are written to, 8 bytes each. No argument has a colon."""

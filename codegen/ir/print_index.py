@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.ir.index import (
     Affine,
@@ -24,6 +24,7 @@ from codegen.ir.nodes import For, Function
 from codegen.ir.print_names import expression, is_float, mlir_memref, mlir_type
 from codegen.ir.values import IndexValue, Op, VectorShape
 from codegen.ir.visit import constant_trips
+from codegen.support.dataclasses import dataclass
 
 SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
 SIZE = re.compile(r"\.(shape|stride)\[(\d+)\]$")

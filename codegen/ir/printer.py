@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from codegen.ir.index import Affine, Greatest, Index, Least, scale_index
 from codegen.ir.names import names_of
@@ -28,6 +27,7 @@ from codegen.ir.print_names import compare, mlir_element, mlir_memref, mlir_type
 from codegen.ir.print_values import ValuePrinter
 from codegen.ir.values import IndexValue, Load, Local, Value
 from codegen.ir.visit import parts, values_of
+from codegen.support.dataclasses import dataclass
 
 
 def format_function(function: Function) -> str:

@@ -24,7 +24,6 @@ the table of declared routines. Instructions have the names of their declaration
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
@@ -33,6 +32,7 @@ from codegen.ir.accesses import Access, SizedRoutine, access_named
 from codegen.ir.element_types import HALF_TYPES
 from codegen.ir.families import EVERY, FAMILIES, INTEGERS, LANES, OWN_OF_F16, ROUNDINGS
 from codegen.ir.instructions import is_instruction
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 _LOADS = tuple(each.name for each in REGISTER_ACCESSES if each.reads)

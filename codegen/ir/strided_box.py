@@ -9,9 +9,11 @@ the box: bytes, or bits if one side is packed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Literal, TypeAlias
+
+from codegen.support.dataclasses import dataclass
 
 Side: TypeAlias = Literal["dst", "src"]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from codegen.ir.index import Affine, Index
+from codegen.support.dataclasses import dataclass
 
 VectorShape: TypeAlias = tuple[int, ...]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from codegen.ir.index import Affine, Index, Sum, index_symbols
 from codegen.ir.nodes import Alloc, Call, Carried, Compare, For, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.values import Load, Op, Reduce, Value
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ row-major into one index m. Its tree maps m to an offset: see `digit_trees`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -21,6 +21,7 @@ from codegen.maps.digit_trees import (
     split_tree,
     truncate_tree,
 )
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
 from codegen.maps.access import AccessMap, logical_roots, map_offset
 from codegen.maps.digit_trees import Leaf, Tree, ceil_div, coalesce_tree, split_tree, tree_cuts
+from codegen.support.dataclasses import dataclass
 
 Dims: TypeAlias = tuple[int, ...]
 Ends: TypeAlias = tuple[bool, ...]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.maps.access import AccessMap
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTree
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ divide the extent. All arithmetic uses exact Python integers. Nothing depends on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.support.caching import cached
+from codegen.support.dataclasses import dataclass
 
 Offsets: TypeAlias = NDArray[np.int64]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import TypeAlias
 
 from codegen.maps.access import AccessMap
 from codegen.maps.digit_trees import Leaf, Split, Tree, evaluate_tree
+from codegen.support.dataclasses import dataclass
 
 MAX_PAD_BOXES = 64
 """With more boxes than this, one call each is too expensive: all slots are filled before the copy instead."""

@@ -7,13 +7,13 @@ A swizzle is such a permutation. The layout below has plain digits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
 from codegen.maps.access import AccessMap, Root
 from codegen.maps.block_grid import Dims
 from codegen.maps.digit_trees import Leaf, Mode, Tree, mode_tree
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

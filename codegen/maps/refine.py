@@ -7,7 +7,7 @@ their offsets are a table that the copy fills in at run time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import gcd, lcm, prod
 from typing import TypeAlias
@@ -25,6 +25,7 @@ from codegen.maps.digit_trees import (
     split_tree,
     tree_cuts,
 )
+from codegen.support.dataclasses import dataclass
 
 Digit: TypeAlias = tuple[int, int, int]
 """(extent, source stride, destination stride)."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from codegen.ir.names import LINE_LENGTH
 from codegen.ir.nodes import Carried, Compare, For, Function, If, Let, Statement, Store
 from codegen.ir.values import Value
 from codegen.passes.new_names import wanted
+from codegen.support.dataclasses import dataclass
 
 Cut: TypeAlias = Callable[[tuple[Value, ...], int, list[Let]], tuple[Value, ...]]
 """Values of one line and its number of characters -> the new values; appends the Lets for their parts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from codegen.ir.access_families import access_family
 from codegen.ir.families import FAMILIES
@@ -13,6 +13,7 @@ from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
 from codegen.passes.cut_values import cut_values
 from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.registers import RegisterSchedule
+from codegen.support.dataclasses import dataclass
 
 SUFFIX = len("_10")
 """Characters that tell names apart which are wanted more than once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.analysis.strides import byte_stride, held_dtype, slope
 from codegen.ir.building import times
@@ -25,6 +25,7 @@ from codegen.ir.rewriting import map_value
 from codegen.ir.values import Load, Op, Step, Value, VectorShape
 from codegen.ir.visit import coefficient
 from codegen.schedule.registers import RegisterSchedule
+from codegen.support.dataclasses import dataclass
 
 
 def lower_addresses(function: Function, _: RegisterSchedule) -> Function:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from codegen.ir.strided_box import Element
@@ -25,6 +25,7 @@ from codegen.schedule.transfers import (
     UnpackBits,
 )
 from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
+from codegen.support.dataclasses import dataclass
 
 NAMES = "abcdefgh"
 """What loops around a transfer are called in the source of a kernel, which many copies share."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from codegen.ir.building import least, minus, plus, times
 from codegen.ir.index import Index, index_symbol
@@ -14,6 +14,7 @@ from codegen.passes.line_heads import line_head, streaming
 from codegen.passes.loop_bounds import before, full_blocks_end, iterations, named_ends, trips, with_ends
 from codegen.passes.new_names import NewNames, wanted
 from codegen.schedule.registers import LoopPlan, RegisterSchedule, TransposedLoops, VectorLoop
+from codegen.support.dataclasses import dataclass
 
 
 def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from codegen.ir.index import Affine, Index, rename_index
@@ -15,6 +15,7 @@ from codegen.ir.rewriting import map_value
 from codegen.ir.routines import is_routine
 from codegen.ir.values import IndexValue, Load, Local, Step, Value
 from codegen.passes.new_names import wanted
+from codegen.support.dataclasses import dataclass
 
 Access = TypeVar("Access", Load, Store)
 

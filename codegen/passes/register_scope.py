@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from codegen.ir.building import plus
 from codegen.ir.index import Affine, Index, index_symbol, index_symbols, substitute_index
 from codegen.ir.values import Load, Op, Value, VectorShape
+from codegen.support.dataclasses import dataclass
 
 Registers: TypeAlias = Value | tuple[Value, ...]
 """A value that is the same in all lanes, or one value per register."""

@@ -5,7 +5,7 @@ In scratch each row follows a spare line, which holds the bytes that do not fill
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.ir.building import Term, index_of, let, loop, minus, multiple, plus, quotient, rest, times
 from codegen.ir.index import Index, index_symbol
@@ -15,6 +15,7 @@ from codegen.ir.rewriting import Body
 from codegen.ir.values import IndexValue, Op
 from codegen.passes.lower_copies.runs import line
 from codegen.schedule.offset_tables import CHUNK_BYTES
+from codegen.support.dataclasses import dataclass
 
 ROW_PITCH = CHUNK_BYTES + 2 * LINE_BYTES
 """Bytes from one row in scratch to the next."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.ir.building import minus
 from codegen.ir.index import Affine, index_symbol
@@ -14,6 +14,7 @@ from codegen.passes.register_scope import Lanes, Registers, Scope, spread
 from codegen.passes.register_values import registers_of
 from codegen.passes.transposed_registers import by_columns, transposed, with_columns
 from codegen.schedule.registers import RegisterSchedule
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.analysis.dependence import goes_back
 from codegen.ir.index import Affine, index_symbol, index_symbols
 from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.visit import Loop, accesses_of, loops_of
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from codegen.analysis.reductions import neutral, sums_in_locals
@@ -11,6 +11,7 @@ from codegen.ir.index import Index, index_symbol, index_symbols
 from codegen.ir.nodes import Carried, For, Let, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 from codegen.ir.visit import Loop, coefficient, constant_trips
+from codegen.support.dataclasses import dataclass
 
 
 class Lane(NamedTuple):

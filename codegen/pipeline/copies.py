@@ -8,7 +8,7 @@ An observer sees what each pass returns. A `CopyProgram` is a copy ready to run 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,7 @@ from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.choose_width import wide_axes
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
+from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
 
 LEAST_TUNED_BYTES = 1 << 16

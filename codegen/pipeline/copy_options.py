@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from codegen.ir.strided_box import StridedBox
 from codegen.pipeline.steps import STRUCTURE
 from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Schedule, Thresholds, VectorSize
+from codegen.support.dataclasses import dataclass
 
 Pick: TypeAlias = Callable[[StridedBox, tuple[Schedule, ...]], Schedule]
 """Picks one of several schedules of a box."""

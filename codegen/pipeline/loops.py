@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 
 from codegen.analysis.bodies import shared_loop
@@ -25,6 +25,7 @@ from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.choose_tiles import choose_tiles
 from codegen.schedule.machine import machine
 from codegen.schedule.registers import RegisterSchedule
+from codegen.support.dataclasses import dataclass
 
 MOST_OF_A_NAME = 80
 """Maximum number of characters of the function's name in the kernel's source."""

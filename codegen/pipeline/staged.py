@@ -9,7 +9,7 @@ for each combination of two stages would mean fifteen times as many. So a share 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -23,6 +23,7 @@ from codegen.runtime.call_tables import Bounds, BufferOffsets, CallTable, Group,
 from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
+from codegen.support.dataclasses import dataclass
 
 SOURCE, DESTINATION, BLOCK = range(3)
 """The addresses that a block's calls get."""

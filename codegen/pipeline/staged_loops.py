@@ -8,7 +8,6 @@ Operands of any layout are copied into or out of cache; the kernel addresses str
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import TypeAlias
@@ -36,6 +35,7 @@ from codegen.runtime.loop_kernel import BoundKernel
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid
 from codegen.support.caching import Cache
+from codegen.support.dataclasses import dataclass
 
 MOST_TABLES = 16
 """Tables kept per nest, for results that begin elsewhere in their lines; each has a call for every block."""

@@ -7,7 +7,6 @@ would pay that twice per block.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from codegen.ir.strided_box import SIDES
 from codegen.runtime.kernel import native
 from codegen.runtime.launch import KernelCall, Launch
 from codegen.runtime.threads import scratch
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -24,6 +23,7 @@ from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES, PREFETCH_ARGUMENT, Table
 from codegen.schedule.segments import SEGMENT_ARGUMENTS, Segments
 from codegen.support.caching import lazy
+from codegen.support.dataclasses import dataclass
 
 TABLE_CHUNK = 1 << 12
 """Table entries that exist at a time, so that the memory of a copy stays flat."""

@@ -6,7 +6,6 @@ Each part encodes itself in words, which `simd.direct` reads; `direct_fields` de
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.simd import direct_fields as words
+from codegen.support.dataclasses import dataclass
 
 Numbers: TypeAlias = NDArray[np.int64]
 

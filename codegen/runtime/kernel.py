@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import field
 from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,6 +20,7 @@ from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfers import TransferNest
 from codegen.support.caching import lazy
 from codegen.support.cpu import cpu_level
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
@@ -136,6 +136,8 @@ class Kernel:
 
     def _repr_html_(self) -> str:
         """The summary and the source, for notebooks."""
+        from html import escape
+
         texts = ("summary", self.function.summary), ("source", self.source)
         parts = (f"<details><summary>{n}</summary><pre>{escape(t)}</pre></details>" for n, t in texts)
         return f"<div><code>{escape(self.name)}</code>{''.join(parts)}</div>"

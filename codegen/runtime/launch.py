@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import gcd
 from typing import NoReturn
 
@@ -20,6 +20,7 @@ from codegen.schedule.offset_tables import GROUP_ARGUMENTS
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import group_table, offset_tables
 from codegen.support.caching import lazy
+from codegen.support.dataclasses import dataclass
 
 PAGE_BYTES = 4096
 

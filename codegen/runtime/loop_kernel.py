@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from struct import Struct
@@ -20,6 +19,7 @@ from codegen.runtime.direct_entries import RESULT, DirectCall
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, native_address
 from codegen.runtime.threads import run_parts
 from codegen.support.caching import lazy
+from codegen.support.dataclasses import dataclass
 
 _RESULTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
 _RESULTS |= {f"i{n}": getattr(np, f"int{n}") for n in (8, 16, 32, 64)}

@@ -8,7 +8,6 @@ own checks the indices and makes the table, so that a call never returns to Pyth
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from math import prod
 from struct import Struct
 from typing import Any
@@ -25,6 +24,7 @@ from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_opera
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import scratch
 from codegen.schedule.offset_tables import OFFSET_TABLES
+from codegen.support.dataclasses import dataclass
 
 _CHECK = "offsets_of_indices"
 _CHECK_SOURCE = f'''"""{_CHECK}

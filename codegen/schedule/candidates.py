@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -34,6 +34,7 @@ from codegen.schedule.schedule import (
 )
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, scheduled
+from codegen.support.dataclasses import dataclass
 
 MOST_CANDIDATES = 24
 """Each candidate may need a kernel, which takes a second to compile at most."""

@@ -6,14 +6,13 @@ that is contiguous along the outer loop is loaded or stored by columns and trans
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.analysis.bodies import flat, vector_dtypes
 from codegen.analysis.strides import ELEMENT_BYTES, byte_stride, held_dtype, slope
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import Load
 from codegen.ir.visit import loads, values_of
 from codegen.schedule.registers import Place
+from codegen.support.dataclasses import dataclass
 
 MOST_ROWS, LEAST_ROWS = 16, 4
 """Maximum and minimum rows per block: more do not fit in the registers, fewer are not worth the shuffles."""

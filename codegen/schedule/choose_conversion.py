@@ -8,7 +8,6 @@ are prefetched meanwhile.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from codegen.ir.strided_box import Digit
@@ -16,6 +15,7 @@ from codegen.maps.block_grid import BlockGrid
 from codegen.maps.refine import Box
 from codegen.schedule.machine import ALIAS_BYTES
 from codegen.schedule.schedule import TransposeSchedule
+from codegen.support.dataclasses import dataclass
 
 BLOCK = (192, 256)
 """Rows and columns of the source in a block. f32[4096,6144] to bf16, of memcpy (Zen 5, 2026-11): 64x256 0.75,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 
 from codegen.ir.lines import LANE_BYTES
@@ -13,6 +12,7 @@ from codegen.schedule.choose_transfer import transfer_of
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
+from codegen.support.dataclasses import dataclass
 
 JOINED_DIGITS = 1 << 13
 """The most elements of a short digit and of a block of the digit after it, which is joined to it."""

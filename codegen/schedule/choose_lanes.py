@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice, product
 
 from codegen.analysis.legality import Choice, Request, refusal
@@ -13,6 +12,7 @@ from codegen.ir.nodes import Function
 from codegen.ir.visit import Access, Loop, accesses_of, loops_of
 from codegen.schedule.lane_costs import cost, unit
 from codegen.schedule.vector_size import read_vector_sizes
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")

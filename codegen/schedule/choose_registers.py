@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from codegen.analysis.bodies import flat, full_blocks, may_shift, vector_dtypes
 from codegen.analysis.strides import ELEMENT_BYTES, held_dtype
@@ -11,6 +10,7 @@ from codegen.ir.nodes import For, Function, Statement
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_streams import streamed_array
 from codegen.schedule.registers import LoopPlan, RegisterSchedule, Tail, TransposedLoops, VectorLoop
+from codegen.support.dataclasses import dataclass
 
 MAX_REGISTERS = 4
 """Maximum number of registers of a super-vector that are processed together."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -12,6 +11,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.segments import MOST_OFFSET, MOVES, SegmentBox, Segments
+from codegen.support.dataclasses import dataclass
 
 MOST_MOVES_BYTES = 20 << 10
 """Limit on the table of moves of all parts, which shares the cache with the buffer and its source. Swizzled

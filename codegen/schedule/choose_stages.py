@@ -6,13 +6,13 @@ The decision looks at the copy in one pass: its boxes, the schedules of their ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
 from codegen.schedule.schedule import Schedule
+from codegen.support.dataclasses import dataclass
 
 LEAST_BYTES = 1 << 20
 """Least bytes read and written of a staged copy: smaller copies would have few blocks."""

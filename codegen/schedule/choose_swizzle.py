@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 
 import numpy as np
@@ -16,6 +16,7 @@ from codegen.schedule.choose_segments import RunBox, run_boxes_of
 from codegen.schedule.choose_transfer import MOST_CHUNKS
 from codegen.schedule.offset_tables import Table
 from codegen.schedule.schedule import OUTER_RANKS
+from codegen.support.dataclasses import dataclass
 
 MOST_BOXES = 64
 """Copies with more boxes than this are skipped."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from codegen.support.cpu import cpu_level
+from codegen.support.dataclasses import dataclass
 
 REGISTERS = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 16), "neon": (16, 32)}
 """The size in bytes and the number of vector registers at each CPU level."""

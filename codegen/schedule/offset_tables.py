@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.strided_box import Digit
 from codegen.support.caching import lazy
+from codegen.support.dataclasses import dataclass
 
 Table: TypeAlias = NDArray[np.int64]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from codegen.ir.index import Index
+from codegen.support.dataclasses import dataclass
 
 Tail: TypeAlias = Literal["", "mask", "shift", "scalar"]
 Place: TypeAlias = tuple[str, tuple[Index, ...]]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import prod
 from typing import Literal, TypeAlias
 
 from codegen.ir.blocks import Block
 from codegen.ir.strided_box import Side
 from codegen.schedule.shuffles import ShuffleSchedule
+from codegen.support.dataclasses import dataclass
 
 VectorSize: TypeAlias = int | tuple[int, int]
 """A virtual vector size: elements, or rows and columns of a tile."""

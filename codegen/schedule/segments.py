@@ -8,7 +8,6 @@ cache. Its chunks are gathered in a buffer there by moves of 1 to 64 bytes, then
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
@@ -19,6 +18,7 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.schedule.offset_tables import Table
 from codegen.support.caching import lazy
+from codegen.support.dataclasses import dataclass
 
 MOVES = (64, 32, 16, 8, 4, 2, 1)
 """Bytes per move, in the order in which a part's table lists its moves."""

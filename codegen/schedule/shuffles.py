@@ -8,8 +8,6 @@ its bytes go where.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +15,7 @@ from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfer_loops import Size
+from codegen.support.dataclasses import dataclass
 
 PARTS = 1, 2, 3, 4, 6, 8
 """How many parts a register may have; each number is a kernel of its own."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from codegen.support.dataclasses import dataclass
 
 Size: TypeAlias = int | str
 """A number, or the name of an argument of the kernel."""

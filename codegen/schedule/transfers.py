@@ -7,7 +7,7 @@ bits for elements of packed storage that move one by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from hashlib import sha256
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from codegen.schedule.segments import SEGMENT_TABLES, Segments
 from codegen.schedule.shuffles import PART_OFFSETS, PART_ORDERS, Shuffle
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transposes import TransposeRuns, TransposeTiles
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

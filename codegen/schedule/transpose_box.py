@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from codegen.ir.blocks import TRANSPOSED_BLOCKS, Block
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.schedule.schedule import TransposeSchedule
+from codegen.support.dataclasses import dataclass
 
 MOST_JOINED = 1 << 14
 """Maximum number of rows or columns in one table: 128 KiB."""

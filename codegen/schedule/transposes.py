@@ -5,13 +5,13 @@ Like other transfers, these are not loops: `passes/lower_copies` has the loops. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.schedule import TileSchedule
 from codegen.schedule.transfer_loops import Loop, Size, int_size
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import ctypes
 import os
 import platform
 import sys
-from dataclasses import dataclass
 from functools import cache
 
+from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 from codegen.support.settings import settings
 

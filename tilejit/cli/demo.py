@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codegen import TilejitError
+from codegen import TilejitError, dataclass
 from tilejit.cli.output import console, print_json, print_lines, style_of
 from tilejit.cli.pictures import print_picture
 from tilejit.cli.progress import steps

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from codegen import TilejitError
+from codegen import TilejitError, dataclass
 from tilejit.cli.file_report import Row, facts, print_sizes, printable, rows_of, some
 from tilejit.cli.output import print_json
 from tilejit.cli.progress import progress

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from codegen import dataclass
 from tilejit.cli.output import console, is_terminal, print_json
 from tilejit.support.units import human_bytes
 

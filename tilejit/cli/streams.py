@@ -9,11 +9,10 @@ import stat
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from codegen import TilejitError
+from codegen import TilejitError, dataclass
 from tilejit.cli.output import is_terminal
 
 DASH = Path("-")

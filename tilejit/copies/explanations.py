@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,6 +16,7 @@ from codegen import (
     LayoutError,
     StagedProgram,
     Step,
+    dataclass,
     thread_count,
 )
 from tilejit.arrays.memory import Array, array_map

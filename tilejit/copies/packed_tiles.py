@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -18,6 +17,7 @@ from codegen import (
     Leaf,
     cached,
     compile_stage,
+    dataclass,
     logical_roots,
     outgrows_caches,
     repeated_calls,

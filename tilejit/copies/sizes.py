@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import ndarray  # by its own name: NumPy's module has a __getattr__, which makes np.x slower
+
+from codegen import dataclass
 
 
 @dataclass(slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen import CopyProgram, LayoutError, thread_count
+from codegen import CopyProgram, LayoutError, dataclass, thread_count
 from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.values import broadcast, elements
 from tilejit.copies.convert import pack, unpack

@@ -7,14 +7,13 @@ their kernels are built and stored. Many shapes share one kernel, so that a few 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from math import prod
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from codegen import LayoutError, default_store, thread_count
+from codegen import LayoutError, dataclass, default_store, thread_count
 from tilejit.arrays.memory import LINE_BYTES
 from tilejit.copies.plan import cached_plan
 from tilejit.layout.as_layout import as_layout

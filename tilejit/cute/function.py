@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError, cached, compiler_lock
+from codegen import LayoutError, cached, compiler_lock, dataclass
 from tilejit.cute.digits import Chain, Mode
 from tilejit.cute.int_tuple import flatten, modes
 from tilejit.cute.layout import Layout, extent

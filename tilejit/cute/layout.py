@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError, LayoutIndexError, shown
+from codegen import LayoutError, LayoutIndexError, dataclass, shown
 from tilejit.cute.coordinates import offset_at
 from tilejit.cute.int_tuple import (
     MAX_DEPTH,

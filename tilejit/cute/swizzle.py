@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError, LayoutIndexError, cached, shown
+from codegen import LayoutError, LayoutIndexError, cached, dataclass, shown
 from tilejit.cute.exact.injective import is_injective
 from tilejit.cute.int_tuple import IntTuple, as_int_tuple, as_integer, limit_nesting
 from tilejit.cute.integers import exact_integers, reach_of

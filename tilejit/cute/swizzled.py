@@ -7,10 +7,9 @@ it is 1 down, or by another stride. What is left is affine. Runs of 2^M elements
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
-from codegen import Leaf, Root, Split, Switch, Tree, ceil_div, mode_tree
+from codegen import Leaf, Root, Split, Switch, Tree, ceil_div, dataclass, mode_tree
 from tilejit.cute.digits import Chain
 from tilejit.cute.function import Function
 from tilejit.cute.swizzle import Swizzle

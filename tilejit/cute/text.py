@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.cute.int_tuple import MAX_DEPTH, congruent
 from tilejit.cute.underscore import _, has_underscore
 from tilejit.support.tokens import Grammar, Reader, mistake, small_int

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from codegen import LayoutError, shown
+from codegen import LayoutError, dataclass, shown
 
 
 @dataclass(frozen=True, slots=True)

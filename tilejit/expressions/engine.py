@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from codegen import Cache, Entry, Function, StagedLoops
+from codegen import Cache, Entry, Function, StagedLoops, dataclass
 from tilejit.arrays.memory import Array, address
 from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
 from tilejit.expressions.memory_orders import Order, order_of_reduction, order_of_result

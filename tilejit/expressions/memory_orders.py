@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from codegen import dataclass
 from tilejit.arrays.memory import Array
 
 Order: TypeAlias = tuple[int, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -18,6 +17,7 @@ from codegen import (
     Operand,
     ScalarArg,
     TilejitError,
+    dataclass,
     dtypes,
     pointed,
 )

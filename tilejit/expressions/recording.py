@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
-from codegen import KernelError, Local, Operand, ScalarArg, dtypes
+from codegen import KernelError, Local, Operand, ScalarArg, dataclass, dtypes
 from tilejit.expressions.memory_orders import Forms
 from tilejit.expressions.reduced_axes import Axes, kept_rank
 from tilejit.kernels.direct_loops import Number

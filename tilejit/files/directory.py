@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from codegen import LayoutError, TilejitError
+from codegen import LayoutError, TilejitError, dataclass
 from tilejit.files.conversion import meant
 from tilejit.files.file_types import open_file
 from tilejit.files.plan import Plan

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.files.npy_header import header, read_mapped
 from tilejit.files.stream import Made, Mapped, Output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ from codegen import (
     CopyProgram,
     Element,
     cached,
+    dataclass,
     grains,
     map_offset,
     map_range,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.files.resume import Origin, origin_of
 from tilejit.files.stream import Advance, Output, Say, Target, write_outputs
 from tilejit.files.tensor_file import TensorFile

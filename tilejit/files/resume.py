@@ -12,11 +12,10 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from codegen import TilejitError
+from codegen import TilejitError, dataclass
 from tilejit.files.whole_file import mode_of, sync_directory
 
 SYNC_BYTES = 64 << 20

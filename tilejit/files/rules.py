@@ -20,11 +20,11 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NoReturn
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.files.whole_file import open_ordinary
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.formats.format import refuse_reserved

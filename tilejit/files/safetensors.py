@@ -13,13 +13,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from codegen import LayoutError, TilejitError
+from codegen import LayoutError, TilejitError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.files.resume import identity_of
 from tilejit.files.safetensors_header import DTYPE_BITS, read_header, write_header

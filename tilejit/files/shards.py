@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.files.file_types import READERS
 from tilejit.files.whole_file import open_ordinary, replacing
 

@@ -6,12 +6,11 @@ import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import IO, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.files.pieces import Pieces
 from tilejit.files.resume import Origin, resuming

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.files.resume import Identity
 from tilejit.files.stream import Made, Output

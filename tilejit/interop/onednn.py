@@ -10,14 +10,13 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.copies import convert
 from tilejit.layout.as_layout import named_format

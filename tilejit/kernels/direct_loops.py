@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -26,6 +25,7 @@ from codegen import (
     SameAddress,
     SameArgument,
     ScalarArg,
+    dataclass,
     on_clear,
 )
 from tilejit.arrays.memory import HUGE_BYTES, Array, address

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, TypeAlias, TypeGuard
 
@@ -27,6 +27,7 @@ from codegen import (
     check_divisible,
     check_indices,
     check_powers,
+    dataclass,
     flatten_values,
     in_dask_worker,
     lazy,

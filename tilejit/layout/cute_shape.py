@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, cached, offset_range, shown
+from codegen import LayoutError, cached, dataclass, offset_range, shown
 from tilejit.cute.digits import digits_of
 from tilejit.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
 from tilejit.cute.layout import Layout

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, compiler_lock, lazy
+from codegen import LayoutError, compiler_lock, dataclass, lazy
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen import AccessMap, LayoutIndexError, cached
+from codegen import AccessMap, LayoutIndexError, cached, dataclass
 from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, shown
+from codegen import LayoutError, dataclass, shown
 from tilejit.layout import tiling
 from tilejit.layout.checks import (
     check_element_name,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 
+from codegen import dataclass
 from tilejit.cute.digits import Digit, Mode, joined
 from tilejit.layout.tiling import TileStep
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.layout.fields import ShapeFields
 
 MERGE = -1

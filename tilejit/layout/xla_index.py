@@ -6,14 +6,13 @@ them backward. `xla_access_map` gives the compiler the same facts as digit trees
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import AccessMap, Leaf, Offsets, Opaque, Root, Split, Tree
+from codegen import AccessMap, Leaf, Offsets, Opaque, Root, Split, Tree, dataclass
 from tilejit.layout.shape import Shape
 from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.tiling import TileStep

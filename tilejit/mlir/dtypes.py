@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from codegen import Index
+from codegen import Index, dataclass
 
 INDEX = "i64"
 """An `index` is a 64-bit integer here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import FuncOp
@@ -26,6 +26,7 @@ from codegen import (
     Statement,
     Store,
     Value,
+    dataclass,
     index_symbol,
     index_symbols,
 )

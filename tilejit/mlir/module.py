@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.func import FuncOp
 
-from codegen import Function, KernelError, cached
+from codegen import Function, KernelError, cached, dataclass
 from tilejit.mlir.functions import read_function
 from tilejit.mlir.places import mistake
 from tilejit.mlir.program import Program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,7 @@ from codegen import (
     KernelValueError,
     OutOfMemoryError,
     ScalarArg,
+    dataclass,
     evaluate_index,
     numpy_dtype,
 )

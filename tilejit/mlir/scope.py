@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import keyword
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from codegen import Affine, Const, Index, IndexValue, Op, Value
+from codegen import Affine, Const, Index, IndexValue, Op, Value, dataclass
 from tilejit.mlir.dtypes import INDEX, MemRef
 from tilejit.mlir.places import Unsupported
 

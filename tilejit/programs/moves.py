@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from codegen import FLAGS_SUPPORTED, INTEGER_TYPES, Element, LayoutError, cached, can_convert, conversion
+from codegen import (
+    FLAGS_SUPPORTED,
+    INTEGER_TYPES,
+    Element,
+    LayoutError,
+    cached,
+    can_convert,
+    conversion,
+    dataclass,
+)
 from tilejit.layout.dtypes import from_numpy
 
 WIDTHS = (16, 8, 4, 2, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from codegen import (
     cached,
     compiler_lock,
     copy_operands,
+    dataclass,
 )
 from tilejit.arrays.memory import LINE_BYTES, address
 

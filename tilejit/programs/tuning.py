@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, ScheduleError, read_vector_sizes
+from codegen import LayoutError, ScheduleError, dataclass, read_vector_sizes
 
 AUTO: Final = "auto"
 STRUCTURE: Final = "structure"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from numbers import Integral
 from typing import Any
@@ -19,6 +19,7 @@ from codegen import (
     Opaque,
     Root,
     cached,
+    dataclass,
     map_offset,
     shown,
 )

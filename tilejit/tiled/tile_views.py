@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from codegen import (
     Tree,
     Window,
     coalesce_tree,
+    dataclass,
     evaluate_tree,
     logical_roots,
     shown,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen import dataclass
 from tilejit.cute.layout import Layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import linear_index, multi_index

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from shutil import get_terminal_size
 from typing import Any
 
+from codegen import dataclass
 from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import islice
 from math import prod
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import multi_index
 from tilejit.view.boards import (

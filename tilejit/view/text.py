@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from math import prod
 
 from rich.text import Text
 
+from codegen import dataclass
 from tilejit.layout.cute_shape import Spec
 from tilejit.support.units import human_bytes
 from tilejit.view.boards import (

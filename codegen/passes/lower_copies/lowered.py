@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.ir.building import index_of
 from codegen.ir.element_types import bits_of, dtype_of
 from codegen.ir.index import Index
@@ -11,6 +9,7 @@ from codegen.ir.instructions import conversion
 from codegen.ir.nodes import Statement, Store, View
 from codegen.ir.values import Load, Local, Op
 from codegen.schedule.transfers import TransferNest
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.index import Index
 from codegen.ir.lines import LINE_BYTES
@@ -14,6 +12,7 @@ from codegen.passes.lower_copies.packed_columns import PackedColumns
 from codegen.schedule.limits import PACKED_SHORT_BYTES
 from codegen.schedule.transfer_loops import Size
 from codegen.schedule.transfers import PackBits, UnpackBits
+from codegen.support.dataclasses import dataclass
 
 WORD_BYTES = 8
 """Packed bytes of the super-vectors after the last full line."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.ir.building import Term, index_of, loop, times
 from codegen.ir.index import Index
 from codegen.ir.nodes import Blocks, Let, Narrow, Store, Streamed
@@ -11,6 +9,7 @@ from codegen.ir.packed_bits import COLUMNS
 from codegen.ir.values import Each, Load, Op
 from codegen.passes.lower_copies.lowered import Lowered, named
 from codegen.schedule.limits import ROW_BUFFER_BYTES
+from codegen.support.dataclasses import dataclass
 
 _, SMALL, BLOCK = COLUMNS
 """Columns of a full block, and of one for the rest."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codegen.ir.building import Term, index_of, loop, plus, times
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
@@ -12,6 +10,7 @@ from codegen.ir.values import Entries, Load, Local, Op, Step
 from codegen.passes.lower_copies.lowered import moved_element
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.transfers import Interleave
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

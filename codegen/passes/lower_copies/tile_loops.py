@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, times
@@ -12,6 +11,7 @@ from codegen.ir.rewriting import Body
 from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transposes import Transpose, TransposeRuns, TransposeTiles
+from codegen.support.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ NumPy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -34,6 +33,7 @@ from codegen.simd.vector.values import (
     shape,
     wide,
 )
+from codegen.support.dataclasses import dataclass
 
 REGISTER_BITS = 512
 MANY_LANES = 256

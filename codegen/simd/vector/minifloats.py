@@ -8,11 +8,11 @@ processor's overflow and invalid flags only where documented. Loops do not check
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from codegen.simd.register.memory import F32, I16, I32
 from codegen.simd.vector.values import lanes_like, llvm_function, number
+from codegen.support.dataclasses import dataclass
 
 INFINITY = 0x7F800000
 

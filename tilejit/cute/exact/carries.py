@@ -8,14 +8,13 @@ A is coalesced. Carries together may cancel, so where they do the values are com
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError, shown
+from codegen import LayoutError, dataclass, shown
 from tilejit.cute.int_tuple import IntTuple, flatten, unflatten
 from tilejit.cute.layout import Layout, trusted
 from tilejit.cute.witness import NoLayoutError, Witness

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen import dataclass
 from tilejit.cute.tables import Table
 
 MAX_ROUNDS = 100

@@ -6,12 +6,11 @@ L is a sum of digit times stride in some mixed radix; `radices` finds one throug
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
 
-from codegen import LayoutError, shown
+from codegen import LayoutError, dataclass, shown
 from tilejit.cute.compose import compose_layouts
 from tilejit.cute.digits import Digit, Mode, joined
 from tilejit.cute.exact.injective import meeting

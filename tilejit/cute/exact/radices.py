@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.cute.digits import Mode, joined
 from tilejit.cute.exact.equations import Solutions
 from tilejit.cute.exact.primes import is_prime, prime_factors

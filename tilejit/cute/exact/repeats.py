@@ -7,8 +7,8 @@ offsets are the bits of integers, so that a repeat is a shift.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from codegen import dataclass
 from tilejit.cute.digits import Mode
 from tilejit.cute.exact.injective import distinct_offsets
 from tilejit.cute.layout import Layout, cosize

@@ -8,9 +8,10 @@ digit of size S has room S - 1, and a mode takes n - 1 times its part.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import gcd
 
+from codegen import dataclass
 from tilejit.cute.digits import Digit, Mode
 from tilejit.cute.exact.radices import TooManyError
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen import dataclass
 from tilejit.cute.digits import Mode
 from tilejit.cute.exact.injective import distinct
 from tilejit.cute.exact.radices import TooManyError

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import dask.array as da
 import numpy as np
 
-from codegen import LayoutError, check_threads
+from codegen import LayoutError, check_threads, dataclass
 from tilejit.interop.dask import blocks, flat
 from tilejit.interop.dask.chunks import (
     Chunks,

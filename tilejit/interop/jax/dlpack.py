@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.dlpack
 import numpy as np
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import LINE_BYTES, Array, address, empty
 from tilejit.layout.dtypes import from_numpy
 from tilejit.numpy_api.copyto import copyto

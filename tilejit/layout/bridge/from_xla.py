@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from codegen import dataclass
 from tilejit.cute.digits import Mode
 from tilejit.cute.layout import Layout
 from tilejit.cute.tables import layout_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 
+from codegen import dataclass
 from tilejit.cute.digits import Chain, Digit, digits_of
 
 BLOCK = -1

@@ -8,11 +8,12 @@ order before it; states with too many runs for the steps that are left are not l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 from typing import TypeAlias
 
+from codegen import dataclass
 from tilejit.layout.bridge.storage_order import StorageOrder
 
 Axis: TypeAlias = tuple[int, ...]

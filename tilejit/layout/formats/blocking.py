@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from codegen import LayoutError, shown
+from codegen import LayoutError, dataclass, shown
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.text.recipe import Recipe
 from tilejit.support.tokens import MAX_INT64

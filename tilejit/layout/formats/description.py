@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from textwrap import wrap
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, primitive_type
 from tilejit.layout.formats.format import Format
 from tilejit.layout.formats.registry import find_format

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
 from typing import Any
 
-from codegen import LayoutError
+from codegen import LayoutError, dataclass
 from tilejit.layout.dtypes import PrimitiveType
 
 Dims = tuple[int, ...]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
-from codegen import LayoutError, shown
+from codegen import LayoutError, dataclass, shown
 from tilejit.layout.checks import integer
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.helpers import dims_text

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
-from codegen import LayoutError, cached
+from codegen import LayoutError, cached, dataclass
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.helpers import dims_text
