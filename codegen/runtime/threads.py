@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.schedule.call_limits import PARALLEL_BYTES
+from codegen.schedule.call_limits import BOUND_BY_MEMORY, LAST_CACHE_BYTES, PARALLEL_BYTES
+from codegen.schedule.machine import machine
 from codegen.support.errors import KernelError, KernelValueError
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
@@ -120,19 +121,28 @@ def check_threads(threads: int | None) -> None:
         thread_count(threads, 0)
 
 
-def thread_count(threads: int | None, size_bytes: int) -> int:
+@cache
+def parallel_bytes(slowness: int) -> int:
+    """Bytes read and written from which a call that is so slow gets several threads."""
+    cache = min(machine().last_cache_bytes or LAST_CACHE_BYTES, LAST_CACHE_BYTES)
+    return max(PARALLEL_BYTES, 5 * cache // (4 * slowness))
+
+
+def thread_count(threads: int | None, size_bytes: int, slowness: int = BOUND_BY_MEMORY) -> int:
     """How many threads a copy of that size gets; one in a dask task, unless `threads` says otherwise.
+
+    slowness  its time in multiples of memcpy's
 
     Raises:
         TypeError: `threads` is not an integer.
         KernelValueError: `threads` is less than one.
         KernelError: TILEJIT_THREADS, where it applies, is not a number of threads.
     """
-    count = threads_by_size(threads, size_bytes)
+    count = threads_by_size(threads, size_bytes, slowness)
     return 1 if threads is None and count > 1 and in_dask_worker() else count
 
 
-def threads_by_size(threads: int | None, size_bytes: int) -> int:
+def threads_by_size(threads: int | None, size_bytes: int, slowness: int = BOUND_BY_MEMORY) -> int:
     """The same regardless of dask, for callers that store it and check `in_dask_worker` on each call.
 
     Raises:
@@ -140,7 +150,7 @@ def threads_by_size(threads: int | None, size_bytes: int) -> int:
     """
     if threads is None:
         most = default_threads()  # read first: an invalid setting is an error for small copies too
-        return 1 if size_bytes < PARALLEL_BYTES else most
+        return 1 if size_bytes < parallel_bytes(slowness) else most
     if type(threads) is int and 0 < threads <= MOST_THREADS:
         return threads
     if isinstance(threads, bool) or not hasattr(threads, "__index__"):

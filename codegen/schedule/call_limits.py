@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 PARALLEL_BYTES = 8 << 20
-"""Smaller copies stay on the calling thread.
+"""Smaller calls stay on the calling thread, whatever they do.
 
 Two threads of one core (Zen 5, 2026-11), u32 transposes, us on one thread and on two: 2 MiB read and written
 54 and 120, 4 MiB 59 and 121, 5.5 MiB 86 and 158, 8 MiB 261 and 218, 16 MiB 512 and 357. While source and
 destination are in a core's own cache, its threads share what one thread has alone. Waking another thread
 takes 15 to 60 us.
+"""
+
+LAST_CACHE_BYTES = 32 << 20
+"""The most of the last cache that counts below, and its size where it is unknown."""
+
+BOUND_BY_MEMORY, TRANSPOSES, COMPUTES = 1, 3, 5
+"""How slow a call is, in multiples of memcpy's time: more threads pay sooner for slower calls.
+
+What fits the last cache moves so fast that waking another thread, and the lines that it reads from the first
+one's cache, cost more than it saves. Two cores of Zen 4 with 32 MiB of last cache (2026-11), us on one thread
+and on two, by the bytes read and written: packs of f32 18 MiB 342 and 438, 32 MiB 644 and 794, 43 MiB 1023
+and 1083, 72 MiB 2252 and 1791; transposes 8 MiB 465 and 576, 18 MiB 834 and 711, 32 MiB 2224 and 1373;
+a*2+a 18 MiB 356 and 468, 44 MiB 1229 and 1001; exp 8 MiB 355 and 395, 18 MiB 916 and 594.
 """
 
 UNEVEN = 8

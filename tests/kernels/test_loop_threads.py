@@ -41,6 +41,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(BoundKernel, "run", noted)
     monkeypatch.setattr(threads, "default_threads", lambda: MOST)
+    monkeypatch.setattr(threads, "parallel_bytes", lambda slowness: PARALLEL_BYTES)
     return found
 
 

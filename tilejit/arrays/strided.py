@@ -7,6 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen import BOUND_BY_MEMORY, TRANSPOSES
+
 OVERLAP_WORK: Any = 1000  # Any: the stubs of NumPy before 2.5 accept only 0 and -1
 """Candidates that the exact test for shared memory looks at before it gives up."""
 
@@ -40,6 +42,20 @@ def order_of(x: NDArray[Any]) -> Literal["C", "F", ""]:
     return "F" if x.strides[0] == x.itemsize else ""
 
 
+def minor_axis(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    """The axis whose elements lie closest; None without an axis of several elements.
+
+    (3, 5), (20, 4) -> 1    (3, 1), (20, 4) -> 0
+    """
+    axes = [(abs(s), -k) for k, (n, s) in enumerate(zip(shape, strides, strict=True)) if n > 1 and s]
+    return -min(axes)[1] if axes else None
+
+
+def slowness_of_copy(dst_axis: int | None, src_axis: int | None) -> int:
+    """How slow a copy is whose sides have these minor axes, None for unknown ones."""
+    return BOUND_BY_MEMORY if dst_axis == src_axis or None in (dst_axis, src_axis) else TRANSPOSES
+
+
 class ArrayLayout:
     """Shape, strides and dtype of an array, and the bytes from its first element that it may touch."""
 
@@ -50,6 +66,11 @@ class ArrayLayout:
         self.strides = strides
         self.dtype = dtype
         self.low, self.stop = span(shape, strides, dtype.itemsize)
+
+    @property
+    def minor_axis(self) -> int | None:
+        """The axis whose elements lie closest."""
+        return minor_axis(self.shape, self.strides)
 
     def __str__(self) -> str:
         return f"{self.dtype}{list(self.shape)} with strides {self.strides}"

@@ -22,7 +22,14 @@ from codegen import (
 from tilejit.arrays import float_status
 from tilejit.arrays.memory import LINE_BYTES, Array, address
 from tilejit.arrays.numpy_originals import numpy_copyto
-from tilejit.arrays.strided import ArrayLayout, apart, broadcast_strides, overlaps_itself, share_memory
+from tilejit.arrays.strided import (
+    ArrayLayout,
+    apart,
+    broadcast_strides,
+    overlaps_itself,
+    share_memory,
+    slowness_of_copy,
+)
 from tilejit.copies.sizes import SIZES
 from tilejit.programs import direct_policy
 from tilejit.programs.copy_programs import copy_program
@@ -307,7 +314,8 @@ def plan_copy(
 
 def _planned(dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int | None) -> CopyPlan:
     size = sum(prod(x.shape) * x.dtype.itemsize for x in (dst, src))
-    plan = CopyPlan(dst, src, tuning, thread_count(threads, size), in_dask=threads is None)
+    count = thread_count(threads, size, slowness_of_copy(dst.minor_axis, src.minor_axis))
+    plan = CopyPlan(dst, src, tuning, count, in_dask=threads is None)
     return plan._directly()
 
 

@@ -36,6 +36,7 @@ from codegen import (
     machine_thresholds,
     nested_accesses,
     rename_arrays,
+    slowness_of,
     threads_by_size,
     tile_function,
     vectorize_function,
@@ -269,7 +270,8 @@ class BoundCall:
         self._kernel = kernel.bind(self._shapes, self._strides, self._integers)
         size_bytes = sum(x.nbytes for x in arrays.values())
         shared = program.shared and not alone
-        self._threads = threads_by_size(program.options.threads, size_bytes) if shared else 1
+        slowness, wanted = slowness_of(program.function), program.options.threads
+        self._threads = threads_by_size(wanted, size_bytes, slowness) if shared else 1
         self._hold = size_bytes <= LOOPS_HOLD_GIL_BYTES
 
     @lazy

@@ -13,7 +13,7 @@ from codegen import check_threads, compiler_lock, thread_count, threads_by_size
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
-from tilejit.arrays.strided import apart
+from tilejit.arrays.strided import apart, minor_axis, slowness_of_copy
 from tilejit.copies.plan import PLAIN_ARRAYS, cached_plan
 from tilejit.copies.shortcuts import Shortcut, numpy_entry
 from tilejit.copies.sizes import SIZES, numpy_is_as_fast
@@ -132,7 +132,7 @@ def _entry_of_copy(threads: int | None, dst: Any, src: Any) -> Entry | None:
     """What machine code does of copies like this one, if it may."""
     if type(dst) is not ndarray or type(src) is not ndarray or not can_cast(src.dtype, dst.dtype, SAME_KIND):
         return None
-    if threads_by_size(threads, dst.nbytes + src.nbytes) > 1:
+    if threads_by_size(threads, dst.nbytes + src.nbytes, _slowness(dst, src)) > 1:
         return None
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
     entry = plan._direct_entry(dst.dtype, src.dtype) if plan else None
@@ -149,7 +149,7 @@ known_on_one_thread = Shortcut(partial(_entry_of_copy, 1))
 
 
 def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> bool:
-    count = thread_count(threads, dst.nbytes + src.nbytes)
+    count = thread_count(threads, dst.nbytes + src.nbytes, _slowness(dst, src))
     layouts = dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype
     # Looked up without the usual keywords: their hash is made in Python.
     plan = cached_plan(*layouts, count) if tuning is DEFAULT else cached_plan(*layouts, count, tuning)
@@ -183,3 +183,7 @@ def _as_array(src: Any) -> Array | None:
         return None
     array = np.asanyarray(as_numpy(src))
     return array if type(array) in PLAIN_ARRAYS else None
+
+
+def _slowness(dst: Array, src: Array) -> int:
+    return slowness_of_copy(minor_axis(dst.shape, dst.strides), minor_axis(src.shape, src.strides))

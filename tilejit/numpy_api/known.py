@@ -12,6 +12,7 @@ from numpy import ndarray
 from codegen import compiler_lock, threads_by_size
 from tilejit.arrays.memory import HUGE_BYTES, Array
 from tilejit.arrays.numpy_originals import numpy_ascontiguousarray, numpy_asfortranarray
+from tilejit.arrays.strided import minor_axis, slowness_of_copy
 from tilejit.copies.plan import cached_plan
 from tilejit.copies.shortcuts import Shortcut, numpy_entry
 from tilejit.copies.sizes import (
@@ -52,11 +53,12 @@ def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: boo
     size = x.size * dtype.itemsize
     if x.dtype.hasobject or dtype.hasobject or not 0 < size < HUGE_BYTES:
         return None
-    if threads_by_size(None, size + x.nbytes) > 1:
+    strides = np.empty(x.shape, dtype).strides
+    slowness = slowness_of_copy(minor_axis(x.shape, strides), minor_axis(x.shape, x.strides))
+    if threads_by_size(None, size + x.nbytes, slowness) > 1:
         return None
     with compiler_lock:  # most processes make no call often enough
         from codegen import FreshArray, SameArgument
-    strides = np.empty(x.shape, dtype).strides
     plan = cached_plan(x.shape, strides, dtype, x.shape, x.strides, x.dtype, 1)
     new = FreshArray(dtype, x.shape, owner=owner or size < SIZES.aligned_bytes)
     return plan._direct_entry(dtype, x.dtype, new, *map(SameArgument, others)) if plan else None

@@ -17,7 +17,7 @@ from codegen import (
     threads_by_size,
 )
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
-from tilejit.arrays.strided import ArrayLayout
+from tilejit.arrays.strided import ArrayLayout, slowness_of_copy
 from tilejit.arrays.values import check_range
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
@@ -65,6 +65,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         "_is_open",
         "_moved_bytes",
         "_near",
+        "_slowness",
         "_src",
         "_threads",
     )
@@ -84,7 +85,8 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         self._near, self._far = src.layout.low - dst.layout.stop, src.layout.stop - dst.layout.low
         self._moved_bytes = src.size_bytes + dst.size_bytes if moved_bytes is None else moved_bytes
         self._threads = threads
-        self._is_open = threads_by_size(threads, self._moved_bytes) == 1
+        self._slowness = slowness_of_copy(dst.minor_axis, src.minor_axis)
+        self._is_open = threads_by_size(threads, self._moved_bytes, self._slowness) == 1
         self._calls: NativeCalls | None = None
 
     def __call__(self, source: Taken, out: Out | None = None) -> Result:
@@ -159,7 +161,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         self._is_open = False
 
     def _run(self, source: Array, target: Array, alive: object) -> None:
-        threads = thread_count(self._threads, self._moved_bytes)
+        threads = thread_count(self._threads, self._moved_bytes, self._slowness)
         program = self.program(threads)
         if program is None:
             self._through_numpy(source, target)

@@ -13,6 +13,7 @@ from tilejit.arrays.memory import Array, sized
 from tilejit.arrays.strided import ArrayLayout, overlaps_itself
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import shape_name
+from tilejit.layout.shape import Shape
 from tilejit.tiled.buffers import check_size
 from tilejit.tiled.outputs import checked_out, output_buffer
 
@@ -29,6 +30,11 @@ class ArraySide:
         self.layout = layout
         self.size_bytes = prod(layout.shape) * layout.dtype.itemsize
         self.overlaps = overlaps_itself(layout.shape, layout.strides, layout.dtype.itemsize)
+
+    @property
+    def minor_axis(self) -> int | None:
+        """The dimension along which elements lie closest."""
+        return self.layout.minor_axis
 
     def memory(self, given: Any, name: str) -> Array:
         """The argument, if it is an array of this layout.
@@ -98,6 +104,14 @@ class TiledSide:
         dtype = np.dtype(np.uint8) if spec.packed else spec.dtype
         self.layout = ArrayLayout((spec.size_in_bytes // dtype.itemsize,), (dtype.itemsize,), dtype)
         self.size_bytes = spec.size_in_bytes
+
+    @property
+    def minor_axis(self) -> int | None:
+        """The dimension along which elements lie closest; None if the layout does not name it."""
+        spec = self.spec
+        if not isinstance(spec, Shape) or spec.layout is None:
+            return None
+        return next((d for d in spec.layout.minor_to_major if spec.dimensions[d] > 1), None)
 
     def memory(self, given: Any, name: str) -> Array:
         """The buffer of the argument, if this is a tiled array in the layout.

@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from subprocess import run
 from sys import executable
@@ -16,8 +17,9 @@ from sys import executable
 import pytest
 
 from codegen.runtime import threads
-from codegen.runtime.threads import default_threads, in_dask_worker, run_parts, thread_count
-from codegen.schedule.call_limits import PARALLEL_BYTES
+from codegen.runtime.threads import default_threads, in_dask_worker, parallel_bytes, run_parts, thread_count
+from codegen.schedule.call_limits import BOUND_BY_MEMORY, COMPUTES, PARALLEL_BYTES, TRANSPOSES
+from codegen.schedule.machine import machine
 from codegen.support.errors import KernelError, KernelValueError
 from tests.tools.oracle import environment
 
@@ -58,8 +60,10 @@ def test_an_error_in_any_part_is_raised_after_all_are_done(bad: int) -> None:
 
 
 def test_thread_count() -> None:
-    assert thread_count(None, PARALLEL_BYTES - 1) == 1
-    assert thread_count(None, PARALLEL_BYTES) == default_threads()
+    for slowness in (BOUND_BY_MEMORY, TRANSPOSES, COMPUTES):
+        least = parallel_bytes(slowness)
+        assert thread_count(None, least - 1, slowness) == 1
+        assert thread_count(None, least, slowness) == default_threads()
     assert thread_count(5, 0) == 5
     assert thread_count(1000, 0) == 64
     for wrong in (0, -1):
@@ -261,3 +265,16 @@ def test_a_signal_that_raises_waits_for_every_part() -> None:
     with pytest.raises(KeyboardInterrupt):
         threads.run_parts(work, 3)
     assert sorted(done) == [1, 2]
+
+
+@pytest.mark.parametrize("last_cache", [0, 4 << 20, 32 << 20, 256 << 20])
+def test_slow_calls_get_threads_sooner(last_cache: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = replace(machine(), last_cache_bytes=last_cache)
+    monkeypatch.setattr(threads, "machine", lambda: here)
+    parallel_bytes.cache_clear()
+    try:
+        fast, transposes, computes = map(parallel_bytes, (BOUND_BY_MEMORY, TRANSPOSES, COMPUTES))
+    finally:
+        parallel_bytes.cache_clear()
+    assert PARALLEL_BYTES == computes <= transposes <= fast <= 40 << 20
+    assert fast == (PARALLEL_BYTES if last_cache == 4 << 20 else 40 << 20)
