@@ -206,6 +206,8 @@ def _dense(
     if kept == 1:
         most = min(most, PANEL_BYTES // run)
     wide = size_of(columns) if kept > 1 else max(most // box.side * box.side, box.side)
+    if wide < size_of(columns) <= 2 * wide and size_of(columns) * run <= DENSE_BYTES:
+        wide = size_of(columns)  # 16 of 24 columns, then 8, would read the lines of source rows twice
     sides, tile = (axes_of(rows), axes_of(columns)), (size_of(rows), wide)
     cut = TransposeSchedule(*sides, tile, block, stage="dense", stream=stream)
     return _layered(box, cut, rows, columns) if wide >= size_of(columns) else cut
