@@ -22,7 +22,7 @@ from codegen.schedule.transpose_box import (
     prefixes,
     size_of,
 )
-from codegen.schedule.transpose_loops import scheduled, shares_sets
+from codegen.schedule.transpose_loops import MANY_REGISTERS, scheduled
 
 TILE_LINES = 6
 """Lines per tile in each direction, for tiles that are stored in place."""
@@ -34,8 +34,9 @@ of 64-128 MB with rows of a power of two, Zen 5, 2026-11."""
 NARROWED_SETS = (1, 12)
 """The same if elements become narrower: each row of a block is then two lines or more."""
 
-LANE_SHARING_BYTES = 256
-"""At a multiple of this distance, a line of a source row may be evicted before its other lanes are read."""
+LANE_SHARING_BYTES = {1: 1024, 2: 2048, 4: 1024, 8: 2048}
+"""At a multiple of this distance, by element size, lines of rows may be evicted before their other lanes are
+used."""
 
 LINE_ROWS_ACROSS = 16
 """Lines across if result rows are one line: tiles with few rows need long rows to amortize their start."""
@@ -143,7 +144,9 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
     down, across = TILE_LINES, LINE_ROWS_ACROSS if size_of(rows) == side else TILE_LINES
     block: Block = "64x16"
     if box.row.src % ALIAS_BYTES == 0:
-        (down, across), block = SHARED_SETS[box.width], "64x64"
+        (down, across) = SHARED_SETS[box.width]
+        if box.converts or box.width > 8 or machine().registers >= MANY_REGISTERS:
+            block = "64x64"
         if box.source_width > box.width:
             down, across = NARROWED_SETS
     tile = down * side, across * side
@@ -244,10 +247,25 @@ def _cached(box: TransposeBox) -> TransposeSchedule | None:
         return None
     if size_of(rows) < side:
         return _dense(box, rows, columns, stream=False)
-    if block == "64x64" and not box.converts and not shares_sets(box, LANE_SHARING_BYTES):
+    if block == "64x64" and not box.converts and not _needs_wide_blocks(box):
         block = "64x16"
     tile = TILE_LINES * side, TILE_LINES * side
     return TransposeSchedule(axes_of(rows), axes_of(columns), tile, block)
+
+
+def _needs_wide_blocks(box: TransposeBox) -> bool:
+    """Whether rows share so many cache sets that a line must be used completely while it is there.
+
+    Otherwise narrow blocks, row by row, are faster (Zen 4, 2026-11, shares of memcpy): u16 1280x1280 0.58 and
+    0.66, u64 700x700 0.47 and 0.75, on AVX2 u16 512x512 0.40 and 0.61, u32 256x256 0.78 and 1.2. With shared
+    sets they are slower: u8 1024x1024 0.46 and 0.34, u64 512x512 0.63 and 0.47.
+    """
+    distance = LANE_SHARING_BYTES.get(box.width)
+    if distance is None or (box.width == 4 and machine().registers < MANY_REGISTERS):
+        return distance is None
+    if box.width <= 2:
+        return box.row.src % distance == 0
+    return all(pitch % distance == 0 for pitch in (box.row.src, box.column.dst))
 
 
 def _filled(count: int, block: int) -> float:

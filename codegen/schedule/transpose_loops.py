@@ -134,16 +134,18 @@ def _requests(box: TransposeBox, cut: TransposeSchedule) -> int:
 
 
 def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
-    """Diagonally where rows of either side share cache sets. Blocks of one row or column share them as well.
+    """By rows, except for blocks of large elements: diagonally where rows of either side share cache sets.
 
-    Blocks of bytes are so large that the lines of one are evicted before the next, down a column.
+    Blocks by rows fill the lines of a result row one after the other. Blocks of bytes are so large that the
+    lines of one are evicted before the next, down a column.
     """
-    if cut.stream or cut.block == "short":
+    if cut.block == "short" or (cut.stream and cut.block == "64x64"):
         return "columns"
-    wide = cut.block == "64x64" and box.width >= WIDE_BYTES
-    if wide or shares_sets(box, SHARING_BYTES):
-        return "diagonals"
-    return "rows" if box.width == 1 else "columns"
+    if cut.stream and box.width >= WIDE_BYTES and not shares_sets(box, SHARING_BYTES):
+        return "columns"
+    if cut.block != "64x64" or (box.width <= 2 and not box.converts):
+        return "rows"
+    return "diagonals" if box.width >= WIDE_BYTES or shares_sets(box, SHARING_BYTES) else "columns"
 
 
 def _row_step(rows: tuple[Axis, ...], tile: int) -> int:
