@@ -56,9 +56,12 @@ destination pay (8 ways, Zen 4, 2026-11: 1.2 times as fast as 1)."""
 SET_BYTES = 4096
 """Rows about this far apart, or a multiple of it, share L1 cache sets."""
 
-FLAT_BLOCKS = (1, 2)
-"""Element sizes in bytes for which panels are filled in 16x64 blocks. A 64x64 block has 64 or 32 source rows:
-more than there are registers, and rows of many pitches share L1 cache sets, which have 8 or 12 ways."""
+FLAT_BYTES, FLAT_BYTES_OF_FEW = 2, 4
+"""Largest elements for which panels are filled in 16x64 blocks, with 32 registers and with 16.
+
+A 64x64 block of them has 64 or 32 source rows: more than there are registers, and rows of many pitches share
+L1 cache sets, which have 8 or 12 ways (u32 on AVX2, Zen 4, 2026-11: 1.0 to 1.3 times as fast).
+"""
 
 PANEL_BYTES = 1 << 13
 """Bytes of a dense panel of part of a digit: it stays in the first cache until it is written (Zen 4, 2026-11:
@@ -168,7 +171,7 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
         rows = fitting[-1]
         return _dense(box, rows, tuple(box.chain(box.column, "src", rows)), stream=True)
     if r >= box.side and (long or r * box.width * box.side > DENSE_BYTES):
-        if block == "64x64" and box.width in FLAT_BLOCKS and box.is_special:
+        if block == "64x64" and _fills_flat(box):
             block = "16x64"
         wide, lines = _panel(box)
         sides = axes_of(rows), axes_of(columns)
@@ -204,7 +207,7 @@ def _dense(
     block = box.block(size_of(rows), size_of(columns))
     if block is None:
         return None
-    if block == "64x64" and box.width in FLAT_BLOCKS and box.is_special:
+    if block == "64x64" and _fills_flat(box):
         block = "16x64"
     if kept == 1:
         most = min(most, PANEL_BYTES // run)
@@ -251,6 +254,12 @@ def _cached(box: TransposeBox) -> TransposeSchedule | None:
         block = "64x16"
     tile = TILE_LINES * side, TILE_LINES * side
     return TransposeSchedule(axes_of(rows), axes_of(columns), tile, block)
+
+
+def _fills_flat(box: TransposeBox) -> bool:
+    """Whether panels are filled in blocks of few source rows."""
+    most = FLAT_BYTES if machine().registers >= MANY_REGISTERS else FLAT_BYTES_OF_FEW
+    return box.width <= most and box.is_special
 
 
 def _needs_wide_blocks(box: TransposeBox) -> bool:
