@@ -194,7 +194,10 @@ def _object_code(name: str, source: str, digest: str) -> bytes:
     key = store_key(digest, level, store)
     code = store.get(key)
     if code is None or not can_be_loaded(code):
-        code = bytes(_built(name, source).object_code)
+        from codegen.backend.progress import compiling
+
+        with compiling():
+            code = bytes(_built(name, source).object_code)
         store.put(key, code)
     return code
 

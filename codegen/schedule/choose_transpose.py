@@ -171,7 +171,7 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
         rows = fitting[-1]
         return _dense(box, rows, tuple(box.chain(box.column, "src", rows)), stream=True)
     if r >= box.side and (long or r * box.width * box.side > DENSE_BYTES):
-        if block == "64x64" and _fills_flat(box):
+        if block == "64x64" and (_fills_flat(box) or (_crowded(box) and box.is_special)):
             block = "16x64"
         wide, lines = _panel(box)
         sides = axes_of(rows), axes_of(columns)

@@ -1,0 +1,63 @@
+"""What a user at a terminal is told while kernels are compiled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Timer
+from time import perf_counter
+
+from codegen.backend.store import KernelStore, default_store
+
+TOLD_AFTER_SECONDS = 1.0
+"""Compile time of a process from which on it says so, once."""
+
+_spent = 0.0
+_told = False
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Around a compilation: write one line to standard error if compiling takes long and a person may wait.
+
+    The caller holds the compiler's lock.
+    """
+    global _spent
+    if _told or not _is_terminal():
+        yield
+        return
+    start = perf_counter()
+    timer = Timer(max(0.0, TOLD_AFTER_SECONDS - _spent), _tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _spent += perf_counter() - start
+
+
+def message(store: KernelStore) -> str:
+    """What is said: whether this is the only time, and otherwise how to make it so."""
+    if store.is_writable:
+        return f"tilejit: compiling once; later runs load the kernels from {store.directory}"
+    return (
+        f"tilejit: compiling; the kernels are not kept ({store.reason}): set TILEJIT_CACHE_DIR to a directory"
+    )
+
+
+def _tell() -> None:
+    global _told
+    _told = True
+    try:
+        print(message(default_store()), file=sys.stderr, flush=True)
+    except (OSError, ValueError):  # the terminal is gone
+        return
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:  # closed
+        return False
