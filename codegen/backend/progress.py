@@ -39,12 +39,10 @@ def compiling() -> Iterator[None]:
 
 
 def message(store: KernelStore) -> str:
-    """What is said: whether this is the only time, and otherwise how to make it so."""
+    """The line: where the kernels are kept, or why they are not."""
     if store.is_writable:
         return f"tilejit: compiling once; later runs load the kernels from {store.directory}"
-    return (
-        f"tilejit: compiling; the kernels are not kept ({store.reason}): set TILEJIT_CACHE_DIR to a directory"
-    )
+    return f"tilejit: compiling; later runs compile again, because no kernel is kept: {store.reason}"
 
 
 def _tell() -> None:
