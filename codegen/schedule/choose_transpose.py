@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.blocks import Block, block_shape
+from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.dense_layout import joined_run
@@ -171,7 +172,7 @@ def _staged(box: TransposeBox) -> TransposeSchedule | None:
         rows = fitting[-1]
         return _dense(box, rows, tuple(box.chain(box.column, "src", rows)), stream=True)
     if r >= box.side and (long or r * box.width * box.side > DENSE_BYTES):
-        if block == "64x64" and (_fills_flat(box) or (_crowded(box) and box.is_special)):
+        if block == "64x64" and (_fills_flat(box) or (_crowded(box) and _takes_flat(box))):
             block = "16x64"
         wide, lines = _panel(box)
         sides = axes_of(rows), axes_of(columns)
@@ -259,7 +260,13 @@ def _cached(box: TransposeBox) -> TransposeSchedule | None:
 def _fills_flat(box: TransposeBox) -> bool:
     """Whether panels are filled in blocks of few source rows."""
     most = FLAT_BYTES if machine().registers >= MANY_REGISTERS else FLAT_BYTES_OF_FEW
-    return box.width <= most and box.is_special
+    return box.width <= most and _takes_flat(box)
+
+
+def _takes_flat(box: TransposeBox) -> bool:
+    return (
+        box.is_special and block_shape(box.width, "16x64") in instruction("transposed").shapes[8 * box.width]
+    )
 
 
 def _needs_wide_blocks(box: TransposeBox) -> bool:
