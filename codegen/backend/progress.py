@@ -1,10 +1,10 @@
-"""What a user at a terminal is told while kernels are compiled."""
+"""The message on a terminal while kernels compile."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Timer
 from time import perf_counter
 
@@ -30,7 +30,8 @@ def compiling() -> Iterator[None]:
     start = perf_counter()
     timer = Timer(max(0.0, TOLD_AFTER_SECONDS - _spent), _tell)
     timer.daemon = True
-    timer.start()
+    with suppress(RuntimeError):  # no more threads, or the interpreter is shutting down
+        timer.start()
     try:
         yield
     finally:
@@ -50,12 +51,12 @@ def _tell() -> None:
     _told = True
     try:
         print(message(default_store()), file=sys.stderr, flush=True)
-    except (OSError, ValueError):  # the terminal is gone
+    except (AttributeError, OSError, ValueError):  # the terminal is gone
         return
 
 
 def _is_terminal() -> bool:
     try:
         return sys.stderr is not None and sys.stderr.isatty()
-    except ValueError:  # closed
+    except (AttributeError, ValueError):  # an object that only writes; a closed stream
         return False

@@ -127,10 +127,6 @@ def compiler_files() -> tuple[Path, ...]:
     return (*(_PACKAGE / name for name in names), *sorted((_PACKAGE / "simd").rglob("*.py")))
 
 
-def _files_in(folder: Path) -> list[str]:
-    return sorted(f"{at}/{name}" for at, _, names in os.walk(folder) for name in names)
-
-
 def _digest_of_files(files: Iterable[str]) -> str:
     texts: list[bytes] = []
     for file in files:
@@ -143,33 +139,34 @@ def _digest_of_files(files: Iterable[str]) -> str:
 def lowering_digest() -> str:
     """Digest of the whole package, whose code turns the structure of a kernel into its source.
 
-    The store notes it beside the sizes and times of the files, which take a fifth of the time to read.
+    The store notes it beside the sizes and times of the files, which take a third of the time to read.
     """
-    store, stamp = default_store(), _package_stamp()
-    note = f"package-{digest_of(stamp)[:32]}"
+    store, files = default_store(), _package_files()
+    stamp = digest_of("\n".join(f"{path} {facts}" for path, facts in files).encode())
+    note = f"package-{stamp[:32]}"
     known = (store.get_note(note) or {}).get("digest")
     if isinstance(known, str):
         return known
-    found = _digest_of_files(file for file in _files_in(_PACKAGE) if file.endswith(".py"))
-    if _package_stamp() == stamp:
+    found = _digest_of_files(path for path, _ in files)
+    if _package_files() == files:
         store.put_note(note, {"digest": found})
     return found
 
 
-def _package_stamp() -> bytes:
-    """Name, size and times of each source file; writing or replacing a file changes its change time."""
-    lines: list[str] = []
+def _package_files() -> list[tuple[str, tuple[int, ...]]]:
+    """The source files in order of their paths, each with what changes when it is written or replaced."""
+    found: list[tuple[str, tuple[int, ...]]] = []
     folders = [str(_PACKAGE)]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.name.endswith(".py"):
                     status = entry.stat()
-                    times = status.st_mtime_ns, status.st_ctime_ns
-                    lines.append(f"{entry.path} {status.st_size} {times}")
-                elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                    facts = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+                    found.append((entry.path, facts))
+                elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
-    return "\n".join(sorted(lines)).encode()
+    return sorted(found)
 
 
 class KernelStore:

@@ -123,7 +123,7 @@ def check_threads(threads: int | None) -> None:
 
 @cache
 def parallel_bytes(slowness: int) -> int:
-    """Bytes read and written from which a call that is so slow gets several threads."""
+    """Bytes read and written from which a call with this slowness gets several threads."""
     cache = min(machine().last_cache_bytes or LAST_CACHE_BYTES, LAST_CACHE_BYTES)
     return max(PARALLEL_BYTES, 5 * cache // (4 * slowness))
 

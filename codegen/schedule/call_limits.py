@@ -12,7 +12,7 @@ takes 15 to 60 us.
 """
 
 LAST_CACHE_BYTES = 32 << 20
-"""The most of the last cache that counts below, and its size where it is unknown."""
+"""The last cache counts as at most this size, and as this size where it is unknown."""
 
 BOUND_BY_MEMORY, TRANSPOSES, COMPUTES = 1, 3, 5
 """How slow a call is, in multiples of memcpy's time: more threads pay sooner for slower calls.

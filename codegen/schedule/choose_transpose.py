@@ -277,8 +277,12 @@ def _needs_wide_blocks(box: TransposeBox) -> bool:
     sets they are slower: u8 1024x1024 0.46 and 0.34, u64 512x512 0.63 and 0.47.
     """
     distance = LANE_SHARING_BYTES.get(box.width)
-    if distance is None or (box.width == 4 and machine().registers < MANY_REGISTERS):
-        return distance is None
+    if distance is None:  # registers do not transpose narrow blocks of these elements
+        return True
+    if (
+        box.width == 4 and machine().registers < MANY_REGISTERS
+    ):  # wide blocks of these spill, which costs more
+        return False
     if box.width <= 2:
         return box.row.src % distance == 0
     return all(pitch % distance == 0 for pitch in (box.row.src, box.column.dst))

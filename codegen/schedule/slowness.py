@@ -10,6 +10,9 @@ from codegen.ir.values import Op
 from codegen.ir.visit import Loop, loops_of, parts, values_of
 from codegen.schedule.call_limits import BOUND_BY_MEMORY, COMPUTES
 
+COSTLY = frozenset(FLOAT_FUNCTIONS) - {"sqrt", "rint", "copysign", "fma"} | {"pow", "floordiv", "mod"}
+"""Operations that take many instructions."""
+
 
 def slowness_of(function: Function) -> int:
     """BOUND_BY_MEMORY if each element takes some arithmetic only, else COMPUTES.
@@ -18,7 +21,7 @@ def slowness_of(function: Function) -> int:
     """
     rank = max((x.rank for x in function.arguments if isinstance(x, ArrayArg)), default=0)
     values = (part for value in values_of(function.body) for part in parts(value))
-    calls = any(isinstance(x, Op) and x.name in FLOAT_FUNCTIONS for x in values)
+    calls = any(isinstance(x, Op) and x.name in COSTLY for x in values)
     return COMPUTES if calls or _depth(loops_of(function.body)) > rank else BOUND_BY_MEMORY
 
 

@@ -1,19 +1,21 @@
-"""`dataclass`, with methods that are compiled when they are first used.
+"""`dataclass`, with methods that are compiled on first use.
 
 The standard library compiles up to eight methods of a class while its module is imported, which takes 0.5 ms
-for a frozen class with slots. A process that only runs stored kernels imports a hundred such classes and
-constructs half of them. Fields, slots and `replace` are the standard library's; methods have its meaning.
+for a frozen class with slots. A process that only runs stored kernels imports a hundred such classes, and it
+constructs half of them. Fields, slots and `replace` are the standard library's, and the methods mean the same.
+`InitVar` and `order` are not supported.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, FrozenInstanceError, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from dataclasses import dataclass as _with_fields
 from operator import attrgetter
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from dataclasses import dataclass as dataclass
 else:
 
@@ -31,22 +33,72 @@ else:
         """The standard library's decorator of this name, for the options that this project uses."""
 
         def made(cls: type) -> type:
-            own = frozenset(vars(cls))
+            own, text = frozenset(vars(cls)), cls.__doc__
             hashed = vars(cls).get("__hash__") is not None
-            cls = _with_fields(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+            # Few classes have frozen bases. For those the standard library checks that all are frozen.
+            checked = frozen and any(_is_frozen(base) for base in cls.__mro__[1:])
+            options = {"slots": slots, "kw_only": kw_only, "frozen": checked}
+            cls = _with_fields(init=False, repr=False, eq=False, **options)(cls)
+            cls.__doc__ = text
+            _check_order(cls)
+            _note_options(cls, init=init, repr=repr, eq=eq, frozen=frozen)
             if init and "__init__" not in own:
                 cls.__init__ = _Init(cls, frozen)
             if repr and "__repr__" not in own:
-                cls.__repr__ = _repr(cls)
+                _put(cls, "__repr__", _repr(cls))
             if eq and "__eq__" not in own:
-                cls.__eq__ = _eq(cls)
-            if eq and not hashed:
-                cls.__hash__ = _hash(cls) if frozen else None
+                _put(cls, "__eq__", _eq(cls))
+            if eq and not hashed and frozen:
+                _put(cls, "__hash__", _hash(cls))
+            elif eq and not hashed:
+                cls.__hash__ = None
             if frozen:
                 _freeze(cls, own, slots)
             return cls
 
         return made if cls is None else made(cls)
+
+
+def _is_frozen(base: type) -> bool:
+    return getattr(vars(base).get("__dataclass_params__"), "frozen", False)
+
+
+def _check_order(cls: Any) -> None:
+    """Refuse a field without a default after one with a default, as the standard library does."""
+    earlier = ""
+    for x in fields(cls):
+        if not x.init or x.kw_only:
+            continue
+        if x.default is not MISSING or x.default_factory is not MISSING:
+            earlier = x.name
+        elif earlier:
+            raise TypeError(f"non-default argument {x.name!r} follows default argument {earlier!r}")
+
+
+def _note_options(cls: Any, **options: bool) -> None:
+    """Tell the standard library's decorator, for classes that derive from this one, what it is."""
+    for name, value in options.items():
+        setattr(cls.__dataclass_params__, name, value)
+
+
+def _put(cls: Any, name: str, method: Any) -> None:
+    """Add a method under the name that `help` shows."""
+    method.__name__, method.__qualname__, method.__module__ = (
+        name,
+        f"{cls.__qualname__}.{name}",
+        cls.__module__,
+    )
+    setattr(cls, name, method)
+
+
+class _Factory:
+    """The default of a parameter whose field has a factory."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
 
 
 class _Init:
@@ -64,43 +116,49 @@ class _Init:
 def _compiled_init(cls: type, frozen: bool) -> Callable[..., None]:
     """The constructor that a class's fields describe, such as:
 
-    def __init__(self, extent, stride=default_stride):
-        put(self, 'extent', extent)
-        put(self, 'stride', stride)
+    def __init__(self, extent, stride=_dataclass_of_stride):
+        _dataclass_put(self, 'extent', extent)
+        _dataclass_put(self, 'stride', stride)
+
+    Names that are no parameters begin with `_dataclass_`, which no field does.
     """
-    names: dict[str, Any] = {"put": object.__setattr__, "absent": MISSING}
+    self = "_dataclass_self" if any(x.name == "self" for x in fields(cls)) else "self"
+    names: dict[str, Any] = {"_dataclass_put": object.__setattr__, "_dataclass_absent": _FACTORY}
     positional: list[str] = []
     keywords: list[str] = []
     lines: list[str] = []
     for x in fields(cls):
-        value = x.name
-        has_factory = x.default_factory is not MISSING
+        has_default, has_factory = x.default is not MISSING, x.default_factory is not MISSING
+        default = f"_dataclass_of_{x.name}"
+        names[default] = x.default_factory if has_factory else x.default
+        value, given = x.name, f"={default}" if has_default else ""
         if has_factory:
-            names[f"make_{x.name}"] = x.default_factory
-            value = f"make_{x.name}() if {x.name} is absent else {x.name}" if x.init else f"make_{x.name}()"
-        elif x.default is not MISSING:
-            names[f"default_{x.name}"] = x.default
-            value = x.name if x.init else f"default_{x.name}"
+            made, given = f"{default}()", "=_dataclass_absent"
+            value = f"{made} if {x.name} is _dataclass_absent else {x.name}" if x.init else made
+        elif not x.init:
+            value = default
         if x.init:
-            given = "=absent" if has_factory else f"=default_{x.name}" if x.default is not MISSING else ""
             (keywords if x.kw_only else positional).append(x.name + given)
-        elif not has_factory and x.default is MISSING:
+        elif not has_factory and not has_default:
             continue
-        lines.append(f"put(self, {x.name!r}, {value})" if frozen else f"self.{x.name} = {value}")
+        put = f"_dataclass_put({self}, {x.name!r}, {value})"
+        lines.append(put if frozen else f"{self}.{x.name} = {value}")
     if hasattr(cls, "__post_init__"):
-        lines.append("self.__post_init__()")
-    parameters = ", ".join(["self", *positional, *(["*", *keywords] if keywords else [])])
+        lines.append(f"{self}.__post_init__()")
+    parameters = ", ".join([self, *positional, *(["*", *keywords] if keywords else [])])
     body = "\n    ".join(lines or ["pass"])
     exec(f"def __init__({parameters}):\n    {body}", names)
     init: Callable[..., None] = names["__init__"]
     init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
-    init.__annotations__ = {x.name: x.type for x in fields(cls) if x.init} | {"return": None}
+    annotations = {x.name: x.type for x in fields(cls) if x.init}
+    init.__annotations__ = {**annotations, "return": None}
     return init
 
 
 def _repr(cls: type) -> Callable[[Any], str]:
     shown = tuple(x.name for x in fields(cls) if x.repr)
 
+    @recursive_repr()
     def text(self: Any) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
         return f"{type(self).__qualname__}({values})"
@@ -126,7 +184,7 @@ def _hash(cls: type) -> Callable[[Any], int]:
     return digest
 
 
-def _values(chosen: Any) -> Callable[[Any], tuple[Any, ...]]:
+def _values(chosen: Iterable[Field[Any]]) -> Callable[[Any], tuple[Any, ...]]:
     """The values of some fields, as a tuple."""
     names = [x.name for x in chosen]
     if len(names) > 1:
@@ -155,7 +213,8 @@ def _freeze(cls: Any, own: frozenset[str], slots: bool) -> None:
         for name, value in zip(names, state, strict=True):
             object.__setattr__(self, name, value)
 
-    cls.__setattr__, cls.__delattr__ = refuse_assignment, refuse_deletion
+    _put(cls, "__setattr__", refuse_assignment)
+    _put(cls, "__delattr__", refuse_deletion)
     if slots and "__getstate__" not in own:
         cls.__getstate__ = state_of
     if slots and "__setstate__" not in own:

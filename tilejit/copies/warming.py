@@ -15,6 +15,7 @@ import numpy as np
 
 from codegen import LayoutError, dataclass, default_store, thread_count
 from tilejit.arrays.memory import LINE_BYTES
+from tilejit.arrays.strided import minor_axis, slowness_of_copy
 from tilejit.copies.plan import cached_plan
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
@@ -25,6 +26,7 @@ from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import pack_program, unpack_program
 from tilejit.programs.tuning import DEFAULT
 from tilejit.tiled.buffers import check_packable
+from tilejit.tiled.sides import minor_dimension
 
 Dims = tuple[int, ...]
 Copy = TypeVar("Copy")
@@ -127,7 +129,8 @@ def _format_specs(name: str) -> Iterator[Spec]:
 def _pack_and_unpack(spec: Spec) -> int:
     itemsize = spec.dtype.itemsize
     strides = tuple(itemsize * step for step in row_major_strides(spec.dimensions))
-    threads = thread_count(None, prod(spec.dimensions) * itemsize + spec.size_in_bytes)
+    slowness = slowness_of_copy(minor_dimension(spec), minor_axis(spec.dimensions, strides))
+    threads = thread_count(None, prod(spec.dimensions) * itemsize + spec.size_in_bytes, slowness)
     own = array_element(spec)
     pack = pack_program(spec, strides, own, bytes(itemsize), False, threads, DEFAULT)
     unpack = unpack_program(spec, strides, own, False, threads, DEFAULT)
@@ -167,7 +170,8 @@ def _transpose(copy: Transpose) -> int:
     if turned == tuple(strides):
         return 0
     straight = tuple(dtype.itemsize * step for step in row_major_strides(shape))
-    threads = thread_count(None, 2 * prod(dims) * dtype.itemsize)
+    slowness = slowness_of_copy(minor_axis(shape, straight), minor_axis(shape, turned))
+    threads = thread_count(None, 2 * prod(dims) * dtype.itemsize, slowness)
     plan = cached_plan(shape, straight, dtype, shape, turned, dtype, threads)
     if plan is None:
         return 0

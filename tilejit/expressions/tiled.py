@@ -14,6 +14,7 @@ from codegen import (
     StagedOperand,
     check_bounds,
     dtypes,
+    slowness_of,
     staged_loops,
     thread_count,
 )
@@ -184,7 +185,11 @@ class _Call:
         plan = self._block_plan(names, [*ins.values(), *targets], len(targets))
         if plan is None:
             return False
-        threads = thread_count(self.e.options.threads, sum(x.nbytes for x in (*ins.values(), *targets)))
+        threads = thread_count(
+            self.e.options.threads,
+            sum(x.nbytes for x in (*ins.values(), *targets)),
+            slowness_of(plan.program.function),
+        )
         for target in targets:
             if isinstance(target, TiledArray) and mask is None:
                 _write_padding(target, threads)

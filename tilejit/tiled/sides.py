@@ -94,6 +94,13 @@ class ArraySide:
         return str(self.layout)
 
 
+def minor_dimension(spec: Spec) -> int | None:
+    """The dimension along which elements of a layout lie closest; None if the layout does not name it."""
+    if not isinstance(spec, Shape) or spec.layout is None:
+        return None
+    return next((d for d in spec.layout.minor_to_major if spec.dimensions[d] > 1), None)
+
+
 class TiledSide:
     """Tiled arrays in one layout, or their flat buffers. kind: the class of tiled arrays."""
 
@@ -107,11 +114,8 @@ class TiledSide:
 
     @property
     def minor_axis(self) -> int | None:
-        """The dimension along which elements lie closest; None if the layout does not name it."""
-        spec = self.spec
-        if not isinstance(spec, Shape) or spec.layout is None:
-            return None
-        return next((d for d in spec.layout.minor_to_major if spec.dimensions[d] > 1), None)
+        """The dimension along which elements lie closest, if the layout names it."""
+        return minor_dimension(self.spec)
 
     def memory(self, given: Any, name: str) -> Array:
         """The buffer of the argument, if this is a tiled array in the layout.

@@ -61,6 +61,34 @@ def test_files_are_not_told(closed: bool, monkeypatch: pytest.MonkeyPatch) -> No
     assert closed or stream.getvalue() == ""
 
 
+class OnlyWrites:
+    """What loggers and graphical programs put in the place of standard error."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        return
+
+
+def test_objects_that_only_write_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", OnlyWrites())
+    with progress.compiling():
+        pass
+    assert not progress._told
+
+
+def test_compiling_goes_on_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(timer: progress.Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.setattr(progress.Timer, "start", start)
+    with progress.compiling():
+        pass
+    assert progress._spent > 0
+
+
 def test_no_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", None)
     with progress.compiling():

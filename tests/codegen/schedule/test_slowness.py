@@ -26,6 +26,18 @@ def exponential(x, y):
 
 
 @tj.kernel
+def power(x, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] ** 0.37
+
+
+@tj.kernel
+def root(x, y):
+    for i in range(x.shape[0]):
+        y[i] = np.sqrt(x[i])
+
+
+@tj.kernel
 def product(x, y, z):
     for i in range(x.shape[0]):
         for j in range(y.shape[1]):
@@ -35,8 +47,14 @@ def product(x, y, z):
 
 @pytest.mark.parametrize(
     ("kernel", "rank", "slowness"),
-    [(scaled, 2, BOUND_BY_MEMORY), (exponential, 1, COMPUTES), (product, 2, COMPUTES)],
-    ids=["scaled", "exponential", "product"],
+    [
+        (scaled, 2, BOUND_BY_MEMORY),
+        (exponential, 1, COMPUTES),
+        (power, 1, COMPUTES),
+        (root, 1, BOUND_BY_MEMORY),
+        (product, 2, COMPUTES),
+    ],
+    ids=["scaled", "exponential", "power", "root", "product"],
 )
 def test_functions_and_deep_loops_compute(kernel: Any, rank: int, slowness: int) -> None:
     arrays = [np.ones((4,) * rank) for _ in range(3 if kernel is product else 2)]

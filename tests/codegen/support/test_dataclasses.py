@@ -59,9 +59,9 @@ def test_values_are_as_in_the_standard_library(frozen, slots):
             made(1, d=3)
     assert [x.name for x in fields(mine)] == [x.name for x in fields(theirs)]
     assert mine.__match_args__ == theirs.__match_args__
-    assert str(inspect.signature(mine)).replace("default_", "") == str(inspect.signature(theirs)).replace(
-        "<factory>", str(dataclasses.MISSING)
-    )
+    assert str(inspect.signature(mine)) == str(inspect.signature(theirs))
+    assert mine.__dataclass_params__.frozen == frozen
+    assert mine.__eq__.__qualname__.endswith("Declared.__eq__")
     if frozen:
         assert hash(mine(1)) == hash(theirs(1))
     else:
@@ -185,3 +185,63 @@ def test_threads_may_construct_the_first_values():
         for thread in threads:
             thread.join()
         assert found == [made(1)] * 4
+
+
+@BOTH
+def test_names_of_fields_may_be_any(dataclass):
+    @dataclass(frozen=True, slots=True)
+    class Odd:
+        self: int
+        put: int
+        absent: int
+        make_b: int
+        default_b: int
+        b: list[int] = field(default_factory=list)
+        c: int = field(default=5, init=False)
+
+    value = Odd(1, 2, 3, 4, 5)
+    assert (value.self, value.put, value.absent, value.make_b, value.default_b) == (1, 2, 3, 4, 5)
+    assert (value.b, value.c) == ([], 5)
+
+
+@BOTH
+def test_required_fields_come_first(dataclass):
+    with pytest.raises(TypeError, match="non-default argument 'b' follows default argument"):
+
+        @dataclass(frozen=True)
+        class Wrong:
+            a: int = 1
+            b: int  # type: ignore[misc]
+
+
+@BOTH
+def test_a_value_that_contains_itself_has_a_repr(dataclass):
+    @dataclass
+    class Node:
+        next: Any = None
+
+    node = Node()
+    node.next = node
+    assert shown(node).endswith("Node(next=...)")
+
+
+@pytest.mark.parametrize("base", [dataclasses.dataclass, ours], ids=["standard base", "our base"])
+@BOTH
+def test_frozen_classes_have_frozen_bases(dataclass, base):
+    @base(frozen=True)
+    class Base:
+        a: int = 1
+
+    @dataclass(frozen=True)
+    class Derived(Base):
+        b: int = 2
+
+    assert Derived(b=3) == Derived(1, 3)
+    assert Derived(b=3) != Derived(2, 3)
+    with pytest.raises(FrozenInstanceError):
+        Derived().a = 2  # type: ignore[misc]
+    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+
+        @dataclass
+        class Mutable(Base):
+            c: int = 3
