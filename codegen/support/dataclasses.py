@@ -1,8 +1,8 @@
 """`dataclass`, with methods that are compiled on first use.
 
 The standard library compiles up to eight methods of a class while its module is imported, which takes 0.5 ms
-for a frozen class with slots. A process that only runs stored kernels imports a hundred such classes, and it
-constructs half of them. Fields, slots and `replace` are the standard library's, and the methods mean the same.
+for a frozen class with slots. A process that only runs stored kernels imports a hundred such classes, and
+constructs half of them. Fields, slots and `replace` are the standard library's; the methods mean the same.
 `InitVar` and `order` are not supported.
 """
 
