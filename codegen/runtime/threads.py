@@ -143,7 +143,7 @@ def thread_count(threads: int | None, size_bytes: int, slowness: int = BOUND_BY_
 
 
 def threads_by_size(threads: int | None, size_bytes: int, slowness: int = BOUND_BY_MEMORY) -> int:
-    """The same regardless of dask, for callers that store it and check `in_dask_worker` on each call.
+    """The threads of a call outside dask, for callers that store it and check `in_dask_worker` on each call.
 
     Raises:
         TypeError, KernelValueError, KernelError: as thread_count.
