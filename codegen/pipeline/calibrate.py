@@ -132,7 +132,7 @@ def stream_threshold(measure: Measure) -> int:
 
 
 WARMING = 4
-"""Untimed runs before each timed one: what the other kind of store left in the caches must not count.
+"""Untimed runs before each timed one, so that cache contents of the other kind of store do not count.
 
 The last cache holds new data only after four passes (Zen 4, 2026-11: 440, 228, 210, 128 us for 5 MiB).
 """

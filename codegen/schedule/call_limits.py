@@ -17,10 +17,10 @@ LAST_CACHE_BYTES = 32 << 20
 BOUND_BY_MEMORY, TRANSPOSES, COMPUTES = 1, 3, 5
 """How slow a call is, in multiples of memcpy's time: more threads pay sooner for slower calls.
 
-What fits the last cache moves so fast that waking another thread, and the lines that it reads from the first
-one's cache, cost more than it saves. Two cores of Zen 4 with 32 MiB of last cache (2026-11), us on one thread
-and on two, by the bytes read and written: packs of f32 18 MiB 342 and 438, 32 MiB 644 and 794, 43 MiB 1023
-and 1083, 72 MiB 2252 and 1791; transposes 8 MiB 465 and 576, 18 MiB 834 and 711, 32 MiB 2224 and 1373;
+Data in the last cache moves so fast that waking another thread, and reading lines from the cache of the first
+one, cost more than the second thread saves. Two cores of Zen 4 with 32 MiB of last cache (2026-11), us on one
+thread and on two, by the bytes read and written: packs of f32 18 MiB 342 and 438, 32 MiB 644 and 794, 43 MiB
+1023 and 1083, 72 MiB 2252 and 1791; transposes 8 MiB 465 and 576, 18 MiB 834 and 711, 32 MiB 2224 and 1373;
 a*2+a 18 MiB 356 and 468, 44 MiB 1229 and 1001; exp 8 MiB 355 and 395, 18 MiB 916 and 594.
 """
 

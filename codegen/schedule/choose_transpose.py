@@ -264,9 +264,9 @@ def _fills_flat(box: TransposeBox) -> bool:
 
 
 def _takes_flat(box: TransposeBox) -> bool:
-    return (
-        box.is_special and block_shape(box.width, "16x64") in instruction("transposed").shapes[8 * box.width]
-    )
+    """Whether registers can transpose 16x64 blocks of its elements."""
+    taken = instruction("transposed").shapes[8 * box.width]
+    return box.is_special and block_shape(box.width, "16x64") in taken
 
 
 def _needs_wide_blocks(box: TransposeBox) -> bool:
@@ -279,10 +279,8 @@ def _needs_wide_blocks(box: TransposeBox) -> bool:
     distance = LANE_SHARING_BYTES.get(box.width)
     if distance is None:  # registers do not transpose narrow blocks of these elements
         return True
-    if (
-        box.width == 4 and machine().registers < MANY_REGISTERS
-    ):  # wide blocks of these spill, which costs more
-        return False
+    if box.width == 4 and machine().registers < MANY_REGISTERS:
+        return False  # wide blocks of these elements spill, which costs more
     if box.width <= 2:
         return box.row.src % distance == 0
     return all(pitch % distance == 0 for pitch in (box.row.src, box.column.dst))

@@ -83,11 +83,8 @@ def _note_options(cls: Any, **options: bool) -> None:
 
 def _put(cls: Any, name: str, method: Any) -> None:
     """Add a method under the name that `help` shows."""
-    method.__name__, method.__qualname__, method.__module__ = (
-        name,
-        f"{cls.__qualname__}.{name}",
-        cls.__module__,
-    )
+    method.__name__, method.__module__ = name, cls.__module__
+    method.__qualname__ = f"{cls.__qualname__}.{name}"
     setattr(cls, name, method)
 
 

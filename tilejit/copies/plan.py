@@ -26,6 +26,7 @@ from tilejit.arrays.strided import (
     ArrayLayout,
     apart,
     broadcast_strides,
+    minor_axis,
     overlaps_itself,
     share_memory,
     slowness_of_copy,
@@ -360,7 +361,8 @@ def _why_numpy(dst: ArrayLayout, move: Move | None) -> str:
 def _through_temporary(dst: Array, src: Array) -> None:
     """Copy as if src had been copied first: which it is."""
     copied = src.copy(order="K")
-    count = thread_count(None, dst.nbytes + copied.nbytes)
+    axes = minor_axis(dst.shape, dst.strides), minor_axis(copied.shape, copied.strides)
+    count = thread_count(None, dst.nbytes + copied.nbytes, slowness_of_copy(*axes))
     layout = copied.shape, copied.strides, copied.dtype
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, *layout, count)
     if plan is None:
