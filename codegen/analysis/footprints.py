@@ -78,8 +78,16 @@ class Footprints:
         for load in loads(value):
             if load.array in scope.pointers:
                 self.access(load, load.shape, load.dtype, scope)
+            elif load.shape:
+                self.entries(load, scope)
             else:
                 self.numbers.number(load, scope)
+
+    def entries(self, load: Load, scope: Scope) -> None:
+        """A load of several entries of a table, side by side."""
+        if load.dtype != "bits64" or len(load.shape) != 1 or load.steps != (1,) or load.first is not None:
+            raise KernelError(f"bounds: no rule for {load.dtype}{list(load.shape)} of the table {load.array}")
+        self.numbers.entries(load.array, self.total(load.subscripts, scope), load.shape[0], scope)
 
     def access(self, access: Load | Store, shape: tuple[int, ...], dtype: str, scope: Scope) -> None:
         """A load or a store of a buffer."""

@@ -19,7 +19,7 @@ from codegen.ir.access_families import access_family
 from codegen.ir.accesses import Access
 from codegen.ir.element_types import bits_of, is_bits
 from codegen.ir.families import FAMILIES, OWN_OF_F16, ROUNDINGS
-from codegen.ir.index import Index
+from codegen.ir.index import Index, scale_index
 from codegen.ir.instructions import instruction, is_instruction
 from codegen.ir.nodes import ArrayArg, Function, Store
 from codegen.ir.routines import name_of
@@ -123,7 +123,7 @@ class Values:
                 return call(name_of("load", f"u{bits_of(dtype)}", which="at"), array, _offset(load))
             case True, _:
                 name, arguments = access_call("read", load)
-                return call(name, *arguments)
+                return call(name, *(_entries(load) if array in self.tables else arguments))
             case _, () if array in self.tables:
                 return call(name_of("int64_at"), array, _offset(load))
             case _, ():
@@ -224,6 +224,12 @@ def _offset(access: Load | Store) -> str:
 
 def _address(access: Load | Store) -> str:
     return address_text(access.array, *access.subscripts)
+
+
+def _entries(load: Load) -> tuple[str]:
+    """The address of entries of a table."""
+    (entry,) = load.subscripts
+    return (address_text(load.array, scale_index(entry, 8)),)
 
 
 def _apart(access: Load | Store) -> list[str]:

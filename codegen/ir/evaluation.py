@@ -166,6 +166,9 @@ class Evaluation:
                 return self.load_from_buffer(value)
             case Load(array, (entry,), "i64", ()) if self.buffers:
                 return self.arrays[array][evaluate_index(entry, self.symbols)]
+            case Load(array, (entry,), "bits64", (count,)) if self.buffers:
+                table, begin = self.arrays[array], evaluate_index(entry, self.symbols)
+                return np.array([table[begin + k] for k in range(count)]).astype(stored_dtype("bits64"))
             case Load():
                 return self.load(value)
             case Op(name, operands, dtype, shape):

@@ -45,6 +45,9 @@ REVERSED_GROUPS = (2, 3, 4)
 SHUFFLED_ROWS = 4
 """Rows that are shuffled in the same order at a time: their bytes share one load of the order."""
 
+SHUFFLED_BYTES = LANE_BYTES, LINE_BYTES
+"""The sizes of a register whose bytes come from 16 bytes of each row."""
+
 BYTE_SHUFFLES = tuple(level for level in LEVELS if level != "sse2")
 """The CPU levels that put the bytes of a register in any order by one instruction."""
 
@@ -171,13 +174,6 @@ def repeated_line(low: int, high: int) -> Lanes:
     return np.array(list(pattern * 4), object)
 
 
-@_declared(shapes={64: ((),)}, cost=2)
-def byte_order(low: int, high: int) -> Lanes:
-    """16 bytes, given as two 64-bit numbers: an order of the bytes of a register."""
-    halves = b"".join((int(x) & (1 << 64) - 1).to_bytes(8, "little") for x in (low, high))
-    return np.array(list(halves), object)
-
-
 @_declared()
 def stream_fence() -> None:
     """Order streamed stores before all later stores."""
@@ -209,17 +205,24 @@ def reversed_elements(a: Lanes) -> Lanes:
     return out
 
 
-@_declared(shapes={8: ((SHUFFLED_ROWS, LANE_BYTES), (LANE_BYTES,))}, levels=BYTE_SHUFFLES, cost=2)
+_ORDERED: Shapes = {
+    8: tuple(shape for n in SHUFFLED_BYTES for shape in ((SHUFFLED_ROWS, n), (n,))),
+    64: tuple((n // 8,) for n in SHUFFLED_BYTES),
+}
+
+
+@_declared(shapes=_ORDERED, levels=BYTE_SHUFFLES, cost=2)
 def shuffled(a: Lanes, order: Lanes) -> Lanes:
-    """[R, 16], [16] -> [R, 16]: out[r, k] = a[r, order[k] % 16], or 0 where order[k] >= 128."""
+    """[R, 16], an order of N bytes -> [R, N]: out[r, k] = a[r, order[k] % 16], or 0 where order[k] >= 128."""
     rows = np.reshape(a, (-1, LANE_BYTES))
-    picked = [[row[k % LANE_BYTES] if k < 128 else 0 for k in map(int, order)] for row in rows]
-    return np.reshape(np.array(picked, a.dtype), a.shape)
+    bytes_ = b"".join((int(x) & (1 << 64) - 1).to_bytes(8, "little") for x in order)
+    picked = [[row[k % LANE_BYTES] if k < 128 else 0 for k in bytes_] for row in rows]
+    return np.reshape(np.array(picked, a.dtype), (*a.shape[:-1], len(bytes_)))
 
 
-@_declared(shapes={8: ((SHUFFLED_ROWS, LANE_BYTES), (LANE_BYTES,))}, levels=BYTE_SHUFFLES, cost=3)
+@_declared(shapes=_ORDERED, levels=BYTE_SHUFFLES, cost=3)
 def with_shuffled(out: Lanes, a: Lanes, order: Lanes) -> Lanes:
-    """[R, 16], [R, 16], [16] -> [R, 16]: the bits of `out` or those of shuffled(a, order)."""
+    """[R, N], [R, 16], an order of N bytes -> [R, N]: the bits of `out` or those of shuffled(a, order)."""
     both: Lanes = np.bitwise_or(out, shuffled(a, order))
     return both
 

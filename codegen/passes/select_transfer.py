@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from codegen.ir.blocks import block_shape
-from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
 from codegen.passes.lane_reads import lane_reads
 from codegen.passes.select_panels import in_panels
@@ -105,7 +105,7 @@ def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
     if how is None:
         raise AssertionError("a shuffle has a ShuffleSchedule")
     offsets = period_offsets(box, how.period, how.axis, how.steps)
-    begins, orders = register_parts(offsets)
+    begins, orders = register_parts(offsets, how.register)
     if begins.shape[1] > how.parts:
         raise AssertionError(f"expected at most {how.parts} parts, got {begins.shape[1]}")
     axis = box.axis(how.axis) if how.axis else Axis("", how.steps, 0, 0)
@@ -114,10 +114,11 @@ def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
     begins = np.pad(begins, ((0, 0), (0, more)), mode="edge")
     orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
     return Shuffle(
+        how.register,
         how.parts,
         how.together,
         registers=len(begins),
-        last_register=len(offsets) - LANE_BYTES,
+        last_register=len(offsets) - how.register,
         blocks=-(-axis.extent // block_steps),
         block_steps=block_steps,
         last_step=axis.extent - block_steps,

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from codegen.ir.instructions import SHUFFLED_ROWS, instruction
+from codegen.ir.instructions import SHUFFLED_BYTES, SHUFFLED_ROWS, instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_order import padded_rank
@@ -30,8 +30,20 @@ SHORT_BYTES = 32
 FEW_BYTES = 4
 """Panels of several layers whose source rows are as short fill a small part of each block."""
 
+FEW_ROWS = 8
+"""Panels of up to this many rows leave half of each block empty or more."""
+
+PANEL_CYCLES = {1: 48.0, 2: 19.0, 4: 20.0}
+"""Cycles per 16 bytes of a panel of few rows, times rows, by element size in bytes."""
+
 ELEMENT_CYCLES, RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.5, 9.0, 11.5
 """Cycles per element, per short run, and per 16 bytes of short rows."""
+
+FEWEST_BYTES = 2
+"""Bytes of a register per part: more parts are not worth their loads."""
+
+LONG_CYCLES = 1.2
+"""Cycles per part of a register of 64 bytes, where one register holds it."""
 
 STEPS_TRIED = 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64
 
@@ -75,10 +87,12 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
         case "run":
             run = box.axis(schedule.inner[0]).extent * width
             return RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
-        case "transpose" if cut and cut.layers:
+        case "transpose" if cut and cut.stage == "dense":
             rows, columns = cut.tile
             few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
-            return SHORT_BLOCK_CYCLES if few else 0
+            if cut.layers and few:
+                return SHORT_BLOCK_CYCLES
+            return PANEL_CYCLES.get(width, 0) / rows if rows <= FEW_ROWS else 0
     return 0
 
 
@@ -130,10 +144,9 @@ def _ways(box: StridedBox) -> Iterator[ShuffleSchedule]:
             steps = [n for n in STEPS_TRIED if n < axis.extent]
         for n in steps:
             size = box.width * prod(x.extent for x in chain[:count]) * n
-            if LANE_BYTES <= size <= MOST_PERIOD_BYTES:
-                how = _in_parts(box, period, axis, n)
-                if how:
-                    yield how
+            if size <= MOST_PERIOD_BYTES:
+                fitting = (register for register in SHUFFLED_BYTES if register <= size)
+                yield from filter(None, (_in_parts(box, period, axis, n, register) for register in fitting))
 
 
 def _contiguous(box: StridedBox) -> list[Axis]:
@@ -147,25 +160,28 @@ def _contiguous(box: StridedBox) -> list[Axis]:
 
 
 def _in_parts(
-    box: StridedBox, period: tuple[str, ...], axis: Axis | None, steps: int
+    box: StridedBox, period: tuple[str, ...], axis: Axis | None, steps: int, register: int
 ) -> ShuffleSchedule | None:
     """How such periods are assembled, if that takes few enough parts."""
     name = axis.name if axis else ""
     offsets = period_offsets(box, period, name, steps)
     if offsets.max() - offsets.min() < LANE_BYTES - 1:
         return None
-    begins, _ = register_parts(offsets)
-    parts = next((n for n in PARTS if n >= begins.shape[1]), None)
+    begins, _ = register_parts(offsets, register)
+    parts = next((n for n in PARTS if begins.shape[1] <= n <= register // FEWEST_BYTES), None)
     if parts is None:
         return None
     together = SHUFFLED_ROWS if axis and axis.extent >= SHUFFLED_ROWS * steps else 1
-    return ShuffleSchedule(period, name, steps, together, parts)
+    return ShuffleSchedule(period, name, steps, together, parts, register)
 
 
 def _cycles(box: StridedBox, how: ShuffleSchedule) -> float:
     """Cycles per 16 bytes of the destination, with what overlaps."""
     size = box.width * prod(box.axis(name).extent for name in how.period) * how.steps
-    registers = -(-size // LANE_BYTES)
+    registers = -(-size // how.register)
     extent, block = (box.axis(how.axis).extent if how.axis else 1), how.steps * how.together
-    twice = registers * LANE_BYTES / size * (-(-extent // block) * block / extent)
-    return (1 + how.parts * (0.6 + 1 / how.together)) * twice
+    twice = registers * how.register / size * (-(-extent // block) * block / extent)
+    if how.register == LANE_BYTES:
+        return (1 + how.parts * (0.6 + 1 / how.together)) * twice
+    cycles = LONG_CYCLES * LINE_BYTES / machine().register_bytes
+    return (4 + how.parts * (cycles + 1 / how.together)) * LANE_BYTES / how.register * twice

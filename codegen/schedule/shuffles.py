@@ -1,9 +1,9 @@
 """Shuffles: periods of the destination, assembled from parts of the source whose bytes are reordered.
 
 A period is a run of the destination that repeats: its bytes lie at the same distances in the source each
-time. It is written by registers of 16 bytes, the last of which ends with the period. A register is assembled
-from parts of 16 source bytes. The tables, which all periods share, say where each part begins and which of
-its bytes go where.
+time. It is written by registers of 16 or 64 bytes, the last of which ends with the period. A register is
+assembled from parts of 16 source bytes. The tables, which all periods share, say where each part begins and
+which of its bytes go where.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codegen.schedule.offset_tables import OffsetTable
 from codegen.schedule.transfer_loops import Size
 from codegen.support.dataclasses import dataclass
 
-PARTS = 1, 2, 3, 4, 6, 8
+PARTS = 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16
 """How many parts a register may have; each number is a kernel of its own."""
 
 NOT_COPIED = 0x80
@@ -36,6 +36,7 @@ class ShuffleSchedule:
     steps     indices of `axis` per period
     together  periods that are assembled with the same orders at a time
     parts     parts per register
+    register  bytes per register
     """
 
     period: tuple[str, ...]
@@ -43,11 +44,13 @@ class ShuffleSchedule:
     steps: int
     together: int
     parts: int
+    register: int = LANE_BYTES
 
     def __str__(self) -> str:
         digits = " ".join(self.period), f"{self.steps} of {self.axis}" if self.axis else ""
         period = " and ".join(filter(None, digits))
-        return f"periods of {period} | {self.together} together, {self.parts} parts each"
+        long = "" if self.register == LANE_BYTES else f" per {self.register} bytes"
+        return f"periods of {period} | {self.together} together, {self.parts} parts each{long}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,11 @@ class Shuffle:
     last one begins at index `last_step`, so that it ends with the axis. `step_src` and `step_dst` are the
     bytes from index to index, `src_pitch` and `dst_pitch` those from period to period.
 
-    A period has `registers` of 16 bytes, the last of which begins at byte `last_register`. For each register,
-    `offsets` holds `parts` offsets, and `orders` as many orders of 16 bytes, each as two numbers.
+    A period has `registers` of `register` bytes, the last of which begins at byte `last_register`. For each,
+    `offsets` holds `parts` offsets, and `orders` as many orders of its bytes, 8 bytes per number.
     """
 
+    register: int
     parts: int
     together: int
     registers: Size
@@ -92,17 +96,20 @@ def period_offsets(box: StridedBox, period: tuple[str, ...], axis: str, steps: i
     return offsets
 
 
-def register_parts(offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Where the parts of each register begin, [registers, parts], and their orders, [registers, parts, 16].
+def register_parts(
+    offsets: NDArray[np.int64], register: int = LANE_BYTES
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where parts of registers begin, [registers, parts], and their orders, [registers, parts, bytes].
 
-    offsets  as from `period_offsets`: at least 16, and so is their span
+    offsets   as from `period_offsets`: at least a register of them, and 16 or more apart
+    register  bytes per register
 
     A part begins at the first byte that no part before it has, unless it would then leave the bytes that the
     period reads. Parts that a register does not need copy nothing.
     """
-    registers = -(-len(offsets) // LANE_BYTES)
-    starts = np.minimum(np.arange(registers) * LANE_BYTES, len(offsets) - LANE_BYTES)
-    bytes_of = offsets[starts[:, None] + np.arange(LANE_BYTES)]
+    registers = -(-len(offsets) // register)
+    starts = np.minimum(np.arange(registers) * register, len(offsets) - register)
+    bytes_of = offsets[starts[:, None] + np.arange(register)]
     latest, missing = offsets.max() - (LANE_BYTES - 1), np.ones(bytes_of.shape, bool)
     begins: list[NDArray[np.int64]] = []
     orders: list[NDArray[np.uint8]] = []

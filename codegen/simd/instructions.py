@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import ir
+
 from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.element_types import CONVERSIONS
 from codegen.ir.instructions import conversion as declared_conversion
+from codegen.ir.lines import LANE_BYTES
 from codegen.simd.copy.bit_parts import PARTS
 from codegen.simd.copy.casts import conversion, swap
 from codegen.simd.copy.runs import copy_part, drain_part, fill_part
 from codegen.simd.register.alignment import elements_to_line
-from codegen.simd.register.byte_shuffles import BYTE_SHUFFLES, lane_of_halves
+from codegen.simd.register.byte_shuffles import BYTE_SHUFFLES
 from codegen.simd.register.interleaves import deinterleaved, interleaved
-from codegen.simd.register.memory import memcpy, prefetch_line, stream_fence
+from codegen.simd.register.memory import I32, memcpy, prefetch_line, stream_fence, vector
 from codegen.simd.register.networks import join_lanes
 from codegen.simd.register.orders import ORDERS
 from codegen.simd.register.packed_bits import PACKED_BIT_OPERATIONS
@@ -31,7 +34,11 @@ def _repeated_line(*inputs: Any) -> tuple[Any, Callable[..., Any]]:
     kind = SuperVector(8, 1, 64)
 
     def emit(builder: Any, low: Any, high: Any) -> Any:
-        return from_parts(builder, kind, [join_lanes(builder, [lane_of_halves(builder, low, high)] * 4)])
+        pair: Any = ir.Constant(vector(64, 2), ir.Undefined)
+        for k, half in enumerate((low, high)):
+            pair = builder.insert_element(pair, half, ir.Constant(I32, k))
+        lane = builder.bitcast(pair, vector(8, LANE_BYTES))
+        return from_parts(builder, kind, [join_lanes(builder, [lane] * 4)])
 
     return kind, emit
 

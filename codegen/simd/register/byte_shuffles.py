@@ -6,53 +6,57 @@ picks the bytes one by one; `library` has its replacement for a level whose CPUs
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core.errors import TypingError
 
-from codegen.ir.lines import LANE_BYTES
-from codegen.simd.register.memory import I8, I32, I64, vector
+from codegen.ir.instructions import SHUFFLED_BYTES
+from codegen.ir.lines import LANE_BYTES, LINE_BYTES
+from codegen.simd.register.memory import I8, I32, vector
 from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf, parts_of, super_vector
 
 PAIR_BYTES = 2 * LANE_BYTES
 """Two rows that share an order are shuffled by one instruction, where registers have 32 bytes."""
 
-SYMBOLS = {LANE_BYTES: "tilejit.shuffle_bytes_16", PAIR_BYTES: "tilejit.shuffle_bytes_32"}
+SYMBOLS = {size: f"tilejit.shuffle_bytes_{size}" for size in (LANE_BYTES, PAIR_BYTES, LINE_BYTES)}
 """The functions that shuffle each lane of so many bytes in the order of the same lane."""
 
 _NATIVE = {
-    ("x86", LANE_BYTES): "llvm.x86.ssse3.pshuf.b.128",
-    ("x86", PAIR_BYTES): "llvm.x86.avx2.pshuf.b",
-    ("neon", LANE_BYTES): "llvm.aarch64.neon.tbl1.v16i8",
+    "avx512": {
+        LANE_BYTES: "llvm.x86.ssse3.pshuf.b.128",
+        PAIR_BYTES: "llvm.x86.avx2.pshuf.b",
+        LINE_BYTES: "llvm.x86.avx512.pshuf.b.512",
+    },
+    "avx2": {LANE_BYTES: "llvm.x86.ssse3.pshuf.b.128", PAIR_BYTES: "llvm.x86.avx2.pshuf.b"},
+    "neon": {LANE_BYTES: "llvm.aarch64.neon.tbl1.v16i8"},
 }
-_FAMILY = {"avx512": "x86", "avx2": "x86", "neon": "neon"}
 
 
 def library(names: Iterable[str], level: str) -> str:
     """LLVM IR that defines the shuffles by the instructions of a level, or "" without a call or one."""
     sizes = [size for size, symbol in SYMBOLS.items() if symbol in names]
-    if not sizes or level not in _FAMILY:
+    if not sizes or level not in _NATIVE:
         return ""
     module = ir.Module()
     for size in sizes:
         function = ir.Function(module, _kind(size), SYMBOLS[size])
         function.attributes.add("alwaysinline")
         builder = ir.IRBuilder(function.append_basic_block())
-        builder.ret(_native(builder, _FAMILY[level], *function.args))
+        builder.ret(_native(builder, level, *function.args))
     return str(module)
 
 
-def _native(builder: Any, family: str, register: Any, order: Any) -> Any:
-    """The instruction of a family of levels, or one for each half."""
+def _native(builder: Any, level: str, register: Any, order: Any) -> Any:
+    """The instruction of a level, or one for each half."""
     size = register.type.count
-    if (family, size) not in _NATIVE:
+    if size not in _NATIVE[level]:
         halves = zip(_halves(builder, register), _halves(builder, order), strict=True)
-        return _joined(builder, *(_native(builder, family, *half) for half in halves))
-    if family == "neon":  # which gives 0 for every index beyond the register
+        return _joined(builder, *(_native(builder, level, *half) for half in halves))
+    if level == "neon":  # which gives 0 for every index beyond the register
         order = builder.and_(order, _splat(0x8F, size))
-    name, module = _NATIVE[family, size], builder.module
+    name, module = _NATIVE[level][size], builder.module
     function = module.globals.get(name) or ir.Function(module, _kind(size), name)
     return builder.call(function, [register, order])
 
@@ -87,7 +91,7 @@ def _splat(byte: int, size: int) -> Any:
     return ir.Constant(vector(8, size), [ir.Constant(I8, byte)] * size)
 
 
-def _picked(builder: Any, one: Any, two: Any, lanes: range) -> Any:
+def _picked(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
     """The bytes with those numbers, of two registers one after the other."""
     mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, k) for k in lanes])
     return builder.shuffle_vector(one, two, mask)
@@ -104,20 +108,24 @@ def _halves(builder: Any, pair: Any) -> tuple[Any, Any]:
 
 def _shuffled(*inputs: Any) -> Any:
     """shuffled(rows, order)."""
-    kind = _rows(inputs[0], "shuffled")
+    rows, size = _rows(inputs[0], "shuffled"), _size(inputs[1], "shuffled")
+    kind = SuperVector(8, rows.rows, size)
 
     def emit(builder: Any, rows: Any, order: Any) -> Any:
-        return from_parts(builder, kind, _each(builder, rows, order))
+        return from_parts(builder, kind, _each(builder, rows, order, size))
 
     return kind, emit
 
 
 def _with_shuffled(*inputs: Any) -> Any:
     """with_shuffled(out, rows, order)."""
-    kind = _rows(inputs[1], "with_shuffled")
+    kind, rows = super_vector(inputs[0], "with_shuffled"), _rows(inputs[1], "with_shuffled")
+    size = _size(inputs[2], "with_shuffled")
+    if (kind.rows, kind.row_bytes) != (rows.rows, size):
+        raise TypingError(f"with_shuffled expected {rows.rows} rows of {size} bytes, got {kind}")
 
     def emit(builder: Any, out: Any, rows: Any, order: Any) -> Any:
-        return from_parts(builder, kind, _each(builder, rows, order, parts_of(builder, out)))
+        return from_parts(builder, kind, _each(builder, rows, order, size, parts_of(builder, out)))
 
     return kind, emit
 
@@ -134,43 +142,45 @@ def _rows(given: Any, name: str) -> SuperVector:
     return kind
 
 
-def _each(builder: Any, rows: Any, order: Any, others: list[Any] | None = None) -> list[Any]:
-    """Every row in the same order, two at a time, joined with the bits of the same row of `others`."""
+def _size(given: Any, name: str) -> int:
+    """The bytes that an order of its type has.
+
+    Raises:
+        TypingError: no registers are shuffled in orders of that size.
+    """
+    kind = super_vector(given, name)
+    if kind.rows != 1 or kind.row_bytes not in SHUFFLED_BYTES:
+        raise TypingError(f"{name} expected an order of {SHUFFLED_BYTES} bytes, got {kind}")
+    return kind.row_bytes
+
+
+def _each(builder: Any, rows: Any, order: Any, size: int, others: list[Any] | None = None) -> list[Any]:
+    """Every row in the same order, joined with the bits of the same row of `others`.
+
+    Rows of a lane are shuffled two at a time, if there are several. For longer registers they are repeated.
+    """
     parts, (indices,) = parts_of(builder, rows), parts_of(builder, order)
-    if len(parts) == 1:
-        (one,) = parts
-        found = builder.call(_placeholder(builder.module, LANE_BYTES), [one, indices])
-        return [builder.or_(others[0], found)] if others else [found]
-    function, both = _placeholder(builder.module, PAIR_BYTES), _joined(builder, indices, indices)
+    indices = builder.bitcast(indices, vector(8, size))
+    if size > LANE_BYTES or len(parts) == 1:
+        repeats = [k % LANE_BYTES for k in range(size)]
+        found = [_shuffle(builder, _picked(builder, part, part, repeats), indices) for part in parts]
+        return [builder.or_(*both) for both in zip(others, found, strict=True)] if others else found
+    both = _joined(builder, indices, indices)
     out: list[Any] = []
     for k in range(0, len(parts), 2):
-        found = builder.call(function, [_joined(builder, *parts[k : k + 2]), both])
+        pair = _shuffle(builder, _joined(builder, *parts[k : k + 2]), both)
         if others:
-            found = builder.or_(_joined(builder, *others[k : k + 2]), found)
-        out += _halves(builder, found)
+            pair = builder.or_(_joined(builder, *others[k : k + 2]), pair)
+        out += _halves(builder, pair)
     return out
 
 
-def _byte_order(*inputs: Any) -> Any:
-    """byte_order(low, high)."""
-    kind = SuperVector(8, 1, LANE_BYTES)
-
-    def emit(builder: Any, low: Any, high: Any) -> Any:
-        return from_parts(builder, kind, [lane_of_halves(builder, low, high)])
-
-    return kind, emit
-
-
-def lane_of_halves(builder: Any, low: Any, high: Any) -> Any:
-    """The 16 bytes of two 64-bit numbers."""
-    pair: Any = ir.Constant(vector(64, 2), ir.Undefined)
-    for k, half in enumerate((low, high)):
-        pair = builder.insert_element(pair, half, ir.Constant(I64, k))
-    return builder.bitcast(pair, vector(8, LANE_BYTES))
+def _shuffle(builder: Any, register: Any, order: Any) -> Any:
+    """Each lane of a register in the order of the same lane."""
+    return builder.call(_placeholder(builder.module, register.type.count), [register, order])
 
 
 BYTE_SHUFFLES = {
-    "byte_order": leaf("byte_order", 2, _byte_order),
     "shuffled": leaf("shuffled", 2, _shuffled),
     "with_shuffled": leaf("with_shuffled", 3, _with_shuffled),
 }

@@ -192,14 +192,36 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
     check_golden(GOLDEN / "stages" / f"{name}.txt", made, request)
 
 
+def as_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shuffles are chosen as for AVX2."""
+    avx2 = replace(machine(), level="avx2", register_bytes=32)
+    monkeypatch.setattr(choose_shuffle, "machine", lambda: avx2)
+
+
 def test_stages_of_a_shuffle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pixels of three bytes without the fourth, which other pixels' bytes follow in the destination."""
-    monkeypatch.setattr(choose_shuffle, "machine", lambda: replace(machine(), level="avx2"))
+    monkeypatch.setattr(
+        choose_shuffle, "machine", lambda: replace(machine(), level="avx2", register_bytes=32)
+    )
     (rows, pixels), element = PIXELS, Element("u8", 8)
     src = strided_map((rows, pixels, 3), (4 * pixels, 4, 1), (0, 4 * rows * pixels), element_bits=8)
     dst = strided_map((rows, pixels, 3), (3 * pixels, 3, 1), (0, 3 * rows * pixels), element_bits=8)
     title = f"u8[{rows},{pixels},3] of u8[{rows},{pixels},4]"
     check_golden(GOLDEN / "stages" / "shuffle_u8_pixels.txt", stages(title, src, dst, element), request)
+
+
+def test_stages_of_a_shuffle_of_lines(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transpose of five rows of bytes: 16 bytes of each row hold all of its bytes of a line."""
+    monkeypatch.setattr(
+        choose_shuffle, "machine", lambda: replace(machine(), level="avx2", register_bytes=32)
+    )
+    rows, columns, element = 5, 4096, Element("u8", 8)
+    src = strided_map((rows, columns), (columns, 1), (0, rows * columns), element_bits=8)
+    dst = strided_map((rows, columns), (1, rows), (0, rows * columns), element_bits=8)
+    made = stages(f"u8[{columns},{rows}] of u8[{rows},{columns}] transposed", src, dst, element)
+    check_golden(GOLDEN / "stages" / "shuffle_u8_rows.txt", made, request)
 
 
 def test_stages_of_a_relayout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codegen.ir.instructions import SHUFFLED_BYTES
 from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.pipeline.passes import STRIP, run_passes
@@ -27,7 +28,8 @@ from tests.tools.boxes import box_of
 pytestmark = pytest.mark.skipif(cpu_level().name == "sse2", reason="the level shuffles no bytes")
 
 NEVER = Thresholds(stream_bytes=1 << 62)
-OFFSETS = st.lists(st.integers(-200, 200), min_size=LANE_BYTES, max_size=100).filter(
+REGISTERS = st.sampled_from(SHUFFLED_BYTES)
+OFFSETS = st.lists(st.integers(-200, 200), min_size=max(SHUFFLED_BYTES), max_size=160).filter(
     lambda x: max(x) - min(x) >= LANE_BYTES - 1
 )
 
@@ -39,16 +41,16 @@ def chosen(
     return box, choose(box, threads=threads, thresholds=NEVER)
 
 
-@given(OFFSETS)
-def test_parts_hold_every_byte_once(listed: list[int]) -> None:
+@given(OFFSETS, REGISTERS)
+def test_parts_hold_every_byte_once(listed: list[int], size: int) -> None:
     """Parts stay inside the bytes that are read."""
     offsets = np.array(listed)
-    begins, orders = register_parts(offsets)
+    begins, orders = register_parts(offsets, size)
     assert begins.min() >= offsets.min()
     assert begins.max() + LANE_BYTES - 1 <= offsets.max()
     for register, (starts, given_orders) in enumerate(zip(begins, orders, strict=True)):
-        first = min(LANE_BYTES * register, len(offsets) - LANE_BYTES)
-        for k, offset in enumerate(offsets[first : first + LANE_BYTES]):
+        first = min(size * register, len(offsets) - size)
+        for k, offset in enumerate(offsets[first : first + size]):
             found = [s + o[k] for s, o in zip(starts, given_orders, strict=True) if o[k] != NOT_COPIED]
             assert found == [offset]
 

@@ -19,7 +19,9 @@ from codegen.ir.dtypes import stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.index import Affine, Index, index_symbol
 from codegen.ir.instruction import Instruction
+from codegen.ir.instructions import SHUFFLED_ROWS
 from codegen.ir.interpreter import interpret
+from codegen.ir.lines import LANE_BYTES
 from codegen.ir.nodes import BufferArg, Call, Function, Let, ScalarArg, Statement, Store
 from codegen.ir.packed_bits import PACKED_BITS
 from codegen.ir.values import Load, Local, Op, Step, Value, VectorShape
@@ -30,6 +32,7 @@ GAP = 3
 """Bytes between the rows of a block."""
 
 PATTERN = {"low": 0x0123456789ABCDEF, "high": -0x123456789}
+SHUFFLES = ("shuffled", "with_shuffled")
 COUNTS = (0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 200)
 
 
@@ -71,9 +74,6 @@ def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:
             if instruction.name == "repeated_line":
                 value = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "bits8", (64,))
                 yield _case(instruction.name, (_store(value),), PATTERN, 0, 64)
-            elif instruction.name == "byte_order":
-                value = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "bits8", (16,))
-                yield _case(instruction.name, (_store(value),), PATTERN, 0, 16)
             elif instruction.name == "elements_to_line":
                 for size, address in ((1, 130), (4, 128), (4, 68), (8, 4), (3, 61)):
                     distance = Op(instruction.name, (Local("low", "i64"), Local("high", "i64")), "i64")
@@ -85,11 +85,15 @@ def instruction_cases(instruction: Instruction) -> Iterator[InstructionCase]:
 
 def operation_sizes(instruction: Instruction, bits: int, shape: VectorShape) -> tuple[VectorShape, int]:
     """The shape of the result, and the bits of its elements."""
+    if instruction.name in SHUFFLES:
+        return _shuffled_shape(bits, shape), 8
     return _result_shape(instruction.name, shape), bits_of(_dtypes(instruction.name, bits)[1])
 
 
 def operation_case(instruction: Instruction, bits: int, shape: VectorShape) -> InstructionCase:
     """An operation on random elements."""
+    if instruction.name in SHUFFLES:
+        bits, shape = 8, _shuffled_shape(bits, shape)
     source, target = _dtypes(instruction.name, bits)
     made = _result_shape(instruction.name, shape)
     result = Op(instruction.name, _operands(instruction.name, source, shape), target, made)
@@ -108,12 +112,16 @@ def _dtypes(name: str, bits: int) -> tuple[str, str]:
 
 
 def _operands(name: str, dtype: str, shape: VectorShape) -> tuple[Value, ...]:
-    """The operands: rows to shuffle are read with an order, which is that of the first row's bytes."""
-    rows = _loaded(dtype, shape)
-    if name not in ("shuffled", "with_shuffled"):
-        return (rows,)
-    order = _loaded(dtype, shape[-1:])
-    return (rows, order) if name == "shuffled" else (rows, rows, order)
+    """The operands: rows to shuffle are read with an order, which is the bytes of the first row."""
+    if name not in SHUFFLES:
+        return (_loaded(dtype, shape),)
+    rows, order = _loaded(dtype, (*shape[:-1], LANE_BYTES)), _loaded("bits64", (shape[-1] // 8,))
+    return (rows, order) if name == "shuffled" else (_loaded(dtype, shape), rows, order)
+
+
+def _shuffled_shape(bits: int, shape: VectorShape) -> VectorShape:
+    """What a shuffle makes: registers of the given shape, or several of the size of the given order."""
+    return shape if bits == 8 else (SHUFFLED_ROWS, 8 * shape[0])
 
 
 def _loaded(dtype: str, shape: VectorShape) -> Value:

@@ -30,7 +30,7 @@ from tests.codegen.simd.objects import object_code
 from tests.tools.guard import Guarded
 
 NAMES = [each.name for each in instructions()]
-OF_NUMBERS = ("repeated_line", "byte_order", "elements_to_line")
+OF_NUMBERS = ("repeated_line", "elements_to_line")
 OPERATIONS = [each.name for each in instructions() if each.shapes and each.name not in OF_NUMBERS]
 PLACEMENTS = ((False, 0), (True, 0), (False, 16), (True, 3))
 
