@@ -200,9 +200,7 @@ def as_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_stages_of_a_shuffle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pixels of three bytes without the fourth, which other pixels' bytes follow in the destination."""
-    monkeypatch.setattr(
-        choose_shuffle, "machine", lambda: replace(machine(), level="avx2", register_bytes=32)
-    )
+    as_avx2(monkeypatch)
     (rows, pixels), element = PIXELS, Element("u8", 8)
     src = strided_map((rows, pixels, 3), (4 * pixels, 4, 1), (0, 4 * rows * pixels), element_bits=8)
     dst = strided_map((rows, pixels, 3), (3 * pixels, 3, 1), (0, 3 * rows * pixels), element_bits=8)
@@ -214,9 +212,7 @@ def test_stages_of_a_shuffle_of_lines(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The transpose of five rows of bytes: 16 bytes of each row hold all of its bytes of a line."""
-    monkeypatch.setattr(
-        choose_shuffle, "machine", lambda: replace(machine(), level="avx2", register_bytes=32)
-    )
+    as_avx2(monkeypatch)
     rows, columns, element = 5, 4096, Element("u8", 8)
     src = strided_map((rows, columns), (columns, 1), (0, rows * columns), element_bits=8)
     dst = strided_map((rows, columns), (1, rows), (0, rows * columns), element_bits=8)
