@@ -101,7 +101,7 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             tables |= {"groups": RowGroups()} if transfer.groups else {}
             return named(*names, **tables)
         case Shuffle():
-            literals = "register", "parts", "together", "offsets", "orders"
+            literals = "register", "ahead", "parts", "together", "offsets", "orders"
             others = (x.name for x in fields(Shuffle) if x.name not in literals)
             return named(*others, offsets=OffsetTable(), orders=OffsetTable())
         case TransposeTiles():

@@ -115,6 +115,7 @@ def _shuffle(box: StridedBox, schedule: Schedule) -> Shuffle:
     orders = np.pad(orders, ((0, 0), (0, more), (0, 0)), constant_values=NOT_COPIED)
     return Shuffle(
         how.register,
+        how.ahead,
         how.parts,
         how.together,
         registers=len(begins),

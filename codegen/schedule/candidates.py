@@ -15,6 +15,7 @@ from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import (
     choose,
     goes_past_cache,
+    is_far,
     loop_schedule,
     outer_loops,
 )
@@ -92,7 +93,8 @@ def candidates(
     past_cache = goes_past_cache(box, footprint, thresholds)
     others = _transposes if plain.transpose else _transfers
     found = others(box, plain, threads, virtual_vector_size, past_cache=past_cache)
-    shuffle = None if virtual_vector_size else shuffle_beside(box, plain, threads)
+    far = is_far(box, footprint, thresholds)
+    shuffle = None if virtual_vector_size else shuffle_beside(box, plain, threads, far=far)
     shuffles = [shuffle] if shuffle else []
     return tuple(dict.fromkeys([first, plain, *shuffles, *found]))[:MOST_CANDIDATES]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from dataclasses import replace
+from math import gcd, prod
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from codegen.ir.instructions import SHUFFLED_BYTES, SHUFFLED_ROWS, instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_order import padded_rank
-from codegen.schedule.machine import machine
+from codegen.schedule.machine import SET_BYTES, machine
 from codegen.schedule.schedule import STRIP, Schedule, long_loop
 from codegen.schedule.shuffles import PARTS, ShuffleSchedule, period_offsets, register_parts
 
@@ -23,6 +24,9 @@ STRIP_LINES = 256
 
 LEAST_BYTES = 1 << 13
 """Smaller boxes are not worth a kernel that few others share."""
+
+AHEAD_BYTES = 2 * LINE_BYTES
+"""Distance of prefetches. A line serves several periods, so that the next ones are known early."""
 
 SHORT_BYTES = 32
 """Shorter rows and runs do not fill the registers of other methods."""
@@ -36,6 +40,9 @@ FEW_ROWS = 8
 PANEL_CYCLES = {1: 48.0, 2: 19.0, 4: 20.0}
 """Cycles per 16 bytes of a panel of few rows, times rows, by element size in bytes."""
 
+STREAMED_PANEL_CYCLES = {1: 48.0}
+"""The same for panels that are streamed. Those of wider elements are faster than a shuffle in every case."""
+
 ELEMENT_CYCLES, RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.5, 9.0, 11.5
 """Cycles per element, per short run, and per 16 bytes of short rows."""
 
@@ -48,20 +55,25 @@ LONG_CYCLES = 1.2
 STEPS_TRIED = 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64
 
 
-def shuffle_instead(box: StridedBox, schedule: Schedule, threads: int) -> Schedule | None:
-    """The schedule of a shuffle if it is faster than another schedule, else None."""
-    found = shuffle_beside(box, schedule, threads)
+def shuffle_instead(box: StridedBox, schedule: Schedule, threads: int, *, far: bool) -> Schedule | None:
+    """The schedule of a shuffle if it is faster than another schedule, else None.
+
+    far  whether lines of the source are prefetched
+    """
+    found = shuffle_beside(box, schedule, threads, far=far)
     if found is None or found.shuffle is None:
         return None
     return found if _cycles(box, found.shuffle) < _cycles_of(box, schedule) else None
 
 
-def shuffle_beside(box: StridedBox, schedule: Schedule, threads: int) -> Schedule | None:
-    """The schedule of a shuffle, if another schedule moves few bytes at a time."""
+def shuffle_beside(box: StridedBox, schedule: Schedule, threads: int, *, far: bool) -> Schedule | None:
+    """The schedule of a shuffle, if another schedule moves few bytes at a time; far: as `shuffle_instead`."""
     if not _cycles_of(box, schedule) or box.size_bytes < LEAST_BYTES:
         return None
     how = _best(box)
-    return _scheduled(box, how, threads) if how else None
+    if how is None:
+        return None
+    return _scheduled(box, replace(how, ahead=AHEAD_BYTES) if far else how, threads)
 
 
 def _best(box: StridedBox) -> ShuffleSchedule | None:
@@ -92,7 +104,8 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
             few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
             if cut.layers and few:
                 return SHORT_BLOCK_CYCLES
-            return PANEL_CYCLES.get(width, 0) / rows if rows <= FEW_ROWS else 0
+            panels = PANEL_CYCLES if not cut.stream else STREAMED_PANEL_CYCLES
+            return panels.get(width, 0) / rows if rows <= FEW_ROWS else 0
     return 0
 
 
@@ -125,10 +138,17 @@ def _strip(box: StridedBox, how: ShuffleSchedule) -> int | None:
         return None
     axis, block = box.axis(how.axis), how.steps * how.together
     lines = len(np.unique(period_offsets(box, how.period, how.axis, how.steps) // LINE_BYTES)) / how.steps
-    strip = max(1, int(STRIP_LINES / lines / block)) * block
+    strip = max(1, int(_lines_held(axis.src) / lines / block)) * block
     while strip < axis.extent and 0 < axis.extent % strip < block:
         strip += block
     return strip if strip < axis.extent else None
+
+
+def _lines_held(pitch: int) -> int:
+    """How many lines at a distance stay in the first cache: fewer if they share its sets."""
+    sets = SET_BYTES // LINE_BYTES
+    sharing = gcd(pitch // LINE_BYTES, sets) if pitch % LINE_BYTES == 0 else 1
+    return min(STRIP_LINES, machine().first_cache_ways * sets // sharing)
 
 
 def _ways(box: StridedBox) -> Iterator[ShuffleSchedule]:

@@ -13,7 +13,7 @@ from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.dense_layout import joined_run
-from codegen.schedule.machine import ALIAS_BYTES, machine
+from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.schedule import Schedule, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import (
     DENSE_BYTES,
@@ -53,9 +53,6 @@ NARROW_LINES = 4
 
 There are more rows than ways, so their lines are evicted before the next tile of rows, and longer runs of the
 destination pay (8 ways, Zen 4, 2026-11: 1.2 times as fast as 1)."""
-
-SET_BYTES = 4096
-"""Rows about this far apart, or a multiple of it, share L1 cache sets."""
 
 FLAT_BYTES, FLAT_BYTES_OF_FEW = 2, 4
 """Largest elements for which panels are filled in 16x64 blocks, with 32 registers and with 16.

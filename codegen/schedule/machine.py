@@ -14,6 +14,9 @@ REGISTERS = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 16), "neon": (16
 ALIAS_BYTES = 2048
 """Rows whose distance is a multiple of this share L1 cache sets, which have few ways."""
 
+SET_BYTES = 4096
+"""Lines at a multiple of this distance share a set of an L1 cache."""
+
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 

@@ -37,6 +37,7 @@ class ShuffleSchedule:
     together  periods that are assembled with the same orders at a time
     parts     parts per register
     register  bytes per register
+    ahead     distance in bytes at which the lines behind each part are prefetched; 0 for none
     """
 
     period: tuple[str, ...]
@@ -45,12 +46,14 @@ class ShuffleSchedule:
     together: int
     parts: int
     register: int = LANE_BYTES
+    ahead: int = 0
 
     def __str__(self) -> str:
         digits = " ".join(self.period), f"{self.steps} of {self.axis}" if self.axis else ""
         period = " and ".join(filter(None, digits))
         long = "" if self.register == LANE_BYTES else f" per {self.register} bytes"
-        return f"periods of {period} | {self.together} together, {self.parts} parts each{long}"
+        ahead = f", {self.ahead} bytes ahead" if self.ahead else ""
+        return f"periods of {period} | {self.together} together, {self.parts} parts each{long}{ahead}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,12 @@ class Shuffle:
     bytes from index to index, `src_pitch` and `dst_pitch` those from period to period.
 
     A period has `registers` of `register` bytes, the last of which begins at byte `last_register`. For each,
-    `offsets` holds `parts` offsets, and `orders` as many orders of its bytes, 8 bytes per number.
+    `offsets` holds `parts` offsets, and `orders` as many orders of its bytes, 8 bytes per number. The lines
+    `ahead` bytes behind each part are prefetched.
     """
 
     register: int
+    ahead: int
     parts: int
     together: int
     registers: Size

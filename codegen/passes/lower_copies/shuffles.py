@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codegen.ir.building import least, let, loop, plus, times
 from codegen.ir.index import index_symbol
 from codegen.ir.lines import LANE_BYTES
-from codegen.ir.nodes import Let, Statement, Store, View
+from codegen.ir.nodes import Let, Prefetch, Statement, Store, View
 from codegen.ir.values import Load, Local, Op
 from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.schedule.shuffles import PART_OFFSETS, PART_ORDERS, Shuffle
@@ -25,7 +27,8 @@ def lower_shuffle(shuffle: Shuffle, sides: Sides) -> Lowered:
                  assembled_1 = with_shuffled(assembled_0, src_block[part_offsets[2*register + 1]] [4, 16], …)
                  dst_block[min(16*register, last_register)] = assembled_1 [4, 16]
 
-    The last register of a period overlaps the one before it, and so does the last block.
+    The last register of a period overlaps the one before it, and so does the last block. Lines ahead of the
+    parts are prefetched if the schedule says so.
     """
     parts = tuple(statement for k in range(shuffle.parts) for statement in _part(shuffle, k))
     shape, steps = _rows(shuffle, shuffle.register), _steps(shuffle, shuffle.dst_pitch)
@@ -65,7 +68,10 @@ def _part(shuffle: Shuffle, k: int) -> tuple[Statement, ...]:
     else:
         before = Local(f"assembled_{k - 1}", "bits8", assembled)
         shuffled = Op("with_shuffled", (before, *operands), "bits8", assembled)
-    return offset, order, Let(f"assembled_{k}", shuffled)
+    assemble = Let(f"assembled_{k}", shuffled)
+    if not shuffle.ahead:
+        return offset, order, assemble
+    return offset, order, assemble, Prefetch(replace(part, subscripts=(plus(offset.name, shuffle.ahead),)))
 
 
 def _rows(shuffle: Shuffle, size: int) -> tuple[int, ...]:
