@@ -267,8 +267,8 @@ def test_panels_have_as_many_joined_columns_as_fit() -> None:
 
 def test_panels_have_as_many_layers_as_fit() -> None:
     for size, rows, layers in ((16, 5, None), (64, 5, 1), (200, 5, 2), (2000, 5, 2), ("auto", 7, 2)):
-        src = np.arange(rows * 30 * 40, dtype="u4").reshape(30, rows, 40)
-        dst = np.zeros((30, 40, rows), "u4").transpose(0, 2, 1)
+        src = np.arange(rows * 30 * 36, dtype="u4").reshape(30, rows, 36)
+        dst = np.zeros((30, 36, rows), "u4").transpose(0, 2, 1)
         plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
         program = plan._program
         assert program is not None
