@@ -15,6 +15,11 @@ WINDOW_BYTES = 1 << 16
 PAGE_BYTES = 1 << 12
 LONG_RUN_BYTES = 256
 
+CUT_RUN_BYTES = 1024
+"""Streamed runs shorter than this that begin or end inside lines are read in order. Their first and last lines
+go through the cache, which stalls the streamed ones next to them: from 4 rows on, runs of 270 to 520 bytes
+are 1.2 to 1.7 times as fast as in the order of the destination, runs of 800 bytes as fast (Zen 4, 2026-11)."""
+
 READ_BYTES = 1 << 12
 """Size of the source window that is read at a time if its chunks go to distant offsets."""
 
@@ -46,6 +51,8 @@ def best_order(
         return in_source if box.target.bits < 8 else outer
     run = prod(axis.extent for axis in box.axes if axis.name in inner) * box.width
     if run < LONG_RUN_BYTES and not reads_first and not _is_cut(outer) and _full_lines(outer, run):
+        return in_source
+    if len(inner) == 1 and LONG_RUN_BYTES <= run < CUT_RUN_BYTES and not _full_lines(outer, run):
         return in_source
 
     def pages(order: list[Axis]) -> int:
