@@ -21,6 +21,7 @@ from codegen.runtime import threads
 from codegen.runtime.direct_calls import supported
 from tests.tools.guard import Guarded
 from tests.tools.oracle import environment
+from tilejit.arrays.values import elements
 from tilejit.copies.convert import _packs
 from tilejit.programs.direct_policy import PLANS_UNTIL
 
@@ -472,6 +473,71 @@ def test_values_are_broadcast_to_boxes_again_and_again(dtype: str, key: Any) -> 
         with pytest.raises(tj.LayoutError, match="broadcast"):
             t[key] = values(dtype, (2, 11))
     assert np.asarray(t).tobytes() == x.tobytes()
+
+
+CONVERTED: list[tuple[str, Any]] = [
+    ("f32", np.float64),
+    ("f32", np.int64),
+    ("f32", np.bool_),
+    ("f32", ml_dtypes.bfloat16),
+    ("f32", ">f4"),
+    ("f32", np.longdouble),
+    ("bf16", np.float32),
+    ("f16", np.float64),
+    ("f8e4m3fn", np.float32),
+    ("f4e2m1fn", np.float32),
+    ("s32", np.int64),
+    ("u8", np.int32),
+    ("s32", np.float32),
+    ("s4", np.int8),
+    ("s4", np.int32),
+    ("pred", np.int32),
+    ("c64", np.float32),
+    ("f32", np.complex64),
+]
+
+
+@pytest.mark.parametrize("wild", [False, True], ids=["", "wild"])
+@pytest.mark.parametrize(("name", "dtype"), CONVERTED, ids=lambda x: x if isinstance(x, str) else x.__name__)
+def test_values_of_other_dtypes_convert_as_elements(name: str, dtype: Any, wild: bool) -> None:
+    """Bytes and messages are those of `elements`, at every call; a value that is refused writes nothing."""
+    layout, key = tj.as_layout(f"{name}[9,10]{{1,0:T(4,2)}}"), np.s_[2:8, 1:9:2]
+    rng = np.random.default_rng(7)
+    numbers = rng.standard_normal((6, 4)) * 10.0 ** rng.integers(-9, 9, (6, 4)) if wild else np.eye(6, 4)
+    if wild and np.dtype(dtype).kind in "fcV":
+        numbers[0] = np.nan, np.inf, -np.inf, -0.0
+    with np.errstate(all="ignore"):
+        value = numbers.astype(dtype)
+    t = tj.pack(np.zeros((9, 10), layout.dtype), layout)
+    before, want, refused = t.buffer.tobytes(), np.asarray(t), ""
+    try:
+        want[key] = elements(value, layout.element)
+    except (TypeError, tj.LayoutError) as error:
+        refused = str(error)
+    for _ in range(REPEATS):
+        if refused:
+            with pytest.raises((TypeError, tj.LayoutError)) as caught:
+                t[key] = value
+            assert (str(caught.value), t.buffer.tobytes()) == (refused, before)
+        else:
+            with np.errstate(all="raise"):
+                t[key] = value
+            assert np.asarray(t).tobytes() == want.tobytes()
+            spoil(t.buffer)
+            t[:] = np.zeros((), layout.dtype)
+
+
+def test_scalars_of_other_dtypes_are_checked_at_every_call() -> None:
+    t = tj.pack(np.zeros((9, 10), np.int8), "{1,0:T(4,2)}")
+    for _ in range(REPEATS):
+        for value in (np.float64(2.75), np.bool_(True), np.int64(3)):
+            t[1:4] = value
+            assert (np.asarray(t)[1:4] == np.int8(value)).all()
+        before = t.buffer.tobytes()
+        for wrong in (np.float64(200), np.float32("nan"), np.int64(200)):
+            with pytest.raises(tj.LayoutError, match="s8"):
+                t[1:4] = wrong
+        assert t.buffer.tobytes() == before
 
 
 def test_small_boxes_of_large_arrays_stay_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,9 @@ from tilejit.arrays.memory import Array
 from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.support.masked_arrays import is_masked_array
 
+SCALARS_AS_ARRAYS = (np.floating, np.bool_)
+"""Scalars that convert as arrays of them do. Integers don't: only those in arrays wrap around."""
+
 
 def elements(value: Any, element: PrimitiveType) -> Array:
     """The value as an array of the element type, converted as NumPy's assignment converts it.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Generic
+from typing import Any, Generic
+
+import numpy as np
 
 from codegen import CopyProgram
 from tilejit.arrays.memory import Array
 from tilejit.arrays.strided import ArrayLayout, c_strides
+from tilejit.arrays.values import check_range
 from tilejit.layout.cute_shape import Spec
 from tilejit.tiled.boxes import window_program
+from tilejit.tiled.plan_elements import assigned_element
 from tilejit.tiled.plans import Tiled, TiledPlan
 from tilejit.tiled.sides import ArraySide, TiledSide
 
@@ -40,10 +44,11 @@ class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
 class WritePlan(TiledPlan[Array, Tiled, Tiled]):
     """A write of an array to one box of a layout, which it is broadcast to; `box` as in `ReadPlan`.
 
-    array: its shape, its strides, and the strides of the array as one of the extents of the box.
+    array: its shape, strides and dtype, and the strides of the array as one of the extents of the box. A
+    kernel converts the dtype, see `assigned_element`.
     """
 
-    __slots__ = ()
+    __slots__ = ("_checks_range", "_element")
 
     name = "value"
 
@@ -52,13 +57,24 @@ class WritePlan(TiledPlan[Array, Tiled, Tiled]):
         kind: type[Tiled],
         spec: Spec,
         box: tuple[tuple[int, ...], ...],
-        array: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
+        array: tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any], tuple[int, ...]],
     ) -> None:
-        value = ArraySide(ArrayLayout(*array[:2], spec.dtype))
-        moved = 2 * prod(box[2]) * spec.dtype.itemsize
+        value, dtype = ArraySide(ArrayLayout(*array[:3])), array[2]
+        moved = prod(box[2]) * (dtype.itemsize + spec.dtype.itemsize)
         super().__init__((kind, spec, box, array), value, TiledSide(kind, spec), None, moved)
+        element, self._checks_range = assigned_element(dtype, spec)
+        assert element, f"expected a dtype that kernels convert, got {dtype}"
+        self._element = element
 
     def program(self, threads: int) -> CopyProgram:
         """The copy on so many threads."""
         _, spec, (starts, steps, extents, _), (*_, strides) = self._given
-        return window_program(spec, starts, steps, extents, strides, True, threads)
+        return window_program(spec, starts, steps, extents, strides, True, threads, self._element)
+
+    @property
+    def _is_answerable(self) -> bool:
+        return not self._checks_range
+
+    def _check(self, source: Array) -> None:
+        if self._checks_range:
+            check_range(source, self._given[1].element)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen import CopyProgram, cached, thread_count, window_map
+from codegen import CopyProgram, Element, cached, thread_count, window_map
 from tilejit.arrays.basic_index import box_of_key, is_element
 from tilejit.arrays.memory import Array, address, bytes_map, empty
 from tilejit.arrays.values import broadcast, elements
@@ -83,11 +83,15 @@ def window_program(
     strides: tuple[int, ...],
     writes: bool,
     threads: int,
+    loose: Element | None = None,
 ) -> CopyProgram:
-    """The copy between a box of the tiled array and an array of those strides, in bytes."""
+    """The copy between a box of the tiled array and an array of those strides, in bytes.
+
+    loose: the elements of the array; None for those of the layout's dtype.
+    """
     window = window_map(access_map(spec), starts, steps, extents)
-    array = bytes_map(extents, strides, spec.dtype.itemsize)
-    stored, loose = buffer_element(spec), array_element(spec)
+    loose, stored = loose or array_element(spec), buffer_element(spec)
+    array = bytes_map(extents, strides, loose.bits // 8)
     if writes:
         return compiled(array, window, loose, stored, threads=threads)
     return compiled(window, array, stored, loose, threads=threads)

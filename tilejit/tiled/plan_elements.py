@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from codegen import Element, can_convert
+from codegen import Element, LayoutError, can_convert
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import array_dtype, from_numpy
 from tilejit.programs.compiled import array_element
@@ -33,6 +34,28 @@ def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[El
     name = from_numpy(have).name
     if dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
         return Element(name, bits), False
+    return None, False
+
+
+def assigned_element(dtype: np.dtype[Any], spec: Spec) -> tuple[Element | None, bool]:
+    """How a kernel reads an array that is assigned to elements, and whether its range is checked first.
+
+    The kernel assigns what `arrays.values.elements` makes of the array. The element is None where only NumPy
+    makes the conversion, and where values need other checks.
+    """
+    if dtype == spec.dtype:
+        return array_element(spec), False
+    target, kind = spec.element, dtype.kind
+    if target.byte_dtype is not None:
+        return (array_element(spec) if dtype == target.byte_dtype else None), True
+    holds_nan = target.kind != "float" or target.bits >= 8
+    is_number = kind in "biuf" or (kind == "V" and dtype.names is None and target.kind == "float")
+    if not (holds_nan and is_number and dtype.isnative) or spec.bits < 8:
+        return None, False
+    with suppress(LayoutError):  # long doubles have no name
+        name = from_numpy(dtype).name
+        if can_convert(name, spec.primitive_type):
+            return Element(name, 8 * dtype.itemsize), kind == "f" and target.kind in ("signed", "unsigned")
     return None, False
 
 

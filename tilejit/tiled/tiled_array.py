@@ -13,7 +13,7 @@ from codegen import Cache, LayoutError, check_threads, compiler_lock
 from tilejit.arrays.basic_index import box_of_key, hashable_key, is_element
 from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import c_strides
-from tilejit.arrays.values import broadcast
+from tilejit.arrays.values import SCALARS_AS_ARRAYS, broadcast
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike
@@ -37,7 +37,7 @@ from tilejit.tiled.boxes import read_box, write_box
 from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, may_overlap, writable_layout
 from tilejit.tiled.elements import elements_of
 from tilejit.tiled.outputs import check_alike, padding_of
-from tilejit.tiled.plan_elements import unpacked_dtype
+from tilejit.tiled.plan_elements import assigned_element, unpacked_dtype
 from tilejit.tiled.plans import RelayoutPlan, UnpackPlan, relayout_plan, unpack_plan
 
 if TYPE_CHECKING:
@@ -306,7 +306,9 @@ class TiledArray(NDArrayOperatorsMixin):
         return known[1]
 
     def _write_plan(self, key: Any, value: Array) -> WritePlan[TiledArray] | None:
-        """The plan that writes an array of the element dtype to a box; None as above, or if elements overlap.
+        """The plan that writes an array to a box.
+
+        None as above, if elements overlap, or if only NumPy converts the array's dtype.
 
         Raises:
             LayoutError: the array does not broadcast to the box.
@@ -314,7 +316,7 @@ class TiledArray(NDArrayOperatorsMixin):
         parts, layout = hashable_key(key), self._layout
         if parts is None:
             return None
-        known_as = id(layout), parts, value.shape, value.strides
+        known_as = id(layout), parts, value.shape, value.strides, value.dtype
         known = _writes.get(known_as)
         if known is None or known[0] is not layout:
             known = _writes.keep(known_as, (layout, _new_write_plan(layout, key, value)))
@@ -334,7 +336,9 @@ class TiledArray(NDArrayOperatorsMixin):
                 if known.write(self._buffer, key, value):
                     return
                 value = np.array(value, self._layout.dtype)
-        if type(value) is np.ndarray and value.dtype is self._layout.dtype:
+            elif isinstance(value, SCALARS_AS_ARRAYS):
+                value = np.asarray(value)
+        if type(value) is np.ndarray:
             plan = self._write_plan(key, value)
             if plan is not None:
                 try:
@@ -393,8 +397,10 @@ def _new_write_plan(layout: Spec, key: Any, value: Array) -> WritePlan[TiledArra
     box = box_of_key(key, layout.dimensions)
     if is_element(key, layout.dimensions) or 0 in box[2] or may_overlap(layout):
         return None
+    if assigned_element(value.dtype, layout)[0] is None:
+        return None
     repeated = broadcast(value, box[3]).reshape(box[2])
-    return WritePlan(TiledArray, layout, box, (value.shape, value.strides, repeated.strides))
+    return WritePlan(TiledArray, layout, box, (value.shape, value.strides, value.dtype, repeated.strides))
 
 
 def address_of(tiled: TiledArray) -> int:
