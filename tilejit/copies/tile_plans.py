@@ -31,7 +31,7 @@ from tilejit.programs import direct_policy
 from tilejit.programs.native_calls import lent_scratch
 from tilejit.tiled.outputs import check_target
 from tilejit.tiled.sides import ArraySide, TiledSide
-from tilejit.tiled.tile_grid import Grid
+from tilejit.tiled.tile_grid import INDEX_DTYPE, Grid
 from tilejit.tiled.tiled_array import TiledArray
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 Compile: TypeAlias = Callable[[Integers], CopyProgram]
 """Makes the copy of the tiles of these numbers on one thread."""
-
-INDEX_DTYPE = np.dtype(np.int64)
 
 
 class TilePlan(Direct):

@@ -34,6 +34,8 @@ from tilejit.layout.shape_facts import tile_steps_of
 
 Table = NDArray[np.int64]
 
+INDEX_DTYPE = np.dtype(np.int64)
+
 MOST_MARKS = 16
 """Tiles of the grid to each number given, up to which a mark for every tile is faster than sorting."""
 
@@ -201,13 +203,15 @@ def integers(ids: Any) -> Array:
         LayoutError: they don't form an array.
         TypeError: they are not integers.
     """
-    refuse_masked(ids)
     try:
         given = np.asarray(ids)
     except ValueError as error:
         raise LayoutError(
             f"ids: expected an array, got {type(ids).__name__}: {error}\n  give flat numbers [n], or places"
         ) from error
+    if given.dtype is INDEX_DTYPE and type(ids) is list:
+        return given
+    refuse_masked(ids)
     if given.size == 0 and given.dtype == np.float64 and not isinstance(ids, np.ndarray):
         given = given.astype(np.int64)  # an empty list
     if given.dtype.kind == "O" or (given.dtype.kind == "f" and not isinstance(ids, np.ndarray)):
