@@ -125,9 +125,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.stages import outgrows_caches as outgrows_caches
     from codegen.pipeline.tune import tuned as tuned
     from codegen.pipeline.tune_copies import tuned_copies as tuned_copies
-    from codegen.runtime.call_tables import CallTable as CallTable
     from codegen.runtime.call_tables import Integers as Integers
-    from codegen.runtime.call_tables import repeated_calls as repeated_calls
     from codegen.runtime.direct_calls import Direct as Direct
     from codegen.runtime.direct_calls import is_direct as is_direct
     from codegen.runtime.direct_entries import Argument as Argument
@@ -252,7 +250,7 @@ _HOMES = {
     "pipeline.stages": "compile_stage outgrows_caches",
     "pipeline.tune": "tuned",
     "pipeline.tune_copies": "tuned_copies",
-    "runtime.call_tables": "CallTable Integers repeated_calls",
+    "runtime.call_tables": "Integers",
     "runtime.direct_calls": "Direct is_direct",
     "runtime.direct_entries": (
         "Argument ArrayArgument DirectCall Disjoint Entry FloatArgument FreshArray HolderArgument "

@@ -225,39 +225,6 @@ def call_table(
     return table
 
 
-def repeated_calls(
-    launches: tuple[Launch, ...],
-    src_offsets: Integers,
-    dst_offsets: Integers,
-    bounds: tuple[Bounds, Bounds],
-    *,
-    aligned: bool,
-) -> CallTable:
-    """The table of the same launches at many offsets, from the first address to the second; one group each.
-
-    aligned  whether the destination begins a line at every offset
-
-    Raises:
-        KernelError: the launches leave the `bounds` at one of the offsets, or two `aligned` offsets cannot
-            both begin a line.
-    """
-    line = int(-dst_offsets[0]) % LINE_BYTES if aligned and len(dst_offsets) else None
-    if line is not None and ((dst_offsets + line) % LINE_BYTES).any():
-        raise KernelError("expected destinations that are multiples of a line apart, got others")
-    calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
-    count, each = len(src_offsets), len(calls)
-    offsets = np.zeros((count * each, 4), np.int64)
-    offsets[:, 1], offsets[:, 2], offsets[:, 3] = (
-        np.repeat(src_offsets, each),
-        1,
-        np.repeat(dst_offsets, each),
-    )
-    rows = np.tile(np.arange(each), count), offsets, np.arange(count + 1) * each
-    table = CallTable(calls, *rows, (None, line))
-    _check_bounds(table, bounds)
-    return table
-
-
 def _check_bounds(table: CallTable, bounds: Sequence[Bounds]) -> None:
     """Prove for every row that the launch, which stays in its own bounds, stays in those of the addresses."""
     if not len(table.which):

@@ -8,6 +8,7 @@ own checks the indices and makes the table, so that a call never returns to Pyth
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from math import prod
 from struct import Struct
 from typing import Any
@@ -22,7 +23,7 @@ from codegen.runtime.copy_calls import TABLE_CHUNK, TableCalls
 from codegen.runtime.direct_entries import RESULT, DirectCall
 from codegen.runtime.kernel import KERNEL_PROTOTYPES, NativeFunction, copy_operands, native_address
 from codegen.runtime.launch import Launch
-from codegen.runtime.threads import scratch
+from codegen.runtime.threads import run_parts, scratch
 from codegen.schedule.offset_tables import OFFSET_TABLES
 from codegen.support.dataclasses import dataclass
 
@@ -89,6 +90,10 @@ for entries [begin, end) and `count` rows of 8 numbers: one call of a kernel, at
 _tables = Struct("=2q").pack
 
 
+MOST_DIRECT_CALLS = 16
+"""The most kernel calls of one direct call."""
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetCall:
     """One call of a kernel for tables of offsets.
@@ -97,6 +102,7 @@ class OffsetCall:
     src_offset  bytes from the source, and dst_offset from the destination, to what the offsets count from
     rest        its arguments after the two tables
     held        what they point to
+    misaligned  the call that runs instead where `dst_offset` from the destination does not begin a line
     """
 
     function: NativeFunction
@@ -105,16 +111,19 @@ class OffsetCall:
     dst_offset: int
     rest: bytes
     held: object
+    misaligned: OffsetCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetCalls:
     """The calls of a copy between entries of a grid that indices name, and entries at fixed offsets.
 
-    calls    one after the other, for `count` entries
-    offsets  those of the other side's entries, whose address is `offsets_at`
+    calls    one after the other, for `count` entries, at most TABLE_CHUNK at a time
+    offsets  those of the other side's first TABLE_CHUNK entries, whose address is `offsets_at`
+    stride   from one entry of the other side to the next; None if it differs, and then entries are few
     grid     arguments of the kernel that checks the indices: step, mask, rank, extents
     into     whether the grid is the destination
+    divisible  whether threads may share the entries
     check    the kernel that checks the indices
     words    the class of its scratch, with one word more for what it refuses
     scratch_bytes  the scratch of the others
@@ -123,37 +132,76 @@ class OffsetCalls:
     calls: tuple[OffsetCall, ...]
     offsets: Integers
     offsets_at: int
+    stride: int | None
     count: int
     grid: Integers
     grid_at: int
     into: bool
+    divisible: bool
     check: NativeFunction
     words: Any
     scratch_bytes: int
 
-    def __call__(self, grid: int, others: int, indices: int) -> bool:
+    def __call__(
+        self, grid: int, others: int, indices: int, threads: int = 1, *, alive: object = None
+    ) -> bool:
         """Copy between two addresses; return False, with nothing written, if the indices are refused.
 
         indices: the address of `count` times as many 64-bit integers as the grid has axes.
+        alive: what the addresses belong to.
         """
-        words = self.words()
-        at = ctypes.addressof(words)
+        words, at = self._room()
         self.check(copy_operands(indices, at + 8 * (len(words) - 1)), at, self.grid_at, 0, self.count)
         if words[-1]:
             return False
-        tables = _tables(self.offsets_at, at) if self.into else _tables(at, self.offsets_at)
+        if threads == 1 and self.count <= TABLE_CHUNK:
+            self._copy(grid, others, at, self.count)
+        else:
+            parts = threads if self.divisible else 1
+            run_parts(partial(self._part, grid, others, at, (words, alive)), parts)
+        return True
+
+    def _room(self) -> tuple[Any, int]:
+        """Scratch of the kernel that checks the indices, whose last word is 0, and its address."""
+        if self.count <= TABLE_CHUNK:
+            words = self.words()
+            return words, ctypes.addressof(words)
+        room = np.empty(self._word_count, np.int64)  # ctypes would clear it
+        room[-1] = 0
+        return room, room.ctypes.data
+
+    def _part(self, grid: int, others: int, table: int, alive: object, part: int, parts: int) -> None:
+        begin, end = (self.count * k // parts for k in (part, part + 1))
+        for start in range(begin, end, TABLE_CHUNK):
+            there = others + start * (self.stride or 0)
+            self._copy(grid, there, table + 8 * start, min(TABLE_CHUNK, end - start))
+
+    def _copy(self, grid: int, others: int, table: int, count: int) -> None:
+        """Copy entries, whose offsets in the grid are in the table at that address."""
+        tables = _tables(self.offsets_at, table) if self.into else _tables(table, self.offsets_at)
         src, dst = (others, grid) if self.into else (grid, others)
         room = scratch(self.scratch_bytes) if self.scratch_bytes else None
         room_at = 0 if room is None else room.ctypes.data
         for call in self.calls:
+            if call.misaligned and (dst + call.dst_offset) % LINE_BYTES:
+                call = call.misaligned
             operands = copy_operands(src + call.src_offset, dst + call.dst_offset)
-            call.function(operands, room_at, tables + call.rest, 0, self.count)
-        return True
+            call.function(operands, room_at, tables + call.rest, 0, count)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether machine code may make the calls: they are few, and the same for any address."""
+        chunks = -(-self.count // TABLE_CHUNK)
+        return chunks * len(self.calls) <= MOST_DIRECT_CALLS and not any(x.misaligned for x in self.calls)
 
     @property
     def direct_bytes(self) -> int:
         """The scratch of direct calls."""
         return self._words_bytes + self.scratch_bytes
+
+    @property
+    def _word_count(self) -> int:
+        return ctypes.sizeof(self.words) // 8
 
     @property
     def _words_bytes(self) -> int:
@@ -165,20 +213,25 @@ class OffsetCalls:
         grid, others, indices: positions of the arguments.
         """
         code = native_address(_CHECK, _CHECK_SOURCE)
-        check = DirectCall(code, ((indices, 0), RESULT), self.grid, 0, self.count, scratch=scratch)
-        tables = [self.offsets_at, scratch] if self.into else [scratch, self.offsets_at]
-        src, dst = (others, grid) if self.into else (grid, others)
-        return check, *(
-            DirectCall(
-                call.code,
-                ((src, call.src_offset), (dst, call.dst_offset)),
-                np.array([*tables, *np.frombuffer(call.rest, np.int64)], np.int64),
-                0,
-                self.count,
-                scratch=scratch + self._words_bytes if self.scratch_bytes else 0,
-            )
-            for call in self.calls
-        )
+        calls = [DirectCall(code, ((indices, 0), RESULT), self.grid, 0, self.count, scratch=scratch)]
+        for start in range(0, self.count, TABLE_CHUNK):
+            own, moved = scratch + 8 * start, start * (self.stride or 0)
+            tables = [self.offsets_at, own] if self.into else [own, self.offsets_at]
+            for call in self.calls:
+                src, dst = (grid, call.src_offset), (others, call.dst_offset + moved)
+                if self.into:
+                    src, dst = (others, call.src_offset + moved), (grid, call.dst_offset)
+                calls.append(
+                    DirectCall(
+                        call.code,
+                        (src, dst),
+                        np.array([*tables, *np.frombuffer(call.rest, np.int64)], np.int64),
+                        0,
+                        min(TABLE_CHUNK, self.count - start),
+                        scratch=scratch + self._words_bytes if self.scratch_bytes else 0,
+                    )
+                )
+        return tuple(calls)
 
 
 def offset_calls(
@@ -189,6 +242,7 @@ def offset_calls(
     *,
     into: bool,
     unique: bool,
+    divisible: bool,
     hold_gil: bool,
     bounds: tuple[Bounds, Bounds] | None = None,
 ) -> OffsetCalls | None:
@@ -201,91 +255,136 @@ def offset_calls(
         step: bytes from each cell of the grid to the next.
         into: whether the grid is the destination.
         unique: whether to refuse a cell that is named twice.
+        divisible: whether no two entries of the destination share a byte.
         hold_gil: whether calls hold Python's lock.
         bounds: bytes that may be touched, from the addresses of the source and of the destination.
 
     Raises:
         KernelError: with such an offset, an entry would leave one of the storages.
     """
-    count, cells = len(offsets), prod(extents)
-    ranges = range(0, step * (cells - 1) + 1), range(int(offsets.min()), int(offsets.max()) + 1)
-    src_range, dst_range = ranges[::-1] if into else ranges
-    if count > TABLE_CHUNK:
+    count, cells, stride = len(offsets), prod(extents), _stride(offsets)
+    if count > TABLE_CHUNK and stride is None:
         return None
-    if bounds is None:
-        calls, scratch_bytes = _table_calls(launches, count, src_range, dst_range, hold_gil), 0
-    else:
-        calls = (_call_at_each(launches, src_range, dst_range, bounds, hold_gil),)
-        scratch_bytes = max((launch.scratch_bytes for launch in launches), default=0)
+    ranges = range(0, step * (cells - 1) + 1), range(int(offsets.min()), int(offsets.max()) + 1)
+    starts = ranges[::-1] if into else ranges
+    on_lines = not (step % LINE_BYTES if into else (offsets % LINE_BYTES).any())
+    make = _Made(count, starts, bounds, hold_gil, on_lines)
+    calls = make.table_calls(launches) if bounds is None else (make.call_at_each(launches),)
     if not calls:
         return None
+    every = [x for launch in launches for x in (launch, launch.misaligned) if x]
     slots = 1 << (2 * count - 1).bit_length() if unique else 0
     grid = np.array([step, max(slots - 1, 0), len(extents), *extents], np.int64)
+    first = offsets[:TABLE_CHUNK].copy()
     return OffsetCalls(
         calls,
-        offsets,
-        offsets.ctypes.data,
+        first,
+        first.ctypes.data,
+        stride,
         count,
         grid,
         grid.ctypes.data,
         into,
+        divisible and stride is not None,
         KERNEL_PROTOTYPES[True](native_address(_CHECK, _CHECK_SOURCE)),
         ctypes.c_int64 * (2 * count + slots + 1),
-        scratch_bytes,
+        max((launch.scratch_bytes for launch in every), default=0),
     )
 
 
-def _table_calls(
-    launches: tuple[Launch, ...], count: int, src_range: range, dst_range: range, hold_gil: bool
-) -> tuple[OffsetCall, ...]:
-    """The calls of launches over one table of `count` entries each; none where another table needs others."""
-    found = []
-    for launch in launches:
+def _stride(offsets: Integers) -> int | None:
+    """From each offset to the next, if it is the same everywhere."""
+    if len(offsets) < 2:
+        return 0
+    step = int(offsets[1] - offsets[0])
+    return step if (np.diff(offsets) == step).all() else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Makes the calls for `count` entries.
+
+    starts    of entries, as `range` of their offsets in the source and in the destination
+    bounds    as `offset_calls` has them
+    on_lines  whether every entry begins at the same offset in a line as the destination
+    """
+
+    count: int
+    starts: tuple[range, ...]
+    bounds: tuple[Bounds, Bounds] | None
+    hold_gil: bool
+    on_lines: bool
+
+    def table_calls(self, launches: tuple[Launch, ...]) -> tuple[OffsetCall, ...]:
+        """The calls over one table of all entries each; none where another table needs others."""
+        found = [self._table_call(launch) for launch in launches]
+        return tuple(x for x in found if x) if all(found) else ()
+
+    def _table_call(self, launch: Launch) -> OffsetCall | None:
+        other = self._table_call(launch.misaligned) if launch.misaligned else None
+        if launch.misaligned and not (other and self.on_lines):
+            return other
         calls = launch.calls
-        if not isinstance(calls, TableCalls) or [x.extent for x in calls.tables] != [count]:
-            return ()
-        if launch.trips != count or launch.misaligned or launch.scratch_bytes or launch.units != (1, 1):
-            return ()
+        if not isinstance(calls, TableCalls) or [x.extent for x in calls.tables] != [self.count]:
+            return None
+        if launch.trips != self.count or launch.units != (1, 1):
+            return None
         if launch.step.kernel.arguments[:2] != OFFSET_TABLES:
-            return ()
+            return None
         low, high, dst_low, dst_high = calls.reach
-        src_bounds, dst_bounds = calls.bounds
-        check_range("source", src_range[0] + low, src_range[-1] + high, src_bounds)
-        check_range("destination", dst_range[0] + dst_low, dst_range[-1] + dst_high, dst_bounds)
-        code, rest = launch.step.kernel.address, launch.sizes[2:].tobytes()
-        function = KERNEL_PROTOTYPES[hold_gil](code)
-        found.append(OffsetCall(function, code, launch.src_offset, launch.dst_offset, rest, launch))
-    return tuple(found)
+        self._check((low, high), (dst_low, dst_high), calls.bounds)
+        rest = launch.sizes[2:].tobytes()
+        return self._call(
+            launch.step.kernel.address,
+            launch.src_offset,
+            launch.dst_offset,
+            rest,
+            launch.step,  # its nest has the tables that `rest` points to; the launch has those of all entries
+            other,
+        )
 
+    def call_at_each(self, launches: tuple[Launch, ...]) -> OffsetCall:
+        """The call that calls the kernels of one entry for each."""
+        other = self._calls_at_each(launches, None, aligned=False)
+        if self.on_lines and any(launch.misaligned for launch in launches):
+            return self._calls_at_each(launches, other, aligned=True)
+        return other
 
-def _call_at_each(
-    launches: tuple[Launch, ...],
-    src_range: range,
-    dst_range: range,
-    bounds: tuple[Bounds, Bounds],
-    hold_gil: bool,
-) -> OffsetCall:
-    """The call that calls the kernels of one entry for each."""
-    calls = tuple(call for launch in launches for call in launch.every_call(aligned=False))
-    for launch, _ in calls:
-        (low, high), (dst_low, dst_high) = launch.bounds
-        check_range("source", src_range[0] + low, src_range[-1] + high, bounds[0])
-        check_range("destination", dst_range[0] + dst_low, dst_range[-1] + dst_high, bounds[1])
-    rows = np.array(
-        [
-            (
-                launch.step.kernel.address,
-                call.sizes.ctypes.data,
-                call.begin,
-                call.end,
-                launch.units[0],
-                launch.src_offset,
-                launch.units[1],
-                launch.dst_offset,
-            )
-            for launch, call in calls
-        ],
-        np.int64,
-    )
-    code, rest = native_address(_EACH, _EACH_SOURCE), _tables(rows.ctypes.data, len(rows))
-    return OffsetCall(KERNEL_PROTOTYPES[hold_gil](code), code, 0, 0, rest, (calls, rows))
+    def _calls_at_each(
+        self, launches: tuple[Launch, ...], other: OffsetCall | None, *, aligned: bool
+    ) -> OffsetCall:
+        calls = tuple(call for launch in launches for call in launch.every_call(aligned=aligned))
+        for launch, _ in calls:
+            self._check(*launch.bounds, self.bounds)
+        rows = np.array(
+            [
+                (
+                    launch.step.kernel.address,
+                    call.sizes.ctypes.data,
+                    call.begin,
+                    call.end,
+                    launch.units[0],
+                    launch.src_offset,
+                    launch.units[1],
+                    launch.dst_offset,
+                )
+                for launch, call in calls
+            ],
+            np.int64,
+        )
+        code, rest = native_address(_EACH, _EACH_SOURCE), _tables(rows.ctypes.data, len(rows))
+        return self._call(code, 0, 0, rest, (calls, rows), other)
+
+    def _call(
+        self, code: int, src_offset: int, dst_offset: int, rest: bytes, held: object, other: OffsetCall | None
+    ) -> OffsetCall:
+        function = KERNEL_PROTOTYPES[self.hold_gil](code)
+        return OffsetCall(function, code, src_offset, dst_offset, rest, held, other)
+
+    def _check(self, src: Bounds, dst: Bounds, bounds: tuple[Bounds, Bounds] | None) -> None:
+        """Check that an entry which touches [low, high) of both sides stays in bounds, wherever it begins."""
+        assert bounds
+        for name, starts, (low, high), allowed in zip(
+            ("source", "destination"), self.starts, (src, dst), bounds, strict=True
+        ):
+            check_range(name, starts[0] + low, starts[-1] + high, allowed)

@@ -26,9 +26,10 @@ from codegen.pipeline.copies import CopyProgram, compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.staged_copy import staged_copy
+from codegen.pipeline.stages import compile_stage
 from codegen.pipeline.steps import launch_of
-from codegen.runtime.call_tables import repeated_calls
 from codegen.runtime.launch import Launch
+from codegen.runtime.offset_calls import OffsetCalls, offset_calls
 from codegen.schedule import choose_conversion, choose_grid, choose_permuted
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.schedule import Thresholds
@@ -299,42 +300,71 @@ def test_blocks_that_overlap_or_are_too_small_write_nothing(
     assert (memory == 7).all()
 
 
-def test_tiles_one_by_one_stay_in_their_buffers() -> None:
+Bounds = tuple[tuple[int, int], tuple[int, int]]
+
+
+def at_each(
+    launches: tuple[Launch, ...], cells: int, offsets: Any, bounds: Bounds, into: bool
+) -> OffsetCalls:
+    """The calls of launches between cells of 64 bytes and entries at offsets."""
+    calls = offset_calls(
+        launches, offsets, (cells,), 64, into=into, unique=into, divisible=True, hold_gil=False, bounds=bounds
+    )
+    assert calls
+    return calls
+
+
+@pytest.mark.parametrize("into", [False, True], ids=["gather", "scatter"])
+def test_tiles_one_by_one_stay_in_their_buffers(into: bool) -> None:
     """The same launches at many places."""
     shape = bytes_map((4, 16), (16, 1), 1)
     byte = Element("u8", 8)
     launches = compile_copy(shape, shape, byte, byte).launches
     places = np.arange(3) * 64
-    repeated_calls(launches, places, places, ((0, 192), (0, 192)), aligned=True)
-    for bounds in (((0, 191), (0, 192)), ((0, 192), (0, 191)), ((1, 192), (0, 192))):
+    fits = (0, 192), (0, 192)
+    at_each(launches, 3, places, fits, into)
+    for bounds in (((0, 191), (0, 192)), ((0, 192), (0, 191)), ((1, 192), (0, 192)), ((0, 192), (1, 192))):
         with pytest.raises(KernelError, match="is touched at"):
-            repeated_calls(launches, places, places, bounds, aligned=True)
-    with pytest.raises(KernelError, match="the source is touched at 192 to 255"):
-        repeated_calls(launches, places + 64, places, ((0, 192), (0, 192)), aligned=True)
+            at_each(launches, 3, places, bounds, into)
+    side = "destination" if into else "source"
+    with pytest.raises(KernelError, match=f"the {side} is touched at 0 to 255"):
+        at_each(launches, 4, places, fits, into)
+    with pytest.raises(KernelError, match="is touched at 64 to 255"):
+        at_each(launches, 3, places + 64, fits, into)
 
 
-def test_tiles_one_by_one_begin_on_lines_if_they_are_said_to() -> None:
-    shape = bytes_map((4, 16), (16, 1), 1)
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("first", [0, 5])
+def test_tiles_one_by_one_begin_anywhere_in_lines(streams: bool, first: int) -> None:
+    """Kernels that store full lines run only where every tile begins a line."""
+    shape = bytes_map((64, 64), (1, 64), 1), bytes_map((64, 64), (64, 1), 1)
     byte = Element("u8", 8)
-    launches = compile_copy(shape, shape, byte, byte).launches
-    memory = np.arange(1024).astype(np.uint8)
-    src, dst = memory.ctypes.data, memory.ctypes.data + 512
+    launches = compile_stage(*shape, byte, byte, streams=streams).launches
+    memory = np.arange(1 << 16).astype(np.uint8)
+    src, dst = memory.ctypes.data, memory.ctypes.data + (1 << 15)
     dst += -dst % LINE_UNITS
-    before = memory.tobytes()
-    for first in (0, 5):
-        places = first + np.arange(3) * 64
-        bounds = (0, 256), (0, 256)
-        table = repeated_calls(launches, places, places, bounds, aligned=True)
-        for off in (1, 63):
-            with pytest.raises(KernelError, match=f"expected an address {-first % 64} bytes into a line"):
-                table.run((src, dst - first + off), 0, 3)
-        assert memory.tobytes() == before
-        with pytest.raises(KernelError, match="multiples of a line apart"):
-            repeated_calls(launches, places, first + np.arange(3) * 63, bounds, aligned=True)
-        repeated_calls(launches, places, places, bounds, aligned=False).run((src, dst + 1), 0, 0)
-        table.run((src, dst - first), 0, 3)
-        assert (memory[dst - src :][:192] == memory[first:][:192]).all()
-        memory[:] = np.frombuffer(before, np.uint8)
+    calls = offset_calls(
+        launches,
+        first + np.arange(3) * 4096,
+        (4,),
+        4096,
+        into=False,
+        unique=False,
+        divisible=True,
+        hold_gil=False,
+        bounds=((0, 1 << 14), (0, 1 << 14)),
+    )
+    assert calls
+    tiles = memory[: 1 << 14].reshape(4, 64, 64).copy()
+    ids = np.array([2, 0, 3])
+    for off in (0, 1, 59, 64):
+        for threads in (1, 2):
+            memory[1 << 15 :] = 0
+            assert calls(src, dst + off, ids.ctypes.data, threads)
+            start = dst - src + off + first
+            assert (memory[start:][: 3 * 4096].reshape(3, 64, 64) == tiles[ids].transpose(0, 2, 1)).all()
+            assert not memory[1 << 15 : start].any()
+            assert not memory[start + 3 * 4096 :].any()
 
 
 def test_blocks_begin_in_lines_where_their_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +390,7 @@ def test_launches_are_proven_when_they_are_made() -> None:
     made, place = launch_of(launch.step, ((0, 64), (0, 64))), np.zeros(1, np.int64)
     assert made.bounds == ((0, 64), (0, 64))
     with pytest.raises(KernelError, match="the destination is touched at 0 to 63"):
-        repeated_calls((made,), place, place, ((0, 64), (0, 63)), aligned=True)
+        at_each((made,), 1, place, ((0, 64), (0, 63)), into=False)
     for side, bounds in (("source", ((0, 63), (0, 64))), ("destination", ((0, 64), (1, 64)))):
         with pytest.raises(KernelError, match=f"the {side} is touched at 0 to 63"):
             launch_of(launch.step, bounds)

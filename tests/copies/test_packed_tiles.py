@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.runtime import offset_calls
 from codegen.runtime.threads import run_parts
 from tests.copies.test_tiles import chunk_table_of, filled, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded, span_bytes, strided_view
-from tilejit.copies import packed_tiles
-from tilejit.copies.packed_tiles import copy_each_tile
+from tilejit.copies import packed_tiles, tile_plans
+from tilejit.copies.packed_tiles import copy_of_one
 from tilejit.tiled.tile_grid import grid_of
 
 pytestmark = pytest.mark.share(6)
@@ -27,14 +28,10 @@ SPECS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_tiles, "LEAST_TILE_BYTES", 0)
-
-
 @pytest.fixture(params=[False, True], ids=["cached", "streamed"])
 def past_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     monkeypatch.setattr(packed_tiles, "outgrows_caches", lambda footprint: request.param)
+    tile_plans._plans.clear()
     return bool(request.param)
 
 
@@ -100,22 +97,18 @@ def test_to_and_from_tiled_arrays(text: str, layout: str, past_cache: bool) -> N
     assert (tj.gather_tiles(again, ids) == want).all()
 
 
-def test_which_tiles_are_copied_each_by_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large ones, whose places in the other array are alike."""
+def test_which_tiles_are_copied_each_by_its_own_call() -> None:
+    """Those whose places in the other array are alike."""
     spec = tj.Shape.parse(SPECS[0])
-    t, grid, ids = filled(spec), grid_of(spec), np.array([3, 1], np.int64)
-    out = np.zeros((2, *grid.tile), spec.dtype)
-    assert copy_each_tile(t, grid, ids, out, 1)
-    assert (out == tj.gather_tiles(t, ids)).all()
-    alike = filled(tj.Shape.parse("s4[2,64,128]{2,1,0:T(8,8)E(4)}"))
-    assert copy_each_tile(t, grid, ids, alike, 1)
-    joined = filled(tj.Shape.parse("s4[2,64,128]{2,1,0:T(3,8,8)E(4)}"))
-    assert not copy_each_tile(t, grid, ids, filled(tj.Shape.parse("s4[2,64,128]{0,2,1:T(8,8)E(4)}")), 1)
-    before = joined.buffer.tobytes()
-    done = copy_each_tile(t, grid, ids, joined, 1)
-    assert done or joined.buffer.tobytes() == before
-    monkeypatch.setattr(packed_tiles, "LEAST_TILE_BYTES", 1 << 13)
-    assert not copy_each_tile(t, grid, ids, out, 1)
+    grid = grid_of(spec)
+    for text, is_alike in (
+        ("s4[2,64,128]{2,1,0:T(8,8)E(4)}", True),
+        ("s4[2,64,128]{0,2,1:T(8,8)E(4)}", False),
+    ):
+        held = filled(tj.Shape.parse(text))
+        for into in (False, True):
+            assert (copy_of_one(spec, grid, held, into=into) is not None) is is_alike
+            assert copy_of_one(spec, grid, np.zeros((2, *grid.tile), spec.dtype), into=into)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +120,7 @@ def test_tiles_that_meet_in_a_byte_have_one_thread(
     """Each writes its half of the byte and the other half back as it was before."""
     had: list[int] = []
     monkeypatch.setattr(
-        packed_tiles, "run_parts", lambda work, count: had.append(count) or run_parts(work, count)
+        offset_calls, "run_parts", lambda work, count: had.append(count) or run_parts(work, count)
     )
     spec = tj.Shape.parse("s4[16,8]{1,0:T(8,8)E(4)}")
     t = filled(spec)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
+from codegen.runtime import offset_calls
 from codegen.runtime.direct_calls import supported
 from tests.copies.test_tiles import INTEGERS, chunk_table_of, filled, same, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded
@@ -218,6 +219,57 @@ def test_nothing_beside_the_arrays(text: str) -> None:
             assert tiles.untouched()
             assert logical.untouched()
             assert numbers.untouched()
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3, np.int64(2)], ids=["auto", "1", "3", "int64"])
+@pytest.mark.parametrize("text", SPECS)
+def test_many_tiles_and_several_threads(
+    text: str, threads: Any, native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One plan copies any number of tiles, some at a time, and is made once. Refused ids write nothing."""
+    monkeypatch.setattr(offset_calls, "TABLE_CHUNK", 4)
+    made: list[Any] = []
+    monkeypatch.setattr(
+        tile_plans,
+        "offset_calls",
+        lambda *x, **named: made.append(named) or offset_calls.offset_calls(*x, **named),
+    )
+    spec = tj.Shape.parse(text)
+    t, again, zeros = filled(spec), filled(spec), np.zeros(filled(spec).nbytes, np.uint8)
+    slots, (grid, tile) = chunk_table_of(spec), tile_and_grid(spec)
+    count = prod(grid)
+    out = np.empty((count, *tile), spec.dtype)
+    for seed in range(REPEATS):
+        ids = some_ids(spec, count, seed)
+        want = values_of(spec, t.buffer.view(np.uint8))[slots[ids]]
+        out.view(np.uint8)[...] = 0xA5
+        assert tj.gather_tiles(t, ids, out, threads=threads) is out
+        assert same(out, want, spec)
+        assert same(tj.gather_tiles(t, ids, threads=threads), want, spec)
+        again.buffer.view(np.uint8)[...] = 0
+        tj.scatter_tiles(again, ids, out, threads=threads)
+        assert again.buffer.tobytes() == written(spec, zeros, ids, want).tobytes()
+        before = again.buffer.tobytes()
+        for k in (0, count // 2, count - 1):
+            wrong = ids.copy()
+            wrong[k] = count
+            out.view(np.uint8)[...] = 0xA5
+            with pytest.raises(tj.LayoutIndexError, match="no tile"):
+                tj.gather_tiles(t, wrong, out, threads=threads)
+            assert (out.view(np.uint8) == 0xA5).all()
+            wrong[k] = ids[k - 1]
+            with pytest.raises(tj.LayoutError, match="twice"):
+                tj.scatter_tiles(again, wrong, out, threads=threads)
+        assert again.buffer.tobytes() == before
+    assert len(made) == len(plans()) == 3
+
+
+def test_plans_are_bounded() -> None:
+    t = tj.TiledArray.from_buffer(np.zeros(1 << 10, np.uint8), "u8[1024]{0:T(2)}")
+    for count in range(1, 1 + 2 * tile_plans._plans._most // 5):
+        for threads in (None, 1, 2):
+            tj.gather_tiles(t, np.zeros(count, np.int64), threads=threads)
+    assert 0 < len(tile_plans._plans) <= tile_plans._plans._most
 
 
 @pytest.mark.parametrize("text", ["f32[1024,128]{1,0:T(8,128)}", "s4[2048,128]{1,0:T(64,128)(8,1)E(4)}"])

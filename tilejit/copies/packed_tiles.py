@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from codegen import (
     AccessMap,
-    CallTable,
     CopyProgram,
     Element,
     Integers,
@@ -20,13 +18,10 @@ from codegen import (
     dataclass,
     logical_roots,
     outgrows_caches,
-    repeated_calls,
-    run_parts,
-    thread_count,
     tight_map,
     window_map,
 )
-from tilejit.arrays.memory import LINE_BYTES, address, array_map
+from tilejit.arrays.memory import address, array_map
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.indexing import access_map
@@ -34,33 +29,8 @@ from tilejit.programs.compiled import buffer_element
 from tilejit.tiled.tile_grid import Grid
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
-LEAST_TILE_BYTES = 1024
-"""Smaller tiles are not worth calls of their own."""
-
 _program = cached(64)(compile_stage)
 """The copy of one tile."""
-
-
-def copy_each_tile(
-    t: TiledArray, grid: Grid, numbers: Integers, held: Any, threads: int | None, *, into: bool = False
-) -> bool:
-    """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.
-
-    False where nothing was done: tiles are small, or not all alike in `held`. Each tile of the grid takes
-    whole bytes, `grid.tile_bytes`; where those of `held` may meet in a byte, one thread writes them.
-    """
-    if not grid.tile_bytes or grid.tile_bytes < LEAST_TILE_BYTES:
-        return False
-    one = copy_of_one(t.layout, grid, held, into=into)
-    if one is None:
-        return False
-    tiles, others = (address_of(t), numbers * grid.tile_bytes), (side_of(held)[1], one.offsets)
-    (src_at, src_offsets), (dst_at, dst_offsets) = (others, tiles) if into else (tiles, others)
-    on_lines = not ((dst_at + dst_offsets) % LINE_BYTES).any()
-    table = repeated_calls(one.program.launches, src_offsets, dst_offsets, one.bounds, aligned=on_lines)
-    parts = thread_count(threads, one.moved_bytes) if into or one.program.fills_bytes else 1
-    run_parts(partial(_part, table, (src_at, dst_at), len(numbers), (t, held)), parts)
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +39,11 @@ class TileCopy:
 
     offsets      of the tiles in `held`, in bytes
     bounds       bytes that may be touched, from the addresses of the source and of the destination
-    moved_bytes  what a copy of all reads and writes
-    streams      whether that is more than the caches hold
     """
 
     program: CopyProgram
     offsets: Integers
     bounds: tuple[tuple[int, int], tuple[int, int]]
-    moved_bytes: int
-    streams: bool
 
 
 def copy_of_one(layout: Spec, grid: Grid, held: Any, *, into: bool) -> TileCopy | None:
@@ -91,9 +57,8 @@ def copy_of_one(layout: Spec, grid: Grid, held: Any, *, into: bool) -> TileCopy 
     others = first, element, whole_side.byte_bounds
     (src, source, src_bounds), (dst, target, dst_bounds) = (others, tiles) if into else (tiles, others)
     moved = count * (grid.tile_bytes + prod(grid.tile) * element.bits // 8)
-    streams = outgrows_caches(moved)
-    program = _program(src, dst, source, target, streams=streams)
-    return TileCopy(program, np.arange(count) * step, (src_bounds, dst_bounds), moved, streams)
+    program = _program(src, dst, source, target, streams=outgrows_caches(moved))
+    return TileCopy(program, np.arange(count) * step, (src_bounds, dst_bounds))
 
 
 def side_of(held: Any) -> tuple[AccessMap, int, Element]:
@@ -101,12 +66,6 @@ def side_of(held: Any) -> tuple[AccessMap, int, Element]:
     if isinstance(held, TiledArray):
         return access_map(held.layout), address_of(held), buffer_element(held.layout)
     return array_map(held), address(held), Element(from_numpy(held.dtype).name, 8 * held.itemsize)
-
-
-def _part(
-    table: CallTable, addresses: tuple[int, int], count: int, alive: object, part: int, parts: int
-) -> None:
-    table.run(addresses, count * part // parts, count * (part + 1) // parts)
 
 
 def _first_tile(held: Any) -> tuple[AccessMap, int] | None:

@@ -21,6 +21,7 @@ from codegen import (
     PairTable,
     compiler_lock,
     offset_calls,
+    thread_count,
     threads_by_size,
 )
 from tilejit.arrays.memory import address
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from codegen import Entry
 
 Compile: TypeAlias = Callable[[Integers], CopyProgram]
-"""Makes the copy of the tiles of these numbers on one thread."""
+"""Makes the copy of the tiles of these numbers."""
 
 
 class TilePlan(Direct):
@@ -50,15 +51,33 @@ class TilePlan(Direct):
     others: an index may lie outside the grid, a tile to write may be named twice, or arrays may overlap.
     """
 
-    __slots__ = ("_asked", "_calls", "_far", "_held", "_near", "_shape", "_tiled")
+    __slots__ = (
+        "_asked",
+        "_calls",
+        "_far",
+        "_held",
+        "_moved_bytes",
+        "_near",
+        "_shape",
+        "_single",
+        "_threads",
+        "_tiled",
+    )
 
     def __init__(
-        self, layout: Spec, held: ArraySide | TiledSide, shape: tuple[int, ...], calls: OffsetCalls
+        self,
+        layout: Spec,
+        held: ArraySide | TiledSide,
+        shape: tuple[int, ...],
+        calls: OffsetCalls,
+        threads: int | None,
+        moved_bytes: int,
     ) -> None:
         self._tiled, self._held, self._shape, self._calls = TiledSide(TiledArray, layout), held, shape, calls
         own, other = self._tiled.layout, held.layout
         self._near, self._far = own.low - other.stop, own.stop - other.low
-        self._asked = 0
+        self._threads, self._moved_bytes, self._asked = threads, moved_bytes, 0
+        self._single = threads_by_size(threads, moved_bytes) == 1
 
     def __call__(self, t: TiledArray, indices: Integers, held: Any = None) -> Any:
         """Copy tiles to `held`, or to a new array, and return it; or copy them into `t`, and return that.
@@ -85,7 +104,12 @@ class TilePlan(Direct):
             if calls.into:
                 return None
             check_target(other, own)
-        if not calls(at, other_at, address(indices)):
+        if self._single:
+            done = calls(at, other_at, address(indices))
+        else:
+            count = thread_count(self._threads, self._moved_bytes)
+            done = calls(at, other_at, address(indices), count, alive=(t, indices, result, held))
+        if not done:
             return None
         self._asked += 1
         if self._native and direct_policy.is_repeated(self._asked):
@@ -100,7 +124,7 @@ class TilePlan(Direct):
         Large copies release the GIL, so they cannot share scratch.
         """
         calls, other = self._calls, self._held.layout
-        if 2 * self._held.size_bytes > LEND_BUFFER_BYTES:
+        if not self._single or self._moved_bytes > LEND_BUFFER_BYTES or not calls.is_direct:
             return None
         with compiler_lock:  # most processes repeat few calls
             from codegen import ArrayArgument, Disjoint, Entry, FreshArray
@@ -207,49 +231,49 @@ def _made(
     compiled: Compile,
     into: bool,
 ) -> TilePlan | None:
-    """The plan of the copy of as many tiles as are named; None if tiles differ, or threads share them."""
-    side = _side(held)
-    if not len(indices) or threads_by_size(threads, 2 * side.size_bytes) > 1:
+    """The plan of the copy of as many tiles as are named; None if tiles differ."""
+    side, count = _side(held), len(indices)
+    if not count:
         return None
-    found = (
-        _packed_tiles(layout, grid, held, into)
-        if layout.packed
-        else _tiles(grid, len(indices), compiled, into)
-    )
+    found = _packed_tiles(layout, grid, held, into) if layout.packed else _tiles(grid, count, compiled, into)
     if found is None:
         return None
-    launches, step, offsets, bounds = found
+    moved = side.size_bytes + count * prod(grid.tile) * layout.bits // 8
     calls = offset_calls(
-        launches,
-        offsets,
+        found.launches,
+        found.offsets,
         grid.extents if indices.ndim > 1 else (prod(grid.extents),),
-        step,
+        found.step,
         into=into,
         unique=into,
-        hold_gil=2 * side.size_bytes <= COPIES_HOLD_GIL_BYTES,
-        bounds=bounds,
+        divisible=found.divisible,
+        hold_gil=moved <= COPIES_HOLD_GIL_BYTES and threads_by_size(threads, moved) == 1,
+        bounds=found.bounds,
     )
-    return TilePlan(layout, side, indices.shape, calls) if calls else None
+    return TilePlan(layout, side, indices.shape, calls, threads, moved) if calls else None
 
 
 class _Tiles(NamedTuple):
     """Launches that copy tiles, bytes from each tile of the grid to the next, and offsets on the other side.
 
+    divisible  whether threads may share the tiles
     bounds  as `offset_calls` has them, for launches that copy one tile
     """
 
     launches: tuple[Launch, ...]
     step: int
     offsets: Integers
+    divisible: bool
     bounds: tuple[tuple[int, int], tuple[int, int]] | None
 
 
 def _packed_tiles(layout: Spec, grid: Grid, held: Any, into: bool) -> _Tiles | None:
-    """Tiles of packed elements, each copied by itself; None where they share bytes, or are many."""
+    """Tiles of packed elements, each copied by itself; None where tiles of the grid share bytes."""
     one = copy_of_one(layout, grid, held, into=into)
-    if one is None or one.streams or one.program.first or not grid.tile_bytes:
+    if one is None or one.program.first or not grid.tile_bytes:
         return None
-    return _Tiles(one.program.launches, grid.tile_bytes, one.offsets, one.bounds)
+    divisible = into or one.program.fills_bytes
+    return _Tiles(one.program.launches, grid.tile_bytes, one.offsets, divisible, one.bounds)
 
 
 def _tiles(grid: Grid, count: int, compiled: Compile, into: bool) -> _Tiles | None:
@@ -269,7 +293,7 @@ def _tiles(grid: Grid, count: int, compiled: Compile, into: bool) -> _Tiles | No
         or any((x != others[0]).any() for x in others)
     ):
         return None
-    return _Tiles(program.launches, step, np.ascontiguousarray(others[0], np.int64), None)
+    return _Tiles(program.launches, step, np.ascontiguousarray(others[0], np.int64), True, None)
 
 
 def _side(held: Any) -> ArraySide | TiledSide:

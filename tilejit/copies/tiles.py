@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from operator import index
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
@@ -13,7 +14,7 @@ from codegen import CopyProgram, LayoutError, dataclass, thread_count
 from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.values import broadcast, elements
 from tilejit.copies.convert import pack, unpack
-from tilejit.copies.packed_tiles import copy_each_tile, side_of
+from tilejit.copies.packed_tiles import side_of
 from tilejit.copies.relayouts import relayout
 from tilejit.copies.tile_plans import quick_indices, run_known, tile_plan
 from tilejit.layout.from_parts import make_shape
@@ -193,6 +194,7 @@ def _copy_tiles(
     """
     numbers, held = chosen.numbers, held if isinstance(held, TiledArray) else np.asarray(held)
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
+    threads = None if threads is None else index(threads)
     held_map, held_at, element = side_of(held)
 
     def copied(tiles: Table) -> CopyProgram:
@@ -206,13 +208,12 @@ def _copy_tiles(
         return
     tile_bytes = grid.tile_bytes if t.layout.packed else None
     if tile_bytes and 0 not in held.shape:
-        if not copy_each_tile(t, grid, numbers, held, threads, into=into):
-            copy = _scatter_packed if into else _gather_packed
-            whole = _as_bytes(t, tile_bytes)
-            for some, room in _pieces(tile_bytes, len(numbers), held):
-                part = held if isinstance(held, TiledArray) else held[some]
-                between = TiledArray(room.reshape(-1), grid.stored(len(room)))
-                copy(whole, numbers[some], part, between, threads)
+        copy = _scatter_packed if into else _gather_packed
+        whole = _as_bytes(t, tile_bytes)
+        for some, room in _pieces(tile_bytes, len(numbers), held):
+            part = held if isinstance(held, TiledArray) else held[some]
+            between = TiledArray(room.reshape(-1), grid.stored(len(room)))
+            copy(whole, numbers[some], part, between, threads)
         return
     src_at, dst_at = (held_at, address_of(t)) if into else (address_of(t), held_at)
     copied(numbers).run(src_at, dst_at, count, alive=(t, held))
