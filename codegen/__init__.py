@@ -161,11 +161,13 @@ if _TYPE_CHECKING:
     from codegen.runtime.threads import thread_count as thread_count
     from codegen.runtime.threads import threads_by_size as threads_by_size
     from codegen.schedule.call_limits import BOUND_BY_MEMORY as BOUND_BY_MEMORY
+    from codegen.schedule.call_limits import COMPUTES as COMPUTES
     from codegen.schedule.call_limits import COPIES_HOLD_GIL_BYTES as COPIES_HOLD_GIL_BYTES
     from codegen.schedule.call_limits import LEND_BUFFER_BYTES as LEND_BUFFER_BYTES
     from codegen.schedule.call_limits import LOOPS_HOLD_GIL_BYTES as LOOPS_HOLD_GIL_BYTES
     from codegen.schedule.call_limits import TRANSPOSES as TRANSPOSES
     from codegen.schedule.machine import machine as machine
+    from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
     from codegen.schedule.vector_size import MOST_ELEMENTS as MOST_ELEMENTS
     from codegen.schedule.vector_size import read_vector_sizes as read_vector_sizes
@@ -263,10 +265,10 @@ _HOMES = {
     "runtime.offset_calls": "OffsetCalls offset_calls",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.call_limits": (
-        "BOUND_BY_MEMORY COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES TRANSPOSES"
+        "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES TRANSPOSES"
     ),
     "schedule.machine": "machine",
-    "schedule.slowness": "slowness_of",
+    "schedule.slowness": "has_costly slowness_of",
     "schedule.vector_size": "MOST_ELEMENTS read_vector_sizes",
     "support.caching": "Cache cached clear_caches lazy on_clear",
     "support.cpu": "cpu_level cpu_name",

@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
+from codegen.runtime import threads as runtime_threads
+from codegen.schedule.call_limits import PARALLEL_BYTES
 from tests.tools.guard import Guarded
 from tests.tools.stress import share
+from tilejit.expressions import reductions
 
 pytestmark = pytest.mark.share(6)
 
@@ -98,6 +101,35 @@ def test_sums_that_lose_nothing() -> None:
     x = np.full(400_000, 2.0**-40)
     x[0] = 2.0**20
     assert tj.elementwise(np.sum)(x) == 2.0**20 + 399_999 * 2.0**-40
+
+
+def test_parts_of_threads_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[Any] = []
+
+    class Counted(reductions.BoundCall):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            bound.append(self)
+
+    monkeypatch.setattr(reductions, "BoundCall", Counted)
+    total = tj.elementwise(lambda a, b: (a * b).sum(), parallel=3)
+    for k in range(4):
+        x = np.arange(k, k + 3000, dtype=np.float64).reshape(30, 100)
+        assert total(x, 2.0) == 2 * x.sum()
+    assert len(bound) == 3
+
+
+@pytest.mark.parametrize(("function", "threads"), [(np.exp, 4), (np.negative, 1)], ids=["exp", "negative"])
+def test_sums_of_costly_functions_get_threads_sooner(
+    function: Any, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime_threads, "default_threads", lambda: 4)
+    had: list[int] = []
+    run = reductions.run_parts
+    monkeypatch.setattr(reductions, "run_parts", lambda work, parts: had.append(parts) or run(work, parts))
+    x = np.zeros(PARALLEL_BYTES // 4, np.float32)
+    assert tj.elementwise(lambda a: function(a).sum(), parallel=None)(x) == function(x).sum()
+    assert sum(had) == (threads if threads > 1 else 0)
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -10,12 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen import (
+    BOUND_BY_MEMORY,
+    COMPUTES,
     ELEMENT_BYTES,
     Function,
     LayoutError,
     PowerError,
     ScalarArg,
     dtypes,
+    has_costly,
     machine,
     run_parts,
     thread_count,
@@ -95,6 +98,9 @@ class Plan:
         self._axes, self._kept = stages[0].axes, kept_shape(self.shape, stages[0].axes, keepdims=False)
         self.count: int = prod([self.shape[d] for d in self._axes])
         self._calls: list[BoundCall] = []
+        self._parts: dict[int, list[BoundCall]] = {}
+        costly = has_costly(s.operand.value for s in stages)
+        self._slowness = COMPUTES if costly else BOUND_BY_MEMORY
         self._sums = False
         self.program: LoopProgram | None = None
         for stage in stages:
@@ -181,7 +187,7 @@ class Plan:
 
     def _numbers(self, ins: Sequence[Array], numbers: Sequence[Any]) -> list[Any]:
         """Everything to one number: on several threads each takes a part of what memory walks slowest."""
-        threads = thread_count(self._options.threads, sum(x.nbytes for x in ins))
+        threads = thread_count(self._options.threads, sum(x.nbytes for x in ins), self._slowness)
         if threads > 1:
             return self._in_parts(ins, numbers, threads)
         if not self._calls:
@@ -197,9 +203,11 @@ class Plan:
         extent = views[0].shape[0]
         cuts = sorted({extent * k // threads for k in range(threads + 1)})
         parts = [[x[a:b] for x in views] for a, b in pairwise(cuts)]
-        block = self._block(parts[0], first, columns=False)
-        program = self.program = self._made(views, (), first, block, columns=False)
-        bound = [BoundCall(program, [*part, *numbers]) for part in parts]
+        bound = self._parts.get(threads)
+        if bound is None:
+            block = self._block(parts[0], first, columns=False)
+            program = self.program = self._made(views, (), first, block, columns=False)
+            bound = self._parts[threads] = [BoundCall(program, [*part, *numbers]) for part in parts]
         found: list[Any] = [None] * len(parts)
 
         def work(k: int, _: int) -> None:
