@@ -61,9 +61,12 @@ class Entry:
     index: Affine
     count: int = 1
 
-    def within(self, ranges: Mapping[str, Range], most: int | None = None) -> Range:
-        """The range of the entries that the index may be at, which is `most` at most."""
+    def within(self, ranges: Mapping[str, Range], index_range: Range = (None, None)) -> Range:
+        """The range of the entries that the index may be at; index_range: what else is known of the index."""
         low, high = range_in(self.index, ranges)
+        least, most = index_range
+        if least is not None:
+            low = least if low is None else max(low, least)
         if most is not None:
             high = most if high is None else min(high, most)
         step = gcd(*(c for _, c in self.index.terms)) if self.index.terms and self.count == 1 else 1

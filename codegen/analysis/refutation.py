@@ -92,7 +92,7 @@ def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown
         for unknown in reversed(entries):
             assert unknown.entry
             changed |= _meet(
-                ranges, unknown.name, unknown.entry.within(ranges, _most(unknown.entry.index, rows))
+                ranges, unknown.name, unknown.entry.within(ranges, _compared(unknown.entry.index, rows))
             )
         for row in rows:
             if not row.terms:
@@ -108,10 +108,15 @@ def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown
     return True
 
 
-def _most(index: Affine, rows: list[Affine]) -> int | None:
-    """The largest value of an index by the rows that compare it with a number; None if none does."""
+def _compared(index: Affine, rows: list[Affine]) -> Range:
+    """The least and the largest value of an index by the rows that compare it with a number.
+
+    384*t + 64*j - 64 >= 0 -> 384*t + 64*j is at least 64, though t and j may both be 0
+    """
     opposite = (index * -1).terms
-    return min((row.constant + index.constant for row in rows if row.terms == opposite), default=None)
+    least = max((index.constant - row.constant for row in rows if row.terms == index.terms), default=None)
+    most = min((row.constant + index.constant for row in rows if row.terms == opposite), default=None)
+    return least, most
 
 
 def _combined(zero: list[Affine], rows: list[Affine]) -> Iterator[Affine]:

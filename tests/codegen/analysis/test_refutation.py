@@ -88,3 +88,47 @@ def test_blocks_end_before_a_number_that_none_begins_at() -> None:
         entry = unknowns.new("entry", 0, 7, entry=Entry(values, at, 64))
         assert unknowns.proves(entry * -1, below)
         assert not unknowns.proves(entry * -1, ((Case((), (Affine(1536) - index,)),),))
+
+
+def test_blocks_begin_above_a_number_that_each_tile_may_be_below() -> None:
+    """Blocks that begin at 64 or above read no entry below it, though tiles and blocks may both be 0."""
+    values = np.zeros(4800, np.int64)
+    values[:64] = 7
+    unknowns = Unknowns()
+    tile, block = unknowns.new("tile", 0, 12), unknowns.new("block", 0, 5)
+    index = tile * 384 + block * 64
+    from_64: Facts = ((Case((), (index - Affine(64),)),),)
+    least = unknowns.least([index, unknowns.new("rows", 4736, 9000) - Affine(64)], ())
+    for at in (index, least):
+        entry = unknowns.new("entry", 0, 7, entry=Entry(values, at, 64))
+        assert unknowns.proves(entry * -1, from_64)
+        assert not unknowns.proves(entry * -1, ((Case((), (index,)),),))
+        earlier = unknowns.new("entry", 0, 7, entry=Entry(values, at - Affine(1), 64))
+        assert not unknowns.proves(earlier * -1, from_64)
+
+
+@given(st.data())
+def test_what_is_proven_of_entries_by_comparisons_of_their_index_is_true(data: st.DataObject) -> None:
+    unknowns, count = known(), data.draw(st.sampled_from((1, 2, 5)))
+    factors = [data.draw(st.sampled_from((-8, -3, -1, 0, 1, 2, 8))) for _ in NAMES]
+    lowest = sum(min(f * end for end in ENDS) for f in factors)
+    index = affine(data.draw(st.integers(0, 3)) - lowest, list(zip(NAMES, factors, strict=True)))
+    table = np.array(data.draw(st.lists(st.integers(0, 3), min_size=130, max_size=130)), np.int64)
+    entry = unknowns.new("entry", 0, 3, entry=Entry(table, index, count))
+    middle = data.draw(st.integers(0, 60))
+    facts: Facts = (
+        (Case((), (index - Affine(middle),)),),
+        (Case((), (Affine(middle + data.draw(st.integers(0, 12))) - index,)),),
+    )
+    bound = data.draw(st.integers(0, 3))
+    above, below = (
+        unknowns.proves(entry - Affine(bound), facts),
+        unknowns.proves(Affine(bound) - entry, facts),
+    )
+    for numbers in product(range(ENDS[0], ENDS[1] + 1), repeat=len(NAMES)):
+        values = dict(zip(NAMES, numbers, strict=True))
+        at = evaluate_index(index, values)
+        if all(holds(case, values) for (case,) in facts):
+            read = table[at : at + count]
+            assert not above or read.min() >= bound
+            assert not below or read.max() <= bound

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import tilejit as tj
@@ -20,7 +21,10 @@ from tests.codegen.emit.test_copy_goldens import NAMES, many_ways, program_of, v
 from tests.codegen.simd.cases import GROUPS, cases
 from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
+from tilejit.programs.copy_programs import copy_program
+from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import single_pass_unpack
+from tilejit.programs.tuning import DEFAULT
 
 __all__ = ["many_ways"]
 
@@ -60,6 +64,33 @@ def test_packs_with_cut_tiles_are_proven(text: str) -> None:
     ):
         for launch in launches_of(program):
             assert prove_launch(launch)
+
+
+BACKWARDS = (
+    ("u1", (39, 8, 552, 2), (0, 3, 2, 1), 2, -2),
+    ("u2", (9, 8, 9, 16, 7), (4, 3, 2, 0, 1), 3, -1),
+    ("u1", (39, 8, 555, 2), (0, 3, 2, 1), 2, -1),
+    ("u2", (4, 300, 3), (2, 1, 0), 1, -2),
+)
+"""dtype, shape, permutation, and a dimension with its step. The blocks that end the source are the first."""
+
+
+@pytest.mark.parametrize(("dtype", "dims", "order", "dimension", "step"), BACKWARDS, ids=str)
+def test_short_rows_that_are_read_backwards_are_proven(
+    dtype: str, dims: tuple[int, ...], order: tuple[int, ...], dimension: int, step: int
+) -> None:
+    stored = [n * abs(step) if d == dimension else n for d, n in enumerate(dims)]
+    key = tuple(slice(None, None, step if d == dimension else None) for d in range(len(dims)))
+    array = np.zeros(stored, dtype)[key].transpose(order)
+    move = move_for(array.dtype, array.dtype)
+    assert move
+    dense = np.empty(array.shape, dtype).strides
+    program = copy_program(array.shape, dense, array.strides, move, 1, DEFAULT)
+    assert isinstance(program, CopyProgram)
+    for launch in launches_of(program):
+        assert prove_launch(launch)
+    for launch in boxes_of(program):
+        check_that_each_byte_counts(launch)
 
 
 @pytest.mark.share(2)
