@@ -125,7 +125,7 @@ class OffsetCalls:
     into     whether the grid is the destination
     divisible  whether threads may share the entries
     check    the kernel that checks the indices
-    words    the class of its scratch, with one word more for what it refuses
+    words    the class of its scratch, with one word more for what it refuses, `refused_at` bytes on
     scratch_bytes  the scratch of the others
     """
 
@@ -140,6 +140,7 @@ class OffsetCalls:
     divisible: bool
     check: NativeFunction
     words: Any
+    refused_at: int
     scratch_bytes: int
 
     def __call__(
@@ -150,8 +151,13 @@ class OffsetCalls:
         indices: the address of `count` times as many 64-bit integers as the grid has axes.
         alive: what the addresses belong to.
         """
-        words, at = self._room()
-        self.check(copy_operands(indices, at + 8 * (len(words) - 1)), at, self.grid_at, 0, self.count)
+        if self.count <= TABLE_CHUNK:
+            words: Any = self.words()
+            at = ctypes.addressof(words)
+        else:  # ctypes would clear it
+            words = np.empty(self.refused_at // 8 + 1, np.int64)
+            words[-1], at = 0, words.ctypes.data
+        self.check(copy_operands(indices, at + self.refused_at), at, self.grid_at, 0, self.count)
         if words[-1]:
             return False
         if threads == 1 and self.count <= TABLE_CHUNK:
@@ -161,15 +167,6 @@ class OffsetCalls:
             run_parts(partial(self._part, grid, others, at, (words, alive)), parts)
         return True
 
-    def _room(self) -> tuple[Any, int]:
-        """Scratch of the kernel that checks the indices, whose last word is 0, and its address."""
-        if self.count <= TABLE_CHUNK:
-            words = self.words()
-            return words, ctypes.addressof(words)
-        room = np.empty(self._word_count, np.int64)  # ctypes would clear it
-        room[-1] = 0
-        return room, room.ctypes.data
-
     def _part(self, grid: int, others: int, table: int, alive: object, part: int, parts: int) -> None:
         begin, end = (self.count * k // parts for k in (part, part + 1))
         for start in range(begin, end, TABLE_CHUNK):
@@ -178,8 +175,10 @@ class OffsetCalls:
 
     def _copy(self, grid: int, others: int, table: int, count: int) -> None:
         """Copy entries, whose offsets in the grid are in the table at that address."""
-        tables = _tables(self.offsets_at, table) if self.into else _tables(table, self.offsets_at)
-        src, dst = (others, grid) if self.into else (grid, others)
+        if self.into:
+            src, dst, tables = others, grid, _tables(self.offsets_at, table)
+        else:
+            src, dst, tables = grid, others, _tables(table, self.offsets_at)
         room = scratch(self.scratch_bytes) if self.scratch_bytes else None
         room_at = 0 if room is None else room.ctypes.data
         for call in self.calls:
@@ -198,10 +197,6 @@ class OffsetCalls:
     def direct_bytes(self) -> int:
         """The scratch of direct calls."""
         return self._words_bytes + self.scratch_bytes
-
-    @property
-    def _word_count(self) -> int:
-        return ctypes.sizeof(self.words) // 8
 
     @property
     def _words_bytes(self) -> int:
@@ -286,8 +281,9 @@ def offset_calls(
         grid.ctypes.data,
         into,
         divisible and stride is not None,
-        KERNEL_PROTOTYPES[True](native_address(_CHECK, _CHECK_SOURCE)),
+        KERNEL_PROTOTYPES[count <= TABLE_CHUNK](native_address(_CHECK, _CHECK_SOURCE)),
         ctypes.c_int64 * (2 * count + slots + 1),
+        8 * (2 * count + slots),
         max((launch.scratch_bytes for launch in every), default=0),
     )
 

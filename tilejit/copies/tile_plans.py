@@ -87,8 +87,10 @@ class TilePlan(Direct):
                 buffer has been resized.
             TypeError: `held` has masked elements.
         """
-        if indices.dtype is not INDEX_DTYPE or indices.shape != self._shape or not indices.flags.c_contiguous:
+        if indices.dtype is not INDEX_DTYPE or indices.shape != self._shape:
             return None
+        if not indices.flags.c_contiguous:
+            indices = np.ascontiguousarray(indices)
         calls, own = self._calls, self._tiled.memory(t, "t")
         if calls.into:
             if not own.flags.writeable:
@@ -162,7 +164,7 @@ def quick_indices(ids: Any) -> Integers | None:
     """
     if type(ids) is not ndarray:
         return None
-    if ids.dtype is INDEX_DTYPE and ids.flags.c_contiguous:
+    if ids.dtype is INDEX_DTYPE:
         return ids
     if ids.dtype.kind not in "iu" or not ids.ndim:  # NumPy would give an array of rank 0 an axis
         return None

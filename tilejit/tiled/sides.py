@@ -130,12 +130,12 @@ class TiledSide:
                 "  put a buffer into TiledArray.from_buffer"
             )
         tiled: Any = given
-        if tiled.layout is not self.spec and tiled.layout != self.spec:
+        if tiled._layout is not self.spec and tiled.layout != self.spec:
             raise LayoutError(
                 f"{name} is {shape_name(tiled.layout)}, but the plan was made for {shape_name(self.spec)}\n"
                 "  plan for this one"
             )
-        buffer: Array = tiled.buffer
+        buffer: Array = tiled._buffer
         if buffer.shape != self.layout.shape:
             check_size(buffer, self.spec, "the buffer")
         return buffer
