@@ -139,6 +139,7 @@ if _TYPE_CHECKING:
     from codegen.runtime.direct_entries import PassedThrough as PassedThrough
     from codegen.runtime.direct_entries import SameAddress as SameAddress
     from codegen.runtime.direct_entries import SameArgument as SameArgument
+    from codegen.runtime.direct_entries import own_scratch as own_scratch
     from codegen.runtime.float_flags import ALL_FLAGS as ALL_FLAGS
     from codegen.runtime.float_flags import CLEAR_FLAGS as CLEAR_FLAGS
     from codegen.runtime.float_flags import FLAG_BITS as FLAG_BITS
@@ -256,7 +257,7 @@ _HOMES = {
     "runtime.direct_calls": "Direct is_direct",
     "runtime.direct_entries": (
         "Argument ArrayArgument DirectCall Disjoint Entry FloatArgument FreshArray HolderArgument "
-        "PassedThrough SameAddress SameArgument"
+        "PassedThrough SameAddress SameArgument own_scratch"
     ),
     "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step copy_operands kernels_in_use",

@@ -98,7 +98,7 @@ class DirectCall:
 
     operands  (index of an argument, offset in bytes), or RESULT for where a result is written
     slots     words of the table that are arguments: (index of the word, index of the argument)
-    scratch   the address of scratch for entries that hold the GIL; 0 without
+    scratch   the address of scratch for entries that hold the GIL, or an offset in the entry's; 0 without
     """
 
     function: int
@@ -119,6 +119,11 @@ class DirectCall:
 
 
 RESULT = (words.RESULTS, 0)
+
+
+def own_scratch(arguments: int) -> int:
+    """The index of a call's own scratch, for calls with so many arguments."""
+    return arguments + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +162,7 @@ class Entry:
               those of the arguments), or the result of a function
     note      what the owner needs to know about the last answer
     holder    (class, value): the array that is returned is in a new object of this class, see HolderArgument
+    scratch_bytes  the size of each call's own scratch, whose index is `own_scratch`; 0 without
     """
 
     arguments: tuple[Argument, ...]
@@ -169,6 +175,7 @@ class Entry:
     watches: int = 0
     refuses: bool = False
     holder: tuple[type, Any] | None = None
+    scratch_bytes: int = 0
 
     @property
     def holders(self) -> set[type]:
@@ -184,7 +191,7 @@ class Entry:
     @property
     def fits(self) -> bool:
         """Whether the tables fit in the space that machine code reserves."""
-        if len(self.arguments) >= words.MOST_ARGUMENTS:
+        if len(self.arguments) + bool(self.scratch_bytes) >= words.MOST_ARGUMENTS:
             return False
         return all(
             len(call.operands) <= words.MOST_OPERANDS
@@ -216,6 +223,7 @@ class Entry:
             result,
             *map(id, self.holder or ()),
             *[0, 0][2 * bool(self.holder) :],
+            self.scratch_bytes + LINE_BYTES - 1 if self.scratch_bytes else 0,
             len(pairs),
             len(self.calls),
         )

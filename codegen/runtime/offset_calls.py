@@ -187,11 +187,14 @@ class OffsetCalls:
             operands = copy_operands(src + call.src_offset, dst + call.dst_offset)
             call.function(operands, room_at, tables + call.rest, 0, count)
 
-    @property
-    def is_direct(self) -> bool:
-        """Whether machine code may make the calls: they are few, and the same for any address."""
+    def is_direct(self, *, own: bool) -> bool:
+        """Whether machine code may make the calls: they are few, and the same for any address.
+
+        own: whether each call has scratch of its own.
+        """
         chunks = -(-self.count // TABLE_CHUNK)
-        return chunks * len(self.calls) <= MOST_DIRECT_CALLS and not any(x.misaligned for x in self.calls)
+        few = chunks == 1 if own else chunks * len(self.calls) <= MOST_DIRECT_CALLS
+        return few and not any(x.misaligned for x in self.calls)
 
     @property
     def direct_bytes(self) -> int:
@@ -202,16 +205,20 @@ class OffsetCalls:
     def _words_bytes(self) -> int:
         return -(-ctypes.sizeof(self.words) // LINE_BYTES) * LINE_BYTES
 
-    def direct(self, grid: int, others: int, indices: int, scratch: int) -> tuple[DirectCall, ...]:
-        """The calls as machine code makes them while it holds the GIL, which `scratch` belongs to.
+    def direct(
+        self, grid: int, others: int, indices: int, scratch: int, own: int | None = None
+    ) -> tuple[DirectCall, ...]:
+        """The calls as machine code makes them.
 
         grid, others, indices: positions of the arguments.
+        scratch: its address, which belongs to the GIL; 0 if each call has its own, at the position `own`.
         """
         code = native_address(_CHECK, _CHECK_SOURCE)
         calls = [DirectCall(code, ((indices, 0), RESULT), self.grid, 0, self.count, scratch=scratch)]
+        slots = () if own is None else ((int(self.into), own),)
         for start in range(0, self.count, TABLE_CHUNK):
-            own, moved = scratch + 8 * start, start * (self.stride or 0)
-            tables = [self.offsets_at, own] if self.into else [own, self.offsets_at]
+            table, moved = scratch + 8 * start, start * (self.stride or 0)
+            tables = [self.offsets_at, table] if self.into else [table, self.offsets_at]
             for call in self.calls:
                 src, dst = (grid, call.src_offset), (others, call.dst_offset + moved)
                 if self.into:
@@ -223,7 +230,8 @@ class OffsetCalls:
                         np.array([*tables, *np.frombuffer(call.rest, np.int64)], np.int64),
                         0,
                         min(TABLE_CHUNK, self.count - start),
-                        scratch=scratch + self._words_bytes if self.scratch_bytes else 0,
+                        slots,
+                        scratch + self._words_bytes if self.scratch_bytes else 0,
                     )
                 )
         return tuple(calls)

@@ -91,7 +91,7 @@ def _word(address, index):
 
 @for_kernels
 def _addresses(space):
-    """Where the first fields of the arguments are, and then the address of a new array."""
+    """Where the first fields of the arguments are, then the addresses of a new array and of own scratch."""
     return space + fields.WORD * (fields.MOST_TABLE + 1)
 
 
@@ -180,6 +180,20 @@ def _fits(args, count, names, entry, head, addresses):
 
 
 @for_kernels
+def _bytes(head, size):
+    """A new array of as many bytes as the word at `size` says, or 0 if out of memory."""
+    dtype = _word(head, fields.BYTES_DTYPE)
+    _tell_1(_word(head, fields.INCREF), dtype)
+    return _ask_8(_word(head, fields.NEW_ARRAY), _word(head, fields.ARRAY_TYPE), dtype, 1, size, 0, 0, 0, 0)
+
+
+@for_kernels
+def _first_line(memory):
+    """The address of the first line of an array of bytes."""
+    return (_field(memory, fields.HEAD) + LINE_BYTES - 1) & -LINE_BYTES
+
+
+@for_kernels
 def _fresh(entry, head):
     """A new array, or 0 if out of memory; the base of a line-aligned one is its entire allocation."""
     expected = entry + fields.WORD * _word(entry, fields.RESULT)
@@ -188,16 +202,15 @@ def _fresh(entry, head):
         _word(head, fields.ARRAY_TYPE),
         fields.WORD * fields.FRESH_BYTES,
     )
-    bytes_dtype, dtype = _word(head, fields.BYTES_DTYPE), _word(expected, fields.FRESH_DTYPE)
+    dtype = _word(expected, fields.FRESH_DTYPE)
     rank, shape = _word(expected, fields.FRESH_RANK), expected + fields.WORD * fields.FRESH_SHAPE
     if _field(expected, size) == 0:
         _tell_1(_word(head, fields.INCREF), dtype)
         return _ask_8(new, kind, dtype, rank, shape, 0, 0, 0, 0)
-    _tell_1(_word(head, fields.INCREF), bytes_dtype)
-    memory = _ask_8(new, kind, bytes_dtype, 1, expected + size, 0, 0, 0, 0)
+    memory = _bytes(head, expected + size)
     if memory == 0:
         return 0
-    data = (_field(memory, fields.HEAD) + LINE_BYTES - 1) & -LINE_BYTES
+    data = _first_line(memory)
     _tell_1(_word(head, fields.INCREF), dtype)
     out = _ask_8(new, kind, dtype, rank, shape, 0, data, fields.FRESH_FLAGS, 0)
     if out == 0:
@@ -219,9 +232,11 @@ def _run(entry, call, space):
     refuses = _word(entry, fields.REFUSES)
     if refuses:
         _set_word(results, 0, 0)
-    operands = addresses + fields.WORD * fields.MOST_ARGUMENTS
+    operands, own = addresses + fields.WORD * fields.MOST_ARGUMENTS, 0
+    if _word(entry, fields.ROOM):
+        own = _word(addresses, _word(entry, fields.ARGUMENTS) + 1)
     for _ in range(_word(entry, fields.CALLS)):
-        function, scratch = _word(call, fields.FUNCTION), _word(call, fields.SCRATCH)
+        function, scratch = _word(call, fields.FUNCTION), own + _word(call, fields.SCRATCH)
         table, length = _word(call, fields.TABLE), _word(call, fields.LENGTH)
         begin, end = _word(call, fields.BEGIN), _word(call, fields.END)
         count, slots = _word(call, fields.OPERANDS), _word(call, fields.SLOTS)
@@ -291,15 +306,22 @@ def _computed(args, entry, calls, head, space):
 
     0, with no error set, if out of memory, if a watched flag is set, or if a kernel refuses the values.
     """
-    fresh, watched = 0, _word(entry, fields.WATCHES)
+    fresh, room, watched = 0, 0, _word(entry, fields.WATCHES)
+    addresses, count = _addresses(space), _word(entry, fields.ARGUMENTS)
     if _word(entry, fields.RETURNS) == fields.FRESH:
         fresh = _fresh(entry, head)
         if fresh == 0:
             _tell_1(_word(head, fields.CLEAR_ERROR), 0)
             return 0
-    if fresh:
-        addresses, count = _addresses(space), _word(entry, fields.ARGUMENTS)
         _set_word(addresses, count, _field(fresh, fields.HEAD))
+    if _word(entry, fields.ROOM):
+        room = _bytes(head, entry + fields.WORD * fields.ROOM)
+        if room == 0:
+            _tell_1(_word(head, fields.CLEAR_ERROR), 0)
+            if fresh:
+                _tell_1(_word(head, fields.DECREF), fresh)
+            return 0
+        _set_word(addresses, count + 1, _first_line(room))
     if watched:
         _ask_1(_word(head, fields.CLEAR_FLAGS), watched)
     if _word(entry, fields.RELEASES):
@@ -308,6 +330,8 @@ def _computed(args, entry, calls, head, space):
         _tell_1(_word(head, fields.RESTORE_THREAD), state)
     else:
         refused = _run(entry, calls, space)
+    if room:
+        _tell_1(_word(head, fields.DECREF), room)
     if refused or (watched and _ask_1(_word(head, fields.TEST_FLAGS), watched) & _INT):
         if fresh:
             _tell_1(_word(head, fields.DECREF), fresh)

@@ -67,15 +67,18 @@ HEAD_WORDS = LAST + 2 * LAST_SLOTS
     RESULT,
     HOLDER_TYPE,
     HOLDER_VALUE,
+    ROOM,
     PAIRS,
     CALLS,
     FIRST_ARGUMENT,
-) = range(14)
+) = range(15)
 """An entry: its length; a number that tells it from others; the number of arguments, positional and keyword;
 the only keyword name, or 0; whether the GIL is released; floating-point flags that no call may raise; whether
 a call may refuse values, by writing a result other than 0; the return value (an argument's position, or a
 code below) and its dtype or field; the class and the value of the holder that an array is returned in, or 0;
-the numbers of array pairs and of calls. The arguments, pairs and calls follow."""
+the bytes that each call allocates so that it has line-aligned scratch of its own, or 0; the numbers of array
+pairs and of calls. The arguments, pairs and calls follow. The position of own scratch is after that of a new
+array."""
 
 NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
 """What an entry returns: None; a number of a dtype, which a kernel writes; a new array; the result of a
@@ -105,9 +108,9 @@ PAIR_WORDS = 5
 (low, high), or be 0 if `same` is set."""
 
 FUNCTION, SCRATCH, TABLE, LENGTH, BEGIN, END, OPERANDS, SLOTS, FIRST_OPERAND = range(9)
-"""A kernel call: the function; the address of its scratch; the table of sizes and its length; the range
-[begin, end); the numbers of operands and of table fields that hold argument values; then (position, byte
-offset) of each operand, and (field, position) of each such value."""
+"""A kernel call: the function; the address of its scratch, or an offset in the call's own; the table of sizes
+and its length; the range [begin, end); the numbers of operands and of table fields that hold argument values;
+then (position, byte offset) of each operand, and (field, position) of each such value."""
 
 RESULTS = -1
 """Position of the operand that a kernel writes its result to."""
@@ -116,7 +119,7 @@ MOST_TABLE = 128
 """Fields of the longest table that is filled in for a call."""
 
 MOST_ARGUMENTS = 65
-"""Maximum number of arguments of a call, including a new array."""
+"""Maximum number of arguments of a call, including a new array and its own scratch."""
 
 MOST_OPERANDS = MOST_ARGUMENTS + 1
 """Maximum number of operands of a kernel, including its result."""

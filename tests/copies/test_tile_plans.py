@@ -264,6 +264,41 @@ def test_many_tiles_and_several_threads(
     assert len(made) == len(plans()) == 3
 
 
+@pytest.mark.parametrize("text", SPECS)
+def test_copies_with_scratch_of_their_own(text: str, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large copies release the GIL: threads that call one plan at once share nothing."""
+    monkeypatch.setattr(tile_plans, "LEND_BUFFER_BYTES", 0)
+    spec = tj.Shape.parse(text)
+    t, grid = filled(spec), tile_and_grid(spec)[0]
+    tiles, total = tj.gather_tiles(t, np.arange(prod(grid))), prod(grid)
+    out = np.empty((3, *tiles.shape[1:]), spec.dtype)
+    calls = (np.array([2, 0, 1]), np.array([[0] * len(grid)] * 3))
+    for _ in range(REPEATS):
+        for ids in calls:
+            tj.gather_tiles(t, ids)
+            tj.gather_tiles(t, ids, out)
+        tj.scatter_tiles(t, calls[0], tiles[calls[0]])
+
+    def work(seed: int) -> bool:
+        rng, fine = np.random.default_rng(seed), True
+        own, out = t.copy(), np.empty((3, *tiles.shape[1:]), spec.dtype)
+        for _ in range(60):
+            ids = rng.permutation(total)[:3]
+            fine &= same(tj.gather_tiles(t, ids, out), tiles[ids], spec)
+            fine &= same(tj.gather_tiles(t, ids), tiles[ids], spec)
+            tj.scatter_tiles(own, ids, out)
+            for wrong in (np.array([0, total, 1]), np.array([1, 0, 1])):
+                with pytest.raises(tj.LayoutError):
+                    tj.scatter_tiles(own, wrong, out)
+        return fine and own.buffer.tobytes() == t.buffer.tobytes()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+    used = [plan._last_answer() for plan in plans()]
+    assert any(used) is native
+    assert all(entry.releases and entry.scratch_bytes for entry in used if entry)
+
+
 def test_plans_are_bounded() -> None:
     t = tj.TiledArray.from_buffer(np.zeros(1 << 10, np.uint8), "u8[1024]{0:T(2)}")
     for count in range(1, 1 + 2 * tile_plans._plans._most // 5):

@@ -24,7 +24,7 @@ from codegen import (
     thread_count,
     threads_by_size,
 )
-from tilejit.arrays.memory import address
+from tilejit.arrays.memory import HUGE_BYTES, address
 from tilejit.arrays.strided import ArrayLayout
 from tilejit.copies.packed_tiles import copy_of_one
 from tilejit.layout.cute_shape import Spec
@@ -123,13 +123,13 @@ class TilePlan(Direct):
     def _entry(self, t: TiledArray, indices: Integers, held: Any) -> Entry | None:
         """What machine code does of calls like this one; None where they go through Python.
 
-        Large copies release the GIL, so they cannot share scratch.
+        Large copies release the GIL, so each has scratch of its own.
         """
-        calls, other = self._calls, self._held.layout
-        if not self._single or self._moved_bytes > LEND_BUFFER_BYTES or not calls.is_direct:
+        calls, other, releases = self._calls, self._held.layout, self._moved_bytes > LEND_BUFFER_BYTES
+        if not self._single or self._moved_bytes > HUGE_BYTES or not calls.is_direct(own=releases):
             return None
         with compiler_lock:  # most processes repeat few calls
-            from codegen import ArrayArgument, Disjoint, Entry, FreshArray
+            from codegen import ArrayArgument, Disjoint, Entry, FreshArray, own_scratch
         arguments = [
             self._tiled.argument(t, written=calls.into),
             ArrayArgument(indices.dtype, indices.shape, indices.strides, written=False),
@@ -142,14 +142,16 @@ class TilePlan(Direct):
         known = tuple(x for x in arguments if x is not None)
         if len(known) < len(arguments):
             return None
-        buffer, scratch = lent_scratch(calls.direct_bytes)
+        buffer, scratch = lent_scratch(0 if releases else calls.direct_bytes)
         return Entry(
             known,
             pairs,
-            calls.direct(0, 2, 1, scratch),
+            calls.direct(0, 2, 1, scratch, own_scratch(len(known)) if releases else None),
+            releases=releases,
             returns=returns,
             note=(calls, buffer),  # keeps code and tables alive: an entry has addresses alone
             refuses=True,
+            scratch_bytes=calls.direct_bytes if releases else 0,
         )
 
 
