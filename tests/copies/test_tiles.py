@@ -484,6 +484,8 @@ def test_what_has_no_tiles() -> None:
         plain = tj.TiledArray.from_buffer(np.zeros(prod(tj.Shape.parse(text).dimensions), np.float32), text)
         with pytest.raises(tj.LayoutError, match="no tiles"):
             tj.gather_tiles(plain, [0])
+        with pytest.raises(tj.LayoutError, match="no tiles"):
+            assert plain.grid
     for wrong in (np.zeros((3, 5)), None, b"x"):
         with pytest.raises(TypeError, match="TiledArray"):
             tj.gather_tiles(wrong, [0])  # type: ignore[arg-type]
