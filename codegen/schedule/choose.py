@@ -160,8 +160,8 @@ def _fills_blocks(schedule: Schedule) -> bool:
 def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
     """Whether streaming pays for a transpose that the cache could hold: result rows are long, or narrow.
 
-    Panels of 9 to 31 rows of eight bytes, or 31 of four, are up to 1.7 times as fast through the cache, panels
-    of 57 rows, or 31 rows of two bytes, up to 1.5 times as fast past it (17 MB, Zen 4, 2026-11).
+    Panels of 9 to 31 rows of eight bytes, or of 31 rows of four, are up to 1.7 times as fast through the
+    cache. Panels of 57 rows, or of 31 rows of two bytes, are up to 1.5 times as fast past it (17 MB, Zen 4).
     """
     cut = schedule.transpose
     if cut is None or cut.block == "short" or not _fills_blocks(schedule):
