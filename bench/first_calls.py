@@ -26,7 +26,7 @@ from codegen import TilejitError
 from codegen.backend import build
 from codegen.backend.store import default_store
 from codegen.pipeline.calibrate import remember
-from codegen.schedule.schedule import DEFAULT_THRESHOLDS
+from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
 from codegen.support.cpu import cpu_level
 
 

@@ -108,14 +108,14 @@ if _TYPE_CHECKING:
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
     from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
     from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
-    from codegen.pipeline.copies import CopyProgram as CopyProgram
     from codegen.pipeline.copies import compile_copy as compile_copy
-    from codegen.pipeline.copies import footprint_bytes as footprint_bytes
     from codegen.pipeline.copy_options import CopyOptions as CopyOptions
     from codegen.pipeline.loops import Vectorized as Vectorized
     from codegen.pipeline.loops import loop_kernel as loop_kernel
     from codegen.pipeline.loops import tile_function as tile_function
     from codegen.pipeline.loops import vectorize_function as vectorize_function
+    from codegen.pipeline.program import CopyProgram as CopyProgram
+    from codegen.pipeline.program import footprint_bytes as footprint_bytes
     from codegen.pipeline.staged import StagedProgram as StagedProgram
     from codegen.pipeline.staged_copy import staged_copy as staged_copy
     from codegen.pipeline.staged_loops import StagedLoops as StagedLoops
@@ -147,7 +147,6 @@ if _TYPE_CHECKING:
     from codegen.runtime.float_flags import TEST_FLAGS as TEST_FLAGS
     from codegen.runtime.kernel import KERNEL_PROTOTYPES as KERNEL_PROTOTYPES
     from codegen.runtime.kernel import Kernel as Kernel
-    from codegen.runtime.kernel import Step as Step
     from codegen.runtime.kernel import copy_operands as copy_operands
     from codegen.runtime.kernel import kernels_in_use as kernels_in_use
     from codegen.runtime.launch import KernelCall as KernelCall
@@ -156,6 +155,7 @@ if _TYPE_CHECKING:
     from codegen.runtime.loop_kernel import LoopKernel as LoopKernel
     from codegen.runtime.offset_calls import OffsetCalls as OffsetCalls
     from codegen.runtime.offset_calls import offset_calls as offset_calls
+    from codegen.runtime.step import Step as Step
     from codegen.runtime.threads import check_threads as check_threads
     from codegen.runtime.threads import in_dask_worker as in_dask_worker
     from codegen.runtime.threads import run_parts as run_parts
@@ -244,8 +244,9 @@ _HOMES = {
     "passes.specialize_sizes": "specialize_sizes",
     "passes.tile": "TiledLoops",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
-    "pipeline.copies": "CopyProgram compile_copy footprint_bytes",
+    "pipeline.copies": "compile_copy",
     "pipeline.copy_options": "CopyOptions",
+    "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
     "pipeline.staged": "StagedProgram",
     "pipeline.staged_copy": "staged_copy",
@@ -260,7 +261,8 @@ _HOMES = {
         "PassedThrough SameAddress SameArgument own_scratch"
     ),
     "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
-    "runtime.kernel": "KERNEL_PROTOTYPES Kernel Step copy_operands kernels_in_use",
+    "runtime.kernel": "KERNEL_PROTOTYPES Kernel copy_operands kernels_in_use",
+    "runtime.step": "Step",
     "runtime.launch": "KernelCall Launch",
     "runtime.loop_kernel": "BoundKernel LoopKernel",
     "runtime.offset_calls": "OffsetCalls offset_calls",

@@ -9,31 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from codegen.analysis.ranges import check_disjoint
 from codegen.frontend.box_copy import box_copy, copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import AccessMap
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
-from codegen.pipeline.copy_options import DEFAULT_OPTIONS, CopyOptions
+from codegen.pipeline.copy_options import DEFAULT_OPTIONS, STRUCTURE, CopyOptions
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
-from codegen.pipeline.steps import (
-    STRUCTURE,
-    launch_of,
-    run_part,
-    step_of,
-    with_alternative,
-)
+from codegen.pipeline.program import CopyProgram, footprint_bytes
+from codegen.pipeline.steps import launch_of, step_of, with_alternative
 from codegen.pipeline.verify import verify_box, verify_copy
-from codegen.runtime.kernel import Kernel, Step
 from codegen.runtime.launch import Launch
-from codegen.runtime.threads import run_parts
 from codegen.schedule.candidates import candidates, joined_candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
@@ -46,76 +37,6 @@ from codegen.support.settings import settings
 
 LEAST_TUNED_BYTES = 1 << 16
 """Footprint of the smallest copy that is tuned. For smaller ones a better schedule hardly matters."""
-
-
-@dataclass(frozen=True)
-class CopyProgram:
-    """A copy ready to run.
-
-    first     launches that must finish before the others begin, such as those that fill padding
-    launches  launches that write disjoint slots
-    """
-
-    boxed: BoxedCopy
-    first: tuple[Launch, ...]
-    launches: tuple[Launch, ...]
-
-    def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
-        """Copy between two addresses; `alive` is kept referenced until the last thread has finished.
-
-        Raises:
-            KernelError: the storages overlap, or a table leaves them. Then nothing has been written, except
-                by boxes before the one whose table is wrong.
-        """
-        _disjoint(self.boxed, src, dst)
-        self.prepare(dst)
-        for launches in (self.first, self.launches):
-            if launches:
-                run_parts(partial(run_part, launches, src, dst, alive), threads)
-
-    def prepare(self, dst: int) -> None:
-        """Build the tables and kernels of a copy to that address, before any byte is written.
-
-        Raises:
-            KernelError: a kernel could not be built.
-        """
-        for launch in (*self.first, *self.launches):
-            launch.prepare()
-            _ = launch.serving(dst).step.kernel.call
-
-    def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
-        """Run one thread's share of the copy; the caller has checked the addresses."""
-        run_part(self.launches, src, dst, None, part, parts)
-
-    def pads_only(self) -> CopyProgram:
-        """The padding launches of a program compiled with `apart`; `run` then ignores `src`."""
-        pads = tuple(x for x in self.launches if x.fill is not None)
-        return replace(self, boxed=replace(self.boxed, boxes=()), launches=pads)
-
-    @property
-    def bounds(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Byte ranges of source and destination that every launch is proven to stay within."""
-        return self.boxed.src.byte_bounds, self.boxed.dst.byte_bounds
-
-    @property
-    def fills_bytes(self) -> bool:
-        """Whether the boxes provably write full bytes only.
-
-        Otherwise a packed copy may share a byte with the next copy. Each reads the byte and writes it back,
-        so the two must not run on different threads.
-        """
-        dst = self.boxed.dst
-        return dst.unit_bits == 8 or all(_fills_bytes(box, dst.width) for box in self.boxed.boxes)
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The steps of all boxes, padding included."""
-        return tuple(launch.step for launch in (*self.first, *self.launches))
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The distinct kernels that the copy calls."""
-        return tuple(dict.fromkeys(step.kernel for step in self.steps))
 
 
 def compile_copy(
@@ -150,12 +71,6 @@ def compile_copy(
     return options.pick_copy([make.program(joined) for joined in joinings])
 
 
-def footprint_bytes(src: AccessMap, dst: AccessMap) -> int:
-    """Bytes that a copy between two maps reads and writes, padding included."""
-    written = (dst.slots or src.elements) * dst.element_bits
-    return (src.elements * src.element_bits + written) // 8
-
-
 @dataclass(frozen=True, slots=True)
 class _Maker:
     """Turns boxes into launches, using the settings that all boxes of a copy share."""
@@ -177,7 +92,7 @@ class _Maker:
         """The program whose boxes are joined so, or which runs them one by one."""
         if joined:
             launch = joined_launch(self.boxed, joined, self.target, self._padding, self.observe)
-            return CopyProgram(self.boxed, (), (launch,))
+            return self._program((), (launch,))
         first: list[Launch] = []
         launches: list[Launch] = []
         dst = self.boxed.dst
@@ -188,7 +103,10 @@ class _Maker:
                 launches += self.pad(pad)
         for box in self.boxed.boxes:  # edges run before the full box, which is listed first, and padding last
             launches = self.box(box) + launches
-        return CopyProgram(self.boxed, tuple(first), tuple(launches))
+        return self._program(tuple(first), tuple(launches))
+
+    def _program(self, first: tuple[Launch, ...], launches: tuple[Launch, ...]) -> CopyProgram:
+        return CopyProgram(self.boxed.src, self.boxed.dst, bool(self.boxed.boxes), first, launches)
 
     @property
     def _padding(self) -> tuple[int, int] | None:
@@ -335,22 +253,5 @@ def repeated(element: bytes) -> tuple[int, int]:
     return int.from_bytes(pattern[:8], "little"), int.from_bytes(pattern[8:], "little")
 
 
-def _fills_bytes(box: Box, width: int) -> bool:
-    """Whether a box's elements, `width` bits each, lie in runs of full bytes."""
-    run, steps = width, [box.dst_base]
-    for extent, _, step in sorted(box.digits, key=lambda d: abs(d[2])):
-        if step == run:
-            run *= extent
-        elif extent > 1:
-            steps.append(step)
-    return not box.tables and not run % 8 and not any(step % 8 for step in steps)
-
-
 def _strided_table(extent: int, src: int, dst: int) -> PairTable:
     return PairTable(extent, lambda m: m * src, lambda m: m * dst)
-
-
-def _disjoint(boxed: BoxedCopy, src: int, dst: int) -> None:
-    (src_low, src_stop), (dst_low, dst_stop) = boxed.src.byte_bounds, boxed.dst.byte_bounds
-    if boxed.boxes:
-        check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))

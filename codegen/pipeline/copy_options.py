@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from codegen.ir.strided_box import StridedBox
-from codegen.pipeline.steps import STRUCTURE
-from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Schedule, Thresholds, VectorSize
+from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.support.dataclasses import dataclass
 
-Pick: TypeAlias = Callable[[StridedBox, tuple[Schedule, ...]], Schedule]
+if TYPE_CHECKING:  # a stored program loads no schedules
+    from codegen.ir.strided_box import StridedBox
+    from codegen.schedule.schedule import Schedule, VectorSize
+
+STRUCTURE, SIZES = "structure", "sizes"
+"""Values of `specialize`: one kernel per structure, or one per structure and sizes."""
+
+Pick: TypeAlias = "Callable[[StridedBox, tuple[Schedule, ...]], Schedule]"
 """Picks one of several schedules of a box."""
 
 AnyProgram = TypeVar("AnyProgram")

@@ -10,9 +10,10 @@ from codegen.maps.refine import Box
 from codegen.pipeline.observer import Observer
 from codegen.pipeline.passes import JOIN, PAD, run_passes
 from codegen.pipeline.steps import first_arguments, kernel_of, proven, trips_of
-from codegen.runtime.copy_calls import Pattern, PlainCall, SegmentCalls
-from codegen.runtime.kernel import Step
+from codegen.runtime.calls import Pattern, PlainCall
+from codegen.runtime.copy_calls import SegmentCalls
 from codegen.runtime.launch import Launch
+from codegen.runtime.step import Step
 from codegen.schedule.choose_joined import JoinedBoxes
 from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.segments import Segments

@@ -10,7 +10,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
 from codegen.maps.windows import moved_map, tight_map, window_map
-from codegen.pipeline.copies import CopyProgram, footprint_bytes
+from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
 from codegen.schedule.candidates import StageChoice
@@ -25,7 +25,7 @@ def in_boxes(
 
     direct: the copy in one pass. The padding is not written. choice: as in `staged_by`.
     """
-    src, dst = direct.boxed.src, direct.boxed.dst
+    src, dst = direct.src, direct.dst
     footprint = footprint_bytes(src, dst)
     if choice is None and not goes_in_boxes(box_schedules(direct), footprint):
         return None

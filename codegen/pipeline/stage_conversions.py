@@ -6,7 +6,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.maps.block_grid import Dims, Ends
 from codegen.maps.windows import moved_map, tight_map
-from codegen.pipeline.copies import CopyProgram, footprint_bytes
+from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage
 from codegen.schedule.candidates import StageChoice
@@ -21,13 +21,13 @@ def in_converted_blocks(
 
     Rows are converted in one way only.
     """
-    boxed = direct.boxed
-    if len(boxed.boxes) != 1:
+    boxes = direct.boxed.boxes
+    if len(boxes) != 1:
         return None
-    (box,), widths = boxed.boxes, (source.bits // 8, target.bits // 8)
+    (box,), widths = boxes, (source.bits // 8, target.bits // 8)
     transposes = [x.schedule.transpose for x in box_schedules(direct)]
     part = choice.part if choice else None
-    found = conversion_blocks(box, widths, transposes, footprint_bytes(boxed.src, boxed.dst), part)
+    found = conversion_blocks(box, widths, transposes, footprint_bytes(direct.src, direct.dst), part)
     if found is None:
         return None
     grid = found.grid

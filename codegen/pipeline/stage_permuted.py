@@ -10,7 +10,7 @@ from codegen.maps.block_grid import Dims, Ends
 from codegen.maps.digit_trees import Leaf
 from codegen.maps.permuted import PermutedMap, block_digits, period_maps, unpermuted_map
 from codegen.maps.windows import tight_map
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
 from codegen.schedule.candidates import StageChoice
@@ -29,7 +29,7 @@ def in_periods(
 
     packs: whether the destination is the permuted side. choice: as in `staged_by`.
     """
-    sides = direct.boxed.src, direct.boxed.dst
+    sides = direct.src, direct.dst
     array, storage = sides if packs else sides[::-1]
     strides = _strides(array)
     itemsize = element.bits // 8

@@ -17,11 +17,12 @@ from typing import Any
 from codegen.analysis.ranges import check_disjoint
 from codegen.ir.lines import LINE_BYTES
 from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.steps import with_prefetch
 from codegen.runtime.call_tables import Bounds, BufferOffsets, CallTable, Group, call_table
-from codegen.runtime.kernel import Kernel, Step
+from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
+from codegen.runtime.step import Step
 from codegen.runtime.threads import run_parts
 from codegen.support.dataclasses import dataclass
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from codegen.ir.strided_box import Element
 from codegen.maps.permuted import PermutedMap
 from codegen.pipeline.calibrate import machine_thresholds
-from codegen.pipeline.copies import CopyProgram, compile_copy, footprint_bytes
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions, PickCopy
+from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule.candidates import STAGES_TRIED, StageChoice
 from codegen.schedule.choose_stages import LEAST_BYTES
@@ -35,7 +36,7 @@ def staged_copy(
     pick           picks one of the programs in one pass and in two; without it the choice is a guess
     """
     how = direct, source, target, packed_as, unpacked_from
-    src, dst = direct.boxed.src, direct.boxed.dst
+    src, dst = direct.src, direct.dst
     footprint, guess = footprint_bytes(src, dst), staged_by(*how)
     found = [guess]
     if pick and footprint >= LEAST_BYTES:

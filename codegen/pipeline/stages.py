@@ -7,10 +7,12 @@ from functools import partial
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import AccessMap
 from codegen.pipeline.calibrate import machine_thresholds
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.program import CopyProgram
 from codegen.schedule.choose_stages import BoxSchedule
-from codegen.schedule.schedule import Schedule, Thresholds, VectorSize
+from codegen.schedule.schedule import Schedule, VectorSize
+from codegen.schedule.thresholds import Thresholds
 
 _ALWAYS, _NEVER = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
 

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
+from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import PAD, PARAMETRIZE, SELECT, run_passes
 from codegen.pipeline.verify import check_lanes
 from codegen.pipeline.verify_panels import check_panels
-from codegen.runtime.copy_calls import (
-    FILL_ARGUMENTS,
-    OFFSET_ARGUMENTS,
-    Pattern,
-    PrefetchCall,
-    calls_for,
-)
-from codegen.runtime.kernel import Kernel, Step, shared
+from codegen.runtime.calls import FILL_ARGUMENTS, Pattern
+from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
+from codegen.runtime.kernel import Kernel, shared
 from codegen.runtime.launch import Launch
+from codegen.runtime.step import Step
 from codegen.schedule.choose_transpose import misaligned
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
@@ -46,9 +43,6 @@ from codegen.support.settings import settings
 
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
-
-STRUCTURE, SIZES = "structure", "sizes"
-"""Values of `specialize`: one kernel per structure, or one per structure and sizes."""
 
 PANEL_SIZES = ("panel_columns", "together")
 """The arguments with the columns and layers of dense panels."""
@@ -208,7 +202,7 @@ def with_alternative(
 def with_prefetch(launch: Launch, distance: int) -> Launch:
     """The same row conversion, which also prefetches `distance` bytes ahead of its reads."""
     step = step_of(launch.step.box, replace(launch.step.schedule, prefetch=True))
-    return proven(replace(launch, step=step, calls=PrefetchCall(distance)))
+    return proven(replace(launch, runs=step, calls=PrefetchCall(distance)))
 
 
 def reach_of(box: StridedBox) -> tuple[int, int, int, int]:
@@ -222,9 +216,3 @@ def reach_of(box: StridedBox) -> tuple[int, int, int, int]:
         return 0, 0, *written
     low, high = affine_range(box.src, [(x.extent, x.src) for x in box.axes])
     return low, high + box.source_width, *written
-
-
-def run_part(launches: tuple[Launch, ...], src: int, dst: int, alive: object, part: int, parts: int) -> None:
-    """Run one thread's share of every box; `alive` is only kept referenced."""
-    for launch in launches:
-        launch.run(src, dst, part, parts)

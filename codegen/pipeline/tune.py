@@ -15,16 +15,10 @@ from numpy.typing import NDArray
 from codegen.backend.store import KernelStore, compiler_digest, default_store
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, Side, StridedBox
-from codegen.pipeline.copy_options import Pick
+from codegen.pipeline.copy_options import STRUCTURE, Pick
 from codegen.pipeline.passes import SPLIT, STRIP, run_passes
-from codegen.pipeline.steps import (
-    STRUCTURE,
-    launch_of,
-    reach_of,
-    run_part,
-    step_of,
-    with_alternative,
-)
+from codegen.pipeline.program import run_part
+from codegen.pipeline.steps import launch_of, reach_of, step_of, with_alternative
 from codegen.runtime.launch import Launch
 from codegen.runtime.threads import run_parts
 from codegen.schedule.choose_cuts import cuts_of_long_digits, schedule_of_part

@@ -12,10 +12,9 @@ import numpy as np
 
 from codegen.backend.store import KernelStore, default_store
 from codegen.ir.lines import LINE_BYTES
-from codegen.pipeline.copies import CopyProgram
-from codegen.pipeline.copy_options import AnyProgram, PickCopy
+from codegen.pipeline.copy_options import STRUCTURE, AnyProgram, PickCopy
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
-from codegen.pipeline.steps import STRUCTURE
 from codegen.pipeline.tune import BATCH_BYTES, CONTENT, MOST_RUNS, best_times, machine_facts, winner_of
 
 MOST_BYTES = 256 << 20

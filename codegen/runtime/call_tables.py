@@ -120,7 +120,7 @@ class CallTable:
             KernelError: one could not be built.
         """
         for launch, _ in self.calls:
-            _ = launch.step.kernel.call
+            _ = launch.runs.kernel.call
         native(_NAME, _SOURCE)
 
     def run(self, addresses: tuple[int, ...], first: int, last: int) -> None:
@@ -145,7 +145,7 @@ class CallTable:
         of_call = np.array(
             [
                 (
-                    x.step.kernel.address,
+                    x.runs.kernel.address,
                     call.sizes.ctypes.data,
                     call.begin,
                     call.end,

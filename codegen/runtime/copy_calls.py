@@ -1,14 +1,8 @@
-"""How a kernel is called for one box: once, or chunk by chunk over tables built while the copy runs.
-
-A kernel reads its arguments from a table of numbers. Each subclass of `Calls` names the arguments that all
-calls share, and the tables of each call. Only `Kernel.arguments` defines their order.
-"""
+"""Calls with arguments of their own: a prefetch distance, or tables built while the copy runs."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +11,8 @@ from codegen.analysis.ranges import check_range
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
-from codegen.runtime.kernel import Step
+from codegen.runtime.calls import Calls, Chunk, Pattern, PlainCall
+from codegen.runtime.step import Step
 from codegen.schedule.call_limits import MOST_PREFETCHED_BYTES
 from codegen.schedule.limits import PAGE_PREFETCH_BYTES
 from codegen.schedule.offset_tables import OFFSET_TABLES, PREFETCH_ARGUMENT, Table
@@ -36,59 +31,6 @@ OFFSET_ARGUMENTS = (*OFFSET_TABLES, "prefetch_entries", "prefetch_low", "prefetc
 
 The last three are the prefetch distance in entries, the offset in an entry where it begins, and its bytes.
 """
-
-FILL_ARGUMENTS = ("fill_low", "fill_high")
-"""The padding pattern, as two eight-byte numbers."""
-
-Pattern: TypeAlias = tuple[int, int]
-Chunk: TypeAlias = tuple[dict[str, Table], int, int]
-"""The tables of one call by the names of their arguments, and its [begin, end)."""
-
-
-class Calls(ABC):
-    """The calls of one kernel for one box."""
-
-    @property
-    @abstractmethod
-    def given(self) -> dict[str, int]:
-        """Arguments that are the same in every call; 0 for addresses that differ between calls."""
-
-    @property
-    @abstractmethod
-    def is_one(self) -> bool:
-        """Whether each part of the box is one call, with only the arguments in `given`."""
-
-    @property
-    def keeps_lines(self) -> bool:
-        """Whether every call begins at the same offset in a line as the destination."""
-        return True
-
-    def prepare(self) -> None:
-        """Make what all threads share, besides `given`."""
-        return
-
-    @abstractmethod
-    def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
-        """The calls for a part of the box."""
-
-
-@dataclass(frozen=True)
-class PlainCall(Calls):
-    """One call over the first loop of the nest."""
-
-    @property
-    def given(self) -> dict[str, int]:
-        """No arguments."""
-        return {}
-
-    @property
-    def is_one(self) -> bool:
-        """Always true."""
-        return True
-
-    def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
-        """The single call."""
-        yield {}, begin, end
 
 
 @dataclass(frozen=True)
@@ -116,6 +58,11 @@ class TableCalls(Calls):
     prefetch: tuple[int, int, int]
     bounds: tuple[tuple[int, int], tuple[int, int]]
     reach: tuple[int, int, int, int]
+
+    @property
+    def looped(self) -> tuple[PairTable, ...]:
+        """The tables."""
+        return self.tables
 
     @property
     def given(self) -> dict[str, int]:

@@ -14,10 +14,6 @@ from codegen.backend.object_loader import load_object
 from codegen.backend.object_symbols import can_be_loaded
 from codegen.backend.store import default_store, store_key
 from codegen.backend.store_files import digest_of
-from codegen.ir.strided_box import StridedBox
-from codegen.passes.parametrize import axis_names
-from codegen.schedule.schedule import Schedule
-from codegen.schedule.transfers import TransferNest
 from codegen.support.caching import lazy
 from codegen.support.cpu import cpu_level
 from codegen.support.dataclasses import dataclass
@@ -234,33 +230,3 @@ def kernels_in_use() -> tuple[Kernel, ...]:
     """All kernels that this process has requested."""
     with compiler_lock:
         return tuple(_in_use.values())
-
-
-@dataclass(frozen=True)
-class Step:
-    """One box of a copy on its way to a kernel; every stage is kept for inspection.
-
-    `joined` holds the other boxes, including padding, where one transfer covers several.
-    """
-
-    box: StridedBox
-    schedule: Schedule
-    nest: TransferNest
-    kernel: Kernel
-    sizes: tuple[tuple[str, int], ...]
-    joined: tuple[StridedBox, ...] = ()
-
-    @property
-    def boxes(self) -> tuple[StridedBox, ...]:
-        """All boxes that the kernel moves."""
-        return (self.box, *self.joined)
-
-    @property
-    def axes(self) -> str:
-        """Which axes of the boxes the loops of the kernel are."""
-        return axis_names(self.nest, self.schedule)
-
-    def report(self) -> str:
-        """The schedule, the boxes, and the nest that moves them."""
-        boxes = "\n".join(map(str, self.boxes))
-        return f"schedule  {self.schedule}\nkernel    {self.kernel.name}\n\n{boxes}\n{self.nest}"

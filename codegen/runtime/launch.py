@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from math import gcd
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.maps.refine import PairTable
-from codegen.runtime.copy_calls import FILL_ARGUMENTS, Calls, Pattern, PlainCall, TableCalls
-from codegen.runtime.kernel import Step, copy_operands
+from codegen.runtime.calls import FILL_ARGUMENTS, Calls, Pattern, PlainCall
+from codegen.runtime.kernel import copy_operands
 from codegen.runtime.threads import scratch
 from codegen.schedule.call_limits import UNEVEN
-from codegen.schedule.offset_tables import GROUP_ARGUMENTS
-from codegen.schedule.transfer_loops import int_size
-from codegen.schedule.transfers import group_table, offset_tables
 from codegen.support.caching import lazy
 from codegen.support.dataclasses import dataclass
+
+if TYPE_CHECKING:  # a stored program loads neither tables nor schedules
+    from codegen.maps.refine import PairTable
+    from codegen.runtime.step import Step
+    from codegen.runtime.stored_step import StoredStep
 
 PAGE_BYTES = 4096
 
@@ -63,6 +64,7 @@ def on_boundary(near: int, start: int, step: int, *, most_off: int) -> int:
 class Launch:
     """One box ready to run.
 
+    runs        the kernel and its arguments
     trips       how many iterations threads share: table entries, tiles, segments, or trips of the first loop
     bounds      the bytes that it is proven to stay within, [low, stop) from the addresses of both sides
     fill        the padding pattern, where the box contains padding
@@ -70,7 +72,7 @@ class Launch:
     misaligned  the launch that runs instead where the destination, or a table entry, does not begin on a line
     """
 
-    step: Step
+    runs: Step | StoredStep
     calls: Calls
     src_offset: int
     dst_offset: int
@@ -81,29 +83,28 @@ class Launch:
     misaligned: Launch | None = None
 
     @property
+    def step(self) -> Step:
+        """The stages that led to the kernel."""
+        return self.runs.compiled
+
+    @property
     def tables(self) -> tuple[PairTable, ...]:
         """The offset tables that the kernel loops over, or none."""
-        return self.calls.tables if isinstance(self.calls, TableCalls) else ()
+        return self.calls.looped
 
     @lazy
     def sizes(self) -> NDArray[np.int64]:
         """The argument table; addresses of tables that each call gets are still 0."""
-        inner = self.step.nest.transfer
-        groups = group_table(inner)
-        given = {**self.calls.given, **dict(self.step.sizes)}
+        given = {**self.calls.given, **self.runs.given}
         if self.fill:
             given.update(zip(FILL_ARGUMENTS, self.fill, strict=True))
-        if groups:
-            tables = groups.offsets.ctypes.data, groups.ahead.ctypes.data
-            given.update(zip(GROUP_ARGUMENTS, (*tables, len(groups.offsets), groups.run), strict=True))
-        given.update({name: table.offsets.ctypes.data for name, table in offset_tables(inner).items()})
-        values = [given[name] for name in self.step.kernel.arguments]
+        values = [given[name] for name in self.runs.kernel.arguments]
         return np.array([v - (1 << 64) if v >= 1 << 63 else v for v in values], np.int64)
 
     @lazy
     def scratch_bytes(self) -> int:
         """Size of the thread's scratch during each call; 0 for none."""
-        return int_size(self.step.nest.scratch_bytes)
+        return self.runs.scratch_bytes
 
     @property
     def is_one_call(self) -> bool:
@@ -123,10 +124,7 @@ class Launch:
 
         Table entries and tiles lie where their tables say, and segments are full lines already.
         """
-        loops = self.step.nest.loops
-        if not isinstance(self.calls, PlainCall) or self.serial or not loops:
-            return 0
-        return int_size(loops[0].dst)
+        return self.runs.loop_stride if isinstance(self.calls, PlainCall) and not self.serial else 0
 
     def _cut(self, dst: int, part: int, parts: int) -> int:
         """The first trip of a part: near its even share, where the destination begins a page or a line.
@@ -146,7 +144,7 @@ class Launch:
     @lazy
     def units(self) -> tuple[int, int]:
         """Units per byte of source and destination: 1 for bytes, 8 for bits."""
-        units = 8 // self.step.nest.unit_bits
+        units = 8 // self.runs.unit_bits
         return units, units
 
     def serving(self, dst: int) -> Launch:
@@ -169,7 +167,7 @@ class Launch:
         if begin == end:
             return
         src, dst = src * self.units[0] + self.src_offset, dst * self.units[1] + self.dst_offset
-        native, operands, size = self.step.kernel.call, copy_operands(src, dst), self.scratch_bytes
+        native, operands, size = self.runs.kernel.call, copy_operands(src, dst), self.scratch_bytes
         buffer = scratch(size) if size else None
         at = 0 if buffer is None else buffer.ctypes.data
         if self.is_one_call:
@@ -190,7 +188,7 @@ class Launch:
 
     def _calls(self, begin: int, end: int) -> Iterator[KernelCall]:
         """The calls for a part of the box, one per chunk of a table."""
-        index = self.step.kernel.arguments.index
+        index = self.runs.kernel.arguments.index
         for tables, first, last in self.calls.chunks(begin, end):
             sizes = self.sizes.copy() if tables else self.sizes
             for name, table in tables.items():

@@ -333,17 +333,17 @@ class _Made:
             return None
         if launch.trips != self.count or launch.units != (1, 1):
             return None
-        if launch.step.kernel.arguments[:2] != OFFSET_TABLES:
+        if launch.runs.kernel.arguments[:2] != OFFSET_TABLES:
             return None
         low, high, dst_low, dst_high = calls.reach
         self._check((low, high), (dst_low, dst_high), calls.bounds)
         rest = launch.sizes[2:].tobytes()
         return self._call(
-            launch.step.kernel.address,
+            launch.runs.kernel.address,
             launch.src_offset,
             launch.dst_offset,
             rest,
-            launch.step,  # its nest has the tables that `rest` points to; the launch has those of all entries
+            launch.runs,  # it has the tables that `rest` points to; the launch has those of all entries
             other,
         )
 
@@ -363,7 +363,7 @@ class _Made:
         rows = np.array(
             [
                 (
-                    launch.step.kernel.address,
+                    launch.runs.kernel.address,
                     call.sizes.ctypes.data,
                     call.begin,
                     call.end,

@@ -25,14 +25,8 @@ from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import methods
-from codegen.schedule.schedule import (
-    DEFAULT_THRESHOLDS,
-    BlockOrder,
-    Schedule,
-    Thresholds,
-    TransposeSchedule,
-    VectorSize,
-)
+from codegen.schedule.schedule import BlockOrder, Schedule, TransposeSchedule, VectorSize
+from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, scheduled
 from codegen.support.dataclasses import dataclass

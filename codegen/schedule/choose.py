@@ -14,17 +14,16 @@ from codegen.schedule.choose_transfer import Selection, short_transfer, streams_
 from codegen.schedule.choose_transpose import transpose_schedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import (
-    DEFAULT_THRESHOLDS,
     OUTER_RANKS,
     STRIP,
     GivenSize,
     Mode,
     RunSchedule,
     Schedule,
-    Thresholds,
     VectorSize,
     long_loop,
 )
+from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import shares_sets
 

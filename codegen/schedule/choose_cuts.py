@@ -10,7 +10,8 @@ from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transfer import transfer_of
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
-from codegen.schedule.schedule import OUTER_RANKS, Schedule, Thresholds
+from codegen.schedule.schedule import OUTER_RANKS, Schedule
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
 from codegen.support.dataclasses import dataclass
 

@@ -6,8 +6,9 @@ from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose_order import padded_rank
 from codegen.schedule.choose_segments import SEGMENT_LIMITS, segments_of
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
-from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import Segments
+from codegen.schedule.thresholds import Thresholds
 from codegen.support.dataclasses import dataclass
 
 

@@ -135,19 +135,6 @@ STRIP = "strip"
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Sizes from which a different method of copying is faster; the defaults fit no particular machine.
-
-    stream_bytes   copies that read and write at least this many bytes store full lines past the cache
-    """
-
-    stream_bytes: int = 16 << 20
-
-
-DEFAULT_THRESHOLDS = Thresholds()
-
-
-@dataclass(frozen=True, slots=True)
 class GivenSize:
     """The caller's virtual_vector_size, and what it became.
 

@@ -9,7 +9,7 @@ import pytest
 
 from codegen.backend.store import KernelStore
 from codegen.pipeline.calibrate import remember
-from codegen.schedule.schedule import DEFAULT_THRESHOLDS
+from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
 from codegen.support.cpu import cpu_level
 from tests.cli.running import child
 from tests.tools.oracle import printed

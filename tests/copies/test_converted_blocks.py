@@ -14,7 +14,7 @@ import pytest
 import tilejit as tj
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule import choose_conversion
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.arrays.memory import address, empty
 from tilejit.programs import compiled as programs

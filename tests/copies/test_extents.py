@@ -22,8 +22,9 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap
 from codegen.maps.windows import tight_map
 from codegen.pipeline import gather, stage_boxes, stage_permuted, staged_loops
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.pipeline.stages import compile_stage
@@ -32,7 +33,7 @@ from codegen.runtime.launch import Launch
 from codegen.runtime.offset_calls import OffsetCalls, offset_calls
 from codegen.schedule import choose_conversion, choose_grid, choose_permuted
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from codegen.support.errors import KernelError, TilejitError
 from tilejit.arrays.memory import bytes_map
 from tilejit.kernels import program as loop_program

@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 import tilejit as tj
 from codegen.runtime import kernel
 from codegen.schedule import choose_conversion
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from tests.tools.oracle import environment
 from tests.tools.strategies import Pick, extents
 from tilejit.arrays import memory

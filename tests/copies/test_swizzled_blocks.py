@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.pipeline import stage_permuted
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule import choose_permuted
 from tests.tools.guard import Guarded, span_bytes, strided_view

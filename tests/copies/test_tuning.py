@@ -13,10 +13,11 @@ import pytest
 import tilejit as tj
 from codegen.ir.strided_box import Element
 from codegen.maps.access import strided_map
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.program import CopyProgram
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
 from codegen.schedule.transpose_box import PANEL_COLUMNS
 from codegen.schedule.transposes import TransposeRuns

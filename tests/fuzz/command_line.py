@@ -188,7 +188,7 @@ def _without_kernels() -> None:
     from codegen.backend.store import default_store
     from codegen.pipeline import calibrate
     from codegen.runtime import call_tables, kernel, loop_kernel
-    from codegen.schedule.schedule import DEFAULT_THRESHOLDS
+    from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
     from codegen.support.cpu import cpu_level
     from codegen.support.errors import KernelError
 

@@ -29,7 +29,7 @@ from codegen.backend.build import NumbaIr
 from codegen.backend.store import KernelStore, StoreKey, compiler_digest, llvm_version, user_cache
 from codegen.backend.store_files import digest_of, distrust
 from codegen.pipeline.calibrate import remember
-from codegen.schedule.schedule import DEFAULT_THRESHOLDS
+from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
 from codegen.support.cpu import LEVELS
 from codegen.support.versions import package_version
 

@@ -17,7 +17,7 @@ from codegen.ir.interpreter import interpret as interpret_function
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.nodes import ArrayArg, Function
 from codegen.ir.strided_box import StridedBox
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.runtime.copy_calls import TableCalls
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
@@ -52,10 +52,10 @@ def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
             seen.append(Watched(program, none, none, none))
             copied()
             return
-        source = _bytes_of(program.boxed.src, src) if program.boxed.boxes else none
-        before = _bytes_of(program.boxed.dst, dst) if program.steps else none
+        source = _bytes_of(program.src, src) if program.reads else none
+        before = _bytes_of(program.dst, dst) if program.steps else none
         copied()
-        after = _bytes_of(program.boxed.dst, dst) if program.steps else none
+        after = _bytes_of(program.dst, dst) if program.steps else none
         seen.append(Watched(program, source, before, after, (src, dst)))
 
     def run(self: CopyProgram, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:

@@ -106,7 +106,7 @@ def _calls(program: object, *, hold_gil: bool) -> NativeCalls | None:
         own = _repeated(launch, lends_buffer=hold_gil and _locks())
         if own is None or len(calls) + len(own) > MOST_CALLS:
             return None
-        code, function = launch.step.kernel.address, KERNEL_PROTOTYPES[hold_gil]
+        code, function = launch.runs.kernel.address, KERNEL_PROTOTYPES[hold_gil]
         buffer, scratch = lent_scratch(launch.scratch_bytes)
         sides = launch.src_offset, launch.dst_offset
         for x in own:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import tilejit as tj
 from codegen.ir.strided_box import Element
-from codegen.pipeline.copies import CopyProgram
 from codegen.pipeline.observer import nobody
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.steps import kernel_of
 from codegen.schedule import choose_transpose, transpose_loops
 from codegen.schedule.choose_transpose import MANY_WAYS

@@ -15,9 +15,10 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline import stage_boxes, stage_permuted
 from codegen.pipeline import stages as pipeline_stages
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.observer import Form, Observer
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
@@ -30,8 +31,9 @@ from codegen.schedule import (
 )
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.segments import HALF, HEAD, MOVES, Segments
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transpose_loops import MANY_REGISTERS
 from tests.codegen.ir.printed import check_names
 from tests.codegen.simd.test_segments import ALWAYS

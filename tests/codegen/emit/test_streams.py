@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from tests.codegen.simd.levels import AtLevels
 from tests.conftest import SEED
 from tests.tools.guard import Guarded

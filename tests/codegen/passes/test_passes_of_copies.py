@@ -26,11 +26,12 @@ from codegen.pipeline.copies import repeated
 from codegen.pipeline.observer import nobody
 from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.pipeline.steps import first_arguments, kernel_of, launch_of
-from codegen.runtime.kernel import Step
+from codegen.runtime.step import Step
 from codegen.schedule.choose import EDGE_PART, choose, padded_rank
 from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
 from codegen.schedule.choose_width import wide_axes
-from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule, Thresholds
+from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import CopyRun, TransferNest
 from codegen.support.errors import KernelError

@@ -26,7 +26,7 @@ from codegen.pipeline.calibrate import (
     remembered_thresholds,
     stream_threshold,
 )
-from codegen.schedule.schedule import DEFAULT_THRESHOLDS, Thresholds
+from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
 from tests.tools.oracle import environment
@@ -190,7 +190,7 @@ def test_the_copy_that_is_measured_is_a_copy(stream: bool) -> None:
     """Tiles of eight rows, and the streaming program really streams."""
     size = 1 << 18
     program = calibrate._tiling(size, stream=stream)
-    src_stop, dst_stop = (access.bounds[1] for access in (program.boxed.src, program.boxed.dst))
+    src_stop, dst_stop = (access.bounds[1] for access in (program.src, program.dst))
     assert dst_stop == size
     assert src_stop <= size + 8 * 64
     src = np.random.default_rng(0).integers(0, 256, src_stop, np.uint8)

@@ -11,7 +11,7 @@ import pytest
 import tilejit as tj
 from codegen.analysis.buffer_bounds import check_buffers
 from codegen.analysis.given import Given, Storage
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.proofs import given_of, prove_launch
 from codegen.pipeline.steps import reach_of
 from codegen.runtime.copy_calls import TableCalls

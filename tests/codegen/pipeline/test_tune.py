@@ -26,7 +26,8 @@ from codegen.runtime.launch import Launch
 from codegen.schedule.candidates import MOST_CANDIDATES, candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.offset_tables import OffsetTable
-from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.schedule import Schedule
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transposes import Transpose, TransposeRuns
 from codegen.support.caching import Cache

@@ -13,12 +13,14 @@ import pytest
 import tilejit as tj
 from codegen.backend.store import KernelStore
 from codegen.pipeline import tune, tune_copies
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import AnyProgram, CopyOptions
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.steps import step_of
 from codegen.pipeline.tune_copies import Program, described, timed_copies, tuned_copies
-from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.schedule import Schedule
+from codegen.schedule.thresholds import Thresholds
 from codegen.support.caching import Cache
 from tilejit.copies.convert import single_pass_program
 from tilejit.layout.as_layout import as_layout

@@ -36,7 +36,8 @@ from codegen.pipeline.verify import (
 )
 from codegen.pipeline.verify_panels import check_panels
 from codegen.schedule.offset_tables import Digit, OffsetTable
-from codegen.schedule.schedule import Schedule, Thresholds, TileSchedule
+from codegen.schedule.schedule import Schedule, TileSchedule
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfer_loops import Loop, int_size
 from codegen.schedule.transfers import TransferNest
 from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles

@@ -13,7 +13,7 @@ import pytest
 import tilejit as tj
 from codegen.backend import store as store_module
 from codegen.backend.store import KernelStore
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.runtime import kernel as kernel_module
 from codegen.runtime.kernel import Kernel
 from codegen.support.settings import settings

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import LINE_BYTES, PAGE_BYTES, Launch, on_boundary
 from codegen.schedule.call_limits import UNEVEN
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import offset_tables
 from tests.tools.strategies import Pick
 from tilejit.programs import compiled as programs

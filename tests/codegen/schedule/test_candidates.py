@@ -18,7 +18,8 @@ from codegen.pipeline.steps import reach_of, step_of
 from codegen.pipeline.tune import parts_of, shortened
 from codegen.schedule.candidates import MOST_CANDIDATES, candidates
 from codegen.schedule.choose import LONG_DIGIT, choose
-from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.schedule import Schedule
+from codegen.schedule.thresholds import Thresholds
 from tests.codegen.passes.test_passes_of_copies import SIZE, boxes, moved, moved_by_loops, normal, widened
 from tests.tools.boxes import box_of, visited
 

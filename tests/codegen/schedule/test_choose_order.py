@@ -7,10 +7,11 @@ import pytest
 
 import tilejit as tj
 from codegen.ir.strided_box import long_axis
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.program import CopyProgram
 from codegen.schedule import choose_order
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit.layout.indexing import access_map

@@ -18,8 +18,9 @@ from codegen.schedule import choose_shuffle
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_cuts import choose_cuts
 from codegen.schedule.schedule import STRIP as STRIP_AXIS
-from codegen.schedule.schedule import Schedule, Thresholds
+from codegen.schedule.schedule import Schedule
 from codegen.schedule.shuffles import NOT_COPIED, register_parts
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transpose_box import MOST_JOINED
 from codegen.support.cpu import cpu_level
 from tests.codegen.passes.test_passes_of_copies import normal, widened

@@ -7,10 +7,11 @@ import pytest
 
 from codegen.frontend.box_copy import box_copy
 from codegen.ir.strided_box import Element
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.program import CopyProgram
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import CopyChunks
 from tests.codegen.simd.forced import arenas
 from tests.codegen.simd.levels import AtLevels
@@ -111,7 +112,7 @@ def test_nests_before_and_after(text: str) -> None:
 
 def found(text: str) -> ChunkTable | None:
     _, pack, _ = programs(text, CACHED)
-    return chunk_table_of(box_copy(pack.boxed.src, pack.boxed.dst))
+    return chunk_table_of(box_copy(pack.src, pack.dst))
 
 
 def test_which_they_are() -> None:

@@ -8,7 +8,7 @@ from codegen.ir.blocks import block_shape
 from codegen.ir.instructions import instruction
 from codegen.ir.strided_box import Axis, Element, StridedBox
 from codegen.schedule.choose import choose
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 
 
 def transpose(width: int, rows: int, columns: int, pitch: int) -> StridedBox:

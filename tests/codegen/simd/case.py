@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.runtime.copy_calls import (
     OFFSET_ARGUMENTS,
     SegmentCalls,
@@ -44,7 +44,7 @@ class Case:
     @property
     def lows(self) -> tuple[int, int]:
         """The lowest byte of the source and of the destination, counted from their base addresses."""
-        src, dst = self.program.boxed.src, self.program.boxed.dst
+        src, dst = self.program.src, self.program.dst
         return src.bounds[0] * src.unit_bits // 8, dst.bounds[0] * dst.unit_bits // 8
 
     def calls(self, dst_base: int) -> list[Call]:

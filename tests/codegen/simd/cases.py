@@ -30,7 +30,7 @@ from codegen.runtime.kernel import Kernel
 from codegen.schedule import choose_shuffle, choose_transfer, choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
 from codegen.schedule.machine import REGISTERS, machine
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import Transfer
 from codegen.schedule.transposes import Transpose
 from codegen.support.cpu import LEVELS, host_levels

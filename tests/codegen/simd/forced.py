@@ -17,14 +17,16 @@ from codegen.ir.blocks import Block
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.maps.access import strided_map
 from codegen.pipeline import copies as pipeline
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.program import CopyProgram
 from codegen.runtime import launch
 from codegen.runtime.launch import Launch
 from codegen.schedule import transpose_loops
 from codegen.schedule.choose import padded_rank
 from codegen.schedule.offset_tables import Digit, Table
-from codegen.schedule.schedule import Schedule, Staging, Thresholds, TransposeSchedule
+from codegen.schedule.schedule import Schedule, Staging, TransposeSchedule
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import offset_tables
 from codegen.schedule.transpose_box import TransposeBox
 from tests.tools.guard import Guarded, span_bytes, strided_view

@@ -12,13 +12,14 @@ import pytest
 from codegen.ir.blocks import INTERLEAVED_ROWS
 from codegen.ir.strided_box import StridedBox
 from codegen.passes.select_transfer import select_transfer
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.schedule import choose_interleave
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_interleave import MOST_LINES
 from codegen.schedule.limits import ROW_BUFFER_BYTES
 from codegen.schedule.offset_tables import CHUNK_BYTES, MOST_GROUPED, Digit, RowGroups
-from codegen.schedule.schedule import STRIP, Thresholds
+from codegen.schedule.schedule import STRIP
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import Interleave
 from tests.codegen.simd.forced import PLACES, _guarded, check, lowered
 from tests.codegen.simd.levels import AtLevels

@@ -13,8 +13,8 @@ import pytest
 
 import tilejit as tj
 from codegen.pipeline import calibrate
-from codegen.pipeline.copies import CopyProgram
-from codegen.schedule.schedule import Thresholds
+from codegen.pipeline.program import CopyProgram
+from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import PackBits, UnpackBits
 from tests.codegen.simd.packed_bits import Routine, check, routines
 from tests.tools.oracle import (

@@ -12,8 +12,9 @@ import pytest
 
 from codegen.frontend.box_copy import box_copy
 from codegen.ir.strided_box import Element
-from codegen.pipeline.copies import CopyProgram, compile_copy
+from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.program import CopyProgram
 from codegen.runtime import copy_calls as calls
 from codegen.runtime import launch, threads
 from codegen.runtime.copy_calls import SegmentCalls
@@ -21,8 +22,8 @@ from codegen.runtime.kernel import Kernel, native
 from codegen.schedule import choose_joined
 from codegen.schedule import segments as segments
 from codegen.schedule.choose_segments import SegmentLimits, segments_of
-from codegen.schedule.schedule import Thresholds
 from codegen.schedule.segments import BYTES, DST, SegmentBox, Segments
+from codegen.schedule.thresholds import Thresholds
 from tests.codegen.simd.forced import _guarded, arenas, guarded_scratch
 from tests.codegen.simd.levels import AtLevels
 from tests.tools.replay import Watched, interpreted, interpreted_when_lowered

@@ -13,7 +13,7 @@ import pytest
 
 from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape
 from codegen.pipeline import copies as pipeline
-from codegen.pipeline.copies import CopyProgram
+from codegen.pipeline.program import CopyProgram
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.launch import Launch
 from codegen.schedule import choose_transpose, transpose_box

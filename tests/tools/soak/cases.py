@@ -32,7 +32,7 @@ from codegen.schedule import (
 )
 from codegen.schedule import segments as segments
 from codegen.schedule.choose_segments import SegmentLimits
-from codegen.schedule.schedule import Thresholds
+from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import (
     packed_by_definition,

@@ -1,0 +1,72 @@
+"""One box of a copy with its kernel, and the steps that led to it."""
+
+from __future__ import annotations
+
+from codegen.ir.strided_box import StridedBox
+from codegen.passes.parametrize import axis_names
+from codegen.runtime.kernel import Kernel
+from codegen.schedule.offset_tables import GROUP_ARGUMENTS
+from codegen.schedule.schedule import Schedule
+from codegen.schedule.transfer_loops import int_size
+from codegen.schedule.transfers import TransferNest, group_table, offset_tables
+from codegen.support.dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    """One box of a copy on its way to a kernel; every stage is kept for inspection.
+
+    `joined` holds the other boxes, including padding, where one transfer covers several.
+    """
+
+    box: StridedBox
+    schedule: Schedule
+    nest: TransferNest
+    kernel: Kernel
+    sizes: tuple[tuple[str, int], ...]
+    joined: tuple[StridedBox, ...] = ()
+
+    @property
+    def compiled(self) -> Step:
+        """Itself; a `StoredStep` is compiled again."""
+        return self
+
+    @property
+    def given(self) -> dict[str, int]:
+        """The arguments that the nest determines: sizes, and addresses of tables that belong to it."""
+        inner = self.nest.transfer
+        given = dict(self.sizes)
+        if groups := group_table(inner):
+            tables = groups.offsets.ctypes.data, groups.ahead.ctypes.data
+            given.update(zip(GROUP_ARGUMENTS, (*tables, len(groups.offsets), groups.run), strict=True))
+        return given | {name: table.offsets.ctypes.data for name, table in offset_tables(inner).items()}
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Size of the thread's scratch during each call; 0 for none."""
+        return int_size(self.nest.scratch_bytes)
+
+    @property
+    def unit_bits(self) -> int:
+        """The unit of the addresses that the kernel receives: 8 for bytes, 1 for bits."""
+        return self.nest.unit_bits
+
+    @property
+    def loop_stride(self) -> int:
+        """Destination stride of the first loop, in units; 0 without loops."""
+        return int_size(self.nest.loops[0].dst) if self.nest.loops else 0
+
+    @property
+    def boxes(self) -> tuple[StridedBox, ...]:
+        """All boxes that the kernel moves."""
+        return (self.box, *self.joined)
+
+    @property
+    def axes(self) -> str:
+        """Which axes of the boxes the loops of the kernel are."""
+        return axis_names(self.nest, self.schedule)
+
+    def report(self) -> str:
+        """The schedule, the boxes, and the nest that moves them."""
+        boxes = "\n".join(map(str, self.boxes))
+        return f"schedule  {self.schedule}\nkernel    {self.kernel.name}\n\n{boxes}\n{self.nest}"
