@@ -108,7 +108,6 @@ if _TYPE_CHECKING:
     from codegen.pipeline.calibrate import CALIBRATED_FROM_BYTES as CALIBRATED_FROM_BYTES
     from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
     from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
-    from codegen.pipeline.copies import compile_copy as compile_copy
     from codegen.pipeline.copy_options import CopyOptions as CopyOptions
     from codegen.pipeline.loops import Vectorized as Vectorized
     from codegen.pipeline.loops import loop_kernel as loop_kernel
@@ -123,6 +122,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.staged_loops import staged_loops as staged_loops
     from codegen.pipeline.stages import compile_stage as compile_stage
     from codegen.pipeline.stages import outgrows_caches as outgrows_caches
+    from codegen.pipeline.stored_programs import find_copy as find_copy
     from codegen.pipeline.tune import tuned as tuned
     from codegen.pipeline.tune_copies import tuned_copies as tuned_copies
     from codegen.runtime.call_tables import Integers as Integers
@@ -244,7 +244,6 @@ _HOMES = {
     "passes.specialize_sizes": "specialize_sizes",
     "passes.tile": "TiledLoops",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
-    "pipeline.copies": "compile_copy",
     "pipeline.copy_options": "CopyOptions",
     "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
@@ -252,6 +251,7 @@ _HOMES = {
     "pipeline.staged_copy": "staged_copy",
     "pipeline.staged_loops": "StagedLoops StagedOperand staged_loops",
     "pipeline.stages": "compile_stage outgrows_caches",
+    "pipeline.stored_programs": "find_copy",
     "pipeline.tune": "tuned",
     "pipeline.tune_copies": "tuned_copies",
     "runtime.call_tables": "Integers",

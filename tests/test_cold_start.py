@@ -38,6 +38,8 @@ NEVER_OF_OURS = (
     *("tilejit.view", "tilejit.cli", "tilejit.numpy_api.masked", "tilejit.numpy_api.accelerate"),
     *("tilejit.copies.explanations", "tilejit.copies.relayouts", "tilejit.copies.tiles"),
     *("tilejit.cute.compose", "tilejit.cute.products", "tilejit.layout.bridge"),
+    *("codegen.pipeline.copies", "codegen.pipeline.passes", "codegen.passes", "codegen.frontend"),
+    *("codegen.schedule.schedule", "codegen.schedule.transfers", "codegen.schedule.choose"),
     *("codegen.pipeline.staged", "codegen.pipeline.staged_copy", "codegen.pipeline.staged_loops"),
     *("codegen.schedule.choose_grid", "codegen.schedule.choose_stages", "tilejit.layout.permuted"),
 )

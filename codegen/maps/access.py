@@ -89,6 +89,12 @@ class AccessMap:
         return replace(self, roots=roots, base=base, unit_bits=unit_bits, bounds=bounds)
 
 
+def in_common_units(src: AccessMap, dst: AccessMap) -> tuple[AccessMap, AccessMap]:
+    """The maps of a copy in the same units: bits if one side is packed, else bytes."""
+    unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
+    return src.in_units(unit), dst.in_units(unit)
+
+
 def strided_map(
     dims: tuple[int, ...], strides: tuple[int, ...], bounds: tuple[int, int], *, element_bits: int
 ) -> AccessMap:

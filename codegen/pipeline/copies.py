@@ -13,7 +13,7 @@ from typing import Any
 
 from codegen.frontend.box_copy import box_copy, copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
-from codegen.maps.access import AccessMap
+from codegen.maps.access import AccessMap, in_common_units
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
@@ -59,9 +59,7 @@ def compile_copy(
                     byte), or None to leave padding as it is
     apart           whether each box and each padding box gets its own launch
     """
-    unit = 1 if min(src.element_bits, dst.element_bits) < 8 else 8
-    src, dst = src.in_units(unit), dst.in_units(unit)
-    boxed = box_copy(src, dst)
+    boxed = box_copy(*in_common_units(src, dst))
     if settings().verify:
         verify_copy(boxed)
     make = _Maker(boxed, source, target, swap, padding, options, observe)

@@ -40,6 +40,7 @@ copy_operands = Struct("=2q").pack
 """The table of operands of a copy: the addresses of the source and of the destination, in units."""
 
 _in_use: dict[str, Kernel] = {}
+_noted: dict[str, Kernel] = {}
 _loaded: dict[str, int] = {}
 _natives: dict[str, NativeFunction] = {}
 
@@ -226,7 +227,19 @@ def shared(kernel: Kernel) -> Kernel:
         return known
 
 
+def noted(kernel: Kernel) -> Kernel:
+    """The kernel of a program that the store noted; the same object each time.
+
+    It is apart from `shared` kernels of that name, because its loops are those of such a kernel.
+    """
+    with compiler_lock:
+        known = _noted.setdefault(kernel.name, kernel)
+        if known != kernel:
+            raise ValueError(f"two kernels are named {kernel.name}")
+        return known
+
+
 def kernels_in_use() -> tuple[Kernel, ...]:
     """All kernels that this process has requested."""
     with compiler_lock:
-        return tuple(_in_use.values())
+        return tuple({**_noted, **_in_use}.values())

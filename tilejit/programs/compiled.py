@@ -10,8 +10,8 @@ from codegen import (
     CopyOptions,
     CopyProgram,
     Element,
-    compile_copy,
     compiler_lock,
+    find_copy,
     footprint_bytes,
     machine_thresholds,
 )
@@ -44,7 +44,7 @@ def compiled(
             from codegen import tuned, tuned_copies
         pick = tuned(threads, specialize=tuning.specialize)
         pick_copy = tuned_copies(threads, specialize=tuning.specialize)
-    return compile_copy(
+    return find_copy(
         src,
         dst,
         source,

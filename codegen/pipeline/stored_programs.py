@@ -1,0 +1,137 @@
+"""Programs in the store: a process whose copies were compiled before loads neither passes nor schedules.
+
+The name of a note is the digest of everything that `compile_copy` depends on: maps, elements and options, the
+machine, and the code of this package. A request whose parts are not all numbers and texts has no such digest,
+and is compiled in each process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from codegen.backend.store import default_store, lowering_digest
+from codegen.backend.store_files import digest_of
+from codegen.maps.access import AccessMap, in_common_units
+from codegen.pipeline.copy_options import DEFAULT_OPTIONS, CopyOptions
+from codegen.pipeline.program_notes import note_of, program_of
+from codegen.schedule.machine import machine
+from codegen.support.caching import cached
+from codegen.support.dataclasses import dataclass
+from codegen.support.locks import compiler_lock
+from codegen.support.settings import settings
+
+if TYPE_CHECKING:
+    from codegen.ir.strided_box import Element
+    from codegen.pipeline.program import CopyProgram
+
+MOST_PROGRAMS = 32
+"""The first programs of a process that the store is asked for.
+
+It would grow with every shape. A process that asks for more has loaded the compiler by then.
+"""
+
+_asked = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of `compile_copy`."""
+
+    src: AccessMap
+    dst: AccessMap
+    source: Element
+    target: Element
+    swap: bool
+    padding: bytes | None
+    options: CopyOptions
+    apart: bool
+
+    def compiled(self) -> CopyProgram:
+        """The program, compiled."""
+        with compiler_lock:
+            from codegen.pipeline.copies import compile_copy  # which stored programs do not need
+        return compile_copy(
+            self.src,
+            self.dst,
+            self.source,
+            self.target,
+            swap=self.swap,
+            padding=self.padding,
+            options=self.options,
+            apart=self.apart,
+        )
+
+    def compiled_again(self) -> CopyProgram:
+        """The program, compiled to be inspected."""
+        return _compiled(self)
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of everything that determines the program; None for a request that is not all data."""
+        try:
+            facts = _facts(self), _facts(machine()), lowering_digest()
+        except TypeError:
+            return None
+        return digest_of(repr(facts).encode())
+
+
+@cached(16)
+def _compiled(request: Request) -> CopyProgram:
+    return request.compiled()
+
+
+def find_copy(
+    src: AccessMap,
+    dst: AccessMap,
+    source: Element,
+    target: Element,
+    *,
+    swap: bool = False,
+    padding: bytes | None = None,
+    options: CopyOptions = DEFAULT_OPTIONS,
+    apart: bool = False,
+) -> CopyProgram:
+    """The program of a copy, from the store or compiled; the arguments are those of `compile_copy`."""
+    request = Request(src, dst, source, target, swap, padding, options, apart)
+    store = default_store()
+    if store.directory is None or settings().verify or next(_asked) >= MOST_PROGRAMS:
+        return request.compiled()
+    digest = request.digest
+    if digest is None:
+        return request.compiled()
+    name = f"program-{digest[:32]}"
+    known = _known(store.get_note(name), digest, request)
+    if known is not None:
+        return known
+    program = request.compiled()
+    note = note_of(program)
+    if note is not None:
+        store.put_note(name, {"digest": digest, **note})
+    return program
+
+
+def _known(note: dict[str, Any] | None, digest: str, request: Request) -> CopyProgram | None:
+    """The program that a note describes; None without one, or if the note is odd."""
+    if note is None or note.get("digest") != digest:
+        return None
+    try:
+        return program_of(note, *in_common_units(request.src, request.dst), request.compiled_again)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _facts(value: Any) -> Any:
+    """A value as tuples of numbers and texts: they differ, and so does their `repr`, wherever values do.
+
+    Raises:
+        TypeError: a part is neither, such as a function.
+    """
+    if value is None or type(value) in (int, str, bytes, bool):
+        return value
+    if type(value) is tuple:
+        return tuple(map(_facts, value))
+    if is_dataclass(value):
+        return (type(value).__name__, *(_facts(getattr(value, x.name)) for x in fields(value)))
+    raise TypeError(f"{type(value).__name__} is not data")

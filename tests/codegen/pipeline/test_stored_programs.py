@@ -1,0 +1,266 @@
+"""Programs that the store notes: they run as compiled ones do, and anything odd counts as no note."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from codegen.backend.store import KernelStore
+from codegen.ir.strided_box import Element
+from codegen.maps.access import AccessMap, Root, strided_map
+from codegen.maps.digit_trees import Opaque
+from codegen.pipeline import stored_programs
+from codegen.pipeline.copies import compile_copy
+from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.program import CopyProgram
+from codegen.pipeline.program_notes import note_of, program_of
+from codegen.pipeline.stored_programs import Request, find_copy
+from codegen.runtime.launch import Launch
+from codegen.runtime.stored_step import StoredStep
+from codegen.schedule.machine import Machine, machine
+from codegen.schedule.thresholds import Thresholds
+from tests.codegen.simd.case import Case
+from tests.codegen.simd.cases import GROUPS, cases
+from tests.tools.guard import Guarded
+
+BYTE, FLOAT = Element("u8", 8), Element("f32", 32)
+SRC = strided_map((60, 40), (160, 4), (0, 9600), element_bits=32)
+DST = strided_map((60, 40), (4, 240), (0, 9600), element_bits=32)
+REQUEST = Request(SRC, DST, FLOAT, FLOAT, False, None, CopyOptions(), False)
+
+
+def noted_cases(group: str) -> Iterator[tuple[Case, dict[str, Any]]]:
+    """The cases whose programs can be noted, with their notes as the store returns them."""
+    for case in cases(group):
+        note = note_of(case.program)
+        if note is not None:
+            yield case, json.loads(json.dumps(note))
+
+
+def read(note: dict[str, Any], program: CopyProgram) -> CopyProgram:
+    return program_of(note, program.src, program.dst, partial(replace, program))
+
+
+def every_launch(program: CopyProgram) -> list[Launch]:
+    launches = [*program.first, *program.launches]
+    return [x for launch in launches for x in (launch, launch.misaligned) if x]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_noted_program_calls_the_same(group: str) -> None:
+    """Every number that a call depends on, and every stage, which is compiled again."""
+    seen = 0
+    for case, note in noted_cases(group):
+        program = read(note, case.program)
+        assert (program.bounds, program.reads, program.kernels) == (
+            *(case.program.bounds, case.program.reads, case.program.kernels),
+        ), case
+        pairs = zip(every_launch(program), every_launch(case.program), strict=True)
+        for launch, compiled in pairs:
+            assert isinstance(launch.runs, StoredStep)
+            assert launch.sizes.tolist() == compiled.sizes.tolist(), case
+            for name in ("calls", "src_offset", "dst_offset", "trips", "bounds", "fill", "serial", "units"):
+                assert getattr(launch, name) == getattr(compiled, name), (case, name)
+            for name in ("scratch_bytes", "is_one_call", "_step_bytes", "step"):
+                assert getattr(launch, name) == getattr(compiled, name), (case, name)
+            assert launch.runs.kernel.source == compiled.runs.kernel.source
+            seen += 1
+    assert seen > 100
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_noted_program_stays_inside_its_memory(group: str) -> None:
+    some = list(noted_cases(group))[::12]
+    size = max(max(len(case.src), len(case.before)) for case, _ in some) + 64
+    src, dst = Guarded(size), Guarded(size)
+    for case, note in some:
+        replace(case, program=read(note, case.program)).run(src, dst)
+
+
+def test_programs_with_tables_have_no_note() -> None:
+    programs = [case.program for group in GROUPS for case in cases(group)]
+    tabled = [program for program in programs if any(x.tables for x in program.launches)]
+    assert tabled
+    assert not any(note_of(program) for program in tabled)
+
+
+def test_a_noted_program_can_be_pickled() -> None:
+    program = REQUEST.compiled()
+    again = program_of(note_of(program) or {}, SRC, DST, REQUEST.compiled_again)
+    (launch,) = pickle.loads(pickle.dumps(again)).launches
+    assert launch.step == program.launches[0].step
+
+
+def edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
+    """What no version of the module writes, by name."""
+
+    def put(key: str, value: object, *, launch: bool = True) -> Callable[[dict[str, Any]], None]:
+        return lambda note: (note["launches"][0] if launch else note).update({key: value})
+
+    yield "no launches", lambda note: note.pop("launches")
+    yield "launches not a list", put("launches", {}, launch=False)
+    yield "reads a number", put("reads", 1, launch=False)
+    yield "a launch that is none", lambda note: note["launches"].append(None)
+    for key in ("kernel", "sizes", "step", "launch", "fill", "serial", "misaligned"):
+        yield f"no {key}", lambda note, key=key: note["launches"][0].pop(key)  # type: ignore[misc]
+        yield f"{key} a text", put(key, "text")
+    yield "too few numbers", put("launch", [0, 0])
+    yield "a float", put("launch", [0.0, 0, 1])
+    yield "a truth value", put("launch", [False, 0, 1])
+    yield "a number beyond 64 bits", put("launch", [1 << 64, 0, 1])
+    yield "trips below zero", put("launch", [0, 0, -1])
+    yield "scratch below zero", put("step", [-1, 8, 0])
+    yield "scratch of a terabyte", put("step", [1 << 40, 8, 0])
+    yield "units of three bits", put("step", [0, 3, 0])
+    yield "padding that no argument takes", put("fill", [0, 0])
+    yield "an argument too many", of_kernel(lambda kernel: [*kernel, "more"])
+    yield "an argument twice", of_kernel(lambda kernel: [*kernel, kernel[2]])
+    yield "an argument that is missing", of_kernel(lambda kernel: kernel[:-1])
+    yield "a name that is none", of_kernel(lambda kernel: ["../kernel", *kernel[1:]])
+    yield "another kernel of that name", of_kernel(lambda kernel: [kernel[0], "0" * 64, *kernel[2:]])
+    yield "an alternative of an alternative", of_launch(lambda x: {**x, "misaligned": {**x, "misaligned": x}})
+
+
+def of_launch(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], None]:
+    return lambda note: note["launches"].__setitem__(0, change(dict(note["launches"][0])))
+
+
+def of_kernel(change: Callable[[list[str]], list[str]]) -> Callable[[dict[str, Any]], None]:
+    return of_launch(lambda launch: {**launch, "kernel": change(launch["kernel"])})
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
+    """A store of its own, and a process that has not asked it yet."""
+    tmp_path.chmod(0o700)
+    found = KernelStore(tmp_path)
+    monkeypatch.setattr(stored_programs, "default_store", lambda: found)
+    monkeypatch.setattr(stored_programs, "MOST_PROGRAMS", 32)
+    monkeypatch.setattr(stored_programs, "_asked", count())
+    return found
+
+
+def found() -> CopyProgram:
+    return find_copy(SRC, DST, FLOAT, FLOAT)
+
+
+def is_stored(program: CopyProgram) -> bool:
+    return all(isinstance(launch.runs, StoredStep) for launch in every_launch(program))
+
+
+def test_the_second_process_finds_the_program(store: KernelStore) -> None:
+    assert not is_stored(found())
+    assert len(store.notes()) == 1
+    program = found()
+    assert is_stored(program)
+    x, out = np.arange(2400, dtype=np.float32).reshape(60, 40), np.zeros((40, 60), np.float32)
+    program.run(x.ctypes.data, out.ctypes.data)
+    assert (out == x.T).all()
+
+
+@pytest.mark.parametrize("change", [pytest.param(x, id=name) for name, x in edits()])
+def test_an_odd_note_is_replaced(store: KernelStore, change: Callable[[dict[str, Any]], None]) -> None:
+    found()
+    (path,) = store.notes()
+    note = store.get_note(path.stem)
+    assert note is not None
+    found()  # the kernel is known now
+    change(note)
+    store.put_note(path.stem, note)
+    assert not is_stored(found())
+    assert is_stored(found())
+
+
+def test_a_damaged_note_is_replaced(store: KernelStore) -> None:
+    found()
+    (path,) = store.notes()
+    data = path.read_bytes()
+    for k in range(0, len(data), 37):
+        path.write_bytes(data[:k] + bytes([data[k] ^ 1]) + data[k + 1 :])
+        assert not is_stored(found())
+        assert path.read_bytes() == data
+    path.chmod(0o666)
+    assert not is_stored(found())
+
+
+def test_a_note_of_another_name_is_not_taken(store: KernelStore) -> None:
+    found()
+    (path,) = store.notes()
+    find_copy(SRC, DST, FLOAT, FLOAT, options=CopyOptions(threads=2))
+    (other,) = set(store.notes()) - {path}
+    other.write_bytes(path.read_bytes())
+    assert not is_stored(find_copy(SRC, DST, FLOAT, FLOAT, options=CopyOptions(threads=2)))
+
+
+def test_a_store_that_keeps_nothing_changes_nothing(
+    tmp_path: Path, store: KernelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found()
+    missing, unwritable = KernelStore(tmp_path / "missing"), KernelStore(tmp_path, only_read=True)
+    for other in (KernelStore(None), missing, unwritable):
+        monkeypatch.setattr(stored_programs, "default_store", lambda other=other: other)
+        assert is_stored(found()) == (other.directory == tmp_path)
+    before = store.notes()
+    find_copy(SRC, DST, FLOAT, FLOAT, options=CopyOptions(threads=2))
+    assert store.notes() == before
+
+
+def test_few_programs_of_a_process_are_noted(store: KernelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_programs, "MOST_PROGRAMS", 3)
+    for threads in range(1, 6):
+        find_copy(SRC, DST, FLOAT, FLOAT, options=CopyOptions(threads=threads))
+    assert len(store.notes()) == 3
+
+
+OTHERS = {
+    "source": replace(REQUEST, src=strided_map((60, 40), (160, 4), (0, 9604), element_bits=32)),
+    "destination": replace(REQUEST, dst=replace(DST, slots=2400)),
+    "element": replace(REQUEST, source=Element("u32", 32)),
+    "swap": replace(REQUEST, swap=True),
+    "padding": replace(REQUEST, padding=bytes(4)),
+    "other padding": replace(REQUEST, padding=b"\0\0\x80\x3f"),
+    "threads": replace(REQUEST, options=CopyOptions(threads=2)),
+    "size": replace(REQUEST, options=CopyOptions(virtual_vector_size=16)),
+    "sizes": replace(REQUEST, options=CopyOptions(virtual_vector_size=(16, 16))),
+    "specialize": replace(REQUEST, options=CopyOptions(specialize="sizes")),
+    "thresholds": replace(REQUEST, options=CopyOptions(thresholds=Thresholds(1 << 20))),
+    "apart": replace(REQUEST, apart=True),
+}
+
+
+def test_every_input_is_part_of_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    digests = {REQUEST.digest, *(request.digest for request in OTHERS.values())}
+    monkeypatch.setattr(stored_programs, "lowering_digest", lambda: "other code")
+    digests.add(REQUEST.digest)
+    facts = {"level": "none"} | dict.fromkeys([*Machine.__dataclass_fields__][1:], 12345)
+    for name, value in facts.items():
+        other = replace(machine(), **{name: value})
+        monkeypatch.setattr(stored_programs, "machine", lambda other=other: other)
+        digests.add(REQUEST.digest)
+    assert None not in digests
+    assert len(digests) == 2 + len(OTHERS) + len(facts)
+
+
+def test_functions_have_no_digest(store: KernelStore) -> None:
+    tree = Opaque(240, lambda m: m, 0, 239)
+    opaque = AccessMap((6, 40), (Root((0, 1), tree),), 0, 8, 8, (0, 240))
+    plain = strided_map((6, 40), (40, 1), (0, 240), element_bits=8)
+    assert replace(REQUEST, src=opaque, dst=plain, source=BYTE, target=BYTE).digest is None
+    assert replace(REQUEST, options=CopyOptions(pick=lambda _, schedules: schedules[0])).digest is None
+    find_copy(opaque, plain, BYTE, BYTE)
+    assert not store.notes()
+
+
+def test_the_key_names_every_argument_of_compile_copy() -> None:
+    """A new argument must become a part of requests."""
+    taken = set(compile_copy.__annotations__) - {"observe", "return"}
+    assert taken == {*Request.__dataclass_fields__}
