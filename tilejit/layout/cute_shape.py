@@ -223,11 +223,11 @@ def parse_cute_shape(text: str) -> CuteShape | None:
     from tilejit.cute.parsing import parse
     from tilejit.cute.text import is_cute
 
-    head = _HEAD.match(text)
+    head = re.match(_HEAD, text, re.ASCII)
     if head is None:
         return None
     rest, has_width, end = text[head.end() :].strip().partition("E(")
-    width = _WIDTH.fullmatch(end)
+    width = re.fullmatch(_WIDTH, end, re.ASCII)
     if not is_cute(rest) or (has_width and not (width and rest[-1].isspace())):
         return None
     dims = [small_int(part.strip()) for part in head["dims"].split(",")] if head["dims"].strip() else []
@@ -239,8 +239,8 @@ def parse_cute_shape(text: str) -> CuteShape | None:
 
 
 # The parts are told apart one by one: one pattern for all of them tries every share of a run of blanks.
-_HEAD = re.compile(r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s", re.ASCII)
-_WIDTH = re.compile(r"([0-9]{1,3})\)", re.ASCII)
+_HEAD = r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s"
+_WIDTH = r"([0-9]{1,3})\)"
 
 
 def spec_from_json(data: Any) -> Spec:

@@ -104,7 +104,7 @@ PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table(
 
 _BY_NUMPY_NAME = {row.numpy_name: row for row in PRIMITIVE_TYPES.values() if row.numpy_name}
 _NUMPYS_OWN = {row.numpy: row for row in _BY_NUMPY_NAME.values() if not row.fallback}
-_NUMPYS_CODE = re.compile(r"[<>=|][biufc]\d{1,2}|[fic]\d{1,2}|\?")
+_NUMPYS_CODE = r"[<>=|][biufc]\d{1,2}|[fic]\d{1,2}|\?"
 """NumPy's short names of numbers. u1 to u8 without a byte order are XLA's."""
 
 
@@ -200,7 +200,7 @@ def array_dtype(dtype: object) -> np.dtype[Any]:
 
 def _numpys_code(code: str) -> PrimitiveType | None:
     """The type of NumPy's short names of numbers, such as f4; u1 to u8 are XLA's."""
-    if not _NUMPYS_CODE.fullmatch(code):
+    if not re.fullmatch(_NUMPYS_CODE, code):
         return None
     with suppress(TypeError):
         return _NUMPYS_OWN.get(np.dtype(code).newbyteorder("="))

@@ -14,7 +14,7 @@ from codegen import (
     LayoutError,
     cached,
     can_convert,
-    conversion,
+    compiler_lock,
     dataclass,
 )
 from tilejit.layout.dtypes import from_numpy
@@ -119,6 +119,8 @@ def _converted(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
     names = _xla_name(source), _xla_name(target)
     if not (source.isnative and target.isnative and can_convert(*names)):
         return None
+    with compiler_lock:  # most copies convert nothing
+        from codegen import conversion
     sets_flags = conversion(*names).sets_flags and names != _SILENT
     if sets_flags and not FLAGS_SUPPORTED:
         return None

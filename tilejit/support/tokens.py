@@ -25,13 +25,13 @@ class Grammar(NamedTuple):
     Attributes:
         what: the kind of text, for messages.
         mend: what to do about a character that begins no token.
-        pattern: a group for each kind of token; the group `skip` is left out.
+        pattern: a group for each kind of token; the group `skip` is left out. It is compiled on first use.
         comments: whether // and /* begin a comment.
     """
 
     what: str
     mend: str
-    pattern: re.Pattern[str]
+    pattern: str
     comments: bool
 
     @staticmethod
@@ -42,7 +42,7 @@ class Grammar(NamedTuple):
         """
         skip = r"\s+|//[^\n]*|/\*.*?\*/" if comments else r"\s+"
         groups = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in {"skip": skip, **kinds}.items())
-        return Grammar(what, mend, re.compile(groups, re.ASCII | re.DOTALL), comments)
+        return Grammar(what, mend, groups, comments)
 
 
 def tokenize(text: str, grammar: Grammar) -> list[Token]:
@@ -59,9 +59,9 @@ def tokenize(text: str, grammar: Grammar) -> list[Token]:
     if len(text) > MAX_TEXT:
         raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that; pass less")
     tokens: list[Token] = []
-    at = 0
+    at, next_token = 0, re.compile(grammar.pattern, re.ASCII | re.DOTALL).match
     while at < len(text):
-        match = grammar.pattern.match(text, at)
+        match = next_token(text, at)
         if match is None:
             if grammar.comments and text.startswith("/*", at):
                 raise mistake(text, at, "the comment is not closed", "close it with */")

@@ -17,7 +17,7 @@ MAX_NAME = 64
 SHOWN = 6
 """Formats that a message names."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*", re.ASCII)
-_PARAMETER = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
+_PARAMETER = r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*"
 _FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.FORMATS)}
 
 
@@ -121,7 +121,7 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
     given: dict[str, int] = {}
     at = len(name) + 1
     for part in rest:
-        match = _PARAMETER.fullmatch(part)
+        match = re.fullmatch(_PARAMETER, part, re.ASCII)
         value = small_int(match[2]) if match else None
         if match is None or value is None:
             raise mistake(text, at, "a comma comes before a parameter of the format", "write e.g. mr=8")

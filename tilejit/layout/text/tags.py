@@ -38,8 +38,8 @@ _AS_MEANT = {
     "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
 }
 """Tags of dnnl_types.h whose letters say something else than the tag that they stand for there."""
-_FORM = re.compile(r"[A-Za-z]+(?:[0-9]+[A-Za-z])*[0-9]*", re.ASCII)
-_BLOCK = re.compile(r"([0-9]+)([A-Za-z]?)", re.ASCII)
+_FORM = r"[A-Za-z]+(?:[0-9]+[A-Za-z])*[0-9]*"
+_BLOCK = r"([0-9]+)([A-Za-z]?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def is_tag(text: str) -> bool:
 
     nChw16c, nchw, nchw16c, aBc -> True    col32, tpu, NC1HWC0, BF16 -> False
     """
-    if len(text) > MAX_TAG or not _FORM.fullmatch(text) or text.lower() in PRIMITIVE_TYPES:
+    if len(text) > MAX_TAG or not re.fullmatch(_FORM, text, re.ASCII) or text.lower() in PRIMITIVE_TYPES:
         return False
     letters = _order(text)
     return frozenset(letters.lower()) in _LETTERS or (
@@ -131,7 +131,8 @@ def parse_tag(text: str) -> Tag:
             f"{' '.join(order)} are not dimensions that oneDNN names",
             "write letters from a on, e.g. aBcd16b, or those of a kind of tensor: n c d h w, g o i d h w",
         )
-    blocks = tuple(_block(text, order, match) for match in _BLOCK.finditer(text, len(letters)))
+    matches = re.compile(_BLOCK, re.ASCII).finditer(text, len(letters))
+    blocks = tuple(_block(text, order, match) for match in matches)
     _check_cases(text, letters, blocks)
     return Tag(text, dims, order, blocks)
 
