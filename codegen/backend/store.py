@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codegen.backend.store_files import (
     UNFINISHED,
@@ -35,6 +34,9 @@ from codegen.support.errors import StoreError
 from codegen.support.settings import settings
 from codegen.support.versions import library_stamp, package_version
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
 MAX_NOTE_BYTES = 1 << 14
@@ -44,7 +46,7 @@ MAX_STORE_BYTES = 512 << 20
 LLVM_LIBRARIES = ("binding/libllvmlite.so", "binding/libllvmlite.dylib", "binding/llvmlite.dll")
 """Paths of LLVM's library within llvmlite, one per system."""
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 FILES_PER_WRITE = 250
 """Files scanned per write, on average; that takes a hundredth of the time of compiling a kernel."""
@@ -75,7 +77,7 @@ def store_key(source_digest: str, level: CpuLevel, store: KernelStore | None = N
     """The key of a source compiled for a CPU level; a store avoids loading LLVM for its version."""
     spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
     versions = package_version("numba"), package_version("llvmlite"), llvm_version(store)
-    return StoreKey(source_digest, compiler_digest(), *versions, *spelled)
+    return StoreKey(source_digest, compiler_digest(store), *versions, *spelled)
 
 
 @cached(8)
@@ -97,13 +99,39 @@ def llvm_version(store: KernelStore | None) -> str:
     return found
 
 
-@cache
-def compiler_digest() -> str:
-    """Digest of the code that turns sources into machine code: the build and the kernels' routines."""
-    return _digest_of_files(map(str, compiler_files()))
+def compiler_digest(store: KernelStore | None = None) -> str:
+    """Digest of the code that turns sources into machine code: the build and the kernels' routines.
+
+    A store avoids reading the files.
+    """
+    return _digests(store)[0]
 
 
-def compiler_files() -> tuple[Path, ...]:
+def lowering_digest(store: KernelStore) -> str:
+    """Digest of the whole package, whose code turns the structure of a kernel into its source."""
+    return _digests(store)[1]
+
+
+@cached(8)
+def _digests(store: KernelStore | None) -> tuple[str, str]:
+    """Digests of the compiler and of the package.
+
+    A store notes them beside the sizes and times of the files, which take a third of the time to read.
+    """
+    files = _package_files()
+    stamp = digest_of("\n".join(f"{path} {facts}" for path, facts in files).encode())
+    note = f"package-{stamp[:32]}"
+    known = (store.get_note(note) if store else None) or {}
+    compiler, package = known.get("compiler"), known.get("package")
+    if isinstance(compiler, str) and isinstance(package, str):
+        return compiler, package
+    compiler, package = _digest_of_files(compiler_files()), _digest_of_files(path for path, _ in files)
+    if store and _package_files() == files:
+        store.put_note(note, {"compiler": compiler, "package": package})
+    return compiler, package
+
+
+def compiler_files() -> tuple[str, ...]:
     """The files whose text determines the machine code of a source.
 
     Routines use constants of other modules, such as the length of a table entry.
@@ -124,7 +152,11 @@ def compiler_files() -> tuple[Path, ...]:
         "ir/routines.py",
         "support/dataclasses.py",
     )
-    return (*(_PACKAGE / name for name in names), *sorted((_PACKAGE / "simd").rglob("*.py")))
+    simd = os.path.join(_PACKAGE, "simd", "")
+    return (
+        *(os.path.join(_PACKAGE, *name.split("/")) for name in names),
+        *(path for path, _ in _package_files() if path.startswith(simd)),
+    )
 
 
 def _digest_of_files(files: Iterable[str]) -> str:
@@ -135,28 +167,10 @@ def _digest_of_files(files: Iterable[str]) -> str:
     return digest_of(b"\0".join(texts))
 
 
-@cache
-def lowering_digest() -> str:
-    """Digest of the whole package, whose code turns the structure of a kernel into its source.
-
-    The store notes it beside the sizes and times of the files, which take a third of the time to read.
-    """
-    store, files = default_store(), _package_files()
-    stamp = digest_of("\n".join(f"{path} {facts}" for path, facts in files).encode())
-    note = f"package-{stamp[:32]}"
-    known = (store.get_note(note) or {}).get("digest")
-    if isinstance(known, str):
-        return known
-    found = _digest_of_files(path for path, _ in files)
-    if _package_files() == files:
-        store.put_note(note, {"digest": found})
-    return found
-
-
 def _package_files() -> list[tuple[str, tuple[int, ...]]]:
     """The source files in order of their paths, each with what changes when it is written or replaced."""
     found: list[tuple[str, tuple[int, ...]]] = []
-    folders = [str(_PACKAGE)]
+    folders = [_PACKAGE]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
@@ -174,16 +188,24 @@ class KernelStore:
 
     def __init__(
         self,
-        directory: Path | None,
+        directory: str | os.PathLike[str] | None,
         reason: str = "",
         most_bytes: int = MAX_STORE_BYTES,
         *,
         only_read: bool = False,
     ) -> None:
-        self.directory, self.reason, self.most_bytes = directory, reason, most_bytes
+        self.folder = None if directory is None else os.fspath(directory)
+        self.reason, self.most_bytes = reason, most_bytes
         self.is_writable = directory is not None and not only_read
         self.hits = self.misses = 0
         self._writes_until_trim = 0
+
+    @property
+    def directory(self) -> Path | None:
+        """The folder as a path object, whose module takes 3 ms to import."""
+        from pathlib import Path
+
+        return None if self.folder is None else Path(self.folder)
 
     @classmethod
     def open(cls) -> KernelStore:
@@ -195,7 +217,7 @@ class KernelStore:
             return cls(None, f"TILEJIT_CACHE_BYTES={wanted} is not a number of bytes")
         try:
             directory = _default_directory()
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.makedirs(directory, exist_ok=True, mode=0o700)
             reason = distrust(directory)
         except (OSError, RuntimeError) as error:
             return cls(None, str(error))
@@ -206,7 +228,7 @@ class KernelStore:
 
     def get(self, key: StoreKey) -> bytes | None:
         """The object code of a key, or None if it is absent, damaged or untrusted."""
-        code = self._read(key) if self.directory else None
+        code = self._read(key) if self.folder else None
         if code is None:
             self.misses += 1
         else:
@@ -226,7 +248,7 @@ class KernelStore:
 
         The caller must check that they make sense.
         """
-        if self.directory is None:
+        if self.folder is None:
             return None
         body = read_checked(self._path(name, "note"), _note_head(name), MAX_NOTE_BYTES)
         try:
@@ -245,14 +267,14 @@ class KernelStore:
         """The digest of a kernel's source, which saves lowering and printing it; None if it is not noted."""
         facts = self.get_note(_note_of_source(structure_digest)) or {}
         digest = facts.get("source")
-        return digest if isinstance(digest, str) and facts.get("lowering") == lowering_digest() else None
+        return digest if isinstance(digest, str) and facts.get("lowering") == lowering_digest(self) else None
 
     def put_source_digest(self, structure_digest: str, source_digest: str) -> None:
         """Note the digest of the source that this version of the package makes from a structure."""
-        facts = {"source": source_digest, "lowering": lowering_digest()}
+        facts = {"source": source_digest, "lowering": lowering_digest(self)}
         self.put_note(_note_of_source(structure_digest), facts)
 
-    def _write(self, path: Path, head: dict[str, Any], body: bytes) -> None:
+    def _write(self, path: str, head: dict[str, Any], body: bytes) -> None:
         if len(body) > self.most_bytes:
             self.reason = f"not all kernels could be kept: TILEJIT_CACHE_BYTES is {self.most_bytes}"
             return
@@ -270,7 +292,7 @@ class KernelStore:
         Raises:
             OSError: the directory cannot be read.
         """
-        return trim(self.directory, self.most_bytes) if self.directory else Held(0, 0)
+        return trim(self.folder, self.most_bytes) if self.folder else Held(0, 0)
 
     def entries(self) -> list[Path]:
         """The kernel files of the store."""
@@ -281,7 +303,8 @@ class KernelStore:
         return self._files("*.note")
 
     def _files(self, pattern: str) -> list[Path]:
-        return sorted(f for f in self.directory.glob(pattern) if not f.is_dir()) if self.directory else []
+        directory = self.directory
+        return sorted(f for f in directory.glob(pattern) if not f.is_dir()) if directory else []
 
     def clear(self) -> int:
         """Remove all entries, notes and unfinished files; return how many entries there were.
@@ -290,7 +313,8 @@ class KernelStore:
             StoreError: an entry cannot be removed.
         """
         entries = self.entries()
-        leftovers = list(self.directory.glob(f"{UNFINISHED}*")) if self.directory else []
+        directory = self.directory
+        leftovers = list(directory.glob(f"{UNFINISHED}*")) if directory else []
         for entry in [*entries, *self.notes(), *leftovers]:
             try:
                 entry.unlink(missing_ok=True)
@@ -298,12 +322,12 @@ class KernelStore:
                 raise StoreError(f"cannot remove {entry}: {error.strerror}") from error
         return len(entries)
 
-    def _path(self, name: str, kind: str) -> Path:
-        if self.directory is None:
+    def _path(self, name: str, kind: str) -> str:
+        if self.folder is None:
             raise AssertionError("a store without a directory has no paths")
         if not name.replace("-", "").isalnum():
             raise AssertionError(f"{name!r} is not a name for a file of the store")
-        return self.directory / f"{name}.{kind}"
+        return os.path.join(self.folder, f"{name}.{kind}")
 
 
 def _note_of_source(structure_digest: str) -> str:
@@ -314,15 +338,23 @@ def _note_head(name: str) -> dict[str, Any]:
     return {"note": name, "format": FORMAT}
 
 
-def _default_directory() -> Path:
-    wanted = settings().cache_directory
-    return Path(wanted) if wanted else user_cache() / "tilejit"
+def _default_directory() -> str:
+    return settings().cache_directory or os.path.join(user_cache(), "tilejit")
 
 
-def user_cache() -> Path:
-    """The user's cache folder: XDG_CACHE_HOME, or ~/.cache. Relative paths count as unset, as XDG says."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return base if base.is_absolute() else Path.home() / ".cache"
+def user_cache() -> str:
+    """The user's cache folder: XDG_CACHE_HOME, or ~/.cache. Relative paths count as unset, as XDG says.
+
+    Raises:
+        RuntimeError: nobody knows where the user's home is.
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(base):
+        return base
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise RuntimeError("the home directory is not known; set TILEJIT_CACHE_DIR")
+    return os.path.join(home, ".cache")
 
 
 @cache

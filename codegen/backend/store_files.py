@@ -13,7 +13,6 @@ import stat
 import time
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from codegen.support.dataclasses import dataclass
@@ -42,7 +41,7 @@ def digest_of(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def read_checked(path: Path, head: dict[str, Any], most_bytes: int) -> bytes | None:
+def read_checked(path: str, head: dict[str, Any], most_bytes: int) -> bytes | None:
     """The body of a file, or None if its first line is not the head with the body's checksum.
 
     Marks the file as used.
@@ -66,7 +65,7 @@ def read_checked(path: Path, head: dict[str, Any], most_bytes: int) -> bytes | N
     return body
 
 
-def open_safely(path: Path) -> int:
+def open_safely(path: str | os.PathLike[str]) -> int:
     """A handle for reading; it follows no links and does not wait for pipes.
 
     Raises:
@@ -75,14 +74,14 @@ def open_safely(path: Path) -> int:
     return os.open(path, os.O_RDONLY | _SAFELY | getattr(os, "O_NONBLOCK", 0))
 
 
-def write_checked(path: Path, head: dict[str, Any], body: bytes) -> int:
+def write_checked(path: str, head: dict[str, Any], body: bytes) -> int:
     """Write a file under a temporary name and rename it; return its size in bytes.
 
     Raises:
         OSError: the file could not be written; no other file has changed.
     """
     data = memoryview(_first_line(head, body) + body)
-    unfinished = path.with_name(UNFINISHED + os.urandom(8).hex())
+    unfinished = os.path.join(os.path.dirname(path), UNFINISHED + os.urandom(8).hex())
     handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600)
     try:
         try:
@@ -103,7 +102,7 @@ def _first_line(head: dict[str, Any], body: bytes) -> bytes:
     return json.dumps({**head, "checksum": digest_of(body)}, sort_keys=True).encode() + b"\n"
 
 
-def _mark_used(path: Path, seconds: float) -> None:
+def _mark_used(path: str, seconds: float) -> None:
     """Set the file's time to now, at most once a day, so that reading does not write to disk each time."""
     if abs(time.time() - seconds) > TOUCHED_SECONDS:
         with suppress(OSError):
@@ -118,7 +117,7 @@ class Held:
     size_bytes: int
 
 
-def trim(directory: Path, most_bytes: int) -> Held:
+def trim(directory: str, most_bytes: int) -> Held:
     """Remove what killed writers left and, beyond `most_bytes`, the least recently used files.
 
     Other processes may read, write and trim at the same time; one that misses a file recreates it.
@@ -142,7 +141,7 @@ def trim(directory: Path, most_bytes: int) -> Held:
     return _without_the_oldest(directory, kept, most_bytes)
 
 
-def _without_the_oldest(directory: Path, kept: list[tuple[float, str, int]], most_bytes: int) -> Held:
+def _without_the_oldest(directory: str, kept: list[tuple[float, str, int]], most_bytes: int) -> Held:
     files, size_bytes = len(kept), sum(size for _, _, size in kept)
     if size_bytes <= most_bytes:
         return Held(files, size_bytes)
@@ -150,14 +149,14 @@ def _without_the_oldest(directory: Path, kept: list[tuple[float, str, int]], mos
         if size_bytes <= most_bytes - most_bytes // ROOM_SHARE:
             break
         with suppress(OSError):  # a file that cannot be removed must not cost newer ones
-            os.unlink(directory / name)
+            os.unlink(os.path.join(directory, name))
         files, size_bytes = files - 1, size_bytes - size
     return Held(files, size_bytes)
 
 
-def distrust(directory: Path) -> str:
+def distrust(directory: str | os.PathLike[str]) -> str:
     """Why a directory must not be used, or "": it is another user's, a link, or writable by others."""
-    status = directory.lstat()
+    status = os.lstat(directory)
     if stat.S_ISLNK(status.st_mode) or not stat.S_ISDIR(status.st_mode):
         return f"{directory} is a link, or not a directory"
     if not _own(status):
@@ -167,7 +166,7 @@ def distrust(directory: Path) -> str:
     return ""
 
 
-def unwritable(directory: Path) -> str:
+def unwritable(directory: str) -> str:
     """Why a directory is not writable, or ""."""
     effective = os.access in os.supports_effective_ids
     writable = os.access(directory, os.W_OK | os.X_OK, effective_ids=effective)

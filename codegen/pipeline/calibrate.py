@@ -77,8 +77,8 @@ def _is_due(store: KernelStore) -> bool:
     """Whether to measure now: an earlier process has planned a large copy, or this one several."""
     global _planned
     _planned += 1
-    if _planned == 1 and store.get_note(_note_name(cpu_level().name)) is None:
-        store.put_note(_note_name(cpu_level().name), {})
+    if _planned == 1 and store.get_note(_note_name(store, cpu_level().name)) is None:
+        store.put_note(_note_name(store, cpu_level().name), {})
         return False
     return _planned == 1 or _planned >= MEASURED_AT
 
@@ -100,19 +100,19 @@ def calibrated(store: KernelStore, trial: Callable[[], Measure]) -> Thresholds:
 
 def remembered_thresholds(store: KernelStore) -> Thresholds | None:
     """The stored thresholds of this machine, or None."""
-    facts = store.get_note(_note_name(cpu_level().name)) or {}
+    facts = store.get_note(_note_name(store, cpu_level().name)) or {}
     size = facts.get("stream_bytes")
     return Thresholds(stream_bytes=size) if type(size) is int and size in NOTED_BYTES else None
 
 
 def remember(store: KernelStore, thresholds: Thresholds, level: str) -> None:
     """Store the thresholds of this machine at a CPU level."""
-    store.put_note(_note_name(level), {"stream_bytes": thresholds.stream_bytes})
+    store.put_note(_note_name(store, level), {"stream_bytes": thresholds.stream_bytes})
 
 
-def _note_name(level: str) -> str:
+def _note_name(store: KernelStore, level: str) -> str:
     """The name of this machine's note; it depends on the CPU, the level and the compiler."""
-    facts = cpu_name(), level, compiler_digest(), FOOTPRINTS
+    facts = cpu_name(), level, compiler_digest(store), FOOTPRINTS
     return f"thresholds-{sha256(repr(facts).encode()).hexdigest()[:32]}"
 
 

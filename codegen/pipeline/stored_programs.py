@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from codegen.backend.store import default_store, lowering_digest
+from codegen.backend.store import KernelStore, default_store, lowering_digest
 from codegen.backend.store_files import digest_of
 from codegen.maps.access import AccessMap, in_common_units
 from codegen.pipeline.copy_options import DEFAULT_OPTIONS, CopyOptions
@@ -67,11 +67,10 @@ class Request:
         """The program, compiled to be inspected."""
         return _compiled(self)
 
-    @property
-    def digest(self) -> str | None:
+    def digest(self, store: KernelStore) -> str | None:
         """The digest of everything that determines the program; None for a request that is not all data."""
         try:
-            facts = _facts(self), _facts(machine()), lowering_digest()
+            facts = _facts(self), _facts(machine()), lowering_digest(store)
         except TypeError:
             return None
         return digest_of(repr(facts).encode())
@@ -96,9 +95,9 @@ def find_copy(
     """The program of a copy, from the store or compiled; the arguments are those of `compile_copy`."""
     request = Request(src, dst, source, target, swap, padding, options, apart)
     store = default_store()
-    if store.directory is None or settings().verify or next(_asked) >= MOST_PROGRAMS:
+    if store.folder is None or settings().verify or next(_asked) >= MOST_PROGRAMS:
         return request.compiled()
-    digest = request.digest
+    digest = request.digest(store)
     if digest is None:
         return request.compiled()
     name = f"program-{digest[:32]}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import field
-from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -211,9 +211,9 @@ def _dump(name: str, source: str) -> None:
     if not directory:
         return
     try:
-        path = Path(directory)
-        path.mkdir(parents=True, exist_ok=True)
-        (path / f"{name}.py").write_text(source)
+        os.makedirs(directory, exist_ok=True)
+        with open(f"{directory}/{name}.py", "w", encoding="utf-8") as file:
+            file.write(source)
     except OSError as error:
         print(f"TILEJIT_DUMP={directory}: {error}", file=sys.stderr)
 

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -183,7 +182,8 @@ def default_threads() -> int:
 def _quota() -> int | None:
     """CPUs in the control group's quota, rounded up; None without a limit."""
     try:
-        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        with open("/sys/fs/cgroup/cpu.max", encoding="utf-8") as file:
+            limit, period = file.read().split()
         return None if limit == "max" else -(-int(limit) // int(period))
     except (OSError, ValueError):
         return None

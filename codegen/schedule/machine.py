@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 from codegen.support.cpu import cpu_level
 from codegen.support.dataclasses import dataclass
@@ -17,7 +16,7 @@ ALIAS_BYTES = 2048
 SET_BYTES = 4096
 """Lines at a multiple of this distance share a set of an L1 cache."""
 
-CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+CACHES = "/sys/devices/system/cpu/cpu0/cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,7 @@ def machine() -> Machine:
 def _read(name: str) -> int:
     """A number from the system's cache description (sizes are in KiB); 0 if it is not available."""
     try:
-        return int((CACHES / name).read_text().strip().removesuffix("K"))
+        with open(f"{CACHES}/{name}", encoding="utf-8") as file:
+            return int(file.read().strip().removesuffix("K"))
     except (OSError, ValueError):
         return 0

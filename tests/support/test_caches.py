@@ -33,8 +33,6 @@ ONE = (
     ),
     *(
         "_versions",
-        "compiler_digest",
-        "lowering_digest",
         "default_store",
         "default_threads",
         "_same",

@@ -98,7 +98,7 @@ def folder_name(facts: dict[str, str]) -> str:
 def _kept_folder() -> Path | None:
     """The folder of these versions, or None where nothing can be kept."""
     try:
-        base = user_cache() / "tilejit-tests"
+        base = Path(user_cache()) / "tilejit-tests"
         folder = base / folder_name(versions())
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.utime(folder)

@@ -30,7 +30,7 @@ def key(number: int) -> StoreKey:
 
 
 def file_of(store: KernelStore, wanted: StoreKey) -> Path:
-    return store._path(wanted.digest, "kernel")
+    return Path(store._path(wanted.digest, "kernel"))
 
 
 def used(file: Path, seconds_ago: float) -> None:

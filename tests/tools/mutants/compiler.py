@@ -157,7 +157,7 @@ STORE_AND_THREADS = (
     Mutant(
         "key-without-compiler",
         "A kernel's key does not change with the routines it was compiled from.",
-        "return StoreKey(source_digest, compiler_digest(), *versions, *spelled)",
+        "return StoreKey(source_digest, compiler_digest(store), *versions, *spelled)",
         'return StoreKey(source_digest, "", *versions, *spelled)',
         ("test_store",),
         own_store=True,
