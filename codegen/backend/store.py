@@ -258,9 +258,12 @@ class KernelStore:
         return facts if isinstance(facts, dict) else None
 
     def put_note(self, name: str, facts: Mapping[str, Any]) -> None:
-        """Store facts under a name of letters, digits and hyphens; a full disk is not an error."""
-        if self.is_writable:
-            body = json.dumps(dict(facts), sort_keys=True).encode()
+        """Store facts under a name of letters, digits and hyphens; a full disk is not an error.
+
+        Facts that no reader would take, because they are too long, are left out.
+        """
+        body = json.dumps(dict(facts), sort_keys=True).encode() if self.is_writable else b""
+        if 0 < len(body) <= MAX_NOTE_BYTES:
             self._write(self._path(name, "note"), _note_head(name), body)
 
     def get_source_digest(self, structure_digest: str) -> str | None:

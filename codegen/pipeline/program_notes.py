@@ -30,6 +30,9 @@ SCRATCH_BYTES = range(1 << 30)
 NUMBERS = range(-(1 << 63), 1 << 64)
 """The arguments of kernels, and offsets, that are."""
 
+ENTRIES = range(-(1 << 63), 1 << 63)
+"""The entries of tables that are."""
+
 Compile = Callable[[], CopyProgram]
 """Compiles the program of a note, whose stages the note lacks."""
 
@@ -37,7 +40,7 @@ T = TypeVar("T")
 
 
 def note_of(program: CopyProgram) -> dict[str, Any] | None:
-    """The note of a program; None if arguments of its kernels are addresses, or if its launches are many."""
+    """The note of a program; None if launches are many, or need tables that are built while they run."""
     launches = *program.first, *program.launches
     others = tuple(x.misaligned for x in launches if x.misaligned)
     if len(launches) > MOST_LAUNCHES or any(x.misaligned for x in others):
@@ -52,17 +55,16 @@ def note_of(program: CopyProgram) -> dict[str, Any] | None:
 
 
 def _is_plain(launch: Launch, program: CopyProgram) -> bool:
-    """Whether a launch is one call with numbers only, proven within the bounds of the program."""
-    step = launch.step
-    is_plain = type(launch.calls) is PlainCall and step.given == dict(step.sizes)
-    return is_plain and launch.bounds == program.bounds
+    """Whether a launch is one call, proven within the bounds of the program."""
+    return type(launch.calls) is PlainCall and launch.bounds == program.bounds
 
 
 def _note_of_launch(launch: Launch) -> dict[str, Any]:
     step, kernel = launch.step, launch.step.kernel
     return {
         "kernel": [kernel.name, kernel.digest, *kernel.arguments],
-        "sizes": dict(step.sizes),
+        "numbers": step.numbers,
+        "tables": {name: table.ravel().tolist() for name, table in step.tables.items()},
         "step": [step.scratch_bytes, step.unit_bits, step.loop_stride],
         "launch": [launch.src_offset, launch.dst_offset, launch.trips],
         "fill": list(launch.fill) if launch.fill else None,
@@ -87,7 +89,8 @@ def program_of(note: dict[str, Any], src: AccessMap, dst: AccessMap, compile_it:
 
 def _launch(note: dict[str, Any], program: CopyProgram, again: Callable[[], Launch]) -> Launch:
     name, digest, *arguments = (_typed(x, str) for x in note["kernel"])
-    sizes = {_typed(k, str): _number(v) for k, v in note["sizes"].items()}
+    numbers = {_typed(key, str): _number(value) for key, value in note["numbers"].items()}
+    tables = {_typed(key, str): tuple(map(_entry, _typed(x, list))) for key, x in note["tables"].items()}
     scratch, unit_bits, stride = map(_number, note["step"])
     src, dst, trips = map(_number, note["launch"])
     fill = None
@@ -95,8 +98,8 @@ def _launch(note: dict[str, Any], program: CopyProgram, again: Callable[[], Laun
         low, high = map(_number, note["fill"])
         fill = low, high
     other = note["misaligned"]
-    given = {*sizes, *(FILL_ARGUMENTS if fill else ())}
-    if not name.isidentifier() or {*arguments} != given or len(arguments) != len(given):
+    given = *numbers, *tables, *(FILL_ARGUMENTS if fill else ())
+    if not name.isidentifier() or sorted(arguments) != sorted(given):
         raise ValueError(f"{name} has arguments that no note gives")
     if other is not None and other["misaligned"] is not None:
         raise ValueError(f"{name} has two alternatives")
@@ -104,7 +107,15 @@ def _launch(note: dict[str, Any], program: CopyProgram, again: Callable[[], Laun
         raise ValueError(f"{name} has sizes that no program has")
     kernel = noted(Kernel(name, digest, tuple(arguments), partial(_function, again)))
     return Launch(
-        StoredStep(kernel, tuple(sizes.items()), scratch, unit_bits, stride, partial(_step, again)),
+        StoredStep(
+            kernel,
+            tuple(numbers.items()),
+            tuple(tables.items()),
+            scratch,
+            unit_bits,
+            stride,
+            partial(_step, again),
+        ),
         PlainCall(),
         src,
         dst,
@@ -140,6 +151,12 @@ def _typed(value: Any, kind: type[T]) -> T:
     if type(value) is not kind:
         raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
     return value
+
+
+def _entry(value: Any) -> int:
+    if _typed(value, int) not in ENTRIES:
+        raise ValueError(f"{value} is not an entry of a table")
+    return int(value)
 
 
 def _number(value: Any) -> int:

@@ -95,7 +95,8 @@ class Launch:
     @lazy
     def sizes(self) -> NDArray[np.int64]:
         """The argument table; addresses of tables that each call gets are still 0."""
-        given = {**self.calls.given, **self.runs.given}
+        given = {**self.calls.given, **self.runs.numbers}
+        given.update((name, table.ctypes.data) for name, table in self.runs.tables.items())
         if self.fill:
             given.update(zip(FILL_ARGUMENTS, self.fill, strict=True))
         values = [given[name] for name in self.runs.kernel.arguments]

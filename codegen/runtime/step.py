@@ -5,7 +5,7 @@ from __future__ import annotations
 from codegen.ir.strided_box import StridedBox
 from codegen.passes.parametrize import axis_names
 from codegen.runtime.kernel import Kernel
-from codegen.schedule.offset_tables import GROUP_ARGUMENTS
+from codegen.schedule.offset_tables import GROUP_AHEAD, GROUP_COUNT, GROUP_RUN, GROUP_TABLE, Table
 from codegen.schedule.schedule import Schedule
 from codegen.schedule.transfer_loops import int_size
 from codegen.schedule.transfers import TransferNest, group_table, offset_tables
@@ -32,14 +32,19 @@ class Step:
         return self
 
     @property
-    def given(self) -> dict[str, int]:
-        """The arguments that the nest determines: sizes, and addresses of tables that belong to it."""
+    def numbers(self) -> dict[str, int]:
+        """The arguments that the nest determines, addresses aside."""
+        groups = group_table(self.nest.transfer)
+        counts = {GROUP_COUNT: len(groups.offsets), GROUP_RUN: groups.run} if groups else {}
+        return {**dict(self.sizes), **counts}
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """The tables that belong to the nest, by the arguments that receive their addresses."""
         inner = self.nest.transfer
-        given = dict(self.sizes)
-        if groups := group_table(inner):
-            tables = groups.offsets.ctypes.data, groups.ahead.ctypes.data
-            given.update(zip(GROUP_ARGUMENTS, (*tables, len(groups.offsets), groups.run), strict=True))
-        return given | {name: table.offsets.ctypes.data for name, table in offset_tables(inner).items()}
+        groups = group_table(inner)
+        of_groups = {GROUP_TABLE: groups.offsets, GROUP_AHEAD: groups.ahead} if groups else {}
+        return {**of_groups, **{name: table.offsets for name, table in offset_tables(inner).items()}}
 
     @property
     def scratch_bytes(self) -> int:

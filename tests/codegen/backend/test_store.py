@@ -142,6 +142,11 @@ def test_notes_are_kept_beside_kernels(store: KernelStore, key: StoreKey) -> Non
     assert store.notes() == []
 
 
+def test_a_note_that_no_reader_takes_is_not_written(store: KernelStore) -> None:
+    store.put_note("tiles", {"text": "x" * store_module.MAX_NOTE_BYTES})
+    assert store.notes() == []
+
+
 @pytest.mark.parametrize("change", ["byte", "end", "name", "size", "link", "pipe", "no facts", "junk"])
 def test_a_damaged_note_is_a_miss(store: KernelStore, change: str, tmp_path: Path) -> None:
     store.put_note("tiles", NOTE)
@@ -155,7 +160,7 @@ def test_a_damaged_note_is_a_miss(store: KernelStore, change: str, tmp_path: Pat
         case "name":
             path = path.rename(path.with_name("other.note"))
         case "size":
-            store.put_note("tiles", {"text": "x" * store_module.MAX_NOTE_BYTES})
+            store._write(path, {"note": "tiles", "format": store_module.FORMAT}, b" " * (1 << 14) + b"{}")
         case "link":
             path.symlink_to(path.rename(tmp_path / "elsewhere"))
         case "pipe":

@@ -50,6 +50,14 @@ def read(note: dict[str, Any], program: CopyProgram) -> CopyProgram:
     return program_of(note, program.src, program.dst, partial(replace, program))
 
 
+def values(launch: Launch) -> dict[str, object]:
+    """The arguments of a launch, tables by their content."""
+    addresses = dict(zip(launch.runs.kernel.arguments, launch.sizes.tolist(), strict=True))
+    tables = {name: table.ravel().tolist() for name, table in launch.runs.tables.items()}
+    assert all(addresses[name] == table.ctypes.data for name, table in launch.runs.tables.items())
+    return {**addresses, **tables}
+
+
 def every_launch(program: CopyProgram) -> list[Launch]:
     launches = [*program.first, *program.launches]
     return [x for launch in launches for x in (launch, launch.misaligned) if x]
@@ -67,7 +75,7 @@ def test_a_noted_program_calls_the_same(group: str) -> None:
         pairs = zip(every_launch(program), every_launch(case.program), strict=True)
         for launch, compiled in pairs:
             assert isinstance(launch.runs, StoredStep)
-            assert launch.sizes.tolist() == compiled.sizes.tolist(), case
+            assert values(launch) == values(compiled), case
             for name in ("calls", "src_offset", "dst_offset", "trips", "bounds", "fill", "serial", "units"):
                 assert getattr(launch, name) == getattr(compiled, name), (case, name)
             for name in ("scratch_bytes", "is_one_call", "_step_bytes", "step"):
@@ -86,7 +94,7 @@ def test_a_noted_program_stays_inside_its_memory(group: str) -> None:
         replace(case, program=read(note, case.program)).run(src, dst)
 
 
-def test_programs_with_tables_have_no_note() -> None:
+def test_programs_with_tables_of_entries_have_no_note() -> None:
     programs = [case.program for group in GROUPS for case in cases(group)]
     tabled = [program for program in programs if any(x.tables for x in program.launches)]
     assert tabled
@@ -110,7 +118,7 @@ def edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
     yield "launches not a list", put("launches", {}, launch=False)
     yield "reads a number", put("reads", 1, launch=False)
     yield "a launch that is none", lambda note: note["launches"].append(None)
-    for key in ("kernel", "sizes", "step", "launch", "fill", "serial", "misaligned"):
+    for key in ("kernel", "numbers", "tables", "step", "launch", "fill", "serial", "misaligned"):
         yield f"no {key}", lambda note, key=key: note["launches"][0].pop(key)  # type: ignore[misc]
         yield f"{key} a text", put(key, "text")
     yield "too few numbers", put("launch", [0, 0])
@@ -122,6 +130,8 @@ def edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
     yield "scratch of a terabyte", put("step", [1 << 40, 8, 0])
     yield "units of three bits", put("step", [0, 3, 0])
     yield "padding that no argument takes", put("fill", [0, 0])
+    yield "an entry beyond 64 bits", put("tables", {"rows": [1 << 63]})
+    yield "a table that no argument takes", put("tables", {"more": [0]})
     yield "an argument too many", of_kernel(lambda kernel: [*kernel, "more"])
     yield "an argument twice", of_kernel(lambda kernel: [*kernel, kernel[2]])
     yield "an argument that is missing", of_kernel(lambda kernel: kernel[:-1])
