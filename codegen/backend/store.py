@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codegen.backend.store_files import (
     UNFINISHED,
@@ -47,6 +47,9 @@ LLVM_LIBRARIES = ("binding/libllvmlite.so", "binding/libllvmlite.dylib", "bindin
 """Paths of LLVM's library within llvmlite, one per system."""
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
+
+NOTES_PER_SCAN = 128
+"""One note in so many has its process scan the files: most processes write a few notes and no kernel."""
 
 FILES_PER_WRITE = 250
 """Files scanned per write, on average; that takes a hundredth of the time of compiling a kernel."""
@@ -99,36 +102,50 @@ def llvm_version(store: KernelStore | None) -> str:
     return found
 
 
+@cached(8)
 def compiler_digest(store: KernelStore | None = None) -> str:
     """Digest of the code that turns sources into machine code: the build and the kernels' routines.
 
-    A store avoids reading the files.
+    A store may have noted it, which avoids reading the files.
     """
-    return _digests(store)[0]
-
-
-def lowering_digest(store: KernelStore) -> str:
-    """Digest of the whole package, whose code turns the structure of a kernel into its source."""
-    return _digests(store)[1]
+    known = _package_note(store).known.get("compiler")
+    return known if isinstance(known, str) else _digest_of_files(compiler_files())
 
 
 @cached(8)
-def _digests(store: KernelStore | None) -> tuple[str, str]:
-    """Digests of the compiler and of the package.
+def lowering_digest(store: KernelStore) -> str:
+    """Digest of the whole package, whose code turns the structure of a kernel into its source.
 
-    A store notes them beside the sizes and times of the files, which take a third of the time to read.
+    The store notes both digests.
     """
+    note = _package_note(store)
+    known = note.known.get("package")
+    if isinstance(known, str):
+        return known
+    found = _digest_of_files(path for path, _ in note.files)
+    facts = {"compiler": compiler_digest(store), "package": found}
+    if _package_files() == note.files:
+        store.put_note(note.name, facts)
+    return found
+
+
+class _PackageNote(NamedTuple):
+    """The note of the package's digests, named after the sizes and times of its files.
+
+    Those take a third of the time to read that the files take.
+    """
+
+    name: str
+    files: list[tuple[str, tuple[int, ...]]]
+    known: dict[str, Any]
+
+
+@cached(8)
+def _package_note(store: KernelStore | None) -> _PackageNote:
     files = _package_files()
     stamp = digest_of("\n".join(f"{path} {facts}" for path, facts in files).encode())
-    note = f"package-{stamp[:32]}"
-    known = (store.get_note(note) if store else None) or {}
-    compiler, package = known.get("compiler"), known.get("package")
-    if isinstance(compiler, str) and isinstance(package, str):
-        return compiler, package
-    compiler, package = _digest_of_files(compiler_files()), _digest_of_files(path for path, _ in files)
-    if store and _package_files() == files:
-        store.put_note(note, {"compiler": compiler, "package": package})
-    return compiler, package
+    name = f"package-{stamp[:32]}"
+    return _PackageNote(name, files, (store.get_note(name) if store else None) or {})
 
 
 def compiler_files() -> tuple[str, ...]:
@@ -264,7 +281,8 @@ class KernelStore:
         """
         body = json.dumps(dict(facts), sort_keys=True).encode() if self.is_writable else b""
         if 0 < len(body) <= MAX_NOTE_BYTES:
-            self._write(self._path(name, "note"), _note_head(name), body)
+            scans = os.urandom(1)[0] < 256 // NOTES_PER_SCAN
+            self._write(self._path(name, "note"), _note_head(name), body, may_scan=scans)
 
     def get_source_digest(self, structure_digest: str) -> str | None:
         """The digest of a kernel's source, which saves lowering and printing it; None if it is not noted."""
@@ -277,14 +295,14 @@ class KernelStore:
         facts = {"source": source_digest, "lowering": lowering_digest(self)}
         self.put_note(_note_of_source(structure_digest), facts)
 
-    def _write(self, path: str, head: dict[str, Any], body: bytes) -> None:
+    def _write(self, path: str, head: dict[str, Any], body: bytes, *, may_scan: bool = True) -> None:
         if len(body) > self.most_bytes:
             self.reason = f"not all kernels could be kept: TILEJIT_CACHE_BYTES is {self.most_bytes}"
             return
         try:
             write_checked(path, head, body)
             self._writes_until_trim -= 1
-            if self._writes_until_trim < 0:
+            if self._writes_until_trim < 0 and may_scan:
                 self._writes_until_trim = self.trim().files // FILES_PER_WRITE
         except OSError as error:
             self.reason = f"not all kernels could be kept: {error}"

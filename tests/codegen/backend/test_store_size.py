@@ -135,6 +135,14 @@ def test_versions_stand_side_by_side(tmp_path: Path) -> None:
     assert 0 < len(ages) < len(keys)
 
 
+def test_notes_alone_do_not_grow_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is of another process, which scans by chance."""
+    monkeypatch.setattr(store_module, "NOTES_PER_SCAN", 2)
+    for number in range(400):
+        KernelStore(tmp_path, most_bytes=3000).put_note(f"program-{number:032x}", {"text": "x" * 800})
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 100_000
+
+
 def test_other_files_stay(tmp_path: Path) -> None:
     """The directory may be one that holds more than our kernels."""
     store = filled(tmp_path, 3)
