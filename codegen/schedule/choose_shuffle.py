@@ -40,6 +40,10 @@ FEW_ROWS = 8
 PANEL_CYCLES = {1: 48.0, 2: 19.0, 4: 20.0}
 """Cycles per 16 bytes of a panel of few rows, times rows, by element size in bytes."""
 
+PAIRS_CYCLES = {1: 9.0, 2: 5.0}
+"""Cycles per 16 bytes of blocks of source rows of two elements in place, by element size in bytes. Blocks of
+longer ones are as fast as a shuffle or faster."""
+
 STREAMED_PANEL_CYCLES = {1: 48.0}
 """The same for panels that are streamed. Those of wider elements are faster than a shuffle in every case."""
 
@@ -106,6 +110,8 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
                 return SHORT_BLOCK_CYCLES
             panels = PANEL_CYCLES if not cut.stream else STREAMED_PANEL_CYCLES
             return panels.get(width, 0) / rows if rows <= FEW_ROWS else 0
+        case "transpose" if cut and cut.block == "short" and not cut.stream:
+            return PAIRS_CYCLES.get(width, 0) if cut.tile[1] == 2 else 0
     return 0
 
 
