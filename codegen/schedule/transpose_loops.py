@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import gcd
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis
@@ -22,6 +23,9 @@ MOST_LINES = 16
 WIDE_BYTES = 8
 """Blocks of such elements run diagonally at every pitch, so that they share a kernel: the order costs them no
 time, but up to 8 % with narrower elements in cache (Zen 4, 2026-11)."""
+
+SET_SPAN_BYTES = 4096
+"""Lines this far apart share a set of the first cache."""
 
 MANY_REGISTERS = 32
 """With fewer vector registers, blocks spill, and columns that wait for the address of the one before cost 1.1
@@ -140,16 +144,28 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
     lines of one are evicted before the next, down a column. Where result rows nearly share sets, a line that
     two blocks of a row share is evicted between them (Zen 4, 2026-11: u32 [511,300] (1,0) 0.41 of memcpy by
     rows, 0.81 by columns).
+
+    Single lines streamed to result rows that share sets wait for each other. Several lines of each result row
+    pay there, as long as source lines stay in the first cache until all their blocks have run (Zen 4,
+    2026-11: u32 [4096,4112] (1,0) 1.29 of memcpy by rows, 1.65 by columns; u16 [8192,4128] 1.03 and 1.35).
     """
     if cut.block == "short" or (cut.stream and cut.block == "64x64"):
         return "columns"
     if cut.stream and box.width >= WIDE_BYTES and not shares_sets(box, SHARING_BYTES):
+        return "columns"
+    if cut.stream and box.column.dst % ALIAS_BYTES == 0 and _keeps_source_lines(box, cut):
         return "columns"
     if cut.block != "64x64" and box.width > 1 and _nearly_shares_sets(box):
         return "columns"
     if cut.block != "64x64" or (box.width <= 2 and not box.converts):
         return "rows"
     return "diagonals" if box.width >= WIDE_BYTES or shares_sets(box, SHARING_BYTES) else "columns"
+
+
+def _keeps_source_lines(box: TransposeBox, cut: TransposeSchedule) -> bool:
+    """Whether the first cache holds a line of each source row of a tile."""
+    sets = SET_SPAN_BYTES // max(gcd(box.row.src, SET_SPAN_BYTES), LINE_BYTES)
+    return sets * machine().first_cache_ways >= cut.tile[0]
 
 
 def _nearly_shares_sets(box: TransposeBox) -> bool:

@@ -30,3 +30,14 @@ def test_registers_take_the_block(width: int, more: int, stream: bool) -> None:
             if cut is not None and cut.block != "short":
                 shape = block_shape(width, cut.block)
                 assert shape in instruction("transposed").shapes[8 * width], (rows, columns, str(cut))
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "order"), [(4112, 4096, "columns"), (4112, 3632, "rows"), (4352, 4096, "rows")]
+)
+def test_lines_of_result_rows_that_share_sets_follow_each_other(columns: int, rows: int, order: str) -> None:
+    """Blocks go down the columns if result rows share sets of the first cache, and source rows do not."""
+    always = Thresholds(stream_bytes=0)
+    cut = choose(transpose(4, rows, columns, columns), footprint=1 << 26, thresholds=always).transpose
+    assert cut is not None
+    assert (cut.order, cut.stage) == (order, "")
