@@ -32,6 +32,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(choose_conversion, "LEAST", (32, 32))
     monkeypatch.setattr(choose_conversion, "SHORT_ROWS", 0)
     monkeypatch.setattr(choose_conversion, "BLOCK", (64, 70))
+    monkeypatch.setattr(choose_conversion, "LONG_ROWS", (32, 96))
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     copy_program.cache_clear()
     yield
@@ -141,7 +142,7 @@ def test_the_report_tells_of_blocks() -> None:
     assert isinstance(shown.program, StagedProgram)
     assert shown.program.blocks == 3 * 4
     for text in (copy.report(), shown.report()):
-        assert "12 of 64x70, each copied into 12288 bytes in cache and from there" in text
+        assert "12 of 32x96, each copied into 14336 bytes in cache and from there" in text
         assert "prefetches" in text
         assert "bf16(f32 src" in text
         assert "streamed transpose" in text
