@@ -93,6 +93,8 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
             return named("count", offsets=OffsetTable())
         case Reverse(count=count):
             return named("length" if count == 1 else "count")
+        case Interleave(is_one_block=True):
+            return transfer
         case Interleave(side=side):
             # On the packed side, the short digit is a literal, and so is the step over it.
             sizes = {"dst": ("row_step", "columns"), "src": ("column_step", "rows")}

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
+
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
@@ -102,9 +104,28 @@ def _is_short(moved: BoxSchedule) -> bool:
     if schedule.mode == "interleave" and schedule.stream:
         from_packed = schedule.interleave == "src"
         long = moved.box.extents[schedule.inner[from_packed]]
-        is_short = long * width < SHORT_ROW_BYTES if from_packed else long <= SHORT_PACKED or _is_cut(moved)
-        return is_short and len(schedule.inner) == 2
+        if len(schedule.inner) != 2 or _moves_lines(moved):
+            return False
+        return long * width < SHORT_ROW_BYTES if from_packed else long <= SHORT_PACKED or _is_cut(moved)
     return schedule.mode in ("elements", "interleave")
+
+
+def _moves_lines(moved: BoxSchedule) -> bool:
+    """Whether rows are deinterleaved into full lines, one row after the other.
+
+    for i in 64: for column in 4: for row in 16:  dst[64*i + 16*column + row] = src[64*i + column + 4*row]
+
+    That runs at 0.9 to 1.9 of memcpy, blocks at 0.35 to 0.75 (Zen 4, AVX2, 2026-11).
+    """
+    box, schedule = moved.box, moved.schedule
+    if schedule.interleave != "src":
+        return False
+    columns, rows = (box.axis(name) for name in schedule.inner)
+    chunk = columns.extent * rows.extent * moved.width
+    follow = columns.dst == rows.extent * moved.width
+    steps = [x.dst for x in box.axes if x.name not in schedule.inner and x.extent > 1]
+    entries = [offset for table in moved.tables for offset in table.dst(np.arange(table.extent)).tolist()]
+    return follow and all(size % LINE_BYTES == 0 for size in (chunk, box.dst, *steps, *entries))
 
 
 def _is_cut(moved: BoxSchedule) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import field, fields
 from hashlib import sha256
 from typing import TypeAlias
 
+from codegen.ir.instructions import instruction
+from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element
 from codegen.schedule.offset_tables import GROUP_TABLES, LINE_TABLE, OFFSET_TABLES, OffsetTable, RowGroups
 from codegen.schedule.schedule import PackedSide, RunSchedule, TileSchedule
@@ -93,9 +95,26 @@ class Interleave:
     groups: RowGroups | None = None
 
     @property
+    def is_one_block(self) -> bool:
+        """Whether registers hold all deinterleaved rows, which fill lines one after the other.
+
+        The lines are contiguous on both sides. Their sizes are literals of the kernel.
+
+        for column in 4: for row in 16:  dst[16*column + row] = src[column + 4*row]      64 elements of a byte
+        """
+        if self.side != "src" or self.lines or self.groups:
+            return False
+        if not isinstance(self.rows, int) or not isinstance(self.columns, int):
+            return False
+        size = self.rows * self.width
+        in_lines = self.column_step == size and self.columns * size % LINE_BYTES == 0
+        return in_lines and (self.columns, self.rows) in instruction("interleaved").shapes[8 * self.width]
+
+    @property
     def reads_in_order(self) -> bool:
-        """Whether contiguous rows are deinterleaved with streaming stores."""
-        return self.stream and self.side == "src" and not self.lines and not self.groups
+        """Whether contiguous rows are deinterleaved with streaming stores, in blocks that are prefetched."""
+        in_order = self.stream and self.side == "src" and not self.lines and not self.groups
+        return in_order and not self.is_one_block
 
 
 @dataclass(frozen=True, slots=True)

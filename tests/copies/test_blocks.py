@@ -184,6 +184,7 @@ def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> 
     assert program_of(wide + "{1,0:T(64,16)(4,1)}", wide + "{0,1:T(32,1)}")
     assert program_of(wide + "{1,0:T(16,16)}", wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"), "few each"
     assert program_of(wide + "{0,1:T(32,1)}", wide + "{1,0:T(4,1)}") is None, "packed lines are whole"
+    assert program_of(wide + "{1,0:T(64,16)(4,1)}", wide + "{1,0:T(16,16)}") is None, "rows follow in lines"
     odd = "s8[4095,4099]"
     assert program_of(odd + "{0,1:T(32,1)}", odd + "{1,0:T(4,1)}"), "packed lines are cut"
     assert program_of(wide + "{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}", wide + "{0,1:T(32,1)}") is None

@@ -26,6 +26,9 @@ def lower_interleave(stmt: Interleave, sides: Sides) -> Lowered:
     if not stmt.side:
         return Lowered(small_transpose(stmt, sides), what, "Single elements, 64 rows by 64 bytes")
     rows = rows_of(stmt)
+    if stmt.is_one_block:
+        block = rows.in_one_block(sides.dst, sides.src, stream=stmt.stream)
+        return Lowered(block, what, f"A block of {stmt.columns}x{stmt.rows}{', streamed' * stmt.stream}")
     how = f"Super-vectors of {rows.count}x{rows.line}, {'interleaved' if rows.packs else 'deinterleaved'}"
     if stmt.groups:
         body = deinterleaved_groups(rows, sides.dst, sides.src)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from codegen.ir.building import Term, index_of, loop, plus, times
+from dataclasses import replace
+
+from codegen.ir.building import Term, compare, index_of, loop, plus, rest, times
 from codegen.ir.instructions import instruction
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.nodes import Blocks, For, Let, Narrow, Statement, Store, Streamed
+from codegen.ir.nodes import Blocks, For, If, Let, Narrow, Statement, Store, Streamed
 from codegen.ir.values import Entries, Load, Local, Op, Step
 from codegen.passes.lower_copies.lowered import moved_element
 from codegen.schedule.limits import ROW_BUFFER_BYTES
@@ -87,6 +89,24 @@ class PackedRows:
             streamed = (*streamed, Streamed("staged", ROW_BUFFER_BYTES // self.width))
         blocks = Blocks((*sizes, Narrow(1, (self.elements(dst, src),))), streamed=streamed)
         return loop(along, 0, self.length, *line.body, step=self.line, blocks=blocks)
+
+    def in_one_block(self, dst: str, src: str, *, stream: bool) -> tuple[Statement, ...]:
+        """All elements of rows that are lines, one after the other.
+
+        block = src[0] [64]
+        if dst % 64 == 0: dst[0] = deinterleaved_4(block) [4, 16] @streamed
+        else: dst[0] = deinterleaved_4(block) [4, 16]
+        """
+        assert isinstance(self.length, int), "the length of rows in one block is a literal"
+        *before, store = self.block(dst, src, 0, self.length)
+        assert isinstance(store, Store), "a block ends in its store"
+        if self.count * self.length * self.width == LINE_BYTES:
+            value = Op("rows_in_line", (store.value,), self.dtype, (self.line,))
+            store = replace(store, value=value, dims=(0,), steps=(self.width,))
+        if not stream:
+            return (*before, store)
+        begins_line = compare(rest(dst, LINE_BYTES), "eq", 0)
+        return (*before, If((begins_line,), (replace(store, streamed=True),), (store,)))
 
     def elements(self, dst: str, src: str) -> Statement:
         """Move one element of each row."""

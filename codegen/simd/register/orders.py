@@ -54,25 +54,30 @@ def _groups_backward(group: int) -> Callable[[int], list[int]]:
     return order
 
 
-def _joined(given: Any) -> tuple[Any, Callable[..., Any]]:
-    """joined(a): rows in neighboring registers become one register, by pairs."""
-    kind = super_vector(given, "joined")
-    if kind.rows * kind.row_bytes > LINE_BYTES:
-        raise TypingError(f"joined expected a super-vector of at most {LINE_BYTES} bytes, got {kind}")
+def _joined(name: str) -> Any:
+    """An instruction whose rows, which are a line at most, become one register: by pairs."""
 
-    def emit(builder: Any, value: Any) -> Any:
-        parts = [lanes_as(builder, part, 64) for part in parts_of(builder, value)]
-        while len(parts) > 1:
-            both = list(range(2 * parts[0].type.count))
-            parts = [shuffle(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-        return from_parts(builder, joined, parts)
+    def rule(given: Any) -> tuple[Any, Callable[..., Any]]:
+        kind = super_vector(given, name)
+        if kind.rows * kind.row_bytes > LINE_BYTES:
+            raise TypingError(f"{name} expected a super-vector of at most {LINE_BYTES} bytes, got {kind}")
+        joined = SuperVector(kind.bits, 1, kind.rows * kind.columns)
 
-    joined = SuperVector(kind.bits, 1, kind.rows * kind.columns)
-    return joined, emit
+        def emit(builder: Any, value: Any) -> Any:
+            parts = [lanes_as(builder, part, 64) for part in parts_of(builder, value)]
+            while len(parts) > 1:
+                both = list(range(2 * parts[0].type.count))
+                parts = [shuffle(builder, a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+            return from_parts(builder, joined, parts)
+
+        return joined, emit
+
+    return leaf(name, 1, rule)
 
 
 ORDERS: dict[str, Any] = {
-    "joined": leaf("joined", 1, _joined),
+    "joined": _joined("joined"),
+    "rows_in_line": _joined("rows_in_line"),
     "reversed_elements": _reordered("reversed_elements", _backward),
     **{
         f"reversed_groups_{n}": _reordered(f"reversed_groups_{n}", _groups_backward(n))

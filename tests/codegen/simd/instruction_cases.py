@@ -155,7 +155,7 @@ def _result_shape(name: str, shape: VectorShape) -> VectorShape:
     count = prod(shape)
     if name == "transposed":
         return shape[::-1]
-    if name in ("joined", "interleaved"):
+    if name in ("joined", "interleaved", "rows_in_line"):
         return (count,)
     if name.startswith("deinterleaved_"):
         rows = int(name.rpartition("_")[2])

@@ -14,7 +14,7 @@ from tests.tools.stress import in_turn, lower_levels
 
 FILES = (
     *("test_segments", "test_joined_rows", "test_minifloats", "test_tables", "test_transposes"),
-    *("test_vector_transposes", "test_vector_math", "test_strided", "test_vectors"),
+    *("test_vector_transposes", "test_vector_math", "test_strided", "test_vectors", "test_one_block"),
 )
 MODULES = (
     *(f"tests.codegen.simd.{name}" for name in FILES),
