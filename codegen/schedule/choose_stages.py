@@ -13,6 +13,8 @@ import numpy as np
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
+from codegen.schedule.choose_transpose import MANY_WAYS
+from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
 
@@ -90,7 +92,16 @@ def moves_small_tiles(largest: BoxSchedule) -> bool:
         return False
     box = largest.box
     tile = prod(box.extents[axis] for axis in (*cut.rows, *cut.columns))
-    return tile * box.target.bits // 8 <= SMALL_TILE_BYTES
+    return _is_small(tile * box.target.bits // 8)
+
+
+def _is_small(tile_bytes: int) -> bool:
+    """Whether tiles of a transpose are too small to be moved on their own, on a cache with many ways.
+
+    With 8 ways, they are not: f32 T(16,1) to {0,1:T(16,1)} runs at 1.3 of memcpy, in blocks at 0.5. From
+    {0,1:T(16,1)} to T(6,1), panels run at 0.7 to 1.1, blocks at 0.45 (Zen 4, AVX2 and AVX-512, 2026-11).
+    """
+    return tile_bytes <= SMALL_TILE_BYTES and machine().first_cache_ways >= MANY_WAYS
 
 
 def _is_short(moved: BoxSchedule) -> bool:
@@ -99,7 +110,7 @@ def _is_short(moved: BoxSchedule) -> bool:
     if cut and cut.block == "short":
         return cut.tile[1] * width <= SHORT_PART_BYTES
     if cut:
-        small = bool(moved.tables) or prod(cut.tile) * width <= SMALL_TILE_BYTES
+        small = bool(moved.tables) or _is_small(prod(cut.tile) * width)
         return cut.stage == "dense" and width <= MOST_DENSE_BYTES and small
     if schedule.mode == "interleave" and schedule.stream:
         from_packed = schedule.interleave == "src"

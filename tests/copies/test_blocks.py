@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,7 @@ from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.threads import run_parts
 from codegen.schedule import choose_grid, choose_stages
+from codegen.schedule.machine import machine
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit.programs.compiled import buffer_element
@@ -191,8 +193,10 @@ def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_small_tiles_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Transposed ones past the cache, whether blocks end in runs or in transposes."""
+    """Transposed ones past a cache of many ways, whether blocks end in runs or in transposes."""
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 19)
+    ways = replace(machine(), first_cache_ways=12)
+    monkeypatch.setattr(choose_stages, "machine", lambda: ways)
     rows, columns = "f32[2048,2048]{1,0:T(16,1)}", "f32[2048,2048]{0,1:T(16,1)}"
     assert program_of(rows, columns)
     assert program_of("f32[2048,2048]{1,0:T(6,1)}", columns)
@@ -201,3 +205,6 @@ def test_small_tiles_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program_of(columns, "f32[2048,2048]{1,0:T(6,1)}"), "tiles of 6 by 16, staged"
     assert program_of(plain, "f32[2048,2048]{1,0:T(6,1)}") is None, "6 by 2048, staged"
     assert program_of(rows, "f32[2048,2048]{1,0:T(8,128)}") is None, "tiles of 4 KiB"
+    ways = replace(ways, first_cache_ways=8)
+    assert program_of(rows, columns) is None
+    assert program_of(columns, "f32[2048,2048]{1,0:T(6,1)}") is None
