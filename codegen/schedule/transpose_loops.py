@@ -148,12 +148,13 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
     Single lines streamed to result rows that share sets wait for each other. Several lines of each result row
     pay there, as long as source lines stay in the first cache until all their blocks have run (Zen 4,
     2026-11: u32 [4096,4112] (1,0) 1.29 of memcpy by rows, 1.65 by columns; u16 [8192,4128] 1.03 and 1.35).
+    Bytes gain nothing, and elements of 16 bytes lose a tenth on AVX2.
     """
     if cut.block == "short" or (cut.stream and cut.block == "64x64"):
         return "columns"
     if cut.stream and box.width >= WIDE_BYTES and not shares_sets(box, SHARING_BYTES):
         return "columns"
-    if cut.stream and box.column.dst % ALIAS_BYTES == 0 and _keeps_source_lines(box, cut):
+    if cut.stream and 1 < box.width < WIDE_BYTES and _single_lines_wait(box, cut):
         return "columns"
     if cut.block != "64x64" and box.width > 1 and _nearly_shares_sets(box):
         return "columns"
@@ -162,10 +163,10 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
     return "diagonals" if box.width >= WIDE_BYTES or shares_sets(box, SHARING_BYTES) else "columns"
 
 
-def _keeps_source_lines(box: TransposeBox, cut: TransposeSchedule) -> bool:
-    """Whether the first cache holds a line of each source row of a tile."""
+def _single_lines_wait(box: TransposeBox, cut: TransposeSchedule) -> bool:
+    """Whether result rows share cache sets, and the first cache holds a line of each source row of a tile."""
     sets = SET_SPAN_BYTES // max(gcd(box.row.src, SET_SPAN_BYTES), LINE_BYTES)
-    return sets * machine().first_cache_ways >= cut.tile[0]
+    return box.column.dst % ALIAS_BYTES == 0 and sets * machine().first_cache_ways >= cut.tile[0]
 
 
 def _nearly_shares_sets(box: TransposeBox) -> bool:
