@@ -192,6 +192,7 @@ class _Maker:
     def _choose(self, box: StridedBox) -> Schedule:
         how: dict[str, Any] = {"threads": self.options.threads, "footprint": self.footprint}
         how |= {"thresholds": self.options.thresholds, "virtual_vector_size": self._vector_size(box)}
+        how["into_cache"] = self.options.into_cache
         pick = self.options.pick if self.footprint >= LEAST_TUNED_BYTES else None
         if pick is None:
             return choose(box, **how)

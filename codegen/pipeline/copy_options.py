@@ -39,6 +39,7 @@ class CopyOptions:
         specialize: "structure" makes kernels that many shapes share, "sizes" makes every extent and stride a
             literal.
         thresholds: the sizes from which copies bypass the cache.
+        into_cache: whether the destination is in cache and the source is not.
         pick: picks one of several schedules by measuring them; without it the choice is a guess.
         pick_copy: picks one of several programs: all boxes in one launch, or box by box.
     """
@@ -47,6 +48,7 @@ class CopyOptions:
     virtual_vector_size: VectorSize | None = None
     specialize: str = STRUCTURE
     thresholds: Thresholds = DEFAULT_THRESHOLDS
+    into_cache: bool = False
     pick: Pick | None = None
     pick_copy: PickCopy | None = None
 

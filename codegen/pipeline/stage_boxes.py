@@ -79,7 +79,9 @@ def box_stage(
     held = Element(element.name, 8 * itemsize)
     cached = cached_map(extents, itemsize)
     if reads:
-        return compile_stage(there, cached, element, held, streams=streams, candidate=candidate)
+        return compile_stage(
+            there, cached, element, held, streams=streams, candidate=candidate, into_cache=True
+        )
     return compile_stage(cached, there, held, element, streams=streams, candidate=candidate)
 
 

@@ -26,15 +26,18 @@ def compile_stage(
     streams: bool,
     virtual_vector_size: VectorSize | None = None,
     candidate: int = 0,
+    into_cache: bool = False,
 ) -> CopyProgram:
     """The program of one part of a copy, or of one stage of that part.
 
-    streams    whether it writes past the caches: never into a block that the next stage reads
-    candidate  as in `StageChoice`
+    streams     whether it writes past the caches: never into a block that the next stage reads
+    candidate   as in `StageChoice`
+    into_cache  whether it copies from memory into a block
     """
     options = CopyOptions(
         thresholds=_ALWAYS if streams else _NEVER,
         virtual_vector_size=virtual_vector_size,
+        into_cache=into_cache,
         pick=partial(_numbered, candidate) if candidate else None,
     )
     return compile_copy(src, dst, source, target, options=options)

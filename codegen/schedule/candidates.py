@@ -73,6 +73,7 @@ def candidates(
     footprint: int = 0,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     virtual_vector_size: VectorSize | None = None,
+    into_cache: bool = False,
 ) -> tuple[Schedule, ...]:
     """At most MOST_CANDIDATES distinct schedules, the most promising first; the first is that of `choose`.
 
@@ -80,7 +81,7 @@ def candidates(
     copies with offset tables have no other schedule.
     """
     how: dict[str, Any] = {"threads": threads, "footprint": footprint, "thresholds": thresholds}
-    how["virtual_vector_size"] = virtual_vector_size
+    how |= {"virtual_vector_size": virtual_vector_size, "into_cache": into_cache}
     first, plain = choose(box, **how), choose(box, **how, shuffles=False)
     if box.source is None or box.entries:
         return (first,)

@@ -8,7 +8,7 @@ from math import prod
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_interleave import around, grouped_axes, strip_of
-from codegen.schedule.choose_order import best_order, padded_rank
+from codegen.schedule.choose_order import best_order, by_source, padded_rank
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import transpose_schedule
@@ -62,6 +62,7 @@ def choose(
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     virtual_vector_size: VectorSize | None = None,
     shuffles: bool = True,
+    into_cache: bool = False,
 ) -> Schedule:
     """The schedule for one box.
 
@@ -71,16 +72,22 @@ def choose(
     destination's most minor loop. Where all this would move few bytes at a time, bytes are shuffled instead.
 
     `footprint` is the number of bytes that the complete copy reads and writes; `virtual_vector_size` counts
-    elements of the box. Without `shuffles`, the schedule is that of the other methods.
+    elements of the box. Without `shuffles`, the schedule is that of the other methods. `into_cache` says that
+    the destination is in cache and the source is not.
     """
-    found = _without_shuffles(box, threads, footprint, thresholds, virtual_vector_size)
+    found = _without_shuffles(box, threads, footprint, thresholds, virtual_vector_size, into_cache)
     if not shuffles or virtual_vector_size:
         return found
     return shuffle_instead(box, found, threads, far=is_far(box, footprint, thresholds)) or found
 
 
 def _without_shuffles(
-    box: StridedBox, threads: int, footprint: int, thresholds: Thresholds, size: VectorSize | None
+    box: StridedBox,
+    threads: int,
+    footprint: int,
+    thresholds: Thresholds,
+    size: VectorSize | None,
+    into_cache: bool,
 ) -> Schedule:
     """The schedule of a box by the other methods."""
     past_cache = goes_past_cache(box, footprint, thresholds)
@@ -101,6 +108,8 @@ def _without_shuffles(
     outer = outer_loops(box, inner)
     if stream:
         outer = best_order(box, outer, inner, reads_first=interleave == "dst" and _is_chunk(box, inner))
+    elif into_cache and (mode == "run" or interleave == "src"):
+        outer = by_source(outer)  # whose next lines are prefetched, while those of the block are near anyway
     return loop_schedule(box, transfer, outer, threads, size, stream=stream)
 
 

@@ -11,7 +11,9 @@ from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.program import CopyProgram
 from codegen.schedule import choose_order
+from codegen.schedule.choose import choose
 from codegen.schedule.thresholds import Thresholds
+from tests.tools.boxes import box_of
 from tests.tools.guard import Guarded
 from tests.tools.oracle import packed_by_definition, random_elements
 from tilejit.layout.indexing import access_map
@@ -84,3 +86,16 @@ def test_windows_are_the_whole(source: str, target: str, monkeypatch: pytest.Mon
         program.run(src.ctypes.data, dst.ctypes.data, threads)
         assert dst.tobytes() == want
         assert arenas[1].untouched()
+
+
+def test_memory_is_read_in_order_into_a_block_in_cache() -> None:
+    """Runs and deinterleaved rows; elements that move one by one keep the order of the block."""
+    tiles = box_of([(4, 512, 4224), (8, 2048, 256), (4, 1, 1056), (128, 4, 1)])
+    scattered = box_of([(4, 512, 4224), (8, 2048, 256), (5, 1, 1056), (7, 5, 1)])
+    never = Thresholds(stream_bytes=1 << 40)
+    plain, ordered = (choose(tiles, thresholds=never, into_cache=x) for x in (False, True))
+    assert (plain.interleave, ordered.interleave) == ("src", "src")
+    assert plain.outer == ("d0", "d1")
+    assert ordered.outer == ("d1", "d0")
+    plain, ordered = (choose(scattered, thresholds=never, into_cache=x) for x in (False, True))
+    assert plain == ordered
