@@ -14,7 +14,8 @@ from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.maps.block_grid import BlockGrid
 from codegen.maps.refine import Box
-from codegen.schedule.machine import ALIAS_BYTES
+from codegen.schedule.choose_transpose import MANY_WAYS
+from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import TransposeSchedule
 from codegen.support.dataclasses import dataclass
 
@@ -24,11 +25,12 @@ BLOCK = (192, 256)
 128x256 0.63, 192x192 0.69, 192x256 0.68, 256x256 0.59."""
 
 LONG_ROWS = (64, 1024)
-"""The same if result rows are lines that are stored in place.
+"""The same if result rows are lines that are stored in place, on a first cache of few ways.
 
 Two lines of each are enough then, and longer parts of source rows touch fewer pages. f32[4096,6144] to bf16,
 share of memcpy on AVX2 and on AVX-512 (Zen 4, 2026-11): 192x256 0.65 and 0.75, 64x1024 0.84 and 0.91,
-128x1024 0.75 and 0.83. Rows that begin inside lines, f32[4001,6001]: 0.41 and 0.39, 0.32 and 0.27.
+128x1024 0.75 and 0.83. Rows that begin inside lines, f32[4001,6001]: 0.41 and 0.39, 0.32 and 0.27. On Zen 5,
+which has 12 ways, longer parts of source rows were slower.
 """
 
 LEAST = (64, 192)
@@ -84,7 +86,7 @@ def conversion_blocks(
     others = tuple(d for d in digits if d not in (row, column))
     all_digits = (*others, row, column)
     in_lines = column[2] % LINE_BYTES == 0 and column[0] >= LONG_ROWS[1]
-    rows, columns = LONG_ROWS if in_lines else BLOCK
+    rows, columns = LONG_ROWS if in_lines and machine().first_cache_ways < MANY_WAYS else BLOCK
     extents = (*(1 for _ in others), rows // (part or 1), columns)
     grid = BlockGrid(tuple(n for n, _, _ in all_digits), extents, merges=True)
     return ConversionBlocks(all_digits, grid) if prod(grid.counts) <= MOST_BLOCKS else None

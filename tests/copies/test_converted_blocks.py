@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +15,7 @@ import pytest
 import tilejit as tj
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule import choose_conversion
+from codegen.schedule.machine import machine
 from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tilejit.arrays.memory import address, empty
@@ -33,6 +35,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(choose_conversion, "SHORT_ROWS", 0)
     monkeypatch.setattr(choose_conversion, "BLOCK", (64, 70))
     monkeypatch.setattr(choose_conversion, "LONG_ROWS", (32, 96))
+    few_ways = replace(machine(), first_cache_ways=8)
+    monkeypatch.setattr(choose_conversion, "machine", lambda: few_ways)
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     copy_program.cache_clear()
     yield

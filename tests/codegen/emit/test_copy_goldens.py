@@ -15,7 +15,7 @@ from codegen.ir.strided_box import Element
 from codegen.pipeline.observer import nobody
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.steps import kernel_of
-from codegen.schedule import choose_transpose, transpose_loops
+from codegen.schedule import choose_conversion, choose_transpose, transpose_loops
 from codegen.schedule.choose_transpose import MANY_WAYS
 from codegen.schedule.machine import machine
 from codegen.schedule.transfer_loops import Loop
@@ -66,7 +66,7 @@ NAMES = (*CASES, *COPIES, *VIEWS)
 def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panels are chosen by this machine's vector registers and the ways of its first cache."""
     many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
-    for module in (choose_transpose, transpose_loops):
+    for module in (choose_conversion, choose_transpose, transpose_loops):
         monkeypatch.setattr(module, "machine", lambda: many)
 
 

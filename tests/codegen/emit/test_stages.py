@@ -22,10 +22,12 @@ from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
+    choose_conversion,
     choose_grid,
     choose_joined,
     choose_permuted,
     choose_shuffle,
+    choose_stages,
     choose_transpose,
     transpose_loops,
 )
@@ -83,7 +85,7 @@ SWIZZLED = "Sw<3,3,3> o 0 o ((64,16),(8,64)):((1,32768),(64,512))", (1024, 512)
 def one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panels are chosen by this machine's vector registers and first cache, blocks by its second cache."""
     many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
-    for module in (choose_transpose, transpose_loops):
+    for module in (choose_conversion, choose_stages, choose_transpose, transpose_loops):
         monkeypatch.setattr(module, "machine", lambda: many)
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 384 << 10)
     monkeypatch.setattr(choose_permuted, "BLOCK_BYTES", 256 << 10)
