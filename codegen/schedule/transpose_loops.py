@@ -7,7 +7,7 @@ from math import gcd
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis
-from codegen.schedule.machine import ALIAS_BYTES, machine
+from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.schedule import BlockOrder, GivenSize, Schedule, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
 
@@ -23,9 +23,6 @@ MOST_LINES = 16
 WIDE_BYTES = 8
 """Blocks of such elements run diagonally at every pitch, so that they share a kernel: the order costs them no
 time, but up to 8 % with narrower elements in cache (Zen 4, 2026-11)."""
-
-SET_SPAN_BYTES = 4096
-"""Lines this far apart share a set of the first cache."""
 
 MANY_REGISTERS = 32
 """With fewer vector registers, blocks spill, and columns that wait for the address of the one before cost 1.1
@@ -165,7 +162,7 @@ def _block_order(box: TransposeBox, cut: TransposeSchedule) -> BlockOrder:
 
 def _single_lines_wait(box: TransposeBox, cut: TransposeSchedule) -> bool:
     """Whether result rows share cache sets, and the first cache holds a line of each source row of a tile."""
-    sets = SET_SPAN_BYTES // max(gcd(box.row.src, SET_SPAN_BYTES), LINE_BYTES)
+    sets = SET_BYTES // max(gcd(box.row.src, SET_BYTES), LINE_BYTES)
     return box.column.dst % ALIAS_BYTES == 0 and sets * machine().first_cache_ways >= cut.tile[0]
 
 
