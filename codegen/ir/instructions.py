@@ -196,7 +196,9 @@ def joined(a: Lanes) -> Lanes:
     return out
 
 
-@_declared(shapes={8 * w: ((2, LINE_BYTES // 2 // w), (4, LINE_BYTES // 4 // w)) for w in (1, 2, 4)}, cost=1)
+@_declared(
+    shapes={8 * w: ((2, LINE_BYTES // 2 // w), (4, LINE_BYTES // 4 // w)) for w in (1, 2, 4, 8)}, cost=1
+)
 def rows_in_line(a: Lanes) -> Lanes:
     """[R, C] -> [R * C]: the rows of a line, one after the other."""
     return a.reshape(-1)
