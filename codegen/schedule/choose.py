@@ -143,12 +143,12 @@ def streams_transposes(box: StridedBox, footprint: int, thresholds: Thresholds) 
 
 
 def is_far(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
-    """Whether most lines that a shuffle reads come from behind the second cache, so that prefetches pay."""
+    """Whether most lines that a shuffle reads are not in the second cache, so that prefetches pay."""
     return goes_past_cache(box, footprint, _share_of_cache(thresholds, FAR_SHARE))
 
 
 def _share_of_cache(thresholds: Thresholds, share: float) -> Thresholds:
-    """A share of the threshold, or of half of the last cache if that is less."""
+    """Thresholds at a share of these, or of half of the last cache if that is less."""
     most = min(thresholds.stream_bytes, machine().last_cache_bytes // 2 or thresholds.stream_bytes)
     return Thresholds(int(most * share))
 

@@ -26,7 +26,7 @@ LEAST_BYTES = 1 << 13
 """Smaller boxes are not worth a kernel that few others share."""
 
 AHEAD_BYTES = 2 * LINE_BYTES
-"""Distance of prefetches. A line serves several periods, so that the next ones are known early."""
+"""Distance of prefetches: two lines, each of which serves several periods."""
 
 SHORT_BYTES = 32
 """Shorter rows and runs do not fill the registers of other methods."""
@@ -153,7 +153,7 @@ def _strip(box: StridedBox, how: ShuffleSchedule) -> int | None:
 def _lines_held(pitch: int) -> int:
     """How many lines at a distance stay in the first cache: fewer if they share its sets."""
     sets = SET_BYTES // LINE_BYTES
-    sharing = gcd(pitch // LINE_BYTES, sets) if pitch % LINE_BYTES == 0 else 1
+    sharing = gcd(pitch // LINE_BYTES, sets) if pitch and pitch % LINE_BYTES == 0 else 1
     return min(STRIP_LINES, machine().first_cache_ways * sets // sharing)
 
 

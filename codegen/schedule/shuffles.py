@@ -37,7 +37,7 @@ class ShuffleSchedule:
     together  periods that are assembled with the same orders at a time
     parts     parts per register
     register  bytes per register
-    ahead     distance in bytes at which the lines behind each part are prefetched; 0 for none
+    ahead     each part prefetches the line so many bytes after it; 0 for none
     """
 
     period: tuple[str, ...]
@@ -65,8 +65,8 @@ class Shuffle:
     bytes from index to index, `src_pitch` and `dst_pitch` those from period to period.
 
     A period has `registers` of `register` bytes, the last of which begins at byte `last_register`. For each,
-    `offsets` holds `parts` offsets, and `orders` as many orders of its bytes, 8 bytes per number. The lines
-    `ahead` bytes behind each part are prefetched.
+    `offsets` holds `parts` offsets, and `orders` as many orders of its bytes, 8 bytes per number. Each part
+    prefetches the line `ahead` bytes after it, if that is not 0.
     """
 
     register: int

@@ -27,8 +27,8 @@ def lower_shuffle(shuffle: Shuffle, sides: Sides) -> Lowered:
                  assembled_1 = with_shuffled(assembled_0, src_block[part_offsets[2*register + 1]] [4, 16], …)
                  dst_block[min(16*register, last_register)] = assembled_1 [4, 16]
 
-    The last register of a period overlaps the one before it, and so does the last block. Lines ahead of the
-    parts are prefetched if the schedule says so.
+    The last register of a period overlaps the one before it, and so does the last block. If the schedule says
+    so, each part is followed by a prefetch of src_block[part_offsets[…] + ahead].
     """
     parts = tuple(statement for k in range(shuffle.parts) for statement in _part(shuffle, k))
     shape, steps = _rows(shuffle, shuffle.register), _steps(shuffle, shuffle.dst_pitch)

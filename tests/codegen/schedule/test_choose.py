@@ -1,0 +1,136 @@
+"""What is chosen for shapes that were measured: each one is beside a shape for which the opposite was faster.
+
+Figures are in the decisions' docstrings; here, the machine is the one on which they were measured.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import prod
+
+import pytest
+
+from codegen.ir.strided_box import StridedBox
+from codegen.pipeline.passes import SPLIT, run_passes
+from codegen.schedule import machine as machine_module
+from codegen.schedule.choose import choose
+from codegen.schedule.choose_cuts import choose_cuts
+from codegen.schedule.choose_order import by_source
+from codegen.schedule.machine import Machine
+from codegen.schedule.schedule import Schedule, TransposeSchedule
+from codegen.schedule.shuffles import ShuffleSchedule
+from codegen.schedule.thresholds import Thresholds
+from tests.codegen.passes.test_passes_of_copies import normal, widened
+from tests.tools.boxes import box_of
+
+ZEN_4 = Machine("avx512", 64, 32, 8, 1 << 20, 32 << 20)
+THRESHOLDS = Thresholds(stream_bytes=24 << 20)
+
+
+@pytest.fixture(autouse=True)
+def zen_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All decisions are made for one machine."""
+    measured = machine_module.machine
+    for name, module in list(sys.modules.items()):
+        if name.startswith("codegen.") and getattr(module, "machine", None) is measured:
+            monkeypatch.setattr(module, "machine", lambda: ZEN_4)
+
+
+def permuted(text: str) -> StridedBox:
+    """The box of a copy of a permuted array: "u8 [4,300] (1,0)" is the transpose of 4x300 bytes."""
+    dtype, shape, order = text.split()
+    width = int(dtype[1:]) // 8
+    dims, axes = ([int(x) for x in part.strip("[]()").split(",")] for part in (shape, order))
+    src = [width * prod(dims[k + 1 :]) for k in range(len(dims))]
+    given = [dims[axis] for axis in axes]
+    dst = [width * prod(given[k + 1 :]) for k in range(len(given))]
+    return widened(normal(box_of([(dims[a], src[a], d) for a, d in zip(axes, dst, strict=True)], width)))
+
+
+def chosen(text: str) -> Schedule:
+    """The schedule of the largest part: digits that are too long to be joined are split first."""
+    box = permuted(text)
+    footprint = 2 * box.size_bytes
+    parts = run_passes(SPLIT, box, choose_cuts(box, 1, footprint, THRESHOLDS))
+    largest: StridedBox = max(parts, key=lambda part: part.size_bytes)
+    return choose(largest, footprint=footprint, thresholds=THRESHOLDS)
+
+
+def transposed(text: str) -> TransposeSchedule:
+    cut = chosen(text).transpose
+    assert cut is not None, text
+    return cut
+
+
+def shuffled(text: str) -> ShuffleSchedule:
+    how = chosen(text).shuffle
+    assert how is not None, text
+    return how
+
+
+@pytest.mark.parametrize(("rows", "block"), [(68, "16x64"), (80, "16x64"), (100, "64x16"), (129, "64x16")])
+def test_rows_of_bytes_that_fill_few_blocks(rows: int, block: str) -> None:
+    assert transposed(f"u8 [{rows},4776] (1,0)").block == block
+
+
+def test_rows_below_a_line_are_joined() -> None:
+    """34 bytes follow 34 others: 68 need no buffer."""
+    cut = transposed("u8 [34,2,597,8] (2,3,1,0)")
+    assert (len(cut.rows), cut.stage) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("copy", "stream"),
+    [
+        ("u64 [13,70000] (1,0)", False),
+        ("u64 [57,20000] (1,0)", True),
+        ("u32 [31,70000] (1,0)", False),
+        ("u32 [57,40000] (1,0)", True),
+        ("u16 [31,140000] (1,0)", True),
+        ("u64 [13,300000] (1,0)", True),  # more than the cache holds
+    ],
+)
+def test_what_the_cache_could_hold_is_streamed_where_rows_are_long_or_narrow(copy: str, stream: bool) -> None:
+    assert transposed(copy).stream == stream
+
+
+def test_short_source_rows_are_streamed_through_a_panel_that_joins_them() -> None:
+    cut = transposed("u8 [316,4096,3,4] (2,1,0,3)")
+    assert (cut.stage, len(cut.columns), cut.stream) == ("dense", 2, True)
+    apart = transposed("u8 [6,8,2830,16,6] (2,4,1,3,0)")  # no digit follows the short one
+    assert apart.block == "short"
+
+
+def test_far_parts_are_prefetched() -> None:
+    assert shuffled("u8 [67,95,248,7] (1,2,0,3)").ahead == 128
+    assert shuffled("u8 [67,9,248,7] (1,2,0,3)").ahead == 0
+
+
+def test_strips_fit_the_sets_of_the_first_cache() -> None:
+    """Rows that are 1 KiB apart share every 16th set of 64: 32 lines, of which a strip reads 2 per index."""
+    assert chosen("u16 [2,128,8,32,2] (3,2,1,4,0)").strip == 16
+    assert chosen("u16 [2,128,9,32,2] (3,2,1,4,0)").strip is None
+
+
+def test_few_rows_are_shuffled() -> None:
+    """Rows of bytes always; wider ones only through the cache, and fewer of them."""
+    assert chosen("u8 [7,4000] (1,0)").mode == "shuffle"
+    assert chosen("u8 [10,4000] (1,0)").mode == "transpose"
+    assert chosen("u32 [5,4000] (1,0)").mode == "shuffle"
+    assert chosen("u32 [7,4000] (1,0)").mode == "transpose"
+    assert chosen("u8 [1700,6,4096] (0,2,1)").mode == "shuffle"
+    assert chosen("u32 [1365,6,2048] (0,2,1)").mode == "transpose"
+
+
+def test_pairs_are_shuffled() -> None:
+    assert chosen("u8 [6,8,283,16,2] (2,4,1,3,0)").mode == "shuffle"
+    assert chosen("u8 [27,1024,3,7] (1,3,0,2)").mode == "transpose"
+
+
+@pytest.mark.parametrize(("copy", "in_order"), [("u8 [4,27692,325]", True), ("u8 [4,6000,1100]", False)])
+def test_cut_runs_are_read_in_order(copy: str, in_order: bool) -> None:
+    box = permuted(f"{copy} (1,0,2)")
+    schedule = choose(box, footprint=2 * box.size_bytes, thresholds=THRESHOLDS)
+    outer = [box.axis(name) for name in schedule.outer]
+    assert schedule.stream
+    assert (outer == by_source(outer)) == in_order
