@@ -22,6 +22,7 @@ from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged_copy import staged_copy
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
+    choose,
     choose_conversion,
     choose_grid,
     choose_joined,
@@ -202,14 +203,20 @@ def as_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose_shuffle, "machine", lambda: avx2)
 
 
-def test_stages_of_a_shuffle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pixels of three bytes without the fourth, which other pixels' bytes follow in the destination."""
+@pytest.mark.parametrize("distance", ["near", "far"])
+def test_stages_of_a_shuffle(
+    distance: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pixels of three bytes without the fourth, which other pixels' bytes follow; far ones are prefetched."""
     as_avx2(monkeypatch)
+    if distance == "far":
+        monkeypatch.setattr(choose, "FAR_SHARE", 0)
     (rows, pixels), element = PIXELS, Element("u8", 8)
     src = strided_map((rows, pixels, 3), (4 * pixels, 4, 1), (0, 4 * rows * pixels), element_bits=8)
     dst = strided_map((rows, pixels, 3), (3 * pixels, 3, 1), (0, 3 * rows * pixels), element_bits=8)
     title = f"u8[{rows},{pixels},3] of u8[{rows},{pixels},4]"
-    check_golden(GOLDEN / "stages" / "shuffle_u8_pixels.txt", stages(title, src, dst, element), request)
+    name = "shuffle_u8_pixels" + ("_prefetched" if distance == "far" else "")
+    check_golden(GOLDEN / "stages" / f"{name}.txt", stages(title, src, dst, element), request)
 
 
 def test_stages_of_a_shuffle_of_lines(
