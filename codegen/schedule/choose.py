@@ -48,7 +48,7 @@ FAR_SHARE = 2 / 5
 shuffles are 1.2 to 2.6 times as fast with them (30 shuffles of 1 to 85 MB, Zen 4, 2026-11)."""
 
 MOST_CACHED_ROWS = 32
-"""Panels of up to this many rows of four bytes or more stay in cache if they fit there."""
+"""Panels of up to this many rows, of a line or more, stay in cache if they fit there."""
 
 MOST_GROUPS = 1 << 16
 """Short reversed runs per call, so that threads can share them."""
@@ -169,12 +169,14 @@ def _gains_by_streaming(box: StridedBox, schedule: Schedule) -> bool:
     """Whether streaming pays for a transpose that the cache could hold: result rows are long, or narrow.
 
     Panels of 9 to 31 rows of eight bytes, or of 31 rows of four, are up to 1.7 times as fast through the
-    cache. Panels of 57 rows, or of 31 rows of two bytes, are up to 1.5 times as fast past it (17 MB, Zen 4).
+    cache. Panels of 57 rows, of 31 rows of two bytes, or of 15 of four, are up to 1.7 times as fast past it
+    (17 MB, Zen 4, 2026-11).
     """
     cut = schedule.transpose
     if cut is None or cut.block == "short" or not _fills_blocks(schedule):
         return False
-    return cut.stage != "dense" or box.width < 4 or cut.tile[0] > MOST_CACHED_ROWS
+    rows = cut.tile[0]
+    return cut.stage != "dense" or rows * box.width < LINE_BYTES or rows > MOST_CACHED_ROWS
 
 
 def _is_chunk(box: StridedBox, inner: tuple[str, ...]) -> bool:

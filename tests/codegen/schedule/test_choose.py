@@ -86,6 +86,7 @@ def test_rows_below_a_line_are_joined() -> None:
         ("u64 [57,20000] (1,0)", True),
         ("u32 [31,70000] (1,0)", False),
         ("u32 [57,40000] (1,0)", True),
+        ("u32 [15,150000] (1,0)", True),
         ("u16 [31,140000] (1,0)", True),
         ("u64 [13,300000] (1,0)", True),  # more than the cache holds
     ],
