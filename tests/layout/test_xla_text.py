@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.support.errors import LayoutError
+from tilejit.layout.as_layout import as_layout
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
 from tilejit.layout.text.xla_text import XLA
@@ -57,6 +58,7 @@ PIECES = [
         "D",
         "#",
         "-1",
+        "\u2217",
         "99999999999999999999",
         " ",
         "/*",
@@ -199,6 +201,25 @@ def test_the_caret_stands_under_the_mistake(text: str, caret: str) -> None:
     assert shown[below.index("^") :].startswith(caret)
     assert below.index("^") - 2 == text.rindex(caret)
     assert mend.startswith("  ")
+
+
+@pytest.mark.parametrize("star", ["*", "\u2217", "-1"])
+def test_spellings_of_the_star(star: str) -> None:
+    """XLA's documentation writes U+2217, and -1 for its value; all print as XLA's text does."""
+    text = f"f32[2,7,8,11,10]{{4,3,2,1,0:T({star},{star},2,{star},3)}}"
+    plain = "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}"
+    assert str(Shape.parse(text)) == plain
+    assert Layout.parse(f"{{1,0:T({star},2)}}").tiles == ((-1, 2),)
+    assert as_layout(text) == as_layout(plain)
+    assert as_layout(f"{{1,0:T({star},4)}}", dtype="f32", dims=(3, 5)) == Shape.parse("f32[3,5]{1,0:T(*,4)}")
+    with pytest.raises(LayoutError, match=r"ends with \*"):
+        Shape.parse(f"f32[3,5]{{1,0:T(2,{star})}}")
+
+
+@pytest.mark.parametrize("text", ["f32[\u2217]", "f32[2]{0:\u2217(u32)}", "f32[3,5]{1,0:T(-2,2)}", "f32[-1]"])
+def test_other_stars_and_negative_sizes(text: str) -> None:
+    with pytest.raises(LayoutError, match=r"\n +\^\n"):
+        parse_shape(text)
 
 
 def test_the_message_of_the_style_guide() -> None:

@@ -3,6 +3,8 @@
 shape  := dtype '[' dims ']' layout? | '(' (shape (',' shape)*)? ')' | 'b(' shape ')'
 dim    := INT | '<=' INT | '?'
 layout := '{' (INT (',' INT)*)? (':' D? T? L? #? *? E? S? SC? P? M?)? '}'
+
+In tiles, XLA's documentation also spells `*` as the operator U+2217 and as -1; both are read as `*`.
 """
 
 from __future__ import annotations
@@ -25,10 +27,13 @@ XLA = Grammar.of(
     comments=True,
     int="-?[0-9]+",
     name="[A-Za-z_][A-Za-z0-9_]*",
-    sign=r"<=|[\[\](){},:*?#+~]",
+    sign=r"<=|[\[\](){},:*\u2217?#+~]",
 )
 """The tokens of shapes and layouts."""
 
+
+_STARS = ("*", "\u2217", "-1")
+"""What merges a dimension in a tile."""
 
 def read_shape(text: str, makers: Makers) -> Any:
     """Read a shape, a tuple or a buffer; see `Shape.parse`."""
@@ -279,7 +284,7 @@ class _Reader(Reader):
 
         def size() -> int:
             places.append(self.now)
-            if self.accept("*"):
+            if self.accept(*_STARS):
                 return MERGE
             return self.number("a tile size", 1, "write a size of 1 or more, or * to merge the dimension")
 
