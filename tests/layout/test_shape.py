@@ -17,8 +17,8 @@ from codegen.support.errors import LayoutError
 from tilejit.copies.convert import pack
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.from_parts import make_shape
-from tilejit.layout.padding import checked_padding_value, padding_bytes
-from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape
+from tilejit.layout.padding import checked_padding_value, padding_bytes, padding_value_of
+from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
 from tilejit.layout.tiling import TileStep, tile_steps
 
 
@@ -346,6 +346,57 @@ def test_zeros_that_differ_make_shapes_that_differ() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("dtype", "zero", "one", "lowest", "highest"),
+    [
+        ("pred", False, True, False, True),
+        ("s4", 0, 1, -8, 7),
+        ("u2", 0, 1, 0, 3),
+        ("s64", 0, 1, -(2**63), 2**63 - 1),
+        ("bf16", 0.0, 1.0, -math.inf, math.inf),
+        ("f64", 0.0, 1.0, -math.inf, math.inf),
+        ("f8e4m3fn", 0.0, 1.0, -448.0, 448.0),
+        ("f4e2m1fn", 0.0, 1.0, -6.0, 6.0),
+        ("f8e8m0fnu", None, 1.0, 2.0**-127, 2.0**127),
+        ("c64", 0j, 1 + 0j, None, None),
+        ("s1", 0, None, -1, 0),
+    ],
+)
+def test_padding_by_xlas_names(dtype: str, zero: Any, one: Any, lowest: Any, highest: Any) -> None:
+    """None where the type has no such value."""
+    wanted = {"ZERO_PAD": zero, "ONE_PAD": one, "LOWEST_PAD": lowest, "HIGHEST_PAD": highest}
+    for name, value in wanted.items():
+        if value is None:
+            with pytest.raises(LayoutError, match=f"padding_value .*{dtype}.*\n  "):
+                make_shape(dtype, (2,), padding_value=name)  # type: ignore[arg-type]
+            continue
+        shape = make_shape(dtype, (2,), padding_value=name)  # type: ignore[arg-type]
+        assert repr(shape.padding_value) == repr(value)
+        assert shape == make_shape(dtype, (2,), padding_value=value)
+    assert make_shape(dtype, (2,), padding_value="UNKNOWN_PAD") == make_shape(dtype, (2,))
+
+
+@pytest.mark.parametrize("name", [row.name for row in PRIMITIVE_TYPES.values() if row.is_array_element])
+def test_lowest_and_highest_bound_every_value(name: str) -> None:
+    row = PRIMITIVE_TYPES[name]
+    if row.bits > 8 or row.kind == "complex":
+        return
+    low, high = padding_value_of("LOWEST_PAD", row), padding_value_of("HIGHEST_PAD", row)
+    values = np.arange(1 << row.bits, dtype=np.uint8).view(row.numpy) if row.bits == 8 else None
+    numbers = [float(v) for v in values] if values is not None else [low, high]
+    assert min(n for n in numbers if not math.isnan(n)) == low
+    assert max(n for n in numbers if not math.isnan(n)) == high
+
+
+def test_names_of_no_padding() -> None:
+    with pytest.raises(LayoutError, match=r"INVALID_PAD.*not set\n  .*UNKNOWN_PAD"):
+        make_shape("f32", (2,), padding_value="INVALID_PAD")  # type: ignore[arg-type]
+    for wrong in ("0", "zero_pad", "", "x" * 1000):
+        with pytest.raises(LayoutError, match=r"names no padding\n  .*ZERO_PAD") as caught:
+            Shape("f32", (2,), padding_value=wrong)  # type: ignore[arg-type]
+        assert len(str(caught.value)) < 200
+
+
 def test_properties() -> None:
     shape = parsed("bf16[1,<=300,0]{1,0,2:T(8,128)(2,1)E(16)}")
     assert (shape.rank, shape.true_rank, shape.bits, shape.packed) == (3, 1, 16, False)
@@ -440,7 +491,6 @@ WRONG_TYPES = {
     "no dtype": lambda: make_shape(None, (2,)),
     "layout text": lambda: Shape("f32", (2,), "{0}"),
     "float tile": lambda: make_shape("f32", (2,), tiles=((2.5,),)),
-    "str padding": lambda: make_shape("f32", (2,), padding_value="0"),
     "float S": lambda: make_shape("f32", (2,), memory_space=1.5),
     "int dtype": lambda: Shape(5, ()),
     "None dtype": lambda: Shape(None, ()),

@@ -18,7 +18,7 @@ from tilejit.cute.swizzle import ComposedLayout
 from tilejit.cute.swizzled import swizzled_roots
 from tilejit.layout.checks import int_tuple, set_fields
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, ElementLike, PrimitiveType, lookup, primitive_type
-from tilejit.layout.padding import PaddingValue, checked_padding_value
+from tilejit.layout.padding import PaddingValue, padding_value_of
 from tilejit.layout.shape import Shape
 from tilejit.support.notebook import notebook_html
 from tilejit.support.tokens import MAX_INT64, small_int
@@ -72,7 +72,7 @@ class CuteShape:
             raise LayoutError(f"there are no arrays of {self.primitive_type}\n  give the dtype of an array")
         if width < 0 or width > 128:
             raise LayoutError(f"an element has {shown(width)} bits\n  give 0, or the bits of the dtype")
-        value = checked_padding_value(self.padding_value, self.element)
+        value = padding_value_of(self.padding_value, self.element)
         set_fields(self, padding_value=value, _padding_text=repr(value))
         self._check_modes()
         lowest, highest = _reach(self.function)

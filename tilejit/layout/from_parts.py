@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tilejit.layout.checks import int_tuple, tile_tuples
 from tilejit.layout.dtypes import ElementLike, primitive_type
-from tilejit.layout.padding import PaddingValue
+from tilejit.layout.padding import PaddingName, PaddingValue, padding_value_of
 from tilejit.layout.shape import Layout, Shape
 
 
@@ -17,14 +17,37 @@ def make_shape(
     tiles: Iterable[Iterable[int]] = (),
     *,
     padded_dimensions: Iterable[int] | None = None,
-    padding_value: PaddingValue | None = None,
+    padding_value: PaddingValue | PaddingName | None = None,
     element_size_in_bits: int = 0,
     tail_padding_alignment_in_elements: int = 1,
     memory_space: int = 0,
 ) -> Shape:
-    """A shape from its parts; dimensions in minor_to_major may count from the end.
+    """A shape from its parts, as ShapeUtil::MakeShape of XLA makes it.
 
-    make_shape("f32", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=0) -> 15 slots, column-major
+    >>> print(tilejit.make_shape("f32", (2, 3)))
+    f32[2,3]{1,0}
+    >>> print(tilejit.make_shape("bf16", (1000, 300), tiles=((8, 128), (2, 1))))
+    bf16[1000,300]{1,0:T(8,128)(2,1)}
+    >>> padded = tilejit.make_shape("f32", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value="ONE_PAD")
+    >>> print(padded, padded.physical_size)
+    f32[2,3]{0,1}, padded to [3,5], filled with 1.0 15
+
+    Args:
+        dtype: the element type: XLA's name, a NumPy dtype, or NumPy's code.
+        dims: the sizes, dimension 0 first; -1 is `?`.
+        minor_to_major: the dimensions, the fastest varying first; they may count from the end. The default is
+            row-major.
+        tiles: outermost first, sizes in elements; -1 is `*`.
+        padded_dimensions: the size that each dimension is padded to before it is tiled, in elements.
+        padding_value: what padding holds: a number, or a name of XLA's enum PaddingValue. ZERO_PAD and
+            ONE_PAD are the 0 and 1 of the dtype. LOWEST_PAD and HIGHEST_PAD are its least and greatest
+            value, infinities where it has them. UNKNOWN_PAD leaves the value open, as None does.
+        element_size_in_bits: E in XLA's text; 0 is the dtype's own storage width.
+        tail_padding_alignment_in_elements: L in XLA's text; 1 adds nothing.
+        memory_space: S in XLA's text, from 0 to 127.
+
+    Returns:
+        The shape.
 
     Raises:
         LayoutError: the parts do not describe an array.
@@ -44,12 +67,13 @@ def make_shape(
         tail_padding_alignment_in_elements=tail_padding_alignment_in_elements,
         memory_space=memory_space,
     )
+    element = primitive_type(dtype)
     return Shape(
-        primitive_type=primitive_type(dtype).name,
+        primitive_type=element.name,
         dimensions=sizes,
         layout=layout,
         padded_dimensions=None
         if padded_dimensions is None
         else int_tuple(padded_dimensions, "padded_dimensions"),
-        padding_value=padding_value,
+        padding_value=padding_value_of(padding_value, element),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,66 @@ from codegen import LayoutError, shown
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 
 PaddingValue = int | float | complex | bool
+PaddingName: TypeAlias = Literal["ZERO_PAD", "ONE_PAD", "LOWEST_PAD", "HIGHEST_PAD", "UNKNOWN_PAD"]
+"""The entries of XLA's enum PaddingValue that describe padding."""
+
+_INVALID = "INVALID_PAD"
+_NAMES = ("ZERO_PAD", "ONE_PAD", "LOWEST_PAD", "HIGHEST_PAD", "UNKNOWN_PAD")
+
+
+def padding_value_of(value: object, dtype: PrimitiveType) -> PaddingValue | None:
+    """The padding value of a shape: a number as `checked_padding_value` keeps it, or that of XLA's name.
+
+    (7, s32) -> 7    ("ONE_PAD", bf16) -> 1.0    ("LOWEST_PAD", f32) -> -inf    ("LOWEST_PAD", s8) -> -128
+    ("HIGHEST_PAD", f8e4m3fn) -> 448.0    ("UNKNOWN_PAD", f32) -> None
+
+    Lowest and highest are the neutral elements of a maximum and a minimum: infinities where the type has
+    them. The names are those of the enum PaddingValue in XLA's xla_data.proto.
+
+    Raises:
+        LayoutError: elements of that type cannot hold the value, the type has no order, or there is no such
+            name.
+        TypeError: it is neither a number nor a name.
+    """
+    number = _named_number(value, dtype) if isinstance(value, str) else value
+    return checked_padding_value(number, dtype)
+
+
+def _named_number(name: str, dtype: PrimitiveType) -> PaddingValue | None:
+    """The number that a name stands for in a type; None for unknown."""
+    match name:
+        case "ZERO_PAD":
+            return 0
+        case "ONE_PAD":
+            return 1
+        case "LOWEST_PAD" | "HIGHEST_PAD":
+            return _extreme(dtype, name)
+        case "UNKNOWN_PAD":
+            return None
+    mend = f"write a number, or one of {', '.join(_NAMES)}"
+    if name == _INVALID:
+        raise LayoutError(
+            f"padding_value is {_INVALID}, which XLA keeps for a field that is not set\n  {mend}"
+        )
+    raise LayoutError(f"padding_value is {name[:40]!r}, which names no padding\n  {mend}")
+
+
+def _extreme(dtype: PrimitiveType, name: str) -> PaddingValue:
+    """The least or the greatest value of a type, an infinity where it has one."""
+    lowest = name == "LOWEST_PAD"
+    if dtype.integer_range is not None:
+        return dtype.integer_range[0 if lowest else 1]
+    if dtype.kind != "float":
+        raise LayoutError(
+            f"padding_value is {name}, but {dtype.name} has no order\n  write a number, ZERO_PAD or ONE_PAD"
+        )
+    infinity = -math.inf if lowest else math.inf
+    if _float_holds(infinity, dtype):
+        return infinity
+    import ml_dtypes
+
+    limits = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    return float(limits.min if lowest else limits.max)
 
 
 def checked_padding_value(

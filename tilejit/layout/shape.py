@@ -23,7 +23,7 @@ from tilejit.layout.checks import (
 )
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, lookup
 from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
-from tilejit.layout.padding import PaddingValue, checked_padding_value
+from tilejit.layout.padding import PaddingValue, padding_value_of
 from tilejit.layout.shape_facts import ShapeFacts
 from tilejit.layout.text import xla_print
 from tilejit.layout.text.recipe import shape_recipe
@@ -194,7 +194,7 @@ class Shape(ShapeFacts):
             raise LayoutError(
                 f"{self.primitive_type} takes no dimensions and no layout\n  write {self.primitive_type}[]"
             )
-        value = checked_padding_value(self.padding_value, self.element)
+        value = padding_value_of(self.padding_value, self.element)
         set_fields(self, padding_value=value, _padding_text=repr(value))
         if self.padded_dimensions is None:
             return
