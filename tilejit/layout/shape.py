@@ -306,10 +306,9 @@ class Shape(ShapeFacts):
         return shape_code(self)
 
     def __str__(self) -> str:
-        """XLA's text.
+        """XLA's text, which has no place for padded_dimensions and padding_value: they follow in words.
 
-        Raises:
-            LayoutError: padded_dimensions or padding_value, which XLA's text has no place for.
+        f32[2,3]{0,1}, padded to [3,5], filled with 0.0
         """
         return xla_print.print_shape(self)
 

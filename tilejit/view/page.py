@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from base64 import b64encode
-from dataclasses import replace
 from hashlib import sha256
 from importlib.resources import files
 from itertools import accumulate
@@ -94,24 +93,12 @@ def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
         TypeError: neither a Shape nor a CuTe layout.
     """
     if isinstance(layout, Shape | CuteShape):
-        return layout, _named(layout)
+        return layout, str(layout)
     if not isinstance(layout, Layout | ComposedLayout):
         raise TypeError(f"a Shape or a CuTe layout is wanted, not {type(layout).__name__}")
     from tilejit.cute.function import function_of
 
     return make_cute_shape("u8", function_of(layout).sizes, layout), str(layout)
-
-
-def _named(spec: Spec) -> str:
-    """The text of a shape, and in words the padding for which XLA's text has no place."""
-    if isinstance(spec, CuteShape):
-        return str(spec)
-    parts = [str(replace(spec, padded_dimensions=None, padding_value=None))]
-    if spec.padded_dimensions is not None:
-        parts.append(f"padded to [{','.join(map(str, spec.padded_dimensions))}]")
-    if spec.padding_value is not None:
-        parts.append(f"filled with {spec.padding_value}")
-    return ", ".join(parts)
 
 
 def cute_layout(layout: object) -> CuteLayout | None:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen import LayoutError
 from tilejit.layout.fields import LayoutFields, ShapeFields
 from tilejit.layout.tiling import MERGE
 
+PADDING_WORDS = ("padded", "filled")
+"""What a shape's padding begins with. It stands outside XLA's grammar, so that no reader drops it."""
+
 
 def print_shape(shape: ShapeFields) -> str:
-    """The text of an array's shape; `Shape.parse` reads it back.
+    """The text of an array's shape, which `Shape.parse` reads back; padding follows in words.
 
     f32[3,<=5]{1,0:T(2,2)}    f32[]    f32[]{:T(256)}    token[]
+    f32[2,3]{0,1}, padded to [3,5], filled with 0.0
 
-    Raises:
-        LayoutError: the shape has padded_dimensions or a padding_value, for which there is no text.
+    `Shape.parse` refuses the words: otherwise the padding would be lost.
     """
-    if shape.padded_dimensions is not None or shape.padding_value is not None:
-        raise LayoutError(
-            "padded_dimensions and padding_value have no place in XLA's text\n"
-            "  use repr(shape) to look at the shape, shape.to_json() to keep it"
-        )
-    return array_text(shape)
+    parts = [array_text(shape)]
+    padded, filled = PADDING_WORDS
+    if shape.padded_dimensions is not None:
+        parts.append(f"{padded} to [{','.join(map(str, shape.padded_dimensions))}]")
+    if shape.padding_value is not None:
+        parts.append(f"{filled} with {shape.padding_value}")
+    return ", ".join(parts)
 
 
 def array_text(shape: ShapeFields) -> str:

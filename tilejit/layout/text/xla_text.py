@@ -16,6 +16,7 @@ from codegen import LayoutError, cached
 from tilejit.layout.checks import memory_space_fault, order_fault, order_mend, tile_fault
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
 from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
+from tilejit.layout.text.xla_print import PADDING_WORDS
 from tilejit.layout.tiling import MAX_TILES, MERGE
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
 
@@ -31,9 +32,9 @@ XLA = Grammar.of(
 )
 """The tokens of shapes and layouts."""
 
-
 _STARS = ("*", "\u2217", "-1")
 """What merges a dimension in a tile."""
+
 
 def read_shape(text: str, makers: Makers) -> Any:
     """Read a shape, a tuple or a buffer; see `Shape.parse`."""
@@ -86,6 +87,11 @@ class _Reader(Reader):
             self.fail(
                 "no layout can stand here",
                 "a layout begins with a dimension or a colon, e.g. {1,0} or {:T(256)}",
+            )
+        if self.now.text == "," and self.ahead.text in PADDING_WORDS:
+            self.fail(
+                "padding that a shape prints in words is not read",
+                "make the shape with tilejit.make_shape(..., padded_dimensions=..., padding_value=...)",
             )
         super().expect_end()
 
