@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import tilejit as tj
 from codegen.maps.access import map_offset
@@ -35,6 +36,32 @@ def test_multi_index_is_the_definition(shape: tj.Shape) -> None:
         want = None if slots[slot] < 0 else tuple(map(int, np.unravel_index(slots[slot], shape.dimensions)))
         assert tj.multi_index(shape, slot) == want
         assert tuple(int(i[slot]) for i in index) == (want if want is not None else (-1,) * shape.rank)
+
+
+@given(shapes(), st.sampled_from(["i1", "u1", "i2", "u4", "i8", "u8", ">i4"]))
+def test_indices_are_int64_whatever_they_were_asked_with(shape: tj.Shape, dtype: str) -> None:
+    """An index of one element is a Python int, as long as int64."""
+    if not shape.rank or 0 in shape.dimensions or max(shape.dimensions) > 127:
+        return
+    index = tuple(i.astype(dtype) for i in np.indices(shape.dimensions, sparse=True))
+    slots = tj.linear_index(shape, index)
+    assert slots.dtype == np.int64
+    assert slots.shape == shape.dimensions
+    last = tuple(n - 1 for n in shape.dimensions)
+    assert type(tj.linear_index(shape, last)) is int
+    assert tj.linear_index(shape, last) == slots[last]
+    for part in tj.multi_index(shape, slots):
+        assert part.dtype == np.int64
+
+
+@pytest.mark.parametrize("layout", ["pred[1073741824,8589934592]{1,0:E(1)}", "s8[1152921504606846975]"])
+def test_indices_beyond_int32(layout: str) -> None:
+    shape = tj.Shape.parse(layout)
+    last = tuple(n - 1 for n in shape.dimensions)
+    assert tj.linear_index(shape, last) == shape.physical_size - 1
+    slots = tj.linear_index(shape, tuple(np.array([0, n - 1]) for n in shape.dimensions))
+    assert slots.tolist() == [0, shape.physical_size - 1]
+    assert [part[1] for part in tj.multi_index(shape, slots)] == list(last)
 
 
 @given(shapes())
