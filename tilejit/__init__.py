@@ -44,6 +44,17 @@ if _TYPE_CHECKING:
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout, named_format
     from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
     from tilejit.layout.from_parts import make_shape
+    from tilejit.layout.helpers import (
+        axis_letters,
+        bump_indices,
+        dimension_stride,
+        in_bounds,
+        is_dim_major,
+        is_dim_minor,
+        is_monotonic_with_dim0_major,
+        is_monotonic_with_dim0_minor,
+        normalize_dimension,
+    )
     from tilejit.layout.indexing import linear_index, multi_index
     from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
     from tilejit.numpy_api.accelerate import accelerate
@@ -116,7 +127,9 @@ __all__ = [
     "ascontiguousarray",
     "asfortranarray",
     "astype",
+    "axis_letters",
     "broadcast_to",
+    "bump_indices",
     "byteswap",
     "clear_caches",
     "concatenate",
@@ -124,17 +137,24 @@ __all__ = [
     "copyto",
     "cute",
     "describe_format",
+    "dimension_stride",
     "elementwise",
     "explain",
     "flip",
     "formats",
     "gather_tiles",
+    "in_bounds",
+    "is_dim_major",
+    "is_dim_minor",
+    "is_monotonic_with_dim0_major",
+    "is_monotonic_with_dim0_minor",
     "kernel",
     "linear_index",
     "make_shape",
     "moveaxis",
     "multi_index",
     "named_format",
+    "normalize_dimension",
     "pack",
     "pad",
     "parallel",
@@ -174,6 +194,10 @@ _HOMES = {
     "layout.as_layout": "ArrayUnknownError as_layout named_format",
     "layout.formats": "FormatDescription describe_format formats register_format",
     "layout.from_parts": "make_shape",
+    "layout.helpers": (
+        "axis_letters bump_indices dimension_stride in_bounds is_dim_major is_dim_minor "
+        "is_monotonic_with_dim0_major is_monotonic_with_dim0_minor normalize_dimension"
+    ),
     "layout.indexing": "linear_index multi_index",
     "layout.shape": "BufferShape Layout Shape TupleShape parse_shape",
     "numpy_api.accelerate": "accelerate",

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tilejit as tj
 from codegen.support.errors import LayoutError, LayoutIndexError
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import (
@@ -17,6 +20,8 @@ from tilejit.layout.helpers import (
     in_bounds,
     is_dim_major,
     is_dim_minor,
+    is_monotonic_with_dim0_major,
+    is_monotonic_with_dim0_minor,
     normalize_dimension,
     reshape_is_bitcast,
 )
@@ -78,6 +83,46 @@ def test_dimension_numbers() -> None:
     assert not is_dim_major(shape, 0)
 
 
+def test_monotonic_orders() -> None:
+    orders = {"{0,1,2}": (True, False), "{2,1,0}": (False, True), "{1,0,2}": (False, False)}
+    for order, found in orders.items():
+        shape = f"f32[2,3,5]{order}"
+        assert (is_monotonic_with_dim0_minor(shape), is_monotonic_with_dim0_major(shape)) == found
+    for either in ("f32[]", "f32[3]"):
+        assert is_monotonic_with_dim0_minor(either)
+        assert is_monotonic_with_dim0_major(either)
+    assert is_monotonic_with_dim0_major(make_shape("f32", (2, 3)).without_layout())
+
+
+HELPERS: dict[str, Callable[[Any], object]] = {
+    "normalize_dimension": lambda layout: normalize_dimension(layout, -1),
+    "is_dim_minor": lambda layout: is_dim_minor(layout, 0),
+    "is_dim_major": lambda layout: is_dim_major(layout, 0),
+    "is_monotonic_with_dim0_minor": is_monotonic_with_dim0_minor,
+    "is_monotonic_with_dim0_major": is_monotonic_with_dim0_major,
+    "in_bounds": lambda layout: in_bounds(layout, (2, 1)),
+    "bump_indices": lambda layout: bump_indices(layout, (2, 1)),
+    "dimension_stride": lambda layout: dimension_stride(layout, 1),
+}
+
+
+@pytest.mark.parametrize("ask", HELPERS.values(), ids=HELPERS)
+def test_helpers_take_shapes_texts_and_tiled_arrays(ask: Callable[[Any], object]) -> None:
+    text = "f32[3,5]{0,1}"
+    tiled = tj.pack(np.zeros((3, 5), np.float32), text)
+    assert ask(text) == ask(parsed(text)) == ask(tiled)
+    cute = tj.pack(np.zeros((3, 5), np.float32), "(3,5):(1,3)")
+    for wrong in (cute, cute.layout):
+        with pytest.raises(LayoutError, match=r"CuTe layout.*\n  give a Shape"):
+            ask(wrong)
+    for wrong in ("f32[3,5", "tpu", "(f32[3,5])"):
+        with pytest.raises(LayoutError):
+            ask(wrong)
+    for other in (None, 2.5, np.zeros((3, 5)), [3, 5], True):
+        with pytest.raises(TypeError):
+            ask(other)
+
+
 def test_letters() -> None:
     assert [axis_letters(rank) for rank in (1, 2, 3, 4)] == [
         ("x",),
@@ -85,8 +130,11 @@ def test_letters() -> None:
         ("z", "y", "x"),
         ("p", "z", "y", "x"),
     ]
-    with pytest.raises(LayoutError):
-        axis_letters(5)
+    for rank in (5, -1, 10**5000):
+        with pytest.raises(LayoutError, match="ask for 0 to 4"):
+            axis_letters(rank)
+    with pytest.raises(TypeError):
+        axis_letters("f32[2]")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
-"""The questions that XLA's index_util and shape_util answer about a shape, by their own names."""
+"""The questions that XLA's index_util, shape_util and layout_util answer about a shape, by XLA's names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
 
 from codegen import LayoutError, LayoutIndexError, shown
-from tilejit.layout.checks import int_tuple
+from tilejit.layout.checks import int_tuple, integer
+from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.shape import Shape
 from tilejit.layout.shape_facts import tile_steps_of
@@ -20,68 +24,216 @@ _LETTERS: dict[int, tuple[str, ...]] = {
 }
 
 
-def normalize_dimension(shape: Shape | int, dimension: int) -> int:
-    """A dimension number counted from the front; -1 is the last. Takes a shape or its rank.
+class Tiled(Protocol):
+    """A `TiledArray`, which has its shape."""
 
-    (f32[2,3,5], -1) -> 2    (3, -3) -> 0
+    @property
+    def layout(self) -> Spec:
+        """The shape and its layout."""
+
+
+ShapeLike: TypeAlias = Shape | str | Tiled
+"""What the public helpers read."""
+
+
+def normalize_dimension(layout: ShapeLike | int, dimension: int) -> int:
+    """The number of a dimension counted from the front, as Python's negative indices count.
+
+    >>> tilejit.normalize_dimension("f32[2,3,5]", -1)
+    2
+    >>> tilejit.normalize_dimension(3, -3)
+    0
+
+    Args:
+        layout: a Shape, XLA's text of one, a TiledArray, or the number of dimensions.
+        dimension: the dimension, from 0 on; -1 is the last.
+
+    Returns:
+        The dimension, from 0 to rank - 1.
 
     Raises:
         LayoutIndexError: there is no such dimension.
+        LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
+        TypeError: the dimension is not an integer, or the layout has another type.
     """
-    rank = shape if isinstance(shape, int) else shape.rank
-    (number,) = int_tuple((dimension,), "a dimension")
+    rank = integer(layout, "a rank") if isinstance(layout, int | np.integer) else _shape_of(layout).rank
+    number = integer(dimension, "a dimension")
     if not -rank <= number < rank:
-        mend = f"name one from {-rank} to {rank - 1}" if rank else "a scalar has no dimensions"
-        raise LayoutIndexError(f"there is no dimension {shown(number)} among {rank}\n  {mend}")
+        mend = f"name one from {-rank} to {rank - 1}" if rank > 0 else "a scalar has no dimensions"
+        raise LayoutIndexError(f"there is no dimension {shown(number)} among {shown(rank)}\n  {mend}")
     return number % rank
 
 
 def axis_letters(rank: int) -> tuple[str, ...]:
     """The usual letters of the dimensions, dimension 0 first.
 
-    2 -> ("y", "x")    3 -> ("z", "y", "x")    4 -> ("p", "z", "y", "x")
+    >>> tilejit.axis_letters(2), tilejit.axis_letters(4)
+    (('y', 'x'), ('p', 'z', 'y', 'x'))
+
+    Source: XLA's page "Shapes and layout".
+
+    Args:
+        rank: the number of dimensions, from 0 to 4.
+
+    Returns:
+        A letter for each dimension.
 
     Raises:
         LayoutError: no letters are usual for that rank.
+        TypeError: the rank is not an integer.
     """
-    if rank not in _LETTERS:
+    letters = _LETTERS.get(integer(rank, "a rank"))
+    if letters is None:
         raise LayoutError(f"no letters are usual for {shown(rank)} dimensions\n  ask for 0 to 4")
-    return _LETTERS[rank]
+    return letters
 
 
-def is_dim_minor(shape: Shape, dimension: int) -> bool:
-    """Whether a dimension is the fastest varying: "dim 0 is minor" of f32[2,3]{0,1}."""
+def is_dim_minor(layout: ShapeLike, dimension: int) -> bool:
+    """Whether a dimension is the fastest varying one, the first of minor_to_major.
+
+    >>> tilejit.is_dim_minor("f32[2,3]{0,1}", 0), tilejit.is_dim_minor("f32[2,3]{1,0}", 0)
+    (True, False)
+
+    Args:
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+        dimension: the dimension, from 0 on; -1 is the last.
+
+    Returns:
+        True for the most minor dimension.
+
+    Raises:
+        LayoutIndexError: there is no such dimension.
+        LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
+        TypeError: the dimension is not an integer, or the layout has another type.
+    """
+    shape = _shape_of(layout)
     number = normalize_dimension(shape, dimension)
     return shape.minor_to_major[0] == number
 
 
-def is_dim_major(shape: Shape, dimension: int) -> bool:
-    """Whether a dimension is the slowest varying: "dim 0 is major" of f32[2,3]{1,0}."""
+def is_dim_major(layout: ShapeLike, dimension: int) -> bool:
+    """Whether a dimension is the slowest varying one, the last of minor_to_major.
+
+    >>> tilejit.is_dim_major("f32[2,3]{1,0}", 0), tilejit.is_dim_major("f32[2,3]{1,0}", -1)
+    (True, False)
+
+    Args:
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+        dimension: the dimension, from 0 on; -1 is the last.
+
+    Returns:
+        True for the most major dimension.
+
+    Raises:
+        LayoutIndexError: there is no such dimension.
+        LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
+        TypeError: the dimension is not an integer, or the layout has another type.
+    """
+    shape = _shape_of(layout)
     number = normalize_dimension(shape, dimension)
     return shape.minor_to_major[-1] == number
 
 
-def in_bounds(shape: Shape, index: Sequence[int]) -> bool:
-    """Whether a multi-index names an element; `<=n` counts as n, and `?` holds any index from 0.
+def is_monotonic_with_dim0_minor(layout: ShapeLike) -> bool:
+    """Whether the dimensions lie from 0, the fastest varying, up to the last: column-major for rank 2.
 
-    (f32[2,3], (1, 2)) -> True    (f32[2,3], (1, 3)) -> False    (f32[2,3], (-1, 0)) -> False
+    >>> tilejit.is_monotonic_with_dim0_minor("f32[2,3,5]{0,1,2}")
+    True
+    >>> tilejit.is_monotonic_with_dim0_minor("f32[2,3,5]{0,2,1}")
+    False
+
+    Source: LayoutUtil::IsMonotonicWithDim0Minor of XLA.
+
+    Args:
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+
+    Returns:
+        True where minor_to_major ascends.
+
+    Raises:
+        LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
+        TypeError: the layout has another type.
+    """
+    shape = _shape_of(layout)
+    return shape.minor_to_major == tuple(range(shape.rank))
+
+
+def is_monotonic_with_dim0_major(layout: ShapeLike) -> bool:
+    """Whether the dimensions lie from 0, the slowest varying, down to the last: row-major for rank 2.
+
+    >>> tilejit.is_monotonic_with_dim0_major("f32[2,3,5]")
+    True
+    >>> tilejit.is_monotonic_with_dim0_major("f32[2,3,5]{1,2,0}")
+    False
+
+    Source: LayoutUtil::IsMonotonicWithDim0Major of XLA.
+
+    Args:
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+
+    Returns:
+        True where minor_to_major descends, as it does by default.
+
+    Raises:
+        LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
+        TypeError: the layout has another type.
+    """
+    return _shape_of(layout).descending
+
+
+def in_bounds(layout: ShapeLike, index: Sequence[int]) -> bool:
+    """Whether a multi-index names an element.
+
+    >>> tilejit.in_bounds("f32[2,3]", (1, 2))
+    True
+    >>> tilejit.in_bounds("f32[2,3]", (1, 3)), tilejit.in_bounds("f32[2,3]", (-1, 0))
+    (False, False)
+
+    Source: IndexUtil::IndexInBounds of XLA.
+
+    Args:
+        layout: a Shape, XLA's text of one, or a TiledArray. A bound `<=n` counts as n, and `?` has no bound.
+        index: an integer for each dimension. Negative ones name no element.
+
+    Returns:
+        True where each number lies within its dimension.
 
     Raises:
         LayoutIndexError: the index has not one number for each dimension.
+        LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
+        TypeError: an index is not an integer, or the layout has another type.
     """
+    shape = _shape_of(layout)
     numbers = _multi_index(shape, index)
     return all(i >= 0 and (i < n or n == UNBOUNDED) for i, n in zip(numbers, shape.dimensions, strict=True))
 
 
-def bump_indices(shape: Shape, index: Sequence[int]) -> tuple[int, ...] | None:
-    """The multi-index that follows in minor-to-major order, or None after the last; tiles play no part.
+def bump_indices(layout: ShapeLike, index: Sequence[int]) -> tuple[int, ...] | None:
+    """The multi-index that follows in minor-to-major order.
 
-    (f32[2,3]{1,0}, (0, 2)) -> (1, 0)    (f32[2,3]{0,1}, (0, 2)) -> (1, 2)    (f32[2,3], (1, 2)) -> None
+    >>> tilejit.bump_indices("f32[2,3]{1,0}", (0, 2))
+    (1, 0)
+    >>> tilejit.bump_indices("f32[2,3]{0,1}", (0, 2))
+    (1, 2)
+    >>> tilejit.bump_indices("f32[2,3]", (1, 2)) is None
+    True
+
+    From (0, 0, ...) on, this visits the elements of an untiled layout in the order of memory.
+    IndexUtil::BumpIndices of XLA always counts in row-major order, and so differs for other layouts.
+
+    Args:
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+        index: an integer for each dimension.
+
+    Returns:
+        The next index, or None after the last.
 
     Raises:
         LayoutIndexError: the index names no element.
-        LayoutError: a dimension is `?`.
+        LayoutError: a dimension is `?`, the text is not a shape, or the tiled array has a CuTe layout.
+        TypeError: an index is not an integer, or the layout has another type.
     """
+    shape = _shape_of(layout)
     if UNBOUNDED in shape.dimensions:
         raise LayoutError(
             "a dimension is '?', so its last index is not known\n  write its size, or a bound such as <=456"
@@ -99,15 +251,32 @@ def bump_indices(shape: Shape, index: Sequence[int]) -> tuple[int, ...] | None:
     return None
 
 
-def dimension_stride(shape: Shape, dimension: int) -> int:
-    """Element slots from one index of a dimension to the next.
+def dimension_stride(layout: ShapeLike, dimension: int) -> int:
+    """The distance in the buffer between neighbors along a dimension, in elements.
 
-    (f32[3,5,7], 0) -> 35    (f32[3,5]{0,1}, 1) -> 3    (f32[16,256]{1,0:T(8,128)}, 0) raises
+    >>> tilejit.dimension_stride("f32[3,5,7]", 0)
+    35
+    >>> tilejit.dimension_stride("f32[3,5]{0,1}", 1)
+    3
+    >>> tilejit.dimension_stride("f32[5,100]{1,0:T(8,128)}", 0)
+    128
+
+    Source: IndexUtil::GetDimensionStride of XLA, which knows no tiles.
+
+    Args:
+        layout: a Shape, XLA's text of one, or a TiledArray.
+        dimension: the dimension, from 0 on; -1 is the last.
+
+    Returns:
+        The stride in elements, the same between all neighbors.
 
     Raises:
-        LayoutError: the tiles leave the dimension no single stride, or the shape has no size.
+        LayoutError: the tiles leave the dimension no single stride, the shape has no size, the text is not a
+            shape, or the tiled array has a CuTe layout.
         LayoutIndexError: there is no such dimension.
+        TypeError: the dimension is not an integer, or the layout has another type.
     """
+    shape = _shape_of(layout)
     number = normalize_dimension(shape, dimension)
     axis = shape.rank - 1 - shape.minor_to_major.index(number)
     stride = axis_stride(axis, shape.dimensions[number], *tile_steps_of(shape))
@@ -186,6 +355,27 @@ def _walk(shape: Shape) -> list[tuple[int, int]]:
             size *= joined.pop()[0]
         joined.append((size, stride))
     return joined
+
+
+def _shape_of(layout: ShapeLike) -> Shape:
+    """The shape that a caller means: a Shape, its text, or that of a tiled array.
+
+    Raises:
+        LayoutError: the text is not a shape, or the layout is CuTe's.
+        TypeError: the layout has another type.
+    """
+    if isinstance(layout, Shape):
+        return layout
+    if isinstance(layout, str):
+        return Shape.parse(layout)
+    found: object = layout if isinstance(layout, CuteShape) else getattr(layout, "layout", None)
+    if isinstance(found, Shape):
+        return found
+    if isinstance(found, CuteShape):
+        raise LayoutError(f"{str(found)[:80]} is a CuTe layout, which has no minor_to_major\n  give a Shape")
+    raise TypeError(
+        f"expected a layout, got {type(layout).__name__}\n  give a Shape, XLA's text of one, or a TiledArray"
+    )
 
 
 def _multi_index(shape: Shape, index: Sequence[int]) -> tuple[int, ...]:
