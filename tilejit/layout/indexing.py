@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,19 +15,12 @@ from codegen import AccessMap, LayoutIndexError, cached, dataclass
 from tilejit.layout.cute_index import cute_access_map, cute_index, cute_slot
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike
+from tilejit.layout.helpers import Tiled
 from tilejit.layout.shape import Shape
 from tilejit.layout.xla_index import Index, xla_access_map, xla_index, xla_slot
 
 if TYPE_CHECKING:
     from tilejit.layout.as_layout import LayoutLike
-
-
-class Tiled(Protocol):
-    """A `TiledArray`, which has its layout."""
-
-    @property
-    def layout(self) -> Spec:
-        """The shape and its layout."""
 
 
 @overload
