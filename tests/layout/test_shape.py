@@ -150,11 +150,12 @@ def test_text_of_padding_is_not_read() -> None:
     filled = replace(shape, padded_dimensions=None)
     assert str(filled) == "s32[2,3]{0,1}, filled with 0"
     assert str(TupleShape((filled, BufferShape(filled)))) == f"({filled}, b({filled}))"
-    for padded in (shape, filled):
+    floats = [make_shape("f32", (2, 3), padding_value=value) for value in (0.5, -math.inf, math.nan, -1e-30)]
+    for padded in (shape, filled, *floats):
         with pytest.raises(LayoutError, match=r"words is not read\n.*\n {15}\^\n  .*make_shape"):
             Shape.parse(str(padded))
         for held in (TupleShape((padded,)), BufferShape(padded)):
-            with pytest.raises(LayoutError):
+            with pytest.raises(LayoutError, match="words is not read"):
                 parse_shape(str(held))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tilejit.layout.fields import LayoutFields, ShapeFields
 from tilejit.layout.tiling import MERGE
 
-PADDING_WORDS = ("padded", "filled")
-"""What a shape's padding begins with. It stands outside XLA's grammar, so that no reader drops it."""
+PADDING_WORDS = (", padded to ", ", filled with ")
+"""What stands before a shape's padding: outside XLA's grammar, so that no reader drops the padding."""
 
 
 def print_shape(shape: ShapeFields) -> str:
@@ -19,13 +19,12 @@ def print_shape(shape: ShapeFields) -> str:
 
     `Shape.parse` refuses the words: otherwise the padding would be lost.
     """
-    parts = [array_text(shape)]
-    padded, filled = PADDING_WORDS
+    text, (padded, filled) = array_text(shape), PADDING_WORDS
     if shape.padded_dimensions is not None:
-        parts.append(f"{padded} to [{','.join(map(str, shape.padded_dimensions))}]")
+        text += f"{padded}[{','.join(map(str, shape.padded_dimensions))}]"
     if shape.padding_value is not None:
-        parts.append(f"{filled} with {shape.padding_value}")
-    return ", ".join(parts)
+        text += f"{filled}{shape.padding_value}"
+    return text
 
 
 def array_text(shape: ShapeFields) -> str:

@@ -18,7 +18,7 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
 from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
 from tilejit.layout.text.xla_print import PADDING_WORDS
 from tilejit.layout.tiling import MAX_TILES, MERGE
-from tilejit.support.tokens import Grammar, Reader, Token, small_int
+from tilejit.support.tokens import Grammar, Reader, Token, mistake, small_int
 
 Item = TypeVar("Item")
 _PARTS = "D T L # * E S SC P M"
@@ -45,9 +45,20 @@ def read_shape(text: str, makers: Makers) -> Any:
 
 @cached(256)
 def _read_shape(text: str, makers: Makers) -> Any:
-    reader = _Reader(text, makers)
-    shape = reader.shape(0)
-    reader.expect_end()
+    try:
+        reader = _Reader(text, makers)
+        shape = reader.shape(0)
+        reader.expect_end()
+    except LayoutError as error:
+        at = min((text.find(words) for words in PADDING_WORDS if words in text), default=None)
+        if at is None:
+            raise
+        raise mistake(
+            text,
+            at,
+            "padding that a shape prints in words is not read",
+            "make the shape with tilejit.make_shape(..., padded_dimensions=..., padding_value=...)",
+        ) from error
     return shape
 
 
@@ -87,11 +98,6 @@ class _Reader(Reader):
             self.fail(
                 "no layout can stand here",
                 "a layout begins with a dimension or a colon, e.g. {1,0} or {:T(256)}",
-            )
-        if self.now.text == "," and self.ahead.text in PADDING_WORDS:
-            self.fail(
-                "padding that a shape prints in words is not read",
-                "make the shape with tilejit.make_shape(..., padded_dimensions=..., padding_value=...)",
             )
         super().expect_end()
 
