@@ -176,6 +176,8 @@ CASES = (
     OptCase("sum of integers", reduction("arith.addi", "i32", "0"), (64,), (0,), True),
     OptCase("largest", reduction("arith.maxf", "f32", "0xFF800000"), (64,), (0,), True),
     OptCase("least integer", reduction("arith.minsi", "i64", "0"), (64,), (0,), True),
+    OptCase("least unsigned integer", reduction("arith.minui", "i64", "-1"), (64,), (0,), True),
+    OptCase("largest unsigned integer", reduction("arith.maxui", "i8", "0"), (64,), (0,), True),
     OptCase("all bits", reduction("arith.andi", "i32", "-1"), (64,), (0,), True),
     OptCase("any bit", reduction("arith.ori", "i32", "0"), (64,), (0,), True),
     OptCase("reductions not asked for", reduction("arith.addi", "i32", "0"), (64,), (0,), False),

@@ -216,6 +216,35 @@ func.func @f(%A: memref<8xf32>, %z: f32) -> f32 {{
     assert carried.combiner == combiner
 
 
+@pytest.mark.parametrize(
+    ("yielded", "combiner", "dtype"),
+    [
+        ("%t = arith.maxui %a, %x : i8", "max", "u8"),
+        ("%t = arith.minui %x, %a : i8", "min", "u8"),
+        ("%t = arith.minsi %a, %x : i8", "min", "i8"),
+        ("%s = arith.maxui %a, %x : i8\n    %t = arith.maxui %s, %x : i8", "max", "u8"),
+        ("%s = arith.maxui %a, %x : i8\n    %t = arith.maxsi %s, %x : i8", "", "i8"),
+        ("%s = arith.maxsi %a, %x : i8\n    %t = arith.maxui %s, %x : i8", "", "i8"),
+        ("%t = arith.divui %a, %x : i8", "", "i8"),
+    ],
+)
+def test_unsigned_combiners(yielded: str, combiner: str, dtype: str) -> None:
+    """Values that are combined as unsigned numbers are carried as such."""
+    text = f"""
+func.func @f(%A: memref<8xi8>, %z: i8) -> i8 {{
+  %r = affine.for %i = 0 to 8 iter_args(%a = %z) -> (i8) {{
+    %x = affine.load %A[%i] : memref<8xi8>
+    {yielded}
+    affine.yield %t : i8
+  }}
+  return %r : i8
+}}"""
+    (function,) = mlir.parse(text).functions
+    (carried,) = loop(text).carried
+    assert (carried.combiner, carried.start.dtype, carried.update.dtype) == (combiner, dtype, dtype)
+    assert [value.dtype for value in function.results] == ["i8"]
+
+
 def test_a_nest_reduces_as_its_inner_loop_does() -> None:
     text = """
 func.func @f(%A: memref<8x8xi32>) -> i32 {

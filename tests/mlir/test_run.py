@@ -197,6 +197,42 @@ func.func @f(%A: memref<?x{source}>, %C: memref<?x{target}>, %n: index) {{
     assert c.tolist() == exact.tolist()
 
 
+UNSIGNED_REDUCTIONS = {
+    "arith.maxui": lambda a, start: max(start, *a),
+    "arith.minui": lambda a, start: min(start, *a),
+}
+
+
+@pytest.mark.parametrize("start", [-1, 0, 5])
+@pytest.mark.parametrize("dtype", ["i1", "i8", "i32", "i64"])
+@pytest.mark.parametrize("operation", UNSIGNED_REDUCTIONS)
+@pytest.mark.parametrize("form", [{"interpreted": True}, {}, {"virtual_vector_size": 16}], ids=str)
+def test_reductions_of_unsigned_numbers(
+    form: dict[str, object], operation: str, dtype: str, start: int
+) -> None:
+    """The carried value goes through two loops, where -1 is the largest number."""
+    text = f"""
+func.func @f(%A: memref<?x?x{dtype}>, %start: {dtype}, %m: index, %n: index) -> {dtype} {{
+  %r = affine.for %i = 0 to %m iter_args(%a = %start) -> ({dtype}) {{
+    %s = affine.for %j = 0 to %n iter_args(%b = %a) -> ({dtype}) {{
+      %x = affine.load %A[%i, %j] : memref<?x?x{dtype}>
+      %t = {operation} %x, %b : {dtype}
+      affine.yield %t : {dtype}
+    }}
+    affine.yield %s : {dtype}
+  }}
+  return %r : {dtype}
+}}"""
+    kind = np.dtype(bool if dtype == "i1" else f"u{dtype}".replace("ui", "uint"))
+    a = np.random.default_rng(0).integers(0, 1 << 62, (5, 43)).astype(kind)
+    given = np.array(start).astype(kind if dtype == "i1" else f"int{dtype[1:]}")[()]
+    result = mlir.run(text, "f", a, given, 5, 43, **form, vectorize_reductions=True)
+    exact = UNSIGNED_REDUCTIONS[operation](a.ravel().tolist(), int(given.view(kind)))
+    assert result.view(kind) == exact
+    wide = mlir.super_vectorize(text, virtual_vector_size=16, vectorize_reductions=True)
+    assert "vector.reduction" in wide
+
+
 SCALE = """
 func.func @scale(%A: memref<?x4xbf16>, %s: bf16) -> memref<?x4xbf16> {
   %c0 = arith.constant 0 : index

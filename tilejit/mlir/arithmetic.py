@@ -49,6 +49,9 @@ UNSIGNED = {
 ON_BITS = {"add": "xor", "sub": "xor", "mul": "and"}
 """Arithmetic of i1, which is modulo 2."""
 
+UNSIGNED_ON_BITS = {"arith.maxui": "or", "arith.minui": "and"}
+"""Extrema of i1 as unsigned numbers."""
+
 INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (
     *("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord"),
@@ -73,6 +76,8 @@ def arithmetic(name: str, operands: Sequence[Value], dtype: str, predicate: int 
         return _compare_integers(INTEGER_PREDICATES[predicate], first, operands[1])
     if name == "arith.cmpf":
         return _compare_floats(FLOAT_PREDICATES[predicate], first, operands[1])
+    if dtype == "i1" and name in UNSIGNED_ON_BITS:
+        return Op(UNSIGNED_ON_BITS[name], tuple(operands), dtype)
     if name in UNSIGNED:
         return cast(Op(UNSIGNED[name], tuple(map(unsigned, operands)), unsigned_of(dtype)), dtype)
     if name in COMPOSED:
@@ -100,8 +105,23 @@ def unsigned_of(dtype: str) -> str:
 
 
 def unsigned(value: Value) -> Value:
-    """The number that the bits of an integer are without a sign."""
-    return cast(value, unsigned_of(value.dtype))
+    """The number that the bits of an integer are without a sign.
+
+    -1 i8 -> 255 u8    cast(x u8, i8) -> x
+    """
+    dtype = unsigned_of(value.dtype)
+    if isinstance(value, Const) and value.dtype != "i1":
+        return Const(int(value.value) % (1 << int(dtype[1:])), dtype)
+    held = held_unsigned(value)
+    return cast(value, dtype) if held is None else held
+
+
+def held_unsigned(value: Value) -> Value | None:
+    """The unsigned integer that a value is the signed form of, if it is one: cast(x u8, i8) -> x."""
+    match value:
+        case Op("cast", (held,), dtype) if dtype != "i1" and held.dtype == unsigned_of(dtype):
+            return held
+    return None
 
 
 def _convert(name: str, value: Value, dtype: str) -> Value:

@@ -30,7 +30,7 @@ from codegen import (
     index_symbol,
     index_symbols,
 )
-from tilejit.mlir.arithmetic import arithmetic
+from tilejit.mlir.arithmetic import arithmetic, cast, held_unsigned, unsigned, unsigned_of
 from tilejit.mlir.dtypes import MemRef
 from tilejit.mlir.index_arithmetic import index_arithmetic
 from tilejit.mlir.maps import results
@@ -179,11 +179,6 @@ class _Reader:
         if any(self.scope.is_nonnegative(bound) for bound in lower):
             self.scope.nonnegative.add(name)
         self.scope.values[index] = IndexValue(index_symbol(name))
-        locals_ = []
-        for value, result in zip(carried, op.results, strict=True):
-            local = Local(self.scope.fresh(value, "carried"), dtype_of(value.type))
-            self.scope.values[value] = self.scope.values[result] = local
-            locals_.append(local)
         end = block.last_op
         yielded = end.operands if end is not None and end.name == "affine.yield" else ()
         if len(yielded) != len(carried):
@@ -191,14 +186,21 @@ class _Reader:
                 f"the loop carries {len(carried)} values and yields {len(yielded)}",
                 "yield one value for each of iter_args",
             )
+        locals_: list[tuple[Local, str]] = []
+        for value, result, y in zip(carried, op.results, yielded, strict=True):
+            dtype = dtype_of(value.type)
+            combines, is_unsigned = combiner(y, value)
+            local = Local(self.scope.fresh(value, "carried"), unsigned_of(dtype) if is_unsigned else dtype)
+            self.scope.values[value] = self.scope.values[result] = cast(local, dtype)
+            locals_.append((local, combines))
         self.loops += 1
         if self.loops > MOST_LOOPS:
             raise Unsupported(f"more than {MOST_LOOPS} loops are inside each other", "write fewer")
         body, _ = self.body(block)
         self.loops -= 1
         updates = [
-            Carried(local.name, start, self.scope.value(y), combiner(y, value))
-            for y, local, start, value in zip(yielded, locals_, starts, carried, strict=True)
+            Carried(local.name, _held(start, local), _held(self.scope.value(y), local), combines)
+            for y, (local, combines), start in zip(yielded, locals_, starts, strict=True)
         ]
         step = op.properties["step"].value.data
         if step < 1:
@@ -279,12 +281,18 @@ class _Reader:
         return results(op.properties["map"].data, tuple(map(self.scope.index, op.operands)))
 
     def let(self, result: SSAValue, value: Value, out: list[Statement]) -> None:
-        """A name for what an operation gives."""
+        """A name for what an operation gives; unsigned numbers keep it, and are cast where they are used."""
         if not isinstance(value, Const | Local | IndexValue):
             name = self.scope.fresh(result, "v")
-            out.append(Let(name, value))
-            value = Local(name, value.dtype)
+            held = held_unsigned(value) or value
+            out.append(Let(name, held))
+            value = cast(Local(name, held.dtype), value.dtype)
         self.scope.values[result] = value
+
+
+def _held(value: Value, local: Local) -> Value:
+    """A value in the dtype of the local that carries it."""
+    return value if value.dtype == local.dtype else unsigned(value)
 
 
 @dataclass(slots=True)

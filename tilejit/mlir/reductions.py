@@ -6,16 +6,21 @@ from xdsl.dialects.affine import ForOp
 from xdsl.ir import Operation, SSAValue
 
 from codegen import COMBINERS
-from tilejit.mlir.arithmetic import DIRECT, ON_BITS
+from tilejit.mlir.arithmetic import DIRECT, ON_BITS, UNSIGNED, UNSIGNED_ON_BITS
 from tilejit.mlir.types import dtype_of
 
+OF_UNSIGNED = "unsigned "
+"""Begins the name of a combiner of unsigned numbers, which are combined with no others."""
 
-def combiner(yielded: SSAValue, carried: SSAValue) -> str:
-    """The combiner of a value that a loop carries and yields, "" where it is no reduction.
+
+def combiner(yielded: SSAValue, carried: SSAValue) -> tuple[str, bool]:
+    """The combiner of a value that a loop carries and yields, "" if it isn't a reduction; is it unsigned?
 
     %a + %x -> "add"    (%a + %x) - %y -> "add"    %a * %a -> ""    the sum of an inner loop from %a -> "add"
+    arith.maxui %a, %x -> "max", True
     """
-    return _chain(yielded, carried) or ""
+    name = _chain(yielded, carried) or ""
+    return name.removeprefix(OF_UNSIGNED), name.startswith(OF_UNSIGNED)
 
 
 def _chain(value: SSAValue, carried: SSAValue) -> str | None:
@@ -29,14 +34,21 @@ def _chain(value: SSAValue, carried: SSAValue) -> str | None:
         return _through_loop(value, op, carried)
     if not isinstance(op, Operation) or len(op.operands) != 2:
         return None
-    name = DIRECT.get(op.name, "")
-    name = ON_BITS.get(name, name) if dtype_of(value.type) == "i1" else name
+    name = _combines(op, dtype_of(value.type))
     # What is taken away from a sum, in whatever order, reduces as a sum does.
     name, among = ("add", op.operands[:1]) if name == "sub" else (name, op.operands)
-    if name not in COMBINERS:
+    if name.removeprefix(OF_UNSIGNED) not in COMBINERS:
         return None
     before = (_chain(operand, carried) for operand in among)
     return name if any(b in ("", name) for b in before if b is not None) else None
+
+
+def _combines(op: Operation, dtype: str) -> str:
+    """What an operation does with its two operands, "" if kernels say it otherwise."""
+    if dtype == "i1":
+        name = DIRECT.get(op.name, UNSIGNED_ON_BITS.get(op.name, ""))
+        return ON_BITS.get(name, name)
+    return OF_UNSIGNED + UNSIGNED[op.name] if op.name in UNSIGNED else DIRECT.get(op.name, "")
 
 
 def _through_loop(value: SSAValue, op: ForOp, carried: SSAValue) -> str | None:
