@@ -2,7 +2,8 @@
 
 `parse(text)`, `super_vectorize(text, virtual_vector_size=(32, 256)) -> text`, `run(text, name, *arrays)`, for
 affine.for, affine.load, affine.store, affine.apply, arith, math and memref. The spelling of years ago is read
-too: `func`, `alloc`, `load` without a dialect's name.
+too: `func`, `alloc`, `load` without a dialect's name. A function that can't be read stays as it is, and is
+refused when it is run.
 """
 
 from importlib.util import find_spec

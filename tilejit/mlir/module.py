@@ -2,39 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from textwrap import dedent
+from typing import TypeAlias
+
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from codegen import Function, KernelError, cached, dataclass
 from tilejit.mlir.functions import read_function
 from tilejit.mlir.places import mistake
 from tilejit.mlir.program import Program
+from tilejit.mlir.spans import FunctionSpan, aliases, blanked, function_spans
 from tilejit.mlir.xdsl_text import operations
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """A function that stays as it stands in its text.
+
+    source  its text
+    cause   why it can't be read, with its line and a caret; "" for a declaration, which has no body
+    """
+
+    name: str
+    source: str
+    cause: str
+
+
+Member: TypeAlias = Program | Unread
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
-    """The functions of a text, by name: `parse(text)["vector_add_2d"]`."""
+    """The functions of a text, by name: `parse(text)["vector_add_2d"]`.
+
+    A function that kernels cannot say is refused when it is asked for; the others are not affected.
+
+    Attributes:
+        text: The text.
+        members: Its functions in their order, read or not.
+    """
 
     text: str
-    programs: tuple[Program, ...]
+    members: tuple[Member, ...]
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The functions that could be read."""
+        return tuple(member for member in self.members if isinstance(member, Program))
 
     @property
     def functions(self) -> tuple[Function, ...]:
         """The kernels; what the text allocates stands behind the arguments that it declares."""
         return tuple(p.function for p in self.programs)
 
+    @property
+    def refused(self) -> dict[str, str]:
+        """Why each of the other functions could not be read, by its name."""
+        return {m.name: m.cause for m in self.members if isinstance(m, Unread) and m.cause}
+
     def __getitem__(self, name: str) -> Program:
         """A function by its name, with or without MLIR's `@`.
 
         Raises:
-            KernelError: there is none.
+            KernelError: there is none, or it could not be read; then with its line and a caret.
             TypeError: it is not a name.
         """
         if not isinstance(name, str):
             raise TypeError(f"a function's name is a str, not {type(name).__name__}")
-        for program in self.programs:
-            if program.name == name.removeprefix("@"):
-                return program
+        for member in self.members:
+            if member.name == name.removeprefix("@"):
+                if isinstance(member, Program):
+                    return member
+                raise KernelError(member.cause or f"@{name[:80]} has no body\n  write one, or name another")
         names = ", ".join(p.name for p in self.programs)
         raise KernelError(
             f"the text has no function {name[:80]!r}\n  write one of {names or 'those it defines'}"
@@ -47,19 +88,75 @@ def parse(text: str) -> Module:
 
     "func.func @scale(%A: memref<?xf32>) { … }" -> Module with `.functions`
 
+    Functions that can't be read are in `.refused`, unless there are no others.
+
     Raises:
-        KernelError: the text is not MLIR, or has what kernels cannot say; with its line and a caret.
+        KernelError: the text is not MLIR, or each of its functions has what kernels cannot say; with the
+            line and a caret.
         TypeError: it is not a str.
     """
     if not isinstance(text, str):
         raise TypeError(f"a text of MLIR is a str, not {type(text).__name__}")
-    tops, places = operations(text)
-    programs: list[Program] = []
+    spans = function_spans(text)
+    try:
+        members = _members(text, text, spans)
+    except KernelError:
+        if len(spans) < 2:
+            raise
+        # xdsl stops at the first mistake, so that each function is read alone.
+        rest = blanked(text, spans)
+        members = [member for span in spans for member in _read_alone(text, span, rest)]
+    causes = [member.cause for member in members if isinstance(member, Unread) and member.cause]
+    if causes and not any(isinstance(member, Program) for member in members):
+        raise KernelError(causes[0])
+    return Module(text, tuple(members))
+
+
+def aliases_of(module: Module) -> str:
+    """The definitions that the functions of a text use, a line each."""
+    return aliases(module.text)
+
+
+def _read_alone(text: str, span: FunctionSpan, rest: str) -> list[Member]:
+    """A function of a text; `rest` is the text with blanks for all functions."""
+    read = rest[: span.begin] + text[span.begin : span.end] + rest[span.end :]
+    try:
+        return _members(read, text, (span,))
+    except KernelError as error:
+        return [_unread(text, span, str(error))]
+
+
+def _members(read: str, text: str, spans: Sequence[FunctionSpan]) -> list[Member]:
+    """The functions of what is read of a text, whose other functions may be blanks.
+
+    Raises:
+        KernelError: it is not MLIR, or something stands outside functions.
+    """
+    tops, places = operations(read)
+    members: list[Member] = []
     for op in tops:
         if not isinstance(op, FuncOp):
             raise mistake(
                 text, places.get(op, 0), f"{op.name} is not supported outside functions", "take it out"
             )
-        if op.body.blocks:
-            programs.append(read_function(op, text, places))
-    return Module(text, tuple(programs))
+        members.append(_member(op, text, places, spans))
+    return members
+
+
+def _member(op: FuncOp, text: str, places: Mapping[Operation, int], spans: Sequence[FunctionSpan]) -> Member:
+    span = next((s for s in spans if s.begin <= places.get(op, 0) < s.end), None)
+    if not op.body.blocks:
+        return _unread(text, span, "") if span else Unread(op.sym_name.data, "", "")
+    try:
+        return read_function(op, text, places)
+    except KernelError as error:
+        if span is None:
+            raise
+        return _unread(text, span, str(error))
+
+
+def _unread(text: str, span: FunctionSpan, cause: str) -> Unread:
+    begin = text.rfind("\n", 0, span.begin) + 1
+    blank = not text[begin : span.begin].strip()
+    source = dedent(text[begin if blank else span.begin : span.end])
+    return Unread(span.name, source.strip() + "\n", cause)

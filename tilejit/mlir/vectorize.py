@@ -22,7 +22,7 @@ from codegen import (
 )
 from tilejit.kernels.options import read_truth
 from tilejit.kernels.program import LoopOptions, LoopProgram
-from tilejit.mlir.module import parse
+from tilejit.mlir.module import Unread, aliases_of, parse
 from tilejit.mlir.printing import format_program
 from tilejit.mlir.program import Program
 
@@ -44,23 +44,31 @@ def super_vectorize(
 ) -> str:
     """The text with its loops super-vectorized, as `mlir-opt -affine-super-vectorize` prints them.
 
+    Functions that can't be read stay as they are, unless there are no others.
+
     virtual_vector_size   one to three sizes, the outermost first: 256, (32, 256)
     fastest_varying       for each the memory dimension, counted from the innermost, that it walks: 0, (1, 0)
     vectorize_reductions  reductions too, one size only; floats are then added in another order
-    report                what became of each loop, in comments before its function
+    report                what became of each loop, and why a function was not read, in comments before it
 
     Raises:
-        KernelError: the text cannot be read, or a size or a dimension makes no sense.
+        KernelError: no function of the text can be read, or a size or a dimension makes no sense.
         TypeError: an option is of a wrong type.
     """
     module = parse(text)
     options = _options(virtual_vector_size, fastest_varying)
     reductions = read_truth("vectorize_reductions", vectorize_reductions)
-    made: list[str] = []
-    for program in module.programs:
-        wide = vectorized(program, *options, reductions)
+    stays = any(isinstance(member, Unread) for member in module.members)
+    made = [definitions] if stays and (definitions := aliases_of(module)) else []
+    for member in module.members:
+        if isinstance(member, Unread):
+            lines = f"@{member.name} is not read: {member.cause}".splitlines() if member.cause else ()
+            comments = "".join(f"// {line}\n" for line in lines) if report else ""
+            made.append(comments + member.source)
+            continue
+        wide = vectorized(member, *options, reductions)
         comments = "".join(f"// {loop}\n" for loop in wide.loops) if report else ""
-        made.append(comments + format_program(replace(program, function=wide.function)))
+        made.append(comments + format_program(replace(member, function=wide.function)))
     return "\n".join(made)
 
 

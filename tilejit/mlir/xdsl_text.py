@@ -10,7 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects import affine
 from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import Builtin
-from xdsl.dialects.func import Func
+from xdsl.dialects.func import CallOp, Func
 from xdsl.dialects.math import Math
 from xdsl.dialects.memref import MemRef
 from xdsl.ir import Dialect, Operation
@@ -52,7 +52,8 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
         module = _Parser(_context(), _readable(text), seen).parse_module()
         for op in module.walk():
             seen.last = seen.places.get(op, 0)
-            op.verify(verify_nested_ops=False)
+            if not isinstance(op, CallOp):  # whose function may stand elsewhere
+                op.verify(verify_nested_ops=False)
     except ParseError as error:
         cause = next(iter(error.msg.strip().splitlines()), "the text is no MLIR")
         raise mistake(text, _place(text, error), cause, "write it as the pages of mlir.llvm.org do") from None
