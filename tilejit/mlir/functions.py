@@ -30,6 +30,7 @@ from codegen import (
     index_symbol,
     index_symbols,
 )
+from tilejit.mlir.advice import OPERATIONS
 from tilejit.mlir.arithmetic import arithmetic, cast, held_unsigned, unsigned, unsigned_of
 from tilejit.mlir.dtypes import MemRef
 from tilejit.mlir.index_arithmetic import index_arithmetic
@@ -159,11 +160,7 @@ class _Reader:
             case name if name.startswith(("arith.", "math.")):
                 self.compute(op, out)
             case name:
-                raise Unsupported(
-                    f"{name} is not supported",
-                    "write affine.for, affine.load, affine.store, affine.apply, memref.alloc, memref.load, "
-                    "memref.store, memref.dim, and operations of arith and math",
-                )
+                raise Unsupported(f"{name} is not supported", OPERATIONS)
 
     def loop(self, op: Operation, out: list[Statement]) -> None:
         """affine.for: its carried values reduce where the yielded one combines them with something."""

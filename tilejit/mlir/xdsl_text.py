@@ -17,7 +17,8 @@ from xdsl.ir import Dialect, Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
-from codegen import dataclass
+from codegen import KernelError, dataclass
+from tilejit.mlir.advice import advice, instead_of
 from tilejit.mlir.places import mistake
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
@@ -49,21 +50,34 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
             raise mistake(text, found.start(), "the string is not closed", 'close it with " on the same line')
     seen = _Seen()
     try:
-        module = _Parser(_context(), _readable(text), seen).parse_module()
+        module = _Parser(reader_context(), _readable(text), seen).parse_module()
         for op in module.walk():
-            seen.last = seen.places.get(op, 0)
+            seen.last, seen.operation = seen.places.get(op, 0), op.name
             if not isinstance(op, CallOp):  # whose function may stand elsewhere
                 op.verify(verify_nested_ops=False)
+    except _UnknownOperation as error:
+        raise mistake(text, seen.last, f"{error} is not supported", instead_of(str(error))) from None
     except ParseError as error:
-        cause = next(iter(error.msg.strip().splitlines()), "the text is no MLIR")
-        raise mistake(text, _place(text, error), cause, "write it as the pages of mlir.llvm.org do") from None
+        raise _not_mlir(text, error, seen) from None
     except RecursionError:
         raise mistake(text, seen.last, "the text is nested too deeply", "write fewer levels") from None
     # Texts that xdsl did not foresee end in any exception, its own VerifyException among them.
     except Exception as error:
         cause = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        raise mistake(text, seen.last, cause, "write an operation that holds together") from error
+        raise mistake(text, seen.last, cause, advice(cause, seen.operation, "")) from error
     return tuple(module.ops), seen.places
+
+
+def _not_mlir(text: str, error: ParseError, seen: _Seen) -> KernelError:
+    """The error for a text that isn't MLIR: xdsl's cause, and a line that would do."""
+    at = _place(text, error)
+    if not text.strip():
+        return mistake(text, at, "the text has no function", instead_of(""))
+    if at >= len(text.rstrip()):
+        return mistake(text, at, "the text ends inside a function", "close each ( with ) and each { with }")
+    cause = next(iter(error.msg.strip().splitlines()), "the text is not MLIR")
+    line = text[text.rfind("\n", 0, at) + 1 :]
+    return mistake(text, at, cause, advice(cause, seen.operation, line))
 
 
 def _place(text: str, error: ParseError) -> int:
@@ -83,7 +97,8 @@ def _readable(text: str) -> str:
     return "".join(blank)
 
 
-def _context() -> Context:
+def reader_context() -> Context:
+    """The dialects whose operations xdsl reads here."""
     context = Context()
     for dialect in (Builtin, Func, Arith, Math, MemRef, AFFINE):
         context.load_dialect(dialect)
@@ -92,10 +107,15 @@ def _context() -> Context:
 
 @dataclass(slots=True)
 class _Seen:
-    """Where operations begin, and the last one that was begun."""
+    """Where operations begin, and the last one that was begun: its place and its name."""
 
     places: dict[Operation, int] = field(default_factory=dict)
     last: int = 0
+    operation: str = ""
+
+
+class _UnknownOperation(Exception):
+    """The name of an operation that no dialect has here."""
 
 
 class _Parser(Parser):
@@ -117,7 +137,8 @@ class _Parser(Parser):
             known = (f"{dialect}.{name}" for dialect in SPOKEN_FOR)
             name = next((full for full in known if self.ctx.get_optional_op(full) is not None), name)
         if self.ctx.get_optional_op(name) is None:
-            self.raise_error(f"{name} is not supported", self.seen.last)
+            raise _UnknownOperation(name)
+        self.seen.operation = name
         found: type[Operation] = super()._get_op_by_name(name)
         return found
 

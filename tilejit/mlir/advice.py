@@ -1,0 +1,100 @@
+"""What to write where a text isn't MLIR, or has an operation that can't be read: a line that would do."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+from tilejit.mlir.arithmetic import COMPOSED, DIRECT, UNSIGNED
+
+FUNCTION = "func.func @f(%A: memref<?xf32>, %n: index) {"
+MAP = "#map = affine_map<(d0)[s0] -> (d0 + s0)>"
+
+FORMS = {
+    "builtin.module": "module {",
+    "func.func": FUNCTION,
+    "func.return": "return %x : f32",
+    "affine.for": "affine.for %i = 0 to %n step 1 {",
+    "affine.yield": "affine.yield %x : f32",
+    "affine.load": "%x = affine.load %A[%i, 2 * %j + 1] : memref<?x?xf32>",
+    "affine.store": "affine.store %x, %A[%i, 2 * %j + 1] : memref<?x?xf32>",
+    "affine.apply": "%k = affine.apply affine_map<(d0)[s0] -> (d0 + s0)>(%i)[%n]",
+    "affine.min": "%k = affine.min affine_map<(d0) -> (d0, 64)>(%n)",
+    "affine.max": "%k = affine.max affine_map<(d0) -> (d0, 64)>(%n)",
+    "memref.alloc": "%A = memref.alloc(%n) : memref<?xf32>",
+    "memref.alloca": "%A = memref.alloca(%n) : memref<?xf32>",
+    "memref.dealloc": "memref.dealloc %A : memref<?xf32>",
+    "memref.load": "%x = memref.load %A[%i, %j] : memref<?x?xf32>",
+    "memref.store": "memref.store %x, %A[%i, %j] : memref<?x?xf32>",
+    "memref.dim": "%n = memref.dim %A, %c0 : memref<?xf32>",
+    "arith.constant": "%x = arith.constant 1.0 : f32",
+    "arith.cmpf": "%p = arith.cmpf olt, %x, %y : f32",
+    "arith.cmpi": "%p = arith.cmpi slt, %x, %y : i32",
+    "arith.select": "%z = arith.select %p, %x, %y : f32",
+    "arith.negf": "%y = arith.negf %x : f32",
+    **{f"arith.{name}": f"%k = arith.{name} %i : index to i32" for name in ("index_cast", "index_castui")},
+    "arith.extf": "%y = arith.extf %x : f32 to f64",
+    "arith.truncf": "%y = arith.truncf %x : f64 to f32",
+    **{f"arith.{name}": f"%y = arith.{name} %x : i32 to i64" for name in ("extsi", "extui")},
+    **{f"arith.{name}": f"%y = arith.{name} %x : i32 to f32" for name in ("sitofp", "uitofp")},
+    **{f"arith.{name}": f"%y = arith.{name} %x : f32 to i32" for name in ("fptosi", "fptoui")},
+    "arith.trunci": "%y = arith.trunci %x : i64 to i32",
+    **{f"math.{name}": f"%z = math.{name} %x, %y : f32" for name in ("atan2", "copysign", "powf")},
+    "math.absi": "%y = math.absi %x : i32",
+    "math.fma": "%r = math.fma %x, %y, %z : f32",
+}
+"""A line of each operation; others of arith have two operands of one type, others of math have one."""
+
+ARITHMETIC = ("arith.constant", "arith.cmpf", "arith.cmpi", *DIRECT, *UNSIGNED, *COMPOSED)
+SUPPORTED = tuple(dict.fromkeys((*FORMS, *ARITHMETIC)))
+"""The operations that can be read."""
+
+OPERATIONS = (
+    "write affine.for, affine.load, affine.store, affine.apply, memref.alloc, memref.load, memref.store, "
+    "memref.dim, and operations of arith and math"
+)
+
+CAUSES = (
+    (r"used but not defined", "define the value before it is used, or correct its name"),
+    (r"already defined", "give each value a name of its own"),
+    (r"is used with type", "write the type that the value is defined with"),
+    (r"undefined symbol alias", f"define it before the functions, as {MAP}"),
+    (r"not in space", f"use the dimensions and symbols that the map declares, as {MAP}"),
+)
+"""What xdsl says, and what then helps."""
+
+
+def advice(cause: str, operation: str, line: str) -> str:
+    """What to write instead, for xdsl's cause, the last operation that was begun, and the line.
+
+    "SSA value %x is already defined" -> "give each value a name of its own"
+    "Expected ':'", "affine.load" -> "write it as %x = affine.load %A[%i, 2 * %j + 1] : memref<?x?xf32>"
+    """
+    for pattern, helps in CAUSES:
+        if re.search(pattern, cause):
+            return helps
+    if line.lstrip().startswith("#"):
+        return f"write it as {MAP}"
+    return f"write it as {_form(operation)}"
+
+
+def instead_of(operation: str) -> str:
+    """What to write instead of an operation that isn't supported.
+
+    "arith.adf" -> "did you mean arith.addf?"    "define" -> "begin a function as func.func @f(…) {"
+    """
+    others = [name for name in SUPPORTED if name != operation]
+    near = get_close_matches(operation[:80], others, n=1, cutoff=0.8)
+    if near:
+        return f"did you mean {near[0]}?"
+    return OPERATIONS if "." in operation else f"begin a function as {FUNCTION}"
+
+
+def _form(operation: str) -> str:
+    if operation in FORMS:
+        return FORMS[operation]
+    if operation.startswith("math."):
+        return f"%y = {operation} %x : f32"
+    if operation.startswith("arith."):
+        return f"%z = {operation} %x, %y : {'f32' if operation.endswith('f') else 'i32'}"
+    return FUNCTION
