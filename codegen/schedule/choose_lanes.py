@@ -114,15 +114,28 @@ class _Search:
     refused: dict[int, Refusal]
 
     def best(self, loop: Loop) -> _Plan:
-        """The cheaper plan: this loop as the root of a super-vector, or the loops inside it separately."""
+        """The cheaper plan: this loop as the root of a super-vector, or the loops inside it separately.
+
+        All loops inside get the same dimensions, as in MLIR, unless that is not legal.
+        """
         inner = [self.best(each) for each in loop.inside]
         nests = tuple(choice for plan in inner for choice in plan.nests)
         best = _Plan(cost(self.function, self.accesses, loop, self.lanes(nests)), nests)
-        for choice in islice(_choices(loop, len(self.request.sizes)), MOST_CHOICES):
+        dims, legal = len(self.request.sizes), 0
+        choices = islice(_choices(loop, dims), MOST_CHOICES)
+        graded = [(_nests_within(loop, choice, dims), choice) for choice in choices]
+        for alike, choice in sorted(graded, key=lambda pair: -pair[0]):
+            if alike < legal:
+                break
             price = cost(self.function, self.accesses, loop, self.request.lanes(choice))
-            if price >= best.cost and best.nests:
+            pricier = price >= best.cost and bool(best.nests)
+            if pricier and dims == 1:
                 continue
             why = refusal(self.function, loop, choice, self.accesses, self.request)
+            if why is None:
+                legal = alike
+            if pricier:
+                continue
             if why is None and price >= best.cost:
                 text = f"lanes cost {price:.0f}, the scalar loop {best.cost:.0f}"
                 text += self.dearest(loop, self.request.lanes(choice))
@@ -159,6 +172,14 @@ def _choices(loop: Loop, dims: int, dim: int = 0) -> Iterator[dict[int, int]]:
         for used in combinations(with_any, count):
             for found in product(*(options[k] for k in used)):
                 yield {loop.number: dim} | {n: d for each in found for n, d in each.items()}
+
+
+def _nests_within(loop: Loop, choice: Choice, dims: int) -> int:
+    """The number of innermost loops that run in super-vectors of that many dimensions."""
+    dims -= loop.number in choice
+    if not loop.inside:
+        return int(dims == 0)
+    return sum(_nests_within(each, choice, dims) for each in loop.inside)
 
 
 def _below(loop: Loop, dims: int, dim: int) -> Iterator[dict[int, int]]:

@@ -126,6 +126,30 @@ func.func @f(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %m: index, %n: index) {
 }
 """
 
+IMPERFECT = """
+func.func @f(%A: memref<?x?x?xf32>, %B: memref<?x?x?xf32>, %l: index, %m: index, %n: index) {
+  affine.for %i = 0 to %l {
+    affine.for %j = 0 to %m {
+      affine.for %k = 0 to %n {
+        %x = affine.load %A[%k, %j, %i] : memref<?x?x?xf32>
+        affine.store %x, %B[%k, %j, %i] : memref<?x?x?xf32>
+      }
+    }
+    affine.for %j = 0 to %m {
+      affine.for %k = 0 to %n {
+        %x = affine.load %A[%j, %k, %i] : memref<?x?x?xf32>
+        affine.store %x, %B[%j, %k, %i] : memref<?x?x?xf32>
+      }
+      affine.for %k = 0 to %n {
+        %x = affine.load %A[%j, %k, %i] : memref<?x?x?xf32>
+        affine.store %x, %A[%j, %k, %i] : memref<?x?x?xf32>
+      }
+    }
+  }
+  return
+}
+"""
+
 TWO_NESTS = """
 #shift = affine_map<(d0) -> (d0 + 4)>
 func.func @f(%A: memref<?xf32>, %B: memref<?xf32>, %C: memref<?xf32>, %n: index) {
@@ -171,6 +195,9 @@ CASES = (
     OptCase("three loops by 4x8", THREE_LOOPS, (4, 8), (1, 0)),
     OptCase("three loops by 2x4x8", THREE_LOOPS, (2, 4, 8), (2, 1, 0)),
     OptCase("rows as columns", TRANSPOSED, (8, 16), (0, 1)),
+    OptCase("imperfect nest, rows inside", IMPERFECT, (32, 256), (0, 1)),
+    OptCase("imperfect nest, planes inside", IMPERFECT, (32, 256), (0, 2)),
+    OptCase("imperfect nest by rows", IMPERFECT, (32,), (0,)),
     OptCase("two nests", TWO_NESTS, (64,), (0,)),
     OptCase("product", reduction("arith.mulf", "f64", "1.0"), (64,), (0,), True),
     OptCase("sum of integers", reduction("arith.addi", "i32", "0"), (64,), (0,), True),

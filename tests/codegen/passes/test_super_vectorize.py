@@ -164,3 +164,32 @@ def test_wrong_arguments(
     kernel = function(over_n("i", store("C", (i,), load("A", i))))
     with pytest.raises(KernelError, match=text):
         vectorize_function(kernel, sizes, fastest, tail=tail)
+
+
+def test_all_loops_inside_get_the_same_dimensions() -> None:
+    """Columns of B cost less in one dimension; they run in two, as those of A beside them."""
+    kernel = function(
+        over_n(
+            "i",
+            over_m("j", store("C", (i, j), load("A", i, j))),
+            over_m("j", store("D", (j, i), load("B", j, i))),
+        )
+    )
+    schedule = choose_lanes(kernel, (8, 16))
+    assert schedule.choice == {0: 0, 1: 1, 2: 1}
+    made = vectorize_function(kernel, (8, 16))
+    assert [report.shape for report in made.loops] == [(8,), (8, 16), (8, 16)]
+    same_meaning(kernel, made.function, {"n": 21, "m": 37})
+
+
+def test_a_loop_inside_stays_scalar_where_lanes_are_not_legal() -> None:
+    kernel = function(
+        over_n(
+            "i",
+            over_m("j", store("C", (i, j), load("A", i, j))),
+            over_m("j", store("D", (i, plus(j, 1)), load("D", i, j))),
+        )
+    )
+    made = vectorize_function(kernel, (8, 16))
+    assert [report.shape for report in made.loops] == [(8,), (8, 16), ()]
+    same_meaning(kernel, made.function, {"n": 21, "m": 37})
