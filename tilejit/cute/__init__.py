@@ -22,6 +22,7 @@ if _TYPE_CHECKING:
         weakly_congruent,
     )
     from tilejit.cute.compose import composition
+    from tilejit.cute.composed_inverses import left_inverse, right_inverse
     from tilejit.cute.construct import (
         LayoutLeft,
         LayoutRight,
@@ -34,10 +35,9 @@ if _TYPE_CHECKING:
     from tilejit.cute.coordinates import crd2crd, crd2idx, idx2crd
     from tilejit.cute.division import flat_divide, tiled_divide, zipped_divide
     from tilejit.cute.exact.complement import complement
-    from tilejit.cute.exact.left_inverse import left_inverse
     from tilejit.cute.grid import format_layout, print_layout
     from tilejit.cute.int_tuple import IntTuple
-    from tilejit.cute.inverses import max_common_layout, max_common_vector, nullspace, right_inverse
+    from tilejit.cute.inverses import max_common_layout, max_common_vector, nullspace
     from tilejit.cute.layout import Layout, coshape, cosize, offsets, size
     from tilejit.cute.modes import (
         append,
@@ -170,6 +170,7 @@ _HOMES = {
         "compatible congruent elem_scale inner_product prefix_product product shape_div weakly_congruent"
     ),
     "cute.compose": "composition",
+    "cute.composed_inverses": "left_inverse right_inverse",
     "cute.construct": (
         "LayoutLeft LayoutRight make_identity_layout "
         "make_layout_like make_ordered_layout product_each suffix_product"
@@ -177,10 +178,9 @@ _HOMES = {
     "cute.coordinates": "crd2crd crd2idx idx2crd",
     "cute.division": "flat_divide tiled_divide zipped_divide",
     "cute.exact.complement": "complement",
-    "cute.exact.left_inverse": "left_inverse",
     "cute.grid": "format_layout print_layout",
     "cute.int_tuple": "IntTuple",
-    "cute.inverses": "max_common_layout max_common_vector nullspace right_inverse",
+    "cute.inverses": "max_common_layout max_common_vector nullspace",
     "cute.layout": "Layout coshape cosize offsets size",
     "cute.modes": "append coalesce depth filter_ filter_zeros flatten group make_layout prepend rank select",
     "cute.parsing": "Tiler parse",

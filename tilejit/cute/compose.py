@@ -18,6 +18,9 @@ def composition(a: Any, b: Any) -> Any:
 
     (6,2):(8,2), (4,3):(3,1) -> ((2,2),3):((24,2),8)    (4,8):(1,4), <2:3,3:2> -> (2,3):(3,8)
 
+    Coordinates of A begin at 0, so a composition is undefined where B gives a negative offset: 8:1, 4:-1 is
+    refused at index 1. Negative strides of A are defined.
+
     Args:
         a: a Layout, which goes on in its last mode beyond its size; a Swizzle; a ComposedLayout.
         b: a Layout, an integer n for n:1, or a tiler: a tuple of these or `_`, one for each first mode of A.

@@ -1,4 +1,4 @@
-"""right_inverse, the layouts two layouts have in common, and the nullspace."""
+"""The right inverse of a layout, the layouts two layouts have in common, and the nullspace."""
 
 from __future__ import annotations
 
@@ -14,17 +14,8 @@ from tilejit.cute.witness import NoLayoutError
 from tilejit.support.tokens import named
 
 
-def right_inverse(layout: Layout) -> Layout:
-    """The longest layout R with A(R(i)) = i.
-
-    (4,8):(8,1) -> (8,4):(4,1)    (4,6):(0,1) -> 6:4    (4,8):(1,5) -> 4:1
-
-    R is the chain of modes whose strides follow on one another from 1; where strides are negative or offsets
-    met twice, a longer run along other ways is searched for.
-
-    Raises:
-        LayoutError: the layout has no elements, or the search was given up.
-    """
+def right_inverse_of_layout(layout: Layout) -> Layout:
+    """`right_inverse` of a Layout."""
     expect_layout(layout)
     if layout.size == 0:
         raise _no_elements(layout)
@@ -80,7 +71,7 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
         raise TypeError(f"layouts have something in common, {type(a).__name__} has not")
     if a.size == 0:
         raise _no_elements(a)
-    inverse = _within(right_inverse(b), a.size)
+    inverse = longest_within(right_inverse_of_layout(b), a.size)
     count = _identity_run(a, inverse)
     out: list[Mode] = []
     for size, step in joined(flat_modes(inverse)):
@@ -91,7 +82,7 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
     return from_modes(joined(out))
 
 
-def _within(inverse: Layout, size: int) -> Layout:
+def longest_within(inverse: Layout, size: int) -> Layout:
     """As much of R, from its start on, as stays below `size`."""
     out: list[Mode] = []
     top = size - 1

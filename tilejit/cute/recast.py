@@ -8,7 +8,7 @@ from math import gcd
 from codegen import LayoutError, shown
 from tilejit.cute.digits import Mode, joined
 from tilejit.cute.int_tuple import as_integer, unflatten
-from tilejit.cute.inverses import right_inverse
+from tilejit.cute.inverses import right_inverse_of_layout
 from tilejit.cute.layout import Layout, expect_layout, trusted
 from tilejit.cute.modes import flat_modes
 from tilejit.support.tokens import named
@@ -99,7 +99,7 @@ def max_alignment(layout: Layout) -> int:
         LayoutError: as right_inverse.
     """
     expect_layout(layout)
-    run = right_inverse(layout)
+    run = right_inverse_of_layout(layout)
     inside = {mode.stride for mode in joined(flat_modes(run))}
     units, weight = run.size, 1
     for size, step in joined(flat_modes(layout)):

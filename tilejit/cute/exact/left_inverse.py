@@ -16,7 +16,7 @@ from tilejit.cute.digits import Digit, Mode, joined
 from tilejit.cute.exact.injective import meeting
 from tilejit.cute.exact.radices import MAX_WORK, Radices, TooManyError
 from tilejit.cute.integers import narrowed
-from tilejit.cute.layout import Layout, expect_layout, extent, trusted
+from tilejit.cute.layout import Layout, extent, trusted
 from tilejit.cute.modes import EMPTY_MODE, flat_modes, from_modes
 from tilejit.cute.tables import Table
 from tilejit.cute.witness import NoLayoutError, Witness
@@ -30,17 +30,8 @@ MAX_ROUNDS = 20
 """Answers through some points that others refute."""
 
 
-def left_inverse(layout: Layout) -> Layout:
-    """The layout L with L(A(i)) = i for every i, coordinates of stride 0 taken as 0; judged nowhere else.
-
-    (4,8):(1,5) -> (5,8):(1,4)    (6,3):(8,3) -> (8,6):(2,1)    4:3 -> (3,4):(0,1)
-
-    Raises:
-        NoLayoutError: there is none: an offset is negative or met twice, or no mixed radix fits; the witness
-            is an index, what a layout gives back for it that is right before, and the index again.
-        LayoutError: too many mixed radices to try, or strides past 64 bits.
-    """
-    expect_layout(layout)
+def left_inverse_of_layout(layout: Layout) -> Layout:
+    """`left_inverse` of a Layout."""
     if layout.size == 0:
         raise NoLayoutError(f"{named(layout)} has no elements to find\n  give it some")
     digits: list[Digit] = []

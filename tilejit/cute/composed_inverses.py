@@ -1,0 +1,184 @@
+"""left_inverse and right_inverse of layouts, and of layouts composed with swizzles and other layouts.
+
+Every swizzle is its own inverse, so that what follows it is undone first: the inverse of Sw o B is that of B
+after Sw.
+"""
+
+from __future__ import annotations
+
+from typing import overload
+
+from codegen import LayoutError, ceil_div
+from tilejit.cute.compose import composition
+from tilejit.cute.exact.left_inverse import left_inverse_of_layout
+from tilejit.cute.inverses import longest_within, right_inverse_of_layout
+from tilejit.cute.layout import Layout, expect_layout, extent, offsets
+from tilejit.cute.swizzle import ComposedLayout, Swizzle
+from tilejit.cute.witness import NoLayoutError, Witness
+from tilejit.support.tokens import named
+
+
+@overload
+def left_inverse(layout: Layout) -> Layout: ...
+@overload
+def left_inverse(layout: ComposedLayout) -> Layout | ComposedLayout: ...
+def left_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
+    """The layout L with L(A(i)) = i for every i, coordinates of stride 0 taken as 0; judged nowhere else.
+
+    (4,8):(1,5) -> (5,8):(1,4)    (6,3):(8,3) -> (8,6):(2,1)    4:3 -> (3,4):(0,1)
+    Sw<1,0,2> o 0 o (4,2):(2,1) -> (2,4):(4,1) o 0 o Sw<1,0,2> o 0 o 8:1
+
+    Returns:
+        A Layout; of a layout composed with a swizzle a ComposedLayout, whose domain ends with a block of the
+        swizzle. Where an offset was added, L takes only what A gives, not lower offsets.
+
+    Raises:
+        NoLayoutError: there is none: an offset is negative or met twice, or no mixed radix fits; the witness
+            is an index, what a layout gives back for it that is right before, and the index again.
+        LayoutError: too many mixed radices to try, strides past 64 bits, or negative strides in a layout that
+            is composed.
+    """
+    if not isinstance(layout, ComposedLayout):
+        return left_inverse_of_layout(expect_layout(layout))
+    layout = _regrouped(layout)
+    if isinstance(layout, Layout):
+        return left_inverse_of_layout(layout)
+    outer, offset, inner = layout.outer, layout.offset, layout.inner
+    if _range(inner)[0] < 0:
+        raise LayoutError(
+            f"the left inverse of {named(layout)} is not known, as strides are negative\n"
+            "  write the layout with strides of 0 or more"
+        )
+    undone = left_inverse(inner)
+    if isinstance(outer, Swizzle):
+        return ComposedLayout(
+            undone, -offset, _swizzled(outer, _whole_blocks(outer, _range(inner)[1] + offset))
+        )
+    try:
+        first = left_inverse_of_layout(_layout(outer))
+    except NoLayoutError as error:
+        raise LayoutError(
+            f"the left inverse of {named(layout)} is not known, as {named(outer)} has none\n"
+            "  write it as one layout"
+        ) from error
+    return ComposedLayout(undone, -offset, first)
+
+
+@overload
+def right_inverse(layout: Layout) -> Layout: ...
+@overload
+def right_inverse(layout: ComposedLayout) -> Layout | ComposedLayout: ...
+def right_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
+    """The longest layout R with A(R(i)) = i.
+
+    (4,8):(8,1) -> (8,4):(4,1)    (4,6):(0,1) -> 6:4    (4,8):(1,5) -> 4:1
+    Sw<1,0,2> o 0 o (4,2):(2,1) -> (2,4):(4,1) o 0 o Sw<1,0,2> o 0 o 8:1
+
+    R is the chain of modes whose strides follow on one another from 1; where strides are negative or offsets
+    met twice, a longer run along other ways is searched for. Of a composed layout, R is the longest that goes
+    through the right inverse of the inner layout.
+
+    Raises:
+        NoLayoutError: no coordinate has offset 0.
+        LayoutError: the layout has no elements, the search was given up, or an offset is added to negative
+            strides or before a layout.
+    """
+    if not isinstance(layout, ComposedLayout):
+        return right_inverse_of_layout(layout)
+    layout = _regrouped(layout)
+    if isinstance(layout, Layout):
+        return right_inverse_of_layout(layout)
+    outer, offset, inner = layout.outer, layout.offset, layout.inner
+    if offset:
+        raise _without_zero(layout)
+    undone = right_inverse(inner)
+    if isinstance(outer, Swizzle):
+        return ComposedLayout(undone, 0, _swizzled(outer, first_from(outer, undone.size)))
+    first = longest_within(right_inverse_of_layout(_layout(outer)), undone.size)
+    try:
+        return composition(undone, first)  # type: ignore[no-any-return]
+    except LayoutError:
+        return ComposedLayout(undone, 0, first)
+
+
+def first_from(swizzle: Swizzle, bound: int) -> int:
+    """The smallest i with swizzle(i) >= bound, which is 0 or more: all before it stay below.
+
+    Sw<1,0,2> from 5 -> 4, as it exchanges 4 and 5    from 6 -> 6
+    """
+    least = int(swizzle(bound))
+    for free in range(max(bound.bit_length(), swizzle.block.bit_length()) + 1):
+        if not bound >> free & 1:
+            least = min(least, _least(swizzle, (bound >> free | 1) << free, free))
+    return least
+
+
+def _least(swizzle: Swizzle, begin: int, free: int) -> int:
+    """The least of swizzle(x) for x from `begin`, a multiple of 2^free, to begin + 2^free - 1."""
+    if swizzle.shift >= 0:
+        return int(swizzle(begin)) >> free << free
+    # A free bit that is XORed into a bit at or above `free` is what makes that 0.
+    for bit in range(swizzle.base, swizzle.base + swizzle.bits):
+        target = bit - swizzle.shift
+        if bit < free <= target:
+            begin |= (begin >> target & 1) << bit
+    return int(swizzle(begin))
+
+
+def _regrouped(layout: ComposedLayout) -> Layout | ComposedLayout:
+    """The same function, whose outer is not composed; a Layout where layouts compose to one."""
+    outer, offset, inner = layout.outer, layout.offset, layout.inner
+    if isinstance(inner, ComposedLayout):
+        inner = _regrouped(inner)
+    if isinstance(outer, ComposedLayout):
+        return _regrouped(
+            ComposedLayout(outer.outer, outer.offset, ComposedLayout(outer.inner, offset, inner))
+        )
+    if isinstance(outer, Swizzle) and outer.bits == 0 and offset == 0:
+        return inner
+    if isinstance(outer, Layout) and isinstance(inner, Layout) and offset == 0:
+        try:
+            return composition(outer, inner)  # type: ignore[no-any-return]
+        except LayoutError:
+            pass
+    return ComposedLayout(outer, offset, inner)
+
+
+def _swizzled(swizzle: Swizzle, size: int) -> ComposedLayout:
+    return ComposedLayout(swizzle, 0, Layout(size, 1))
+
+
+def _whole_blocks(swizzle: Swizzle, top: int) -> int:
+    """Offsets from 0 on that the swizzle keeps among themselves, and that reach `top`."""
+    return ceil_div(top + 1, swizzle.block) * swizzle.block
+
+
+def _range(layout: Layout | ComposedLayout) -> tuple[int, int]:
+    """Bounds of the offsets."""
+    if isinstance(layout, Layout):
+        return extent(layout)
+    if isinstance(layout.outer, Swizzle):
+        return 0, _whole_blocks(layout.outer, _range(layout.inner)[1] + layout.offset) - 1
+    table = offsets(layout)
+    return int(table.min(initial=0)), int(table.max(initial=0))
+
+
+def _layout(outer: Swizzle | Layout | ComposedLayout) -> Layout:
+    assert isinstance(outer, Layout), "regrouped"
+    return outer
+
+
+def _without_zero(layout: ComposedLayout) -> LayoutError:
+    """The error for an offset that is added inside."""
+    low, offset = _range(layout.inner)[0], layout.offset
+    if isinstance(layout.outer, Swizzle) and low + offset > 0:
+        seen = Witness(0, layout(0), 0)
+        return NoLayoutError(
+            f"{named(layout)} has no right inverse: no coordinate has offset 0, and {seen}\n"
+            "  take the offset out, and add it where the layout is used",
+            seen,
+        )
+    return LayoutError(
+        f"the right inverse of {named(layout)} is not known, as it adds {offset} inside\n"
+        "  write it without an offset"
+    )
