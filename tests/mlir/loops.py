@@ -88,6 +88,38 @@ LOOPS = {
         "      affine.yield %t : f32\n    }\n"
         f"    {STORE.format('%s', '%i')}\n  }}\n  return\n}}\n"
     ),
+    "stores under a test": (
+        HEAD + "  affine.for %i = 0 to 300 {\n"
+        f"    %x = {LOAD.format('%i')}\n"
+        "    affine.if affine_set<(d0) : (d0 - 20 >= 0, 250 - d0 >= 0)>(%i) {\n"
+        "      affine.if affine_set<(d0) : (d0 mod 3 == 0)>(%i) {\n"
+        f"        {STORE.format('%x', '%i')}\n      }} else {{\n"
+        f"        {STORE.format('%one', '%i + 300')}\n      }}\n    }} else {{\n"
+        f"      {STORE.format('%one', '%i')}\n    }}\n  }}\n  return\n}}\n"
+    ),
+    "values of a test": (
+        HEAD + "  affine.for %i = 0 to 300 {\n"
+        f"    %x = {LOAD.format('%i')}\n"
+        "    %y:2 = affine.if affine_set<(d0) : (d0 mod 3 == 0)>(%i) -> (f32, f32) {\n"
+        "      %z = arith.addf %x, %one : f32\n      affine.yield %z, %x : f32, f32\n    } else {\n"
+        "      affine.yield %one, %one : f32, f32\n    }\n"
+        "    %s = arith.addf %y#0, %y#1 : f32\n"
+        f"    {STORE.format('%s', '%i')}\n  }}\n  return\n}}\n"
+    ),
+    "loops under a test": (
+        HEAD + "  affine.for %i = 0 to 30 {\n"
+        "    affine.if affine_set<(d0) : (d0 - 7 >= 0)>(%i) {\n      affine.for %j = 0 to 29 {\n"
+        f"        %x = {LOAD.format('%i * 32 + %j')}\n"
+        f"        {STORE.format('%x', '%i * 32 + %j')}\n      }}\n    }}\n  }}\n  return\n}}\n"
+    ),
+    "a sum under a test": (
+        HEAD + "  %s = affine.for %i = 0 to 300 iter_args(%a = %one) -> (f32) {\n"
+        f"    %x = {LOAD.format('%i')}\n"
+        "    %t = affine.if affine_set<(d0) : (d0 mod 3 == 0)>(%i) -> f32 {\n"
+        "      %z = arith.addf %a, %x : f32\n      affine.yield %z : f32\n    } else {\n"
+        "      affine.yield %a : f32\n    }\n    affine.yield %t : f32\n  }\n"
+        f"  {STORE.format('%s', '3')}\n  return\n}}\n"
+    ),
     "indices as numbers": (
         HEAD + "  affine.for %i = 0 to 300 {\n    %k = arith.index_cast %i : index to i32\n"
         "    %x = arith.sitofp %k : i32 to f32\n"

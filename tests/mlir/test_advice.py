@@ -41,7 +41,7 @@ ADVICE = {
     ),
     "another type": (around("%y = arith.addf %i, %i : index"), "write it as %z = arith.addf %x, %y : f32"),
     "a slip": (around("%y = arith.adff %i, %i : index"), "did you mean arith.addf?"),
-    "another dialect": (around("%y = vector.splat %i : index"), "write affine.for, affine.load"),
+    "another dialect": (around("%y = vector.splat %i : index"), "write affine.for, affine.if, affine.load"),
     "another language": ("define float @f(ptr %0) {\n  ret void\n}\n", "begin a function as func.func @f("),
     "nothing": (" \n", "begin a function as func.func @f("),
     "no brace": (VECRED.rstrip().removesuffix("}"), "close each ( with ) and each { with }"),

@@ -148,6 +148,24 @@ func.func @f(%A: memref<?xf32>, %k: i32) {
     assert str(load.value.subscripts[0]) == "4*(i // 4) + i % 4 + -1*k"
 
 
+def test_stores_under_affine_if() -> None:
+    """They are made where each of the tests around them holds."""
+    test = "affine.if affine_set<(d0)[s0] : (d0 - 3 >= 0, s0 - d0 == 1)>(%i)[%n] {"
+    store = "affine.store %x, %A[%i] : memref<?xf32>"
+    body = f"%x = arith.constant 1.0 : f32\n{test}\n{store}\n}} else {{\n{test}\n}} else {{\n{store}\n}}\n}}"
+    stores = [node for node in loop(around(body)).body if isinstance(node, Store)]
+    tests = {node.name: node.value for node in loop(around(body)).body if isinstance(node, Let)}
+    inside, outside = (tests[store.where.name] for store in stores)  # type: ignore[union-attr]
+    low, high = inside.operands  # type: ignore[union-attr]
+    assert (low.name, high.name) == ("ge", "eq")
+    assert low.operands[0] == IndexValue(index_symbol("i") - Affine(3))
+    assert high.operands == (
+        IndexValue(index_symbol("n") - index_symbol("i") - Affine(1)),
+        IndexValue(Affine()),
+    )
+    assert outside.name == "and"  # type: ignore[union-attr]
+
+
 def test_names_are_pythons_and_unique() -> None:
     text = """
 func.func @f(%lambda: memref<4xf32>, %0: f32) {
@@ -267,7 +285,11 @@ func.func @f(%A: memref<8x8xi32>) -> i32 {
 
 
 ERRORS = {
-    "affine.if": around("affine.if affine_set<(d0) : (d0 >= 0)>(%i) {\n    }"),
+    "a set of other operands": around("affine.if affine_set<(d0) : (d0 >= 0)>(%i, %n) {\n    }"),
+    "a map for a set": around("affine.if affine_map<(d0) -> (d0)>(%i) {\n    }"),
+    "one side that yields": around(
+        "%x = affine.if affine_set<(d0) : (d0 >= 0)>(%i) -> index {\n affine.yield %i : index\n    }"
+    ),
     "a vector": around("%x = arith.constant dense<1.0> : vector<4xf32>"),
     "data in a subscript": around(
         "%x = affine.load %B[%i] : memref<?xindex>\n    %y = memref.load %A[%x] : memref<?xf32>",

@@ -1,9 +1,11 @@
 """Loops as MLIR's text: read, super-vectorized and printed again, run on arrays. The extra `mlir`, by xdsl.
 
 `parse(text)`, `super_vectorize(text, virtual_vector_size=(32, 256)) -> text`, `run(text, name, *arrays)`, for
-affine.for, affine.load, affine.store, affine.apply, arith, math and memref. The spelling of years ago is read
-too: `func`, `alloc`, `load` without a dialect's name. A function that can't be read stays as it is, and is
-refused when it is run.
+affine.for, affine.if, affine.load, affine.store, affine.apply, arith, math and memref. The spelling of years
+ago is read too: `func`, `alloc`, `load` without a dialect's name.
+
+A function that can't be read stays as it is, and is refused when it is run. Both sides of affine.if are
+computed and only stores depend on the test, so loads must be within their arrays on either side.
 """
 
 from importlib.util import find_spec

@@ -15,6 +15,7 @@ FORMS = {
     "func.func": FUNCTION,
     "func.return": "return %x : f32",
     "affine.for": "affine.for %i = 0 to %n step 1 {",
+    "affine.if": "affine.if affine_set<(d0)[s0] : (s0 - d0 - 1 >= 0)>(%i)[%n] {",
     "affine.yield": "affine.yield %x : f32",
     "affine.load": "%x = affine.load %A[%i, 2 * %j + 1] : memref<?x?xf32>",
     "affine.store": "affine.store %x, %A[%i, 2 * %j + 1] : memref<?x?xf32>",
@@ -50,8 +51,8 @@ SUPPORTED = tuple(dict.fromkeys((*FORMS, *ARITHMETIC)))
 """The operations that can be read."""
 
 OPERATIONS = (
-    "write affine.for, affine.load, affine.store, affine.apply, memref.alloc, memref.load, memref.store, "
-    "memref.dim, and operations of arith and math"
+    "write affine.for, affine.if, affine.load, affine.store, affine.apply, memref.alloc, memref.load, "
+    "memref.store, memref.dim, and operations of arith and math"
 )
 
 CAUSES = (

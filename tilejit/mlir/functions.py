@@ -22,6 +22,7 @@ from codegen import (
     Let,
     Load,
     Local,
+    Op,
     ScalarArg,
     Statement,
     Store,
@@ -34,7 +35,7 @@ from tilejit.mlir.advice import OPERATIONS
 from tilejit.mlir.arithmetic import arithmetic, cast, held_unsigned, unsigned, unsigned_of
 from tilejit.mlir.dtypes import MemRef
 from tilejit.mlir.index_arithmetic import index_arithmetic
-from tilejit.mlir.maps import results
+from tilejit.mlir.maps import condition, results
 from tilejit.mlir.places import Unsupported, line_of, mistake
 from tilejit.mlir.program import Program
 from tilejit.mlir.reductions import combiner
@@ -42,6 +43,7 @@ from tilejit.mlir.scope import Extremum, Scope
 from tilejit.mlir.types import constant_of, dtype_of, is_strided, static_sizes
 
 TERMINATORS = ("affine.yield", "func.return")
+STORES = ("affine.store", "memref.store")
 IGNORED = ("memref.dealloc", "memref.assume_alignment")
 
 MOST_LOOPS = 8
@@ -135,12 +137,15 @@ class _Reader:
         match op.name:
             case "affine.for":
                 self.loop(op, out)
+            case "affine.if":
+                self.branch(op, out)
             case "affine.load" | "memref.load":
                 memref, subscripts = self.access(op, op.operands[0], op.operands[1:])
                 self.let(op.results[0], Load(memref.name, subscripts, memref.dtype), out)
-            case "affine.store" | "memref.store":
+            case name if name in STORES:
                 memref, subscripts = self.access(op, op.operands[1], op.operands[2:])
-                out.append(Store(memref.name, subscripts, self.scope.value(op.operands[0])))
+                value = self.scope.value(op.operands[0])
+                out.append(Store(memref.name, subscripts, value, where=self.scope.where))
             case "affine.apply":
                 (index,) = self.mapped(op)
                 self.scope.values[op.results[0]] = IndexValue(index)
@@ -205,12 +210,39 @@ class _Reader:
         line = line_of(self.text, self.places.get(op, 0))
         out.append(For(name, lower, upper, step, tuple(body), tuple(updates), line=line))
 
+    def branch(self, op: Operation, out: list[Statement]) -> None:
+        """affine.if: both sides are computed, stores are made where the test holds, results are selected."""
+        holds = self.named(
+            condition(op.properties["condition"].data, self.indices(op.operands)), "tested", out
+        )
+        around = self.scope.where
+        sides: list[tuple[Value, ...]] = []
+        for region, side in zip(op.regions, (holds, Op("not", (holds,), "i1")), strict=True):
+            if not region.blocks:
+                continue
+            if any(each.name in STORES for each in region.walk()):
+                test = side if around is None else Op("and", (around, side), "i1")
+                self.scope.where = self.named(test, "tested", out)
+            (block,) = region.blocks
+            body, end = self.body(block)
+            out += body
+            sides.append(tuple(map(self.scope.value, () if end is None else end.operands)))
+        self.scope.where = around
+        if any(len(side) != len(op.results) for side in sides) or (op.results and len(sides) < 2):
+            raise Unsupported(
+                f"affine.if gives {len(op.results)} values, and a side of it yields others",
+                "yield one value for each result on both sides",
+            )
+        for k, result in enumerate(op.results):
+            then, otherwise = (side[k] for side in sides)
+            self.let(result, Op("select", (holds, then, otherwise), then.dtype), out)
+
     def access(
         self, op: Operation, array: SSAValue, indices: Sequence[SSAValue]
     ) -> tuple[MemRef, tuple[Index, ...]]:
         """The memref that a load or a store touches, and where."""
         memref = self.scope.memref(array)
-        subscripts = tuple(map(self.scope.index, indices))
+        subscripts = self.indices(indices)
         if "map" in op.properties:
             subscripts = results(op.properties["map"].data, subscripts)
         if len(subscripts) != len(memref.sizes):
@@ -271,11 +303,23 @@ class _Reader:
             plain = all(isinstance(e, AffineDimExpr | AffineSymExpr) for e in bound.results)
             if plain and isinstance(extremum, Extremum) and extremum.kind == kind:
                 return extremum.parts
-        return results(bound, tuple(map(self.scope.index, operands)))
+        return results(bound, self.indices(operands))
 
     def mapped(self, op: Operation) -> tuple[Index, ...]:
         """What an operation's map makes of its operands."""
-        return results(op.properties["map"].data, tuple(map(self.scope.index, op.operands)))
+        return results(op.properties["map"].data, self.indices(op.operands))
+
+    def indices(self, operands: Sequence[SSAValue]) -> tuple[Index, ...]:
+        """Values as index expressions."""
+        return tuple(map(self.scope.index, operands))
+
+    def named(self, value: Value, name: str, out: list[Statement]) -> Value:
+        """A value by a name, so that it is computed once."""
+        if isinstance(value, Const | Local):
+            return value
+        name = self.scope.fresh(None, name)
+        out.append(Let(name, value))
+        return Local(name, value.dtype)
 
     def let(self, result: SSAValue, value: Value, out: list[Statement]) -> None:
         """A name for what an operation gives; unsigned numbers keep it, and are cast where they are used."""

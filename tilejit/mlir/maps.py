@@ -11,10 +11,24 @@ from xdsl.ir.affine import (
     AffineDimExpr,
     AffineExpr,
     AffineMap,
+    AffineSet,
     AffineSymExpr,
 )
 
-from codegen import Affine, FloorDiv, Index, Mod, Sum, add_indices, scale_index, shown
+from codegen import (
+    Affine,
+    Const,
+    FloorDiv,
+    Index,
+    IndexValue,
+    Mod,
+    Op,
+    Sum,
+    Value,
+    add_indices,
+    scale_index,
+    shown,
+)
 from tilejit.mlir.places import Unsupported
 
 INDEX_BITS = 64
@@ -33,6 +47,22 @@ def results(affine_map: AffineMap, operands: Sequence[Index]) -> tuple[Index, ..
         Unsupported: a product or a divisor is no number, or the result is too large.
     """
     return tuple(_index(e, operands, affine_map.num_dims) for e in affine_map.results)
+
+
+def condition(affine_set: AffineSet, operands: Sequence[Index]) -> Value:
+    """Whether all constraints of a set hold for the operands.
+
+    (d0)[s0] : (d0 - 1 >= 0, d0 - s0 == 0) of i, n -> i - 1 >= 0 and i - n == 0
+
+    Raises:
+        Unsupported: as `results`.
+    """
+    held: Value | None = None
+    for constraint in affine_set.constraints:
+        sides = (_index(e, operands, affine_set.num_dims) for e in (constraint.lhs, constraint.rhs))
+        test = Op(constraint.kind.name, tuple(IndexValue(side) for side in sides), "i1")
+        held = test if held is None else Op("and", (held, test), "i1")
+    return Const(True, "i1") if held is None else held
 
 
 def bounded(index: Index) -> Index:

@@ -22,10 +22,10 @@ def line_of(text: str, at: int) -> int:
 def mistake(text: str, at: int, cause: str, mend: str) -> KernelError:
     """The error that shows a line of the text, a caret under position `at`, and what to write instead.
 
-    affine.if is not supported
-      line 7: affine.if #positive(%i) {
+    func.call is not supported
+      line 7: func.call @g() : () -> ()
               ^
-      write arith.select of both values
+      write affine.for, affine.load, …
     """
     at = min(max(at, 0), len(text))
     begin = text.rfind("\n", 0, at) + 1

@@ -31,11 +31,13 @@ class Scope:
 
     loops        the indices of all loops
     nonnegative  symbols of index expressions that are certainly not negative
+    where        an i1 value that says whether stores are made; None where nothing is tested
     """
 
     values: dict[SSAValue, Meaning] = field(default_factory=dict)
     loops: set[str] = field(default_factory=set)
     nonnegative: set[str] = field(default_factory=set)
+    where: Value | None = None
     names: set[str] = field(default_factory=set)
 
     def meaning(self, value: SSAValue) -> Meaning:
@@ -88,9 +90,10 @@ class Scope:
             and all(c > 0 and name in self.nonnegative for name, c in index.terms)
         )
 
-    def fresh(self, value: SSAValue, otherwise: str) -> str:
+    def fresh(self, value: SSAValue | None, otherwise: str) -> str:
         """A name of a value's own that Python takes as well: its name in the text where it has one."""
-        name = re.sub(r"\W", "_", value.name_hint or otherwise, flags=re.ASCII)
+        hint = None if value is None else value.name_hint
+        name = re.sub(r"\W", "_", hint or otherwise, flags=re.ASCII)
         if keyword.iskeyword(name) or name[0].isdigit():
             name = f"{name}_" if keyword.iskeyword(name) else f"_{name}"
         unique, number = name, 0

@@ -9,11 +9,11 @@ from dataclasses import field
 from xdsl.context import Context
 from xdsl.dialects import affine
 from xdsl.dialects.arith import Arith
-from xdsl.dialects.builtin import Builtin
+from xdsl.dialects.builtin import AffineSetAttr, Builtin, IndexType
 from xdsl.dialects.func import CallOp, Func
 from xdsl.dialects.math import Math
 from xdsl.dialects.memref import MemRef
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
@@ -155,8 +155,61 @@ class Max(affine.MinOp):
         return cls(like.operands, like.map)
 
 
+class If(affine.IfOp):
+    """affine.if, whose text xdsl doesn't read."""
+
+    name = "affine.if"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> If:
+        """The set and its operands, types of results, one region or two."""
+        begin = parser.pos
+        condition = parser.parse_attribute()
+        if not isinstance(condition, AffineSetAttr):
+            parser.raise_error("expected an affine set", begin, parser.pos)
+        unresolved = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        unresolved += (
+            parser.parse_optional_comma_separated_list(
+                parser.Delimiter.SQUARE, parser.parse_unresolved_operand
+            )
+            or []
+        )
+        if len(unresolved) != condition.data.num_dims + condition.data.num_symbols:
+            parser.raise_error(f"the set takes other than {len(unresolved)} operands", begin, parser.pos)
+        operands = [parser.resolve_operand(operand, IndexType()) for operand in unresolved]
+        types = _types(parser)
+        then = _side(parser)
+        otherwise = _side(parser) if parser.parse_optional_keyword("else") else Region()
+        made: If = cls.create(
+            operands=operands,
+            result_types=types,
+            properties={"condition": condition},
+            regions=[then, otherwise],
+        )
+        return made
+
+
+def _types(parser: Parser) -> Sequence[Attribute]:
+    """Types of results behind an arrow, one or several in parentheses."""
+    if parser.parse_optional_punctuation("->") is None:
+        return ()
+    found = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return (parser.parse_type(),) if found is None else found
+
+
+def _side(parser: Parser) -> Region:
+    region = parser.parse_region()
+    if not region.blocks:
+        region.add_block(Block())
+    if not isinstance(region.block.last_op, affine.YieldOp):
+        region.block.add_op(affine.YieldOp.get())
+    return region
+
+
 AFFINE = Dialect(
     "affine",
-    [affine.ApplyOp, affine.ForOp, affine.LoadOp, affine.StoreOp, affine.MinOp, Max, affine.YieldOp],
+    [affine.ApplyOp, affine.ForOp, If, affine.LoadOp, affine.StoreOp, affine.MinOp, Max, affine.YieldOp],
     [],
 )
