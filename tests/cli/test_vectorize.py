@@ -56,6 +56,20 @@ def test_mlir(files: Path) -> None:
     assert result.stdout.startswith("// line 7, loop i0: vectorized")
 
 
+@pytest.mark.parametrize("file", ["add.mlir", "red.mlir", "loops.py"])
+def test_options_in_one_string(file: str, files: Path) -> None:
+    """As mlir-opt takes them, with the name of its pass or without it."""
+    if file.endswith(".mlir"):
+        pytest.importorskip("xdsl", reason="the extra mlir is not installed")
+    keywords = ("--virtual-vector-size", "64", "--fastest-varying", "0", "--reductions")
+    expected = run("vectorize", files / file, *keywords)
+    text = "virtual-vector-size=64 test-fastest-varying=0 vectorize-reductions=true"
+    for options in (text, f'-affine-super-vectorize="{text}"'):
+        result = run("vectorize", files / file, "--options", options)
+        assert (result.exit_code, result.stdout) == (0, expected.stdout)
+    assert "give one or the other" in fails("vectorize", files / file, "--options", text, "--reductions")
+
+
 def test_reductions_are_asked_for(files: Path) -> None:
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     plain = run("vectorize", files / "red.mlir", "--virtual-vector-size", "128").stdout
@@ -118,6 +132,7 @@ ERRORS = {
     ("red.mlir", "--virtual-vector-size", "many"): "is not a list of numbers",
     ("loops.py", "--virtual-vector-size", "0"): "at least one element",
     ("loops.py", "--dtype", "f31"): "f31",
+    ("loops.py", "--options", "virtual-vector-size"): "is a list of numbers, not ''",
 }
 
 

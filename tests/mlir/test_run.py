@@ -332,6 +332,29 @@ def test_options_are_checked() -> None:
     assert eight == mlir.super_vectorize(VECRED, virtual_vector_size=8)
 
 
+def test_options_in_one_string() -> None:
+    """As the seeds give them to mlir-opt; they say what the keywords say."""
+    rows = "virtual-vector-size=32,256 test-fastest-varying=1,0"
+    keywords = {"virtual_vector_size": (32, 256), "fastest_varying": (1, 0)}
+    wide = mlir.super_vectorize(VECTOR_ADD_2D, options=rows)
+    assert wide == mlir.super_vectorize(VECTOR_ADD_2D, **keywords)  # type: ignore[arg-type]
+    assert mlir.run(VECTOR_ADD_2D, "vector_add_2d", 9, 43, options=rows) == np.float32(9.0)
+    sums = (
+        '-affine-super-vectorize="virtual-vector-size=128 test-fastest-varying=0 \\\n vectorize-reductions"'
+    )
+    reduced = mlir.super_vectorize(VECRED, options=sums)
+    assert reduced == mlir.super_vectorize(VECRED, virtual_vector_size=128, vectorize_reductions=True)
+    x = np.ones(512, np.float32)
+    once = mlir.run(VECRED, "vecred", x, virtual_vector_size=128, vectorize_reductions=True)
+    for interpreted in (True, False):
+        again = mlir.run(VECRED, "vecred", x, options=sums, interpreted=interpreted)
+        assert again == pytest.approx(once)
+    with pytest.raises(TypeError, match="give one or the other"):
+        mlir.super_vectorize(VECRED, options=sums, virtual_vector_size=4)
+    with pytest.raises(KernelError, match="one dimension for each size"):
+        mlir.super_vectorize(VECRED, options="virtual-vector-size=4,4 test-fastest-varying=0")
+
+
 @pytest.mark.parametrize("interpreted", [True, False])
 def test_several_results(interpreted: bool) -> None:
     """An index, an array that the function makes, a number and an argument."""

@@ -74,6 +74,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "MLIR from standard input; needs pip install 'tilejit[mlir]'",
             "tilejit vectorize - --virtual-vector-size 32,256 --fastest-varying 1,0 < add.mlir",
         ),
+        (
+            "with the options of mlir-opt",
+            'tilejit vectorize - --options "virtual-vector-size=32,256 test-fastest-varying=1,0" < add.mlir',
+        ),
     ),
     "tilejit cache": (("where it is, and how large", "tilejit cache info"),),
     "tilejit cache info": (("as JSON", "tilejit cache info --json"),),

@@ -9,6 +9,7 @@ import typer
 
 from codegen import KernelError
 from tilejit.cli.streams import input_text
+from tilejit.kernels.pass_options import read_pass_options
 
 
 def vectorize(
@@ -19,9 +20,13 @@ def vectorize(
         ),
     ],
     sizes: Annotated[
-        str,
-        typer.Option("--virtual-vector-size", metavar="N[,N…]", help="One to three sizes, outermost first."),
-    ] = "256",
+        str | None,
+        typer.Option(
+            "--virtual-vector-size",
+            metavar="N[,N…]",
+            help="One to three sizes, outermost first; 256 without it.",
+        ),
+    ] = None,
     fastest: Annotated[
         str | None,
         typer.Option(
@@ -33,6 +38,10 @@ def vectorize(
     reductions: Annotated[
         bool, typer.Option("--reductions", help="Reductions too; changes rounding.")
     ] = False,
+    options: Annotated[
+        str | None,
+        typer.Option("--options", metavar="TEXT", help="These three as mlir-opt takes them, in one string."),
+    ] = None,
     dtype: Annotated[
         str,
         typer.Option(
@@ -44,8 +53,15 @@ def vectorize(
     ] = False,
 ) -> None:
     """Print the loops of a file in super-vectors, and what became of each loop."""
-    shape = numbers("--virtual-vector-size", sizes)
-    dims = None if fastest is None else numbers("--fastest-varying", fastest)
+    if options is not None:
+        if sizes is not None or fastest is not None or reductions:
+            raise typer.BadParameter("--options says what the other three say; give one or the other")
+        read = read_pass_options(options)
+        shape, dims = read.virtual_vector_size, read.fastest_varying
+        reductions = read.vectorize_reductions
+    else:
+        shape = numbers("--virtual-vector-size", "256" if sizes is None else sizes)
+        dims = None if fastest is None else numbers("--fastest-varying", fastest)
     if python and str(file) != "-":
         raise typer.BadParameter("--python is for standard input; name a file .py")
     if python:

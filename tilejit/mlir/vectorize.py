@@ -21,13 +21,15 @@ from codegen import (
     vectorize_function,
 )
 from tilejit.kernels.options import read_truth
+from tilejit.kernels.pass_options import read_pass_options
 from tilejit.kernels.program import LoopOptions, LoopProgram
 from tilejit.mlir.module import Unread, aliases_of, parse
 from tilejit.mlir.printing import format_program
 from tilejit.mlir.program import Program
 
 Sizes: TypeAlias = int | Sequence[int]
-Options: TypeAlias = tuple[tuple[int, ...], tuple[int, ...] | None]
+Request: TypeAlias = tuple[tuple[int, ...], tuple[int, ...] | None, bool]
+"""Sizes, the dimensions that they walk, and whether reductions are vectorized."""
 Results: TypeAlias = tuple[Any, ...]
 
 TAIL = "mask"
@@ -37,9 +39,10 @@ TAIL = "mask"
 def super_vectorize(
     text: str,
     *,
-    virtual_vector_size: Sizes,
+    virtual_vector_size: Sizes | None = None,
     fastest_varying: Sizes | None = None,
     vectorize_reductions: bool = False,
+    options: str | None = None,
     report: bool = False,
 ) -> str:
     """The text with its loops super-vectorized, as `mlir-opt -affine-super-vectorize` prints them.
@@ -49,15 +52,21 @@ def super_vectorize(
     virtual_vector_size   one to three sizes, the outermost first: 256, (32, 256)
     fastest_varying       for each the memory dimension, counted from the innermost, that it walks: 0, (1, 0)
     vectorize_reductions  reductions too, one size only; floats are then added in another order
+    options               these three as a string of mlir-opt's instead:
+                          "virtual-vector-size=32,256 test-fastest-varying=1,0 vectorize-reductions"
     report                what became of each loop, and why a function was not read, in comments before it
 
     Raises:
         KernelError: no function of the text can be read, or a size or a dimension makes no sense.
-        TypeError: an option is of a wrong type.
+        TypeError: an option is of a wrong type, or there is no size.
     """
     module = parse(text)
-    options = _options(virtual_vector_size, fastest_varying)
-    reductions = read_truth("vectorize_reductions", vectorize_reductions)
+    request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options)
+    if request is None:
+        raise TypeError(
+            "virtual_vector_size is a number or a tuple of numbers, not None\n"
+            "  give 256, (32, 256), or options="
+        )
     stays = any(isinstance(member, Unread) for member in module.members)
     made = [definitions] if stays and (definitions := aliases_of(module)) else []
     for member in module.members:
@@ -66,7 +75,7 @@ def super_vectorize(
             comments = "".join(f"// {line}\n" for line in lines) if report else ""
             made.append(comments + member.source)
             continue
-        wide = vectorized(member, *options, reductions)
+        wide = vectorized(member, *request)
         comments = "".join(f"// {loop}\n" for loop in wide.loops) if report else ""
         made.append(comments + format_program(replace(member, function=wide.function)))
     return "\n".join(made)
@@ -80,41 +89,39 @@ def run(
     virtual_vector_size: Sizes | None = None,
     fastest_varying: Sizes | None = None,
     vectorize_reductions: bool = False,
+    options: str | None = None,
     interpreted: bool = False,
 ) -> Any:
     """Run a function of a text on arrays and numbers; arrays are written in place.
 
     run(vector_add_2d, "vector_add_2d", 64, 512) -> float32(9.0)
 
-    Compiled, in super-vectors of virtual_vector_size where it is given; or interpreted, which is slow and
-    obvious. Arrays that overlap run as the scalar loops do.
+    Compiled, in super-vectors where `virtual_vector_size` or `options` are given, as in `super_vectorize`; or
+    interpreted, which is slow and obvious. Arrays that overlap run as the scalar loops do.
 
     Raises:
         KernelError: the text cannot be read, has no such function, or an argument or a subscript misfits.
         TypeError: an argument is neither an array nor a number, or an option is of a wrong type.
     """
     program = parse(text)[name]
-    options = None if virtual_vector_size is None else _options(virtual_vector_size, fastest_varying)
+    request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options)
     execute = _interpret if interpreted else _compiled
-    reductions = read_truth("vectorize_reductions", vectorize_reductions)
-    return program(*arguments, execute=partial(execute, options, reductions))
+    return program(*arguments, execute=partial(execute, request))
 
 
-def _interpret(
-    options: Options | None, reductions: bool, function: Function, given: Sequence[Any]
-) -> Results:
+def _interpret(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
     """By the interpreter, either form."""
-    if options is not None:
-        wide = vectorize_function(function, *options, reductions, TAIL)
+    if request is not None:
+        wide = vectorize_function(function, *request, TAIL)
         by_name = {a.name: value for a, value in zip(function.arguments, given, strict=True)}
         if not any(np.may_share_memory(by_name[a], by_name[b]) for a, b in wide.checks):
             function = wide.function
     return tuple(interpret(function, given))
 
 
-def _compiled(options: Options | None, reductions: bool, function: Function, given: Sequence[Any]) -> Results:
+def _compiled(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
     """By a kernel; one lane is the scalar loops."""
-    sizes, fastest = options or ((1,), None)
+    sizes, fastest, reductions = request or ((1,), None, False)
     results = _kernel(function, LoopOptions(sizes, fastest, reductions))(*given)
     return results if isinstance(results, tuple) else () if results is None else (results,)
 
@@ -131,8 +138,18 @@ def vectorized(
     return vectorize_function(program.function, sizes, fastest, reductions, TAIL)
 
 
-def _options(sizes: Sizes, fastest: Sizes | None) -> Options:
-    """Sizes and dimensions as tuples, checked."""
+def _requested(
+    sizes: Sizes | None, fastest: Sizes | None, reductions: bool, options: str | None
+) -> Request | None:
+    """The options as keywords or as a string, checked; None without sizes."""
+    reductions = read_truth("vectorize_reductions", reductions)
+    if options is not None:
+        if sizes is not None or fastest is not None or reductions:
+            raise TypeError("options= says what the other keywords say\n  give one or the other")
+        read = read_pass_options(options)
+        sizes, fastest, reductions = read.virtual_vector_size, read.fastest_varying, read.vectorize_reductions
+    if sizes is None:
+        return None
     shape = read_vector_sizes(sizes, 3, "write 256 or (32, 256)")
     dims = None if fastest is None else _dimensions(fastest)
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
@@ -140,7 +157,7 @@ def _options(sizes: Sizes, fastest: Sizes | None) -> Options:
             f"fastest_varying is {dims} where virtual_vector_size is {shape}\n"
             "  write one dimension for each size, none twice"
         )
-    return shape, dims
+    return shape, dims, reductions
 
 
 def _dimensions(given: Sizes) -> tuple[int, ...]:

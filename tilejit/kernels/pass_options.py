@@ -1,0 +1,71 @@
+"""The options of MLIR's `affine-super-vectorize` pass, as `mlir-opt` takes them in one string."""
+
+from __future__ import annotations
+
+import re
+
+from codegen import KernelValueError, dataclass
+
+PASS = re.compile(
+    r"""\s*-{0,2}affine-super-vectorize\s*=?\s*(?P<quote>["']?)(?P<options>.*?)(?P=quote)\s*""", re.DOTALL
+)
+SIZES, FASTEST, REDUCTIONS = "virtual-vector-size", "test-fastest-varying", "vectorize-reductions"
+TRUTHS = {
+    **dict.fromkeys(("", "1", "true", "True", "TRUE"), True),
+    **dict.fromkeys(("0", "false", "False", "FALSE"), False),
+}
+EXAMPLE = f"{SIZES}=32,256 {FASTEST}=1,0 {REDUCTIONS}"
+
+
+@dataclass(frozen=True, slots=True)
+class PassOptions:
+    """What a string of options says; they are checked where they are used."""
+
+    virtual_vector_size: tuple[int, ...]
+    fastest_varying: tuple[int, ...] | None = None
+    vectorize_reductions: bool = False
+
+
+def read_pass_options(text: str) -> PassOptions:
+    """Read the options of a pass, with or without its name, as mlir-opt does.
+
+    "virtual-vector-size=32,256 test-fastest-varying=1,0" -> PassOptions((32, 256), (1, 0), False)
+    -affine-super-vectorize="virtual-vector-size=128 vectorize-reductions" -> PassOptions((128,), None, True)
+
+    Backslashes at the end of lines, as in a shell, are blanks.
+
+    Raises:
+        KernelValueError: an option is unknown, given twice or has another value; or there are no sizes.
+        TypeError: it is not a str.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"options are a str such as {EXAMPLE!r}, not {type(text).__name__}")
+    named = PASS.fullmatch(text)
+    words = re.sub(r"\\\n", " ", named["options"] if named else text).split()
+    given: dict[str, str] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if name in given:
+            raise _refused(f"{name[:40]} is given twice")
+        if name not in (SIZES, FASTEST, REDUCTIONS) or (sign and not value):
+            raise _refused(f"{word[:40]!r} is not an option of affine-super-vectorize")
+        given[name] = value
+    if SIZES not in given:
+        raise _refused(f"the options have no {SIZES}")
+    if given.get(REDUCTIONS, "") not in TRUTHS:
+        raise _refused(f"{REDUCTIONS} is true or false, not {given[REDUCTIONS][:40]!r}")
+    return PassOptions(
+        _numbers(SIZES, given[SIZES]),
+        _numbers(FASTEST, given[FASTEST]) if FASTEST in given else None,
+        REDUCTIONS in given and TRUTHS[given[REDUCTIONS]],
+    )
+
+
+def _numbers(name: str, value: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"\d{1,18}(,\d{1,18})*", value, re.ASCII):
+        raise _refused(f"{name} is a list of numbers, not {value[:40]!r}")
+    return tuple(map(int, value.split(",")))
+
+
+def _refused(cause: str) -> KernelValueError:
+    return KernelValueError(f"{cause}\n  write {EXAMPLE}")
