@@ -56,6 +56,20 @@ def test_mlir(files: Path) -> None:
     assert result.stdout.startswith("// line 7, loop i0: vectorized")
 
 
+def test_functions_that_cannot_be_read_stay(files: Path) -> None:
+    """A comment says why; the others are vectorized."""
+    pytest.importorskip("xdsl", reason="the extra mlir is not installed")
+    bad = (files / "bad.mlir").read_text().replace("@vecred", "@bad")
+    (files / "both.mlir").write_text(bad + VECTOR_ADD_2D)
+    result = run("vectorize", files / "both.mlir")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(
+        "// @bad is not read: arith.frobnicate is not supported\n//   line 6: %add"
+    )
+    assert bad.strip() in result.stdout
+    assert "vector<256xf32>" in result.stdout
+
+
 @pytest.mark.parametrize("file", ["add.mlir", "red.mlir", "loops.py"])
 def test_options_in_one_string(file: str, files: Path) -> None:
     """As mlir-opt takes them, with the name of its pass or without it."""
