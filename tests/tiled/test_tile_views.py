@@ -89,11 +89,11 @@ REFUSED: tuple[tuple[Callable[[Any], Any], type[Exception], str], ...] = (
     (lambda t: cute.local_tile(t, (8, 8), (0, 0))[::0], tj.LayoutIndexError, "8,8"),
     (lambda t: cute.local_tile(t, (8, 8), (0, 0))["a"], tj.LayoutIndexError, "8,8"),
     (lambda t: cute.local_tile(t, (0, 128), (0, 0)), tj.LayoutError, "no elements"),
-    (lambda t: cute.local_tile(t, "ab", (0, 0)), TypeError, "tuple, not str"),
+    (lambda t: cute.local_tile(t, "ab", (0, 0)), TypeError, "tuples, not of str"),
     (lambda t: cute.local_tile(t, (8.5, 1), (0, 0)), TypeError, "not of float"),
     (lambda t: cute.local_tile(t, (8, 1), (0.5, 0)), TypeError, "float"),
     (lambda t: cute.logical_divide(t, (8, 128)), tj.LayoutError, "reach index 23"),
-    (lambda t: cute.logical_divide(t, cute.Layout(8)), tj.LayoutError, "one layout"),
+    (lambda t: cute.logical_divide(t, cute.Layout(8)), tj.LayoutError, "across the dimensions .*\n  give"),
     (lambda t: cute.local_tile(t, (4, 4), (0, 0)).__setitem__(0, 1), TypeError, "written whole"),
     (lambda t: cute.local_tile(t, (4, 4), (0, 0)).__setitem__(..., np.zeros(3)), tj.LayoutError, "broadcast"),
 )
@@ -130,7 +130,7 @@ def test_a_dimension_without_elements() -> None:
         lambda: cute.local_tile(t, (2, 2), (_, 0)),
         lambda: cute.logical_divide(t, (2, 5)),
     ):
-        with pytest.raises(tj.LayoutError, match=r"dimension 0 of f32\[0,5\].* no tiles\n  keep it whole"):
+        with pytest.raises(tj.LayoutError, match=r"dimension 0 of \[0,5\].* no tiles\n  keep it whole"):
             call()
     assert cute.local_tile(t, (_, 2), (0, 1)).unpack().shape == (0, 2)
     assert cute.logical_divide(t, (_, 5)).unpack().shape == (0, 5, 1)

@@ -21,7 +21,6 @@ if _TYPE_CHECKING:
         shape_div,
         weakly_congruent,
     )
-    from tilejit.cute.compose import composition
     from tilejit.cute.composed_inverses import left_inverse, right_inverse
     from tilejit.cute.construct import (
         LayoutLeft,
@@ -33,7 +32,6 @@ if _TYPE_CHECKING:
         suffix_product,
     )
     from tilejit.cute.coordinates import crd2crd, crd2idx, idx2crd
-    from tilejit.cute.division import flat_divide, tiled_divide, zipped_divide
     from tilejit.cute.exact.complement import complement
     from tilejit.cute.grid import format_layout, print_layout
     from tilejit.cute.int_tuple import IntTuple
@@ -53,7 +51,6 @@ if _TYPE_CHECKING:
         select,
     )
     from tilejit.cute.parsing import Tiler, parse
-    from tilejit.cute.partition import local_partition
     from tilejit.cute.products import (
         blocked_product,
         flat_product,
@@ -74,7 +71,16 @@ if _TYPE_CHECKING:
     from tilejit.layout.bridge.from_xla import BoundedLayout, bounded, from_xla
     from tilejit.layout.bridge.to_xla import to_xla
     from tilejit.layout.cute_shape import CuteShape
-    from tilejit.tiled.tile_views import TileView, local_tile, logical_divide
+    from tilejit.tiled.tile_views import TileView
+    from tilejit.tiled.views import (
+        composition,
+        flat_divide,
+        local_partition,
+        local_tile,
+        logical_divide,
+        tiled_divide,
+        zipped_divide,
+    )
 
     filter = filter_
 
@@ -169,14 +175,12 @@ _HOMES = {
     "cute.checked": (
         "compatible congruent elem_scale inner_product prefix_product product shape_div weakly_congruent"
     ),
-    "cute.compose": "composition",
     "cute.composed_inverses": "left_inverse right_inverse",
     "cute.construct": (
         "LayoutLeft LayoutRight make_identity_layout "
         "make_layout_like make_ordered_layout product_each suffix_product"
     ),
     "cute.coordinates": "crd2crd crd2idx idx2crd",
-    "cute.division": "flat_divide tiled_divide zipped_divide",
     "cute.exact.complement": "complement",
     "cute.grid": "format_layout print_layout",
     "cute.int_tuple": "IntTuple",
@@ -184,7 +188,6 @@ _HOMES = {
     "cute.layout": "Layout coshape cosize offsets size",
     "cute.modes": "append coalesce depth filter_ filter_zeros flatten group make_layout prepend rank select",
     "cute.parsing": "Tiler parse",
-    "cute.partition": "local_partition",
     "cute.products": (
         "blocked_product flat_product logical_product "
         "raked_product tile_to_shape tiled_product zipped_product"
@@ -200,7 +203,10 @@ _HOMES = {
     "layout.bridge.from_xla": "BoundedLayout bounded from_xla",
     "layout.bridge.to_xla": "to_xla",
     "layout.cute_shape": "CuteShape",
-    "tiled.tile_views": "TileView local_tile logical_divide",
+    "tiled.tile_views": "TileView",
+    "tiled.views": (
+        "composition flat_divide local_partition local_tile logical_divide tiled_divide zipped_divide"
+    ),
 }
 """The module of each public name: a layout of CuTe's needs few of them.
 

@@ -41,7 +41,7 @@ def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tupl
     """
     limit_nesting(coord, "a coordinate")
     if proj is not None:
-        tiler, coord = _projected(tiler, proj, "tiler"), _projected(coord, proj, "coordinate")
+        tiler, coord = projected(tiler, proj, "tiler"), projected(coord, proj, "coordinate")
     divided = zipped_divide(layout, tiler)
     tile, rest = modes(divided.shape)
     if isinstance(coord, tuple | list):
@@ -66,15 +66,20 @@ def local_partition(layout: Layout, threads: Layout, index: int, proj: Any = Non
         LayoutError, NoLayoutError: as zipped_divide; a proj of another length than the threads' rank.
     """
     tiler: Any = product_each(expect_layout(threads).shape)
-    coord: Any = _thread_at(threads, whole_number(index))
+    coord: Any = thread_at(threads, whole_number(index))
     if proj is not None:
-        tiler, coord = _projected(tiler, proj, "threads"), _projected(coord, proj, "threads")
+        tiler, coord = projected(tiler, proj, "threads"), projected(coord, proj, "threads")
     divided = zipped_divide(layout, tiler)
     return slice_and_offset((coord, (_,) * rank(modes(divided.shape)[1])), divided)
 
 
-def _projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
-    """The parts that the projection keeps."""
+def projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
+    """The parts that the projection keeps.
+
+    Raises:
+        LayoutError: it has another number of parts.
+        TypeError: either is not a tuple.
+    """
     if not isinstance(proj, tuple | list) or not isinstance(parts, tuple | list):
         raise TypeError(f"proj and {what} are tuples, not {type(proj).__name__} and {type(parts).__name__}")
     if len(proj) != len(parts):
@@ -82,8 +87,12 @@ def _projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
     return tuple(part for part, keep in zip(parts, proj, strict=True) if not is_underscore(keep))
 
 
-def _thread_at(threads: Layout, index: int) -> tuple[int, ...]:
-    """The coordinate of a thread, a number a mode."""
+def thread_at(threads: Layout, index: int) -> tuple[int, ...]:
+    """The coordinate of a thread, a number a mode.
+
+    Raises:
+        LayoutIndexError: there is no thread of that number.
+    """
     sizes = product_each(threads.shape)
     steps = [mode.stride for mode in threads]
     if threads.size and all(isinstance(step, int) and step > 0 for step in steps):

@@ -1,11 +1,12 @@
-"""Views of a tiled array by CuTe's tilers: one tile, or the array as tiles and what repeats them."""
+"""TileView: elements of an array in an order of their own, read and written where they live."""
 
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen import (
     AccessMap,
@@ -21,75 +22,72 @@ from codegen import (
     dataclass,
     evaluate_tree,
     logical_roots,
+    map_offset,
     shown,
     thread_count,
 )
 from tilejit.arrays.memory import MAX_RANK, Array, address, array_map, empty
-from tilejit.arrays.values import broadcast, elements
-from tilejit.cute import division, partition
-from tilejit.cute.digits import Mode, is_nested
-from tilejit.cute.int_tuple import unflatten
+from tilejit.arrays.values import broadcast, elements, refuse_masked
+from tilejit.cute.index_map import Identity, IndexMap, ViewAxis
 from tilejit.cute.layout import Layout
-from tilejit.cute.modes import flat_modes
-from tilejit.cute.slicing import slice_and_offset
-from tilejit.cute.underscore import is_underscore
-from tilejit.layout.checks import integer
+from tilejit.cute.questions import is_injective
 from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.helpers import dims_text
-from tilejit.layout.indexing import access_map, shape_name
+from tilejit.layout.indexing import access_map
 from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
 
-class ViewAxis(NamedTuple):
-    """An axis of a view.
-
-    Attributes:
-        dim: the dimension of the tiled array that it walks.
-        size: the elements it has.
-        step: the distance of two of them, in indices of that dimension.
-    """
-
-    dim: int
-    size: int
-    step: int
-
-
 @dataclass(frozen=True, slots=True)
 class TileView:
-    """Some elements of a tiled array in an order of their own; `view[...]` reads, `view[...] = x` writes.
+    """Some elements of an array in an order of their own; `view[...]` reads, `view[...] = x` writes.
 
     >>> tile = tilejit.cute.local_tile(t, (8, 128), (2, 0))
     >>> tile.shape, tile.unpack()
     >>> tile[...] = 0
 
     Attributes:
-        tiled: the array.
-        starts: the index of the first element.
-        axes: the axes of the view.
-        profile: the sizes nested as CuTe nests them.
+        array: the TiledArray, or the NumPy array, whose elements these are.
+        index_map: from coordinates of the view to indices of the array.
+        fill_value: what is read where the view passes the end of the array; None where it does nowhere.
     """
 
-    tiled: TiledArray
-    starts: tuple[int, ...]
-    axes: tuple[ViewAxis, ...]
-    profile: Any
+    array: TiledArray | Array
+    index_map: IndexMap
+    fill_value: Any = None
 
     @property
     def shape(self) -> Any:
         """The sizes, nested as CuTe nests them; those of `unpack()` are the same from left to right."""
-        return self.profile
+        return self.index_map.profile
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The elements' dtype."""
-        return self.tiled.dtype
+        return self.array.dtype
+
+    @property
+    def predicate(self) -> NDArray[np.bool_]:
+        """Whether each coordinate is an element of the array, one axis a size; all True without `fill_value`.
+
+        >>> tilejit.cute.logical_divide(np.arange(5), 4, fill_value=0).predicate
+        array([[ True,  True],
+               [ True, False],
+               [ True, False],
+               [ True, False]])
+        """
+        return self.index_map.predicate()
 
     def unpack(self) -> Array:
         """The elements as a new array in C order, one axis a size."""
-        out = empty(tuple(axis.size for axis in self.axes), self.dtype)
-        if out.size:
-            self._copy(out, writes=False)
+        sizes = self.index_map.sizes
+        if self.fill_value is not None:
+            out = empty(sizes, self.dtype)
+            out[...] = self.fill_value
+            return self._read_inside(out)
+        out = empty(sizes, self.dtype)
+        if out.size and isinstance(self.array, TiledArray):
+            _copy(self.array, self._access(self.array), out, writes=False)
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -114,221 +112,218 @@ class TileView:
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write all elements in place: the key is `...` or `:`; the value broadcasts and converts.
 
+        Values where `predicate` is False are dropped.
+
         Raises:
-            LayoutError: the buffer is read-only, a value does not fit, or two places of the view are one.
+            LayoutError: the array is read-only, a value does not fit, or two places of the view are one.
             TypeError: another key.
         """
         if key is not Ellipsis and not (isinstance(key, slice) and key == slice(None)):
-            raise TypeError("a view is written whole: view[...] = values\n  index the tiled array for less")
-        buffer = self.tiled.writable_buffer()
+            raise TypeError("a view is written whole: view[...] = values\n  index the array for less")
+        array, sizes = self.array, self.index_map.sizes
+        if isinstance(array, TiledArray):
+            buffer, own = array.writable_buffer(), elements(value, array.layout.element)
+        else:
+            buffer, own = _writable(array), _numpy_values(value, array.dtype)
         self._check_apart()
-        own = elements(value, self.tiled.layout.element)
         if np.may_share_memory(own, buffer):
             own = own.copy()
-        values = broadcast(own, tuple(axis.size for axis in self.axes))
-        if values.size:
-            self._copy(values, writes=True)
+        values = broadcast(own, sizes)
+        if self.fill_value is not None:
+            self._write_inside(values)
+        elif values.size and isinstance(array, TiledArray):
+            _copy(array, self._access(array), values, writes=True)
 
     def _check_apart(self) -> None:
-        for dim in range(len(self.starts)):
-            own = [Mode(axis.size, axis.step) for axis in self.axes if axis.dim == dim and axis.size > 1]
-            if not is_nested(own):
-                raise LayoutError(
-                    f"the view meets elements of dimension {dim} more than once\n"
-                    "  write to tiles that do not overlap"
-                )
+        """Raise where two coordinates are one element."""
+        own = self.index_map
+        if 0 in own.sizes:
+            return
+        reaches = [own.reach(dim) for dim in range(len(own.dims))]
+        identity = Identity.of(own.dims, [2 * (high - low) + 1 for low, high in reaches])
+        if not is_injective(Layout(own.sizes, tuple(identity.stride(axis.steps) for axis in own.axes))):
+            raise LayoutError("the view meets elements more than once\n  write to tiles that do not overlap")
 
-    def _copy(self, array: Array, *, writes: bool) -> None:
-        tiled = self.tiled
-        view, own = self._access(), array_map(array)
-        stored = buffer_element(tiled.layout)
-        loose = Element(from_numpy(array.dtype).name, 8 * array.itemsize)
-        count = thread_count(None, 2 * array.nbytes)
-        if writes:
-            program = compiled(own, view, loose, stored, threads=count)
-            program.run(address(array), address_of(tiled), count, alive=(array, tiled))
-        else:
-            program = compiled(view, own, stored, loose, threads=count)
-            program.run(address_of(tiled), address(array), count, alive=(tiled, array))
+    def _inside(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """The predicate, and the row-major numbers of the coordinates where it holds."""
+        inside = self.predicate
+        return inside, np.flatnonzero(inside).astype(np.int64)
 
-    def _access(self) -> AccessMap:
+    def _read_inside(self, out: Array) -> Array:
+        """Read the coordinates that are elements into an array of the view's sizes."""
+        inside, numbers = self._inside()
+        if numbers.size and isinstance(self.array, TiledArray):
+            found = empty(numbers.shape, self.dtype)
+            _copy(self.array, self._points(self.array, numbers), found, writes=False)
+            out[inside] = found
+        elif numbers.size:
+            out[inside] = self.array[self.index_map.indices(numbers)]
+        return out
+
+    def _write_inside(self, values: Array) -> None:
+        """Write the values whose coordinates are elements."""
+        inside, numbers = self._inside()
+        if numbers.size and isinstance(self.array, TiledArray):
+            own = np.ascontiguousarray(values[inside])
+            _copy(self.array, self._points(self.array, numbers), own, writes=True)
+        elif numbers.size:
+            self.array[self.index_map.indices(numbers)] = values[inside]
+
+    def _points(
+        self, tiled: TiledArray, numbers: NDArray[np.int64], dims: tuple[int, ...] | None = None
+    ) -> AccessMap:
+        """The map of the coordinates of some numbers, point by point, on one axis or on those of `dims`."""
+        whole, own = access_map(tiled.layout), self.index_map
+        base = int(np.asarray(map_offset(whole, own.indices(numbers[:1]))).reshape(-1)[0])
+
+        def offsets(rows: Offsets) -> Offsets:
+            found = np.asarray(map_offset(whole, own.indices(numbers[rows])) - base, np.int64)
+            return np.broadcast_to(found, rows.shape)
+
+        dims = (len(numbers),) if dims is None else dims
+        low, stop = whole.bounds
+        tree = Opaque(len(numbers), offsets, low - stop, stop - low)
+        roots = (Root(tuple(range(len(dims))), tree),)
+        return AccessMap(dims, roots, base, whole.unit_bits, whole.element_bits, whole.bounds)
+
+    def _access(self, tiled: TiledArray) -> AccessMap:
         """The map of the view: each root of the array's over the axes that walk its dimensions."""
-        whole = access_map(self.tiled.layout)
-        dims = tuple(axis.size for axis in self.axes)
+        whole, own = access_map(tiled.layout), self.index_map
+        inner = logical_roots(whole)
+        owners = [_owners(axis, inner) for axis in own.axes]
+        if any(len(found) > 1 for found in owners):
+            return self._points(tiled, np.arange(prod(own.sizes), dtype=np.int64), own.sizes)
         roots, base = [], whole.base
-        for root in logical_roots(whole):
+        for k, root in enumerate(inner):
             first = 0
             for d in root.dims:
-                first = first * whole.dims[d] + self.starts[d]
+                first = first * whole.dims[d] + own.starts[d]
             base += int(evaluate_tree(root.tree, first))
-            axes = self._axes(root.dims)
+            axes = self._axes(root.dims, [n for n, found in enumerate(owners) if (found or [0]) == [k]])
             tree = self._tree(root, axes, first) if len(root.dims) == 1 else None
-            roots.append(Root(axes, tree or self._table(root, axes, whole.dims, first)))
+            roots.append(Root(axes, tree or self._table(tiled, root, axes, first)))
         roots = [root for root in roots if root.dims]
-        return AccessMap(dims, tuple(roots), base, whole.unit_bits, whole.element_bits, whole.bounds)
+        return AccessMap(own.sizes, tuple(roots), base, whole.unit_bits, whole.element_bits, whole.bounds)
 
-    def _axes(self, dims: tuple[int, ...]) -> tuple[int, ...]:
-        """The axes that walk these dimensions, longer steps first."""
-        found = [k for k, axis in enumerate(self.axes) if axis.dim in dims]
-        return tuple(sorted(found, key=lambda k: (dims.index(self.axes[k].dim), -self.axes[k].step)))
+    def _axes(self, dims: tuple[int, ...], found: list[int]) -> tuple[int, ...]:
+        """Axes that walk some dimensions, longer steps first; those of one element before all."""
+        axes = self.index_map.axes
+
+        def order(k: int) -> tuple[bool, list[int]]:
+            return axes[k].size > 1, [-axes[k].steps[d] for d in dims]
+
+        return tuple(sorted(found, key=order))
 
     def _tree(self, root: Root, axes: tuple[int, ...], first: int) -> Tree | None:
         """The tree of one dimension where its axes follow each other without a hole."""
-        reach = step = self.axes[axes[-1]].step if axes else 1
-        for k in reversed(axes):
-            own = self.axes[k]
-            if own.step != reach and own.size > 1:
+        (dim,) = root.dims
+        walked = [axis for axis in (self.index_map.axes[k] for k in axes) if axis.size > 1]
+        reach = step = walked[-1].steps[dim] if walked else 1
+        if step < 1:
+            return None
+        for axis in reversed(walked):
+            if axis.steps[dim] != reach:
                 return None
-            reach *= own.size
-        count = prod(self.axes[k].size for k in axes)
+            reach *= axis.size
+        count = prod(axis.size for axis in walked)
         return coalesce_tree(Window(count, root.tree, first, step))
 
-    def _table(self, root: Root, axes: tuple[int, ...], dims: tuple[int, ...], first: int) -> Tree:
+    def _table(self, tiled: TiledArray, root: Root, axes: tuple[int, ...], first: int) -> Tree:
         """The offsets point by point."""
-        walked, starts = [self.axes[k] for k in axes], self.starts
+        whole, own = access_map(tiled.layout), self.index_map
+        walked = IndexMap(own.dims, own.starts, tuple(own.axes[k] for k in axes), None)
         origin = int(evaluate_tree(root.tree, first))
 
         def offsets(rows: Offsets) -> Offsets:
-            index = {d: np.full_like(rows, starts[d]) for d in root.dims}
-            for d, size, step in reversed(walked):
-                index[d] = index[d] + rows % size * step
-                rows = rows // size
+            index = walked.indices(rows)
             merged: Any = 0
             for d in root.dims:
-                merged = merged * dims[d] + index[d]
+                merged = merged * whole.dims[d] + index[d]
             return np.asarray(evaluate_tree(root.tree, merged) - origin, np.int64)
 
-        low, stop = access_map(self.tiled.layout).bounds
-        return Opaque(prod(axis.size for axis in walked), offsets, low - stop, stop - low)
+        low, stop = whole.bounds
+        return Opaque(prod(walked.sizes), offsets, low - stop, stop - low)
 
 
-def local_tile(t: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
-    """The tile at a coordinate among the tiles: of a TiledArray a TileView, of a layout CuTe's pair.
-
-    >>> tilejit.cute.local_tile(t, (8, 128), (2, 0)).unpack()    # rows 16 to 23, columns 0 to 127
-    >>> tilejit.cute.local_tile(t, (8, _), (2, _))              # the same rows, all columns
-    (4,8):(1,4), (2, 4), (1, 0) -> (2,4):(1,4), 2
-
-    tiler: a size, a one-dimensional layout or `_` for each dimension. coord: the number of the tile along
-    each dimension, or `_` for all of them, which then follow the tile's own axes. A tile that the array ends
-    in is smaller than the others.
+def view_of(array: TiledArray | Array, index_map: IndexMap, fill_value: Any = None) -> Any:
+    """The view of an array through a map: a TileView, or of a NumPy array without fill_value an ndarray.
 
     Raises:
-        LayoutIndexError: there is no such tile.
-        LayoutError: tiler or coordinate do not fit, or tiles kept by `_` pass the end of the array.
+        LayoutError: the map passes the end of the array and there is no fill_value, or that does not fit.
     """
-    if not isinstance(t, TiledArray):
-        return partition.local_tile(t, tiler, coord, proj)
-    if proj is not None:
-        raise TypeError("proj is for layouts; leave the mode out of tiler and coordinate instead")
-    tilers, at = _per_dimension(tiler, t, "tiler"), _per_dimension(coord, t, "coordinate")
-    starts: list[int] = []
-    tiles: list[ViewAxis] = []
-    rests: list[ViewAxis] = []
-    for d, (part, place) in enumerate(zip(tilers, at, strict=True)):
-        start, own, rest = _tile_of(t, d, part, place)
-        starts.append(start)
-        tiles += own
-        rests += rest
-    axes = (*tiles, *rests)
-    return _checked_view(TileView(t, tuple(starts), axes, tuple(axis.size for axis in axes)))
+    own = index_map
+    if len(own.axes) > MAX_RANK:
+        raise LayoutError(f"the view has {len(own.axes)} sizes\n  NumPy's arrays have at most {MAX_RANK}")
+    if fill_value is not None:
+        if isinstance(array, TiledArray):
+            value = elements(fill_value, array.layout.element)
+        else:
+            value = _numpy_values(fill_value, array.dtype)
+        if value.shape:
+            raise LayoutError(f"fill_value has shape {value.shape}\n  give one value")
+        return TileView(array, own, value[()])
+    dim = own.beyond()
+    if dim is not None:
+        low, high = own.reach(dim)
+        raise LayoutError(
+            f"the tiles reach index {shown(low if low < 0 else high)} of dimension {dim}, which has "
+            f"{own.dims[dim]}\n"
+            "  give tiles that divide it, take the last one by its coordinate, or give a fill_value"
+        )
+    if isinstance(array, TiledArray):
+        return TileView(array, own)
+    strides = tuple(sum(s * b for s, b in zip(axis.steps, array.strides, strict=True)) for axis in own.axes)
+    return strided_view(array, own.starts, own.sizes, strides)
 
 
-def logical_divide(t: Any, tiler: Any) -> Any:
-    """As (tile, rest), dimension by dimension: of a TiledArray a TileView, of a layout CuTe's layout.
+def strided_view(
+    array: Array, starts: tuple[int, ...], sizes: tuple[int, ...], strides: tuple[int, ...]
+) -> Array:
+    """A NumPy view from an index on; read-only where two of its elements are one. strides: in bytes."""
+    key: Any = (..., *(slice(start, start + 1) for start in starts))
+    first: Array = array[key]
+    apart = 0 in sizes or is_injective(Layout(sizes, strides))
+    return np.lib.stride_tricks.as_strided(first, sizes, strides, writeable=apart)
 
-    >>> tilejit.cute.logical_divide(t, (8, 128)).shape     # f32[16,256]
-    ((8, 2), (128, 2))
-    16:1, 4:2 -> (4,(2,2)):(2,(1,8))
 
-    tiler: a size, a one-dimensional layout or `_` for each of the first dimensions. `unpack()` has an axis
-    for each size, tile before rest.
+def _copy(tiled: TiledArray, view: AccessMap, array: Array, *, writes: bool) -> None:
+    """Copy between elements of a tiled array and an array of the view's sizes."""
+    own = array_map(array)
+    stored = buffer_element(tiled.layout)
+    loose = Element(from_numpy(array.dtype).name, 8 * array.itemsize)
+    count = thread_count(None, 2 * array.nbytes)
+    if writes:
+        program = compiled(own, view, loose, stored, threads=count)
+        program.run(address(array), address_of(tiled), count, alive=(array, tiled))
+    else:
+        program = compiled(view, own, stored, loose, threads=count)
+        program.run(address_of(tiled), address(array), count, alive=(tiled, array))
+
+
+def _owners(axis: ViewAxis, roots: tuple[Root, ...]) -> list[int]:
+    """The roots whose dimensions an axis walks."""
+    return [k for k, root in enumerate(roots) if axis.size > 1 and any(axis.steps[d] for d in root.dims)]
+
+
+def _writable(array: Array) -> Array:
+    if not array.flags.writeable:
+        raise LayoutError("the array is read-only\n  copy it first")
+    return array
+
+
+def _numpy_values(value: Any, dtype: np.dtype[Any]) -> Array:
+    """A value as NumPy's assignment to an array of the dtype makes it.
 
     Raises:
-        NoLayoutError: of a layout, where the tiler has no complement or a part is not a layout.
-        LayoutError: more tilers than dimensions, or the tiles pass the end of the array.
+        LayoutError: the dtype does not hold it.
     """
-    if not isinstance(t, TiledArray):
-        return division.logical_divide(t, tiler)
-    axes: list[ViewAxis] = []
-    profile: list[Any] = []
-    for d, part in enumerate(_per_dimension(tiler, t, "tiler")):
-        divided = Layout(t.shape[d]) if is_underscore(part) else _divided(t, d, part)
-        own = _axes(d, divided)
-        axes += own
-        profile.append(unflatten(iter([axis.size for axis in own]), divided.shape))
-    return _checked_view(TileView(t, (0,) * t.ndim, tuple(axes), tuple(profile)))
-
-
-def _per_dimension(given: Any, t: TiledArray, what: str) -> tuple[Any, ...]:
-    """One part a dimension, `_` behind those that are given."""
-    if isinstance(given, str):
-        raise TypeError(f"a {what} is a number, a layout, `_` or a tuple, not str")
-    parts = tuple(given) if isinstance(given, tuple | list) else (given,)
-    if isinstance(given, Layout) and t.ndim != 1:
-        raise LayoutError(f"a {what} of one layout goes through all dimensions\n  give one a dimension")
-    if len(parts) > t.ndim:
+    refuse_masked(value)
+    try:
+        given = np.asarray(value)
+        out = np.empty(given.shape, dtype)
+        out[...] = value
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise LayoutError(
-            f"the {what} has {len(parts)} parts, but the array {t.ndim} dimension(s)\n"
-            "  give at most one a dimension"
-        )
-    if any(isinstance(part, bool) for part in parts):
-        raise TypeError(f"a {what} is made of numbers and `_`, not of bool")
-    return (*parts, *(None for _ in range(t.ndim - len(parts))))
-
-
-def _tile_of(t: TiledArray, d: int, part: Any, place: Any) -> tuple[int, list[ViewAxis], list[ViewAxis]]:
-    """Where the tile starts along one dimension, its axes, and those of the tiles that `_` keeps."""
-    extent = t.shape[d]
-    if is_underscore(part):
-        if not is_underscore(place) and (number := integer(place, f"coord[{d}]")):
-            raise LayoutIndexError(
-                f"dimension {d} is one tile: there is no tile {shown(number)}\n  give 0 or `_`"
-            )
-        return 0, [ViewAxis(d, extent, 1)], []
-    divided = _divided(t, d, part)
-    tile, rest = divided
-    if is_underscore(place):
-        return 0, _axes(d, tile), _axes(d, rest)
-    number = integer(place, f"coord[{d}]")
-    if not 0 <= number < rest.size:
-        raise LayoutIndexError(
-            f"there is no tile {shown(number)} along dimension {d}\n"
-            f"  {shape_name(t.layout)} has {rest.size} there"
-        )
-    start = slice_and_offset(number, rest)[1]
-    own = _axes(d, tile)
-    if len(own) == 1 and own[0].step > 0:
-        _, size, step = own[0]
-        own = [ViewAxis(d, min(size, -(-(extent - start) // step)), step)]
-    return start, own, []
-
-
-def _divided(t: TiledArray, d: int, part: Any) -> Layout:
-    """One dimension as (tile, rest)."""
-    if not t.shape[d]:
-        raise LayoutError(
-            f"dimension {d} of {shape_name(t.layout)} has no elements, so no tiles\n  keep it whole with `_`"
-        )
-    return division.logical_divide(Layout(t.shape[d]), part)
-
-
-def _axes(d: int, layout: Layout) -> list[ViewAxis]:
-    return [ViewAxis(d, size, step) for size, step in flat_modes(layout)]
-
-
-def _checked_view(view: TileView) -> TileView:
-    """The view, if all its elements are the array's."""
-    if len(view.axes) > MAX_RANK:
-        raise LayoutError(f"the view has {len(view.axes)} sizes\n  NumPy's arrays have at most {MAX_RANK}")
-    if any(axis.size == 0 for axis in view.axes):
-        return view
-    for d, (start, extent) in enumerate(zip(view.starts, view.tiled.shape, strict=True)):
-        reaches = [(axis.size - 1) * axis.step for axis in view.axes if axis.dim == d]
-        low, high = start + sum(min(0, r) for r in reaches), start + sum(max(0, r) for r in reaches)
-        if low < 0 or high >= extent:
-            raise LayoutError(
-                f"the tiles reach index {low if low < 0 else high} of dimension {d}, which has {extent}\n"
-                "  give tiles that divide it, or take the last one by its coordinate"
-            )
-    return view
+            f"the value cannot be converted to {dtype}: {error}\n  give values of that dtype"
+        ) from error
+    return out

@@ -1,0 +1,197 @@
+"""The algebra on arrays: which indices the views of tiles, threads and values hold."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from codegen import LayoutError, LayoutIndexError, shown
+from tilejit.cute import partition
+from tilejit.cute.construct import product_each
+from tilejit.cute.coordinates import whole_number
+from tilejit.cute.digits import Mode
+from tilejit.cute.division import zipped_divide
+from tilejit.cute.index_map import Identity, IndexMap, Operation, ViewAxis, along, flat_map
+from tilejit.cute.layout import Layout, expect_layout, is_composed
+from tilejit.cute.modes import flat_modes
+from tilejit.cute.slicing import slice_and_offset
+from tilejit.cute.underscore import is_underscore
+from tilejit.cute.witness import NoLayoutError
+from tilejit.layout.checks import integer
+from tilejit.layout.helpers import dims_text
+
+Dims = tuple[int, ...]
+
+
+def changed(dims: Dims, tiler: Any, change: Operation) -> IndexMap:
+    """The view that an operation of the algebra makes of an array: its division or composition by a tiler.
+
+    (16, 256), (8, 128), zipped_divide -> ((8,128),(2,2)) with steps 1 and 8, 1 and 128
+
+    Raises:
+        NoLayoutError: the tiler has no complement, or walks the dimensions in no layout.
+        LayoutError: more tilers than dimensions, or a dimension without elements is divided.
+        TypeError: not a tiler.
+    """
+    parts = tilers(dims, tiler)
+    if parts is not None:
+        for dim, part in enumerate(parts):
+            if not is_underscore(part):
+                _check_elements(dims, dim)
+        identity = Identity.by_dimension(dims, parts)
+        return identity.read(change(identity.layout, parts))
+    if 0 in dims:
+        raise LayoutError(
+            f"{dims_text(dims)} has no elements for a tiler of all dimensions\n"
+            "  give a tiler for each dimension, `_` for those to keep whole"
+        )
+    change(Layout(prod(dims)), tiler)  # what holds for no array is refused in its own words
+    identity = Identity.across(dims, dims)
+    try:
+        return identity.read(change(identity.layout, tiler))
+    except NoLayoutError as error:
+        raise NoLayoutError(
+            f"no view has the strides of {str(tiler)[:80]} across the dimensions of {dims_text(dims)}\n"
+            "  give a tiler for each dimension, or a NumPy array in Fortran order (np.asfortranarray)",
+            error.witness,
+        ) from error
+
+
+def tile(dims: Dims, tiler: Any, coord: Any, proj: Any, *, cut: bool) -> IndexMap:
+    """The tile at a coordinate; cut: a tile that the array ends in is smaller than the others.
+
+    Raises:
+        LayoutIndexError: there is no such tile.
+        LayoutError, NoLayoutError, TypeError: as `changed`, and for a coordinate that does not fit.
+    """
+    if proj is not None:
+        tiler = partition.projected(tiler, proj, "tiler")
+        coord = partition.projected(coord, proj, "coordinate")
+    parts = tilers(dims, tiler)
+    if parts is None:
+        if 0 in dims:
+            changed(dims, tiler, zipped_divide)
+        identity = Identity.across(dims, dims)
+        return identity.read(*partition.local_tile(identity.layout, tiler, coord))
+    places = _coordinates(dims, coord)
+    starts: list[int] = []
+    tiles: list[ViewAxis] = []
+    rests: list[ViewAxis] = []
+    for dim, size in enumerate(dims):
+        part, place = (parts[dim] if dim < len(parts) else None), places[dim]
+        start, own, rest = _tile_along(dims, dim, part, place)
+        if cut and len(own) == 1 and own[0].stride > 0 and not is_underscore(place):
+            count, step = own[0]
+            own = [Mode(min(count, max(0, -(-(size - start) // step))), step)]
+        starts.append(start)
+        tiles += [ViewAxis(count, along(dim, len(dims), step)) for count, step in own]
+        rests += [ViewAxis(count, along(dim, len(dims), step)) for count, step in rest]
+    return flat_map(dims, starts, [*tiles, *rests])
+
+
+def thread(dims: Dims, threads: Any, index: Any, proj: Any, *, cut: bool) -> IndexMap:
+    """The elements of one thread, one of every tile of the threads' shape; cut: as `tile`.
+
+    Raises:
+        LayoutIndexError: there is no thread of that number.
+        LayoutError: the threads have more modes than the array dimensions, or none fit.
+        TypeError: the threads are not a layout.
+    """
+    sizes: Any = product_each(expect_layout(threads).shape)
+    at: Any = partition.thread_at(threads, whole_number(index))
+    if proj is not None:
+        sizes, at = partition.projected(sizes, proj, "threads"), partition.projected(at, proj, "threads")
+    tilers(dims, sizes)
+    starts = [*at, *(0 for _ in dims[len(at) :])]
+    axes: list[ViewAxis] = []
+    for dim, size in enumerate(dims):
+        step = sizes[dim] if dim < len(sizes) else 1
+        count = -(-max(0, size - (starts[dim] if cut else 0)) // step)
+        axes.append(ViewAxis(count, along(dim, len(dims), step)))
+    return flat_map(dims, starts, axes)
+
+
+def tilers(dims: Dims, tiler: Any) -> tuple[Any, ...] | None:
+    """A tiler by dimension as a tuple; None for a size or layout that counts all dimensions.
+
+    Of one dimension every tiler is one by dimension.
+
+    Raises:
+        LayoutError: more tilers than dimensions.
+        TypeError: not a tiler.
+    """
+    if is_underscore(tiler):
+        return ()
+    if isinstance(tiler, tuple | list):
+        if len(tiler) > len(dims):
+            raise LayoutError(
+                f"the tiler has {len(tiler)} parts, but the array {len(dims)} dimension(s)\n"
+                "  give at most one a dimension"
+            )
+        for part in tiler:
+            _check_tiler(part)
+        return tuple(tiler)
+    _check_tiler(tiler)
+    return (tiler,) if len(dims) == 1 else None
+
+
+def _check_tiler(part: Any) -> None:
+    if isinstance(part, tuple | list):
+        for inner in part:
+            _check_tiler(inner)
+    elif is_composed(part):
+        raise LayoutError(
+            f"the tiler {str(part)[:80]} has no strides\n"
+            "  pick elements with its offsets: x.reshape(-1, order='F')[tilejit.cute.offsets(tiler)]"
+        )
+    elif not (isinstance(part, Layout) or is_underscore(part) or _is_number(part)):
+        raise TypeError(
+            f"a tiler is made of numbers, layouts, `_` and tuples, not of {type(part).__name__}\n"
+            "  tilejit.cute.parse reads a tiler from text"
+        )
+
+
+def _is_number(part: Any) -> bool:
+    return hasattr(part, "__index__") and not isinstance(part, bool)
+
+
+def _coordinates(dims: Dims, coord: Any) -> tuple[Any, ...]:
+    """One a dimension, `_` behind those that are given."""
+    parts = tuple(coord) if isinstance(coord, tuple | list) else (coord,)
+    if len(parts) > len(dims):
+        raise LayoutError(
+            f"the coordinate has {len(parts)} parts, but the array {len(dims)} dimension(s)\n"
+            "  give at most one a dimension"
+        )
+    if any(isinstance(part, bool) for part in parts):
+        raise TypeError("a coordinate is made of numbers and `_`, not of bool")
+    return (*parts, *(None for _ in range(len(dims) - len(parts))))
+
+
+def _tile_along(dims: Dims, dim: int, part: Any, place: Any) -> tuple[int, list[Mode], list[Mode]]:
+    """Where the tile starts along a dimension, its modes, and those of the tiles that `_` keeps."""
+    size = dims[dim]
+    if is_underscore(part):
+        if not is_underscore(place) and (number := integer(place, f"coord[{dim}]")):
+            raise LayoutIndexError(
+                f"dimension {dim} is one tile: there is no tile {shown(number)}\n  give 0 or `_`"
+            )
+        return 0, [Mode(size, 1)], []
+    _check_elements(dims, dim)
+    own, rest = zipped_divide(Layout(size), part)
+    if is_underscore(place):
+        return 0, flat_modes(own), flat_modes(rest)
+    number = integer(place, f"coord[{dim}]")
+    if not 0 <= number < rest.size:
+        raise LayoutIndexError(
+            f"there is no tile {shown(number)} along dimension {dim}\n"
+            f"  {dims_text(dims)} has {shown(rest.size)} there"
+        )
+    return slice_and_offset(number, rest)[1], flat_modes(own), []
+
+
+def _check_elements(dims: Dims, dim: int) -> None:
+    if not dims[dim]:
+        raise LayoutError(
+            f"dimension {dim} of {dims_text(dims)} has no elements, so no tiles\n  keep it whole with `_`"
+        )

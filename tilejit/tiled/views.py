@@ -1,0 +1,243 @@
+"""CuTe's divisions, composition and partitions as users call them: of layouts, and of arrays as views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen import compiler_lock
+from tilejit.cute import compose, division, partition
+from tilejit.cute.index_map import Operation
+from tilejit.cute.layout import Layout, is_composed
+from tilejit.cute.swizzle import Swizzle
+
+
+def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
+    """A layout or an array as (tile, rest): composed with the tiler and with what repeats it.
+
+    >>> logical_divide(Layout(16), Layout(4, 2))
+    Layout((4, (2, 2)), (2, (1, 8)))
+    >>> logical_divide(np.arange(12), 4).tolist()    # axes: an element of a tile, a tile
+    [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
+    >>> logical_divide(np.zeros((32, 16)), parse("<2:3,3:2>"), fill_value=0).shape
+    ((2, (3, 6)), (3, (2, 3)))
+
+    Args:
+        x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
+        tiler: a Layout, which divides all elements, counted with the first dimension fastest; an integer n
+            for n:1; a tuple of tilers or `_`, one for each of the first dimensions.
+        fill_value: for arrays: what is read where the tiles pass the end of the array. Without it, such tiles
+            raise.
+
+    Returns:
+        Of a layout, a layout. Of a NumPy array, a view with one axis for each size, from left to right; it is
+        read-only where two of its elements are one. Of a TiledArray, and with `fill_value`, a `TileView`,
+        whose `predicate` says which coordinates are elements.
+
+    Raises:
+        NoLayoutError: the tiler has no complement, or walks the array in no layout; the witness is an index.
+        LayoutError: more tilers than modes, or tiles that pass the end of the array.
+        TypeError: an argument of another type.
+
+    Source: CuTe's logical_divide; predicates are those of CuTe's identity tensors.
+    """
+    return _changed(x, tiler, division.logical_divide, fill_value)
+
+
+def zipped_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
+    """logical_divide with all tiles in the first mode and all rests in the second: ((tiles), (rests)).
+
+    >>> zipped_divide(Layout((4, 8)), (2, 4))
+    Layout(((2, 4), (2, 2)), ((1, 4), (2, 16)))
+    >>> x = np.arange(32).reshape(4, 8)
+    >>> zipped_divide(x, (2, 4))[:, :, 1, 0].tolist()    # the tile of the second row, the first column
+    [[16, 17, 18, 19], [24, 25, 26, 27]]
+
+    Args:
+        x: a layout, a NumPy array or a TiledArray.
+        tiler: as in `logical_divide`; `_` gives a tile of one element and leaves the whole mode.
+        fill_value: as in `logical_divide`.
+
+    Returns:
+        As `logical_divide`. Of a NumPy array, `zipped_divide`, `tiled_divide` and `flat_divide` are one view.
+
+    Raises:
+        NoLayoutError, LayoutError, TypeError: as logical_divide.
+
+    Source: CuTe's zipped_divide.
+    """
+    return _changed(x, tiler, division.zipped_divide, fill_value)
+
+
+def tiled_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
+    """zipped_divide with each rest a mode of its own: ((tiles), rest, rest, …).
+
+    >>> tiled_divide(Layout((4, 8)), (2, 4))
+    Layout(((2, 4), 2, 2), ((1, 4), 2, 16))
+    >>> tiled_divide(tilejit.pack(np.zeros((16, 256), np.float32), "tpu"), (8, 128)).shape
+    ((8, 128), 2, 2)
+
+    Args:
+        x: a layout, a NumPy array or a TiledArray.
+        tiler: as in `zipped_divide`.
+        fill_value: as in `logical_divide`.
+
+    Returns:
+        As `zipped_divide`.
+
+    Raises:
+        NoLayoutError, LayoutError, TypeError: as logical_divide.
+
+    Source: CuTe's tiled_divide.
+    """
+    return _changed(x, tiler, division.tiled_divide, fill_value)
+
+
+def flat_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
+    """zipped_divide with each tile and each rest a mode of its own: (tile, tile, …, rest, rest, …).
+
+    >>> flat_divide(Layout((4, 8)), (2, 4))
+    Layout((2, 4, 2, 2), (1, 4, 2, 16))
+    >>> flat_divide(np.zeros((4, 8)), (2, 4)).shape
+    (2, 4, 2, 2)
+
+    Args:
+        x: a layout, a NumPy array or a TiledArray.
+        tiler: as in `zipped_divide`.
+        fill_value: as in `logical_divide`.
+
+    Returns:
+        As `zipped_divide`.
+
+    Raises:
+        NoLayoutError, LayoutError, TypeError: as logical_divide.
+
+    Source: CuTe's flat_divide.
+    """
+    return _changed(x, tiler, division.flat_divide, fill_value)
+
+
+def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
+    """A after B: the layout R with R(c) = A(B(c)) for every coordinate c of B, B's modes kept and refined.
+
+    >>> composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1)))
+    Layout(((2, 2), 3), ((24, 2), 8))
+    >>> x = np.arange(32 * 16).reshape(32, 16)
+    >>> composition(x, parse("<2:3,3:2>")).tolist()    # rows 0 and 3, columns 0, 2 and 4
+    [[0, 2, 4], [48, 50, 52]]
+
+    Args:
+        a: a Layout, which goes on in its last mode beyond its size; a Swizzle; a ComposedLayout; a NumPy
+            array or a TiledArray, which ends.
+        b: a Layout, which counts all elements with the first dimension fastest; an integer n for n:1; a
+            tiler: a tuple of these or `_`, one for each of the first modes or dimensions.
+        fill_value: for arrays: what is read where B passes the end of the array. Without it, that raises.
+
+    Returns:
+        A Layout; a ComposedLayout where A or B is not a Layout. Of an array, a view, as from
+        `logical_divide`: NumPy's, or a `TileView`.
+
+    Raises:
+        NoLayoutError: no layout is that function; the message names the index that shows it.
+        LayoutError: a tiler with more modes than A, or B passes the end of the array.
+        TypeError: an argument of another type.
+
+    Source: CuTe's composition.
+    """
+    if isinstance(a, Swizzle) or _is_layout(a):
+        _only_arrays(fill_value)
+        return compose.composition(a, b)
+    return _changed(a, b, compose.composition, fill_value)
+
+
+def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: Any = None) -> Any:
+    """The tile at a coordinate among the tiles: of an array as a view, of a layout CuTe's pair.
+
+    >>> local_tile(Layout((4, 8)), (2, 4), (1, 0))    # the tile, and the offset at which it begins
+    (Layout((2, 4), (1, 4)), 2)
+    >>> x = np.arange(32).reshape(4, 8)
+    >>> local_tile(x, (2, 4), (1, 0)).tolist()
+    [[16, 17, 18, 19], [24, 25, 26, 27]]
+    >>> local_tile(x, (2, 4), (1, _)).shape    # the tiles of a row of them
+    (2, 4, 2)
+
+    Args:
+        x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
+        tiler: the tile, as in `logical_divide`; of an array, `_` and dimensions without a tiler stay whole.
+        coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
+        proj: `_` or None where tiler and coordinate have a mode that x has not, else anything.
+        fill_value: for arrays: what is read beyond the end. Without it, the tile in which the array ends is
+            smaller than the others.
+
+    Returns:
+        Of an array, a view whose axes are the tile's, then those of the tiles that `_` keeps: NumPy's, or a
+        `TileView`. Of a layout, the tile and the offset of its first element; a composed layout keeps the
+        offset itself.
+
+    Raises:
+        LayoutIndexError: there is no such tile.
+        LayoutError, NoLayoutError: tiler or coordinate do not fit, or tiles kept by `_` pass the end.
+        TypeError: a coordinate of anything else, bools included.
+
+    Source: CuTe's local_tile.
+    """
+    if _is_layout(x):
+        _only_arrays(fill_value)
+        return partition.local_tile(x, tiler, coord, proj)
+    with compiler_lock:  # layouts alone never need it
+        from tilejit.tiled.array_views import tile_view
+    return tile_view(x, tiler, coord, proj, fill_value)
+
+
+def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fill_value: Any = None) -> Any:
+    """The elements of one thread, one of every tile of the threads' shape: of an array as a view.
+
+    >>> local_partition(Layout((4, 8)), Layout((2, 4)), 3)    # its elements, and the offset of the first
+    (Layout((2, 2), (2, 16)), 5)
+    >>> x = np.arange(32).reshape(4, 8)
+    >>> local_partition(x, Layout((2, 4)), 3).tolist()    # x[1::2, 1::4]
+    [[9, 13], [25, 29]]
+
+    Args:
+        x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
+        threads: the layout of threads, from coordinates in a tile to thread numbers.
+        index: the number of the thread.
+        proj: `_` or None where `threads` has a mode that x has not, else anything.
+        fill_value: for arrays: what is read beyond the end. Without it, threads that have no element of the
+            last tile have fewer elements.
+
+    Returns:
+        Of an array, a view with an axis a dimension: NumPy's, or a `TileView`. Of a layout, the thread's
+        elements and the offset of the first.
+
+    Raises:
+        LayoutIndexError: there is no thread of that number.
+        LayoutError, NoLayoutError: threads of more modes than x has; a proj of another length.
+        TypeError: the threads are not a Layout, or the index is not an integer.
+
+    Source: CuTe's local_partition.
+    """
+    if _is_layout(x):
+        _only_arrays(fill_value)
+        return partition.local_partition(x, threads, index, proj)
+    with compiler_lock:  # layouts alone never need it
+        from tilejit.tiled.array_views import thread_view
+    return thread_view(x, threads, index, proj, fill_value)
+
+
+def _changed(x: Any, tiler: Any, change: Operation, fill_value: Any) -> Any:
+    """The result of a division or a composition."""
+    if _is_layout(x):
+        _only_arrays(fill_value)
+        return change(x, tiler)
+    with compiler_lock:  # layouts alone never need it
+        from tilejit.tiled.array_views import changed_view
+    return changed_view(x, tiler, change, fill_value)
+
+
+def _is_layout(x: Any) -> bool:
+    return isinstance(x, Layout) or is_composed(x)
+
+
+def _only_arrays(fill_value: Any) -> None:
+    if fill_value is not None:
+        raise TypeError("fill_value is for arrays; a layout has no elements to fill")
