@@ -65,6 +65,7 @@ if _TYPE_CHECKING:
     from tilejit.cute.slicing import dice, domain_offset, slice_, slice_and_offset
     from tilejit.cute.swizzle import ComposedLayout, Swizzle
     from tilejit.cute.tables import recognize
+    from tilejit.cute.thread_values import make_layout_tv
     from tilejit.cute.underscore import Underscore, _
     from tilejit.cute.witness import NoLayoutError, Witness
     from tilejit.layout.bridge.from_offsets import from_offsets
@@ -78,9 +79,11 @@ if _TYPE_CHECKING:
         local_partition,
         local_tile,
         logical_divide,
+        partition_tv,
         tiled_divide,
         zipped_divide,
     )
+    from tilejit.view.thread_values import LayoutTVPicture, show_layout_tv
 
     filter = filter_
 
@@ -92,6 +95,7 @@ __all__ = [
     "Layout",
     "LayoutLeft",
     "LayoutRight",
+    "LayoutTVPicture",
     "NoLayoutError",
     "Swizzle",
     "TileView",
@@ -138,6 +142,7 @@ __all__ = [
     "make_identity_layout",
     "make_layout",
     "make_layout_like",
+    "make_layout_tv",
     "make_ordered_layout",
     "max_alignment",
     "max_common_layout",
@@ -145,6 +150,7 @@ __all__ = [
     "nullspace",
     "offsets",
     "parse",
+    "partition_tv",
     "prefix_product",
     "prepend",
     "print_layout",
@@ -157,6 +163,7 @@ __all__ = [
     "right_inverse",
     "select",
     "shape_div",
+    "show_layout_tv",
     "size",
     "slice_",
     "slice_and_offset",
@@ -197,6 +204,7 @@ _HOMES = {
     "cute.slicing": "dice domain_offset slice_ slice_and_offset",
     "cute.swizzle": "ComposedLayout Swizzle",
     "cute.tables": "recognize",
+    "cute.thread_values": "make_layout_tv",
     "cute.underscore": "Underscore _",
     "cute.witness": "NoLayoutError Witness",
     "layout.bridge.from_offsets": "from_offsets",
@@ -205,8 +213,10 @@ _HOMES = {
     "layout.cute_shape": "CuteShape",
     "tiled.tile_views": "TileView",
     "tiled.views": (
-        "composition flat_divide local_partition local_tile logical_divide tiled_divide zipped_divide"
+        "composition flat_divide local_partition local_tile "
+        "logical_divide partition_tv tiled_divide zipped_divide"
     ),
+    "view.thread_values": "LayoutTVPicture show_layout_tv",
 }
 """The module of each public name: a layout of CuTe's needs few of them.
 

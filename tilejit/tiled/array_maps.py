@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from math import prod
 from typing import Any
 
 from codegen import LayoutError, LayoutIndexError, shown
-from tilejit.cute import partition
+from tilejit.cute import partition, thread_values
 from tilejit.cute.construct import product_each
 from tilejit.cute.coordinates import whole_number
 from tilejit.cute.digits import Mode
 from tilejit.cute.division import zipped_divide
-from tilejit.cute.index_map import Identity, IndexMap, Operation, ViewAxis, along, flat_map
+from tilejit.cute.index_map import Identity, IndexMap, Operation, ViewAxis, along, flat_map, reach_of
 from tilejit.cute.layout import Layout, expect_layout, is_composed
 from tilejit.cute.modes import flat_modes
 from tilejit.cute.slicing import slice_and_offset
@@ -109,6 +110,32 @@ def thread(dims: Dims, threads: Any, index: Any, proj: Any, *, cut: bool) -> Ind
         count = -(-max(0, size - (starts[dim] if cut else 0)) // step)
         axes.append(ViewAxis(count, along(dim, len(dims), step)))
     return flat_map(dims, starts, axes)
+
+
+def values(dims: Dims, tiler: Any, layout_tv: Any, thread: Any) -> IndexMap:
+    """The values of one thread in all tiles, or of all threads.
+
+    Raises:
+        LayoutIndexError: there is no such thread.
+        LayoutError, NoLayoutError, TypeError: as `changed`, and for a layout that does not fit the tiler.
+    """
+    thread_values.check_layout_tv(layout_tv)
+    parts = tilers(dims, tiler)
+    for dim in range(len(dims)):
+        if parts is None or (dim < len(parts) and not is_underscore(parts[dim])):
+            _check_elements(dims, dim)
+    reaches = dims if parts is None else [reach_of(n, part) for n, part in zip_longest(dims, parts)]
+    identity = Identity.across(dims, reaches)
+    whole = tiler if parts is None else parts
+    thread_values.check_tile(layout_tv, zipped_divide(identity.layout, whole)[0].size)
+    try:
+        return identity.read(*thread_values.partition(identity.layout, whole, layout_tv, thread))
+    except NoLayoutError as error:
+        raise NoLayoutError(
+            f"no view has the strides of {str(layout_tv)[:80]} across a tile of {dims_text(dims)}\n"
+            "  give a layout whose modes each stay in one dimension of the tile",
+            error.witness,
+        ) from error
 
 
 def tilers(dims: Dims, tiler: Any) -> tuple[Any, ...] | None:

@@ -63,6 +63,16 @@ def thread_view(x: Any, threads: Any, index: Any, proj: Any, fill_value: Any) ->
     return view_of(array, found, fill_value)
 
 
+def values_view(x: Any, tiler: Any, layout_tv: Any, thread: Any, fill_value: Any) -> Any:
+    """The view of the values of one thread, or of all.
+
+    Raises:
+        LayoutIndexError, LayoutError, TypeError: as `array_maps.values` and `view_of`.
+    """
+    array = _array(x)
+    return view_of(array, array_maps.values(array.shape, tiler, layout_tv, thread), fill_value)
+
+
 def _array(x: Any) -> TiledArray | Array:
     """A TiledArray or a NumPy array as it is.
 

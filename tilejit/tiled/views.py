@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codegen import compiler_lock
-from tilejit.cute import compose, division, partition
+from tilejit.cute import compose, division, partition, thread_values
 from tilejit.cute.index_map import Operation
 from tilejit.cute.layout import Layout, is_composed
 from tilejit.cute.swizzle import Swizzle
@@ -222,6 +222,45 @@ def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fi
     with compiler_lock:  # layouts alone never need it
         from tilejit.tiled.array_views import thread_view
     return thread_view(x, threads, index, proj, fill_value)
+
+
+def partition_tv(x: Any, tiler: Any, layout_tv: Layout, thread: Any = None, *, fill_value: Any = None) -> Any:
+    """The values that one thread holds of every tile, or those of all threads: of an array as a view.
+
+    >>> tiler, layout_tv = make_layout_tv(Layout((2, 2), (2, 1)), Layout((1, 4)))
+    >>> x = np.arange(32).reshape(4, 8)
+    >>> partition_tv(x, tiler, layout_tv, 1).tolist()    # axes: a value, a tile down, a tile across
+    [[[4], [20]], [[5], [21]], [[6], [22]], [[7], [23]]]
+    >>> partition_tv(Layout((4, 8)), tiler, layout_tv, 1)    # its values, and the offset of the first
+    (Layout((4, 2, 1), (4, 2, 0)), 16)
+
+    Args:
+        x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
+        tiler: the tile, as in `zipped_divide`.
+        layout_tv: a layout of two modes, (threads, values), to the number of an element in the tile, the
+            first dimension fastest: as from `make_layout_tv`.
+        thread: the number of the thread, or its coordinate in the first mode; None for all.
+        fill_value: for arrays: what is read where the tiles pass the end. Without it, that raises.
+
+    Returns:
+        Of an array, a view whose axes are the values, then the tiles along each dimension, with the threads
+        before all where no thread is named: NumPy's, or a `TileView`. Of a layout, the same as a layout, and
+        the offset of its first element.
+
+    Raises:
+        LayoutIndexError: there is no such thread.
+        LayoutError: layout_tv has not two modes, or passes the end of the tile; tiles that pass the end.
+        NoLayoutError: the tiler has no complement, or layout_tv walks the tile in no layout.
+        TypeError: an argument of another type.
+
+    Source: CuTe's composition of a tile with a thread-value layout, as in ThrCopy's partition_S.
+    """
+    if _is_layout(x):
+        _only_arrays(fill_value)
+        return thread_values.partition(x, tiler, layout_tv, thread)
+    with compiler_lock:  # layouts alone never need it
+        from tilejit.tiled.array_views import values_view
+    return values_view(x, tiler, layout_tv, thread, fill_value)
 
 
 def _changed(x: Any, tiler: Any, change: Operation, fill_value: Any) -> Any:

@@ -83,11 +83,11 @@ def svg(layout: Spec | CuteLayout, *, standalone: bool = True) -> str:
     spec, title = subject(layout)
     facts = _facts(spec, alone=spec is not layout)
     if 0 in spec.dimensions:
-        return _document(title, [*facts, "no elements"], [], [], standalone)
+        return document(title, [*facts, "no elements"], [], [], standalone)
     tiling = _tiling(spec)
     arrays, notes = _arrays(spec, tiling)
     memory = _memory(spec, tiling)
-    return _document(title, [*facts, *notes], arrays, [memory] if memory else [], standalone, tiling)
+    return document(title, [*facts, *notes], arrays, [memory] if memory else [], standalone, tiling)
 
 
 def _facts(spec: Spec, *, alone: bool) -> list[str]:
@@ -154,7 +154,7 @@ def _slot(spec: Spec, tiling: Tiling, slot: int) -> Cell:
     return Cell(text or "()", tiling.number(index), f"slot {slot}: [{', '.join(map(str, index))}]")
 
 
-def _document(
+def document(
     title: str,
     notes: Sequence[str],
     arrays: Sequence[Cells],
@@ -162,7 +162,7 @@ def _document(
     standalone: bool,
     tiling: Tiling | None = None,
 ) -> str:
-    """The picture: a title, columns of boards, and a line for each note."""
+    """The picture: a title, columns of boards, and a line for each note; tiling: the colors of tiles."""
     parts: list[str] = []
     left, bottom = 8, 2 * LINE
     for column in (arrays, memory):

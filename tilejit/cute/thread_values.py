@@ -1,0 +1,120 @@
+"""Thread-value layouts: which element of a tile each thread holds as which of its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen import LayoutError, shown
+from tilejit.cute.compose import composition
+from tilejit.cute.construct import product_each
+from tilejit.cute.coordinates import check_within
+from tilejit.cute.division import zipped_divide
+from tilejit.cute.int_tuple import IntTuple, limit_nesting
+from tilejit.cute.inverses import right_inverse
+from tilejit.cute.layout import Layout, expect_layout, extent, of_inner
+from tilejit.cute.modes import make_layout
+from tilejit.cute.products import raked_product
+from tilejit.cute.slicing import slice_and_offset
+from tilejit.cute.underscore import _, has_underscore
+from tilejit.support.tokens import named
+
+
+def make_layout_tv(threads: Layout, values: Layout) -> tuple[tuple[int, ...], Layout]:
+    """The tile that threads cover with some values each, and which element of it each value is.
+
+    >>> make_layout_tv(Layout((4, 32), (32, 1)), Layout((4, 8), (8, 1)))    # values of a thread lie together
+    ((16, 256), Layout(((32, 4), (8, 4)), ((128, 4), (16, 1))))
+
+    Args:
+        threads: from coordinates among the threads to the number of a thread.
+        values: from coordinates among the values of one thread to the number of a value.
+
+    Returns:
+        The sizes of the tile, in elements, and the layout from (thread, value) to the number of an element
+        in it, the first dimension fastest: what `partition_tv` takes.
+
+    Raises:
+        LayoutError: threads or values are not numbered 0 to n - 1, each once.
+        TypeError: an argument is not a Layout.
+
+    Source: CuTe DSL's make_layout_tv.
+    """
+    for layout, what in ((threads, "thread"), (values, "value")):
+        _check_numbers(expect_layout(layout), what)
+    tile = raked_product(threads, values)
+    counted = composition(right_inverse(tile), Layout((threads.size, values.size)))
+    return product_each(tile.shape), counted
+
+
+def _check_numbers(layout: Layout, what: str) -> None:
+    if extent(layout) != (0, layout.size - 1) or right_inverse(layout).size != layout.size:
+        raise LayoutError(
+            f"{named(layout)} does not number {layout.size} {what}s from 0 to {layout.size - 1}, each once\n"
+            f"  give a compact layout of {what}s, such as {Layout(layout.shape)}"
+        )
+
+
+def partition(layout: Any, tiler: Any, layout_tv: Layout, thread: Any = None) -> tuple[Any, int]:
+    """The layout as (values, rest, rest, …) of one thread, and the offset of the first.
+
+    Without a thread as (threads, values, rest, rest, …).
+
+    Raises:
+        LayoutIndexError: there is no such thread.
+        LayoutError: the layout of threads and values has not two modes, or passes the end of the tile.
+        NoLayoutError: as zipped_divide and composition.
+        TypeError: an argument of another type.
+    """
+    check_layout_tv(layout_tv)
+    whole = _divided(layout, tiler, layout_tv)
+    if thread is None:
+        return whole, 0
+    limit_nesting(thread, "a thread")
+    if has_underscore(thread):
+        raise TypeError("a thread is a number, or a coordinate of numbers\n  leave it out for all threads")
+    check_within(thread, modes_tv(layout_tv)[0], "thread")
+    return slice_and_offset((thread, *(_ for _mode in range(whole.rank - 1))), whole)
+
+
+@of_inner
+def _divided(layout: Layout, tiler: Any, layout_tv: Layout) -> Layout:
+    tile, rest = zipped_divide(layout, tiler)
+    check_tile(layout_tv, tile.size)
+    threads, values = composition(tile, layout_tv)
+    return make_layout(threads, values, *(rest if isinstance(rest.shape, tuple) else (rest,)))
+
+
+def check_layout_tv(layout_tv: object) -> None:
+    """Raise unless this is a layout of threads and values.
+
+    Raises:
+        LayoutError: it has not two modes.
+        TypeError: it is not a Layout.
+    """
+    layout = expect_layout(layout_tv)
+    if layout.rank != 2:
+        raise LayoutError(
+            f"{named(layout)} has {layout.rank} mode(s), not one of threads and one of values\n"
+            "  give a layout (threads, values), as make_layout_tv makes it"
+        )
+
+
+def check_tile(layout_tv: Layout, size: int) -> None:
+    """Raise where a layout of threads and values passes the end of its tile.
+
+    Raises:
+        LayoutError: it does.
+    """
+    low, high = extent(layout_tv)
+    if layout_tv.size and (low < 0 or high >= size):
+        beyond = shown(low if low < 0 else high)
+        raise LayoutError(
+            f"{named(layout_tv)} reaches element {beyond} of a tile of {shown(size)}\n"
+            "  give the tiler that make_layout_tv returns with it"
+        )
+
+
+def modes_tv(layout_tv: Layout) -> tuple[IntTuple, IntTuple]:
+    """The shapes of the threads and of the values."""
+    threads, values = layout_tv
+    return threads.shape, values.shape
