@@ -81,9 +81,8 @@ class IndexMap:
                     index += coordinate * step
         return tuple(out)
 
-    def predicate(self) -> NDArray[np.bool_]:
-        """Whether each coordinate is an element of the array: 0 <= index < size in all dimensions."""
-        inside = np.ones(self.sizes, np.bool_)
+    def predicate(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether each coordinate is an element of the array, 0 <= index < size: into an array of True."""
         for dim, size in enumerate(self.dims):
             index: Any = np.array(self.starts[dim])
             for k, axis in enumerate(self.axes):

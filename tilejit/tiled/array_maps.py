@@ -13,6 +13,7 @@ from tilejit.cute.coordinates import whole_number
 from tilejit.cute.digits import Mode
 from tilejit.cute.division import zipped_divide
 from tilejit.cute.index_map import Identity, IndexMap, Operation, ViewAxis, along, flat_map, reach_of
+from tilejit.cute.int_tuple import limit_nesting
 from tilejit.cute.layout import Layout, expect_layout, is_composed
 from tilejit.cute.modes import flat_modes
 from tilejit.cute.slicing import slice_and_offset
@@ -147,6 +148,7 @@ def tilers(dims: Dims, tiler: Any) -> tuple[Any, ...] | None:
         LayoutError: more tilers than dimensions.
         TypeError: not a tiler.
     """
+    limit_nesting(tiler, "a tiler")
     if is_underscore(tiler):
         return ()
     if isinstance(tiler, tuple | list):
@@ -184,6 +186,7 @@ def _is_number(part: Any) -> bool:
 
 def _coordinates(dims: Dims, coord: Any) -> tuple[Any, ...]:
     """One a dimension, `_` behind those that are given."""
+    limit_nesting(coord, "a coordinate")
     parts = tuple(coord) if isinstance(coord, tuple | list) else (coord,)
     if len(parts) > len(dims):
         raise LayoutError(

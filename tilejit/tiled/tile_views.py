@@ -35,6 +35,7 @@ from tilejit.layout.dtypes import from_numpy
 from tilejit.layout.helpers import dims_text
 from tilejit.layout.indexing import access_map
 from tilejit.programs.compiled import buffer_element, compiled
+from tilejit.support.tokens import MAX_INT64
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
 
@@ -76,7 +77,9 @@ class TileView:
                [ True, False],
                [ True, False]])
         """
-        return self.index_map.predicate()
+        inside = empty(self.index_map.sizes, np.bool_)
+        inside[...] = True
+        return self.index_map.predicate(inside)
 
     def unpack(self) -> Array:
         """The elements as a new array in C order, one axis a size."""
@@ -279,10 +282,19 @@ def view_of(array: TiledArray | Array, index_map: IndexMap, fill_value: Any = No
 def strided_view(
     array: Array, starts: tuple[int, ...], sizes: tuple[int, ...], strides: tuple[int, ...]
 ) -> Array:
-    """A NumPy view from an index on; read-only where two of its elements are one. strides: in bytes."""
+    """A NumPy view from an index on; read-only where two of its elements may be one. strides: in bytes.
+
+    Raises:
+        LayoutError: NumPy has no arrays of so many elements.
+    """
     key: Any = (..., *(slice(start, start + 1) for start in starts))
     first: Array = array[key]
-    apart = 0 in sizes or is_injective(Layout(sizes, strides))
+    if prod(sizes) * array.itemsize > MAX_INT64:
+        raise LayoutError(f"the view has {shown(prod(sizes))} elements\n  give a tiler of fewer")
+    try:
+        apart = 0 in sizes or is_injective(Layout(sizes, strides))
+    except LayoutError:  # too large to tell
+        apart = False
     return np.lib.stride_tricks.as_strided(first, sizes, strides, writeable=apart)
 
 

@@ -234,6 +234,9 @@ def view(case: Case, shape: Shape) -> None:
     data[:] = _noise(case, spec)
     before = data.copy()
     whole = unpacked_by_definition(before, spec)
+    if case.chance(2):
+        _divided(case, side, data, whole)
+        return
     tiler = tuple(case.pick(1, n) for n in dims)
     coord = tuple(case.pick(0, -(-n // size) - 1) for n, size in zip(dims, tiler, strict=True))
     case.note(source=_named(side), tiler=tiler, coord=coord)
@@ -247,4 +250,23 @@ def view(case: Case, shape: Shape) -> None:
     mask = value_mask(spec)
     want = packed_by_definition(whole, spec, None, before)
     case.check(bool(((data & mask) == (want & mask)).all()), "a tile was written elsewhere")
+    case.check(case.bench.source.untouched(), "bytes beside the buffer changed")
+
+
+def _divided(case: Case, side: Side, data: Any, whole: Any) -> None:
+    """The array as tiles that pass its end; the definition is NumPy's view of the unpacked array."""
+    spec, before, zero = side.spec, data.copy(), np.zeros((), side.spec.dtype)
+    change = case.one_of(cute.logical_divide, cute.zipped_divide, cute.composition)
+    tiler = tuple(case.pick(1, n) if case.chance(2) else Layout(2, case.pick(1, n)) for n in spec.dimensions)
+    case.note(source=_named(side), tiler=tiler, change=change.__name__)
+    view = change(TiledArray.from_buffer(data, spec), tiler, fill_value=zero)
+    same = change(whole, tiler, fill_value=zero)
+    case.check(same_elements(view.unpack(), same.unpack(), spec), "other tiles")
+    case.check(bool((data == before).all()), "reading changed bytes")
+    values = random_elements(case.rng, spec.dtype, same.predicate.size).reshape(same.predicate.shape)
+    view[...] = values
+    same[...] = values
+    mask = value_mask(spec)
+    want = packed_by_definition(whole, spec, None, before)
+    case.check(bool(((data & mask) == (want & mask)).all()), "tiles were written elsewhere")
     case.check(case.bench.source.untouched(), "bytes beside the buffer changed")
