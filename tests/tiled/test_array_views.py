@@ -32,7 +32,7 @@ def numbered(dims: tuple[int, ...], order: tuple[int, ...]) -> Any:
 
 
 def colexicographic(view: Any) -> list[int]:
-    return np.asarray(view).reshape(-1, order="F").tolist()  # type: ignore[no-any-return]
+    return np.asarray(view).reshape(-1, order="F").tolist()
 
 
 def drawn_dims(pick: Pick) -> tuple[int, ...]:
@@ -164,6 +164,31 @@ def test_tiled_arrays_have_the_views_of_arrays(change: Any, layout: str, tiler: 
     change(after, tiler)[...] = -want
     view[...] = -want
     assert (t.unpack() == after).all()
+
+
+CUTE_S = (
+    ("(9,(4,8)):(59,(13,1))", "<3:3,(2,4):(1,8)>", "((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))"),
+    ("(4,2,3):(2,1,8)", "4:2", "((2,2),(2,3)):((4,1),(2,8))"),
+    ("(8,(2,3)):(1,(8,16))", "<4:2,3:2>", None),
+    ("((2,4),6):((1,12),2)", "<(2,2):(1,4),2:3>", None),
+)
+"""Layouts and tilers, the first two of CuTe's documentation with what it says of logical_divide."""
+
+
+@pytest.mark.parametrize("change", [*DIVIDES, cute.composition])
+@pytest.mark.parametrize(("layout", "tiler", "divided"), CUTE_S)
+def test_views_of_tiled_arrays_are_what_the_algebra_makes_of_their_layout(
+    change: Any, layout: str, tiler: str, divided: str | None
+) -> None:
+    own, by = parse(layout), parse(tiler)
+    wanted = change(own, by)
+    if divided and change is cute.logical_divide:
+        assert str(wanted) == divided
+    dims = tuple(mode.size for mode in own)
+    t = tj.pack(np.arange(prod(dims), dtype=np.float32).reshape(dims), own)
+    view = change(t, by)
+    assert colexicographic(view) == t.buffer[offsets(wanted)].tolist()
+    assert prod(brute.flat(view.shape)) == wanted.size
 
 
 @pytest.mark.parametrize("layout", TILED)

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from codegen import compiler_lock
 from tilejit.cute import compose, division, partition, thread_values
 from tilejit.cute.index_map import Operation
 from tilejit.cute.layout import Layout, is_composed
-from tilejit.cute.swizzle import Swizzle
+from tilejit.cute.swizzle import ComposedLayout, Swizzle
+
+if TYPE_CHECKING:
+    from tilejit.arrays.memory import Array
+    from tilejit.tiled.tile_views import TileView
+    from tilejit.tiled.tiled_array import TiledArray
+
+L = TypeVar("L", Layout, ComposedLayout)
 
 
+@overload
+def logical_divide(x: L, tiler: Any) -> L: ...
+@overload
+def logical_divide(x: TiledArray, tiler: Any, *, fill_value: Any = None) -> TileView: ...
+@overload
+def logical_divide(x: Array, tiler: Any) -> Array: ...
+@overload
+def logical_divide(x: Array, tiler: Any, *, fill_value: Any) -> TileView: ...
 def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
     """A layout or an array as (tile, rest): composed with the tiler and with what repeats it.
 
@@ -43,6 +58,14 @@ def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
     return _changed(x, tiler, division.logical_divide, fill_value)
 
 
+@overload
+def zipped_divide(x: L, tiler: Any) -> L: ...
+@overload
+def zipped_divide(x: TiledArray, tiler: Any, *, fill_value: Any = None) -> TileView: ...
+@overload
+def zipped_divide(x: Array, tiler: Any) -> Array: ...
+@overload
+def zipped_divide(x: Array, tiler: Any, *, fill_value: Any) -> TileView: ...
 def zipped_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
     """logical_divide with all tiles in the first mode and all rests in the second: ((tiles), (rests)).
 
@@ -68,6 +91,14 @@ def zipped_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
     return _changed(x, tiler, division.zipped_divide, fill_value)
 
 
+@overload
+def tiled_divide(x: L, tiler: Any) -> L: ...
+@overload
+def tiled_divide(x: TiledArray, tiler: Any, *, fill_value: Any = None) -> TileView: ...
+@overload
+def tiled_divide(x: Array, tiler: Any) -> Array: ...
+@overload
+def tiled_divide(x: Array, tiler: Any, *, fill_value: Any) -> TileView: ...
 def tiled_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
     """zipped_divide with each rest a mode of its own: ((tiles), rest, rest, …).
 
@@ -92,6 +123,14 @@ def tiled_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
     return _changed(x, tiler, division.tiled_divide, fill_value)
 
 
+@overload
+def flat_divide(x: L, tiler: Any) -> L: ...
+@overload
+def flat_divide(x: TiledArray, tiler: Any, *, fill_value: Any = None) -> TileView: ...
+@overload
+def flat_divide(x: Array, tiler: Any) -> Array: ...
+@overload
+def flat_divide(x: Array, tiler: Any, *, fill_value: Any) -> TileView: ...
 def flat_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
     """zipped_divide with each tile and each rest a mode of its own: (tile, tile, …, rest, rest, …).
 
@@ -143,12 +182,22 @@ def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
 
     Source: CuTe's composition.
     """
-    if isinstance(a, Swizzle) or _is_layout(a):
+    if _is_layout(a) or isinstance(a, Swizzle):
         _only_arrays(fill_value)
         return compose.composition(a, b)
     return _changed(a, b, compose.composition, fill_value)
 
 
+@overload
+def local_tile(x: L, tiler: Any, coord: Any, proj: Any = None) -> tuple[L, int]: ...
+@overload
+def local_tile(
+    x: TiledArray, tiler: Any, coord: Any, proj: Any = None, *, fill_value: Any = None
+) -> TileView: ...
+@overload
+def local_tile(x: Array, tiler: Any, coord: Any, proj: Any = None) -> Array: ...
+@overload
+def local_tile(x: Array, tiler: Any, coord: Any, proj: Any = None, *, fill_value: Any) -> TileView: ...
 def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: Any = None) -> Any:
     """The tile at a coordinate among the tiles: of an array as a view, of a layout CuTe's pair.
 
@@ -188,6 +237,18 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: 
     return tile_view(x, tiler, coord, proj, fill_value)
 
 
+@overload
+def local_partition(x: L, threads: Layout, index: int, proj: Any = None) -> tuple[L, int]: ...
+@overload
+def local_partition(
+    x: TiledArray, threads: Layout, index: int, proj: Any = None, *, fill_value: Any = None
+) -> TileView: ...
+@overload
+def local_partition(x: Array, threads: Layout, index: int, proj: Any = None) -> Array: ...
+@overload
+def local_partition(
+    x: Array, threads: Layout, index: int, proj: Any = None, *, fill_value: Any
+) -> TileView: ...
 def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fill_value: Any = None) -> Any:
     """The elements of one thread, one of every tile of the threads' shape: of an array as a view.
 
@@ -224,6 +285,18 @@ def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fi
     return thread_view(x, threads, index, proj, fill_value)
 
 
+@overload
+def partition_tv(x: L, tiler: Any, layout_tv: Layout, thread: Any = None) -> tuple[L, int]: ...
+@overload
+def partition_tv(
+    x: TiledArray, tiler: Any, layout_tv: Layout, thread: Any = None, *, fill_value: Any = None
+) -> TileView: ...
+@overload
+def partition_tv(x: Array, tiler: Any, layout_tv: Layout, thread: Any = None) -> Array: ...
+@overload
+def partition_tv(
+    x: Array, tiler: Any, layout_tv: Layout, thread: Any = None, *, fill_value: Any
+) -> TileView: ...
 def partition_tv(x: Any, tiler: Any, layout_tv: Layout, thread: Any = None, *, fill_value: Any = None) -> Any:
     """The values that one thread holds of every tile, or those of all threads: of an array as a view.
 
