@@ -6,11 +6,11 @@ from typing import Any
 
 from codegen import LayoutError, shown
 from tilejit.cute.compose import composition
+from tilejit.cute.composed_inverses import right_inverse
 from tilejit.cute.construct import product_each
 from tilejit.cute.coordinates import check_within
 from tilejit.cute.division import zipped_divide
 from tilejit.cute.int_tuple import IntTuple, limit_nesting
-from tilejit.cute.inverses import right_inverse
 from tilejit.cute.layout import Layout, expect_layout, extent, of_inner
 from tilejit.cute.modes import make_layout
 from tilejit.cute.products import raked_product
