@@ -38,7 +38,7 @@ process may make only one.
 MEASURED_AT = 8
 """The first process that makes large copies measures at this one of them, later processes at the first."""
 
-FOOTPRINTS = tuple(n << 20 for n in (32, 24, 20, 16, 12, 8, 4, 2))
+FOOTPRINTS = tuple(n << 20 for n in (32, 28, 24, 22, 20, 18, 16, 12, 8, 4, 2))
 """Bytes read and written by the measured copies, largest first."""
 
 BEYOND_BYTES = 2 * FOOTPRINTS[0]
