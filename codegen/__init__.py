@@ -245,8 +245,8 @@ _HOMES = {
     "passes.tile": "TiledLoops",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.copy_options": "CopyOptions",
-    "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
+    "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.staged": "StagedProgram",
     "pipeline.staged_copy": "staged_copy",
     "pipeline.staged_loops": "StagedLoops StagedOperand staged_loops",
@@ -262,10 +262,10 @@ _HOMES = {
     ),
     "runtime.float_flags": "ALL_FLAGS CLEAR_FLAGS FLAGS_SUPPORTED FLAG_BITS TEST_FLAGS",
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel copy_operands kernels_in_use",
-    "runtime.step": "Step",
     "runtime.launch": "KernelCall Launch",
     "runtime.loop_kernel": "BoundKernel LoopKernel",
     "runtime.offset_calls": "OffsetCalls offset_calls",
+    "runtime.step": "Step",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.call_limits": (
         "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES TRANSPOSES"

@@ -18,22 +18,12 @@ NEVER_OF_OTHERS = (
 )
 
 NEVER_OF_OURS = (
-    *(
-        "codegen.backend.build",
-        "codegen.simd.routines",
-        "codegen.runtime.loop_kernel",
-        "codegen.pipeline.tune",
-    ),
+    *("codegen.backend.build", "codegen.simd.routines", "codegen.runtime.loop_kernel"),
     *("codegen.pipeline.lower_nest", "codegen.passes.lower_transfer", "codegen.ir.nodes", "codegen.emit"),
-    *(
-        "codegen.frontend.python_ast",
-        "codegen.ir.dtypes",
-        "codegen.ir.interpreter",
-        "codegen.analysis.bounds",
-    ),
+    *("codegen.frontend.python_ast", "codegen.ir.dtypes", "codegen.ir.interpreter"),
+    "codegen.analysis.bounds",
     *("codegen.passes.super_vectorize", "codegen.schedule.choose_lanes", "codegen.pipeline.loops"),
-    "codegen.runtime.call_tables",
-    "codegen.pipeline.tune",
+    *("codegen.runtime.call_tables", "codegen.pipeline.tune"),
     *("tilejit.kernels", "tilejit.expressions", "tilejit.mlir", "tilejit.files", "tilejit.interop"),
     *("tilejit.view", "tilejit.cli", "tilejit.numpy_api.masked", "tilejit.numpy_api.accelerate"),
     *("tilejit.copies.explanations", "tilejit.copies.relayouts", "tilejit.copies.tiles"),

@@ -166,7 +166,7 @@ def distrust(directory: str | os.PathLike[str]) -> str:
     return ""
 
 
-def unwritable(directory: str) -> str:
+def unwritable(directory: str | os.PathLike[str]) -> str:
     """Why a directory is not writable, or ""."""
     effective = os.access in os.supports_effective_ids
     writable = os.access(directory, os.W_OK | os.X_OK, effective_ids=effective)

@@ -135,6 +135,7 @@ def test_the_facade_has_the_names_that_it_declares() -> None:
         for alias in node.names
     }
     assert declared == {*codegen._HOME_OF.items(), ("dtypes", "codegen.ir")}
+    assert list(codegen._HOMES) == sorted(codegen._HOMES)
     assert all(getattr(codegen, name).__name__ for name in ("AccessMap", "dtypes"))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = codegen.nothing
