@@ -176,6 +176,7 @@ if _TYPE_CHECKING:
     from codegen.support.caching import cached as cached
     from codegen.support.caching import clear_caches as clear_caches
     from codegen.support.caching import lazy as lazy
+    from codegen.support.caching import lazy_pattern as lazy_pattern
     from codegen.support.caching import on_clear as on_clear
     from codegen.support.cpu import cpu_level as cpu_level
     from codegen.support.cpu import cpu_name as cpu_name
@@ -273,7 +274,7 @@ _HOMES = {
     "schedule.machine": "machine",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.vector_size": "MOST_ELEMENTS read_vector_sizes",
-    "support.caching": "Cache cached clear_caches lazy on_clear",
+    "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",
     "support.cpu": "cpu_level cpu_name",
     "support.dataclasses": "dataclass",
     "support.errors": (

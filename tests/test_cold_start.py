@@ -74,6 +74,24 @@ def test_copies_whose_kernels_are_stored_import_little(warm: Path) -> None:
         assert "llvmlite" not in loaded
 
 
+def test_no_module_compiles_patterns_while_it_is_imported(warm: Path) -> None:
+    """Most processes use few of them: `lazy_pattern` compiles each when it is used."""
+    count = """
+import re, sys
+compiled, real = [], re.compile
+
+def compile(*given):
+    caller = sys._getframe(1)
+    if caller.f_code.co_name == "<module>":
+        compiled.append(caller.f_globals["__name__"])
+    return real(*given)
+
+re.compile = compile
+"""
+    code = count + COPIES.replace("print(*sys.modules)", "print(*compiled)")
+    assert not {name for name in child(code, warm) if name.split(".")[0] in ("codegen", "tilejit")}
+
+
 def test_numpys_masked_arrays_are_known_without_an_import(warm: Path) -> None:
     code = COPIES.replace(
         "print(",

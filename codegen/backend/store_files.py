@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import time
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
+from codegen.support.caching import lazy_pattern
 from codegen.support.dataclasses import dataclass
 
 UNFINISHED = ".new-"
@@ -29,8 +29,8 @@ TOUCHED_SECONDS = 24 * 3600
 ROOM_SHARE = 8
 """A store that is too large shrinks to 1/8 below its limit, so that not every write has to scan it."""
 
-_KEPT = r"[0-9a-f]{64}\.kernel|[a-z]+-[0-9a-f]{32}\.note"
-_LEFT = r"\.new-[0-9a-z_]{8,16}"
+_KEPT = lazy_pattern(r"[0-9a-f]{64}\.kernel|[a-z]+-[0-9a-f]{32}\.note")
+_LEFT = lazy_pattern(r"\.new-[0-9a-z_]{8,16}")
 """Names that only TileJIT uses: the directory of a store may contain other files too."""
 
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -126,7 +126,7 @@ def trim(directory: str, most_bytes: int) -> Held:
         OSError: the directory cannot be read.
     """
     now, kept = time.time(), []
-    is_kept, is_left = re.compile(_KEPT).fullmatch, re.compile(_LEFT).fullmatch
+    is_kept, is_left = _KEPT().fullmatch, _LEFT().fullmatch
     with os.scandir(directory) as entries:
         for entry in entries:
             with suppress(OSError):

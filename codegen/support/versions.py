@@ -9,7 +9,9 @@ from contextlib import suppress
 from functools import cache
 from importlib.machinery import PathFinder
 
-_WRITTEN = re.compile(r"""^\s*"?version(?:_version)?"?\s*[:=]\s*["']([^"']+)["']""", re.MULTILINE)
+from codegen.support.caching import lazy_pattern
+
+_WRITTEN = lazy_pattern(r"""^\s*"?version(?:_version)?"?\s*[:=]\s*["']([^"']+)["']""", re.MULTILINE)
 """A version as versioneer writes it into a release: `"version": "0.68.1"` or `version_version = '0.50.0'`."""
 
 
@@ -48,7 +50,7 @@ def _in_version_file(package: str) -> str:
     for folder in _folders(package):
         try:
             with open(f"{folder}/_version.py", encoding="utf-8") as file:
-                found = _WRITTEN.findall(file.read(1 << 14))
+                found = _WRITTEN().findall(file.read(1 << 14))
         except (OSError, ValueError):
             continue
         if len(found) == 1:

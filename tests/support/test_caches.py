@@ -36,6 +36,7 @@ ONE = (
         "default_store",
         "default_threads",
         "_same",
+        "pattern",
     ),
     *("_of_ml_dtypes", "cpu_name", "_system", "_llvm_engine"),
 )

@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from codegen import LayoutError, dataclass
+from codegen import LayoutError, dataclass, lazy_pattern
 from tilejit.cute.int_tuple import MAX_DEPTH, congruent
 from tilejit.cute.underscore import _, has_underscore
 from tilejit.support.tokens import Grammar, Reader, mistake, small_int
 
 _SIGNS = frozenset(" \t\n\r\f\v0123456789_()<>[],:-Swo∘")
-_PART = r"\s*(?:Sw\s*<|<|\()[(<\s]*[0-9]"
+_PART = lazy_pattern(r"\s*(?:Sw\s*<|<|\()[(<\s]*[0-9]", re.ASCII)
 _EXAMPLES = "(2,2):(2,4), Sw<3,4,3> o 0 o (8,8):(8,1) or <2:3,3:2>"
 _CUTE = Grammar.of(
     "a CuTe layout",
@@ -43,7 +43,7 @@ def is_cute_part(text: str) -> bool:
 
     "(8,8)", "Sw<3,4,3>" -> True    "(8,8):(8,1)", "()" -> False
     """
-    return ":" not in text and _SIGNS.issuperset(text) and re.match(_PART, text, re.ASCII) is not None
+    return ":" not in text and _SIGNS.issuperset(text) and _PART().match(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

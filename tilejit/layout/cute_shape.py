@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, cached, dataclass, offset_range, shown
+from codegen import LayoutError, cached, dataclass, lazy_pattern, offset_range, shown
 from tilejit.cute.digits import digits_of
 from tilejit.cute.function import CHUNK, MAX_POINTS, Function, function_of, rows_of
 from tilejit.cute.layout import Layout
@@ -223,11 +223,11 @@ def parse_cute_shape(text: str) -> CuteShape | None:
     from tilejit.cute.parsing import parse
     from tilejit.cute.text import is_cute
 
-    head = re.match(_HEAD, text, re.ASCII)
+    head = _HEAD().match(text)
     if head is None:
         return None
     rest, has_width, end = text[head.end() :].strip().partition("E(")
-    width = re.fullmatch(_WIDTH, end, re.ASCII)
+    width = _WIDTH().fullmatch(end)
     if not is_cute(rest) or (has_width and not (width and rest[-1].isspace())):
         return None
     dims = [small_int(part.strip()) for part in head["dims"].split(",")] if head["dims"].strip() else []
@@ -239,8 +239,8 @@ def parse_cute_shape(text: str) -> CuteShape | None:
 
 
 # The parts are told apart one by one: one pattern for all of them tries every share of a run of blanks.
-_HEAD = r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s"
-_WIDTH = r"([0-9]{1,3})\)"
+_HEAD = lazy_pattern(r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s", re.ASCII)
+_WIDTH = lazy_pattern(r"([0-9]{1,3})\)")
 
 
 def spec_from_json(data: Any) -> Spec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import suppress
 from functools import cache
@@ -11,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, compiler_lock, dataclass, lazy
+from codegen import LayoutError, compiler_lock, dataclass, lazy, lazy_pattern
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table(
 
 _BY_NUMPY_NAME = {row.numpy_name: row for row in PRIMITIVE_TYPES.values() if row.numpy_name}
 _NUMPYS_OWN = {row.numpy: row for row in _BY_NUMPY_NAME.values() if not row.fallback}
-_NUMPYS_CODE = r"[<>=|][biufc]\d{1,2}|[fic]\d{1,2}|\?"
+_NUMPYS_CODE = lazy_pattern(r"[<>=|][biufc]\d{1,2}|[fic]\d{1,2}|\?")
 """NumPy's short names of numbers. u1 to u8 without a byte order are XLA's."""
 
 
@@ -200,7 +199,7 @@ def array_dtype(dtype: object) -> np.dtype[Any]:
 
 def _numpys_code(code: str) -> PrimitiveType | None:
     """The type of NumPy's short names of numbers, such as f4; u1 to u8 are XLA's."""
-    if not re.fullmatch(_NUMPYS_CODE, code):
+    if not _NUMPYS_CODE().fullmatch(code):
         return None
     with suppress(TypeError):
         return _NUMPYS_OWN.get(np.dtype(code).newbyteorder("="))

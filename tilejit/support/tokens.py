@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
-from codegen import LayoutError, shown
+from codegen import LayoutError, lazy_pattern, shown
 
 MAX_TEXT = 64 * 1024
 MAX_INT64 = 2**63 - 1
@@ -25,13 +26,13 @@ class Grammar(NamedTuple):
     Attributes:
         what: the kind of text, for messages.
         mend: what to do about a character that begins no token.
-        pattern: a group for each kind of token; the group `skip` is left out. It is compiled on first use.
+        pattern: a group for each kind of token; the group `skip` is left out.
         comments: whether // and /* begin a comment.
     """
 
     what: str
     mend: str
-    pattern: str
+    pattern: Callable[[], re.Pattern[str]]
     comments: bool
 
     @staticmethod
@@ -42,7 +43,7 @@ class Grammar(NamedTuple):
         """
         skip = r"\s+|//[^\n]*|/\*.*?\*/" if comments else r"\s+"
         groups = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in {"skip": skip, **kinds}.items())
-        return Grammar(what, mend, groups, comments)
+        return Grammar(what, mend, lazy_pattern(groups, re.ASCII | re.DOTALL), comments)
 
 
 def tokenize(text: str, grammar: Grammar) -> list[Token]:
@@ -59,7 +60,7 @@ def tokenize(text: str, grammar: Grammar) -> list[Token]:
     if len(text) > MAX_TEXT:
         raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that; pass less")
     tokens: list[Token] = []
-    at, next_token = 0, re.compile(grammar.pattern, re.ASCII | re.DOTALL).match
+    at, next_token = 0, grammar.pattern().match
     while at < len(text):
         match = next_token(text, at)
         if match is None:

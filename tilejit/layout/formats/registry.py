@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from codegen import LayoutError
+from codegen import LayoutError, lazy_pattern
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats import blocked, tpu
 from tilejit.layout.formats.format import Dims, Format, keywords_of, refuse_reserved
@@ -16,8 +16,8 @@ from tilejit.support.tokens import MAX_TEXT, mistake, small_int
 MAX_NAME = 64
 SHOWN = 6
 """Formats that a message names."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*", re.ASCII)
-_PARAMETER = r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*"
+_NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
+_PARAMETER = lazy_pattern(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
 _FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.FORMATS)}
 
 
@@ -41,7 +41,7 @@ def register_format(name: str, function: Callable[..., object], description: str
     """
     if not isinstance(name, str):
         raise TypeError(f"a format's name is a str, not {type(name).__name__}")
-    if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+    if not _NAME().fullmatch(name) or len(name) > MAX_NAME:
         raise LayoutError(
             f"{_cut(name)!r} cannot be a format's name\n"
             f"  begin with a letter and go on with letters, digits, - _ and . up to {MAX_NAME}"
@@ -121,7 +121,7 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
     given: dict[str, int] = {}
     at = len(name) + 1
     for part in rest:
-        match = re.fullmatch(_PARAMETER, part, re.ASCII)
+        match = _PARAMETER().fullmatch(part)
         value = small_int(match[2]) if match else None
         if match is None or value is None:
             raise mistake(text, at, "a comma comes before a parameter of the format", "write e.g. mr=8")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from codegen import cached
+from codegen import cached, lazy_pattern
 from tilejit.layout.formats.format import reserved_mistake
 from tilejit.layout.formats.pattern import Group, Pattern, cut
 from tilejit.support.tokens import Grammar, Reader, Token, small_int
@@ -25,7 +25,7 @@ _PATTERN = Grammar.of(
     sign=r"->|\.\.\.|[(),=]",
 )
 # A comment that nothing closes reaches to the end: looked for from each /* on, its end would cost the square.
-_COMMENT = r"/\*.*?(?:\*/|\Z)|//[^\n]*"
+_COMMENT = lazy_pattern(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 MAX_AXES = 1024
 
 
@@ -34,7 +34,7 @@ def is_pattern(text: str) -> bool:
 
     "a b -> b a" -> True    "f32[2] // a -> b" -> False
     """
-    return "->" in text and "->" in re.sub(_COMMENT, "", text, flags=re.DOTALL)
+    return "->" in text and "->" in _COMMENT().sub("", text)
 
 
 def parse_pattern(text: str) -> Pattern:

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 from math import prod
 
-from codegen import LayoutError, cached, dataclass
+from codegen import LayoutError, cached, dataclass, lazy_pattern
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.helpers import dims_text
@@ -38,8 +38,9 @@ _AS_MEANT = {
     "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
 }
 """Tags of dnnl_types.h whose letters say something else than the tag that they stand for there."""
-_FORM = r"[A-Za-z]+(?:[0-9]+[A-Za-z])*[0-9]*"
-_BLOCK = r"([0-9]+)([A-Za-z]?)"
+_FORM = lazy_pattern(r"[A-Za-z]+(?:[0-9]+[A-Za-z])*[0-9]*")
+_BLOCK = lazy_pattern(r"([0-9]+)([A-Za-z]?)")
+_DIGIT = lazy_pattern("[0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def is_tag(text: str) -> bool:
 
     nChw16c, nchw, nchw16c, aBc -> True    col32, tpu, NC1HWC0, BF16 -> False
     """
-    if len(text) > MAX_TAG or not re.fullmatch(_FORM, text, re.ASCII) or text.lower() in PRIMITIVE_TYPES:
+    if len(text) > MAX_TAG or not _FORM().fullmatch(text) or text.lower() in PRIMITIVE_TYPES:
         return False
     letters = _order(text)
     return frozenset(letters.lower()) in _LETTERS or (
@@ -131,7 +132,7 @@ def parse_tag(text: str) -> Tag:
             f"{' '.join(order)} are not dimensions that oneDNN names",
             "write letters from a on, e.g. aBcd16b, or those of a kind of tensor: n c d h w, g o i d h w",
         )
-    matches = re.compile(_BLOCK, re.ASCII).finditer(text, len(letters))
+    matches = _BLOCK().finditer(text, len(letters))
     blocks = tuple(_block(text, order, match) for match in matches)
     _check_cases(text, letters, blocks)
     return Tag(text, dims, order, blocks)
@@ -174,4 +175,4 @@ def _check_cases(text: str, letters: str, blocks: tuple[tuple[int, str], ...]) -
 
 def _order(text: str) -> str:
     """The letters before the first number."""
-    return re.split(r"[0-9]", text, maxsplit=1)[0]
+    return _DIGIT().split(text, maxsplit=1)[0]

@@ -1,0 +1,28 @@
+"""Values computed once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from codegen.support.caching import lazy_pattern
+
+
+def test_a_lazy_pattern_is_compiled_once_and_not_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    real = re.compile
+    with monkeypatch.context() as patched:
+        patched.setattr(re, "compile", lambda text, flags: compiled.append(text) or real(text, flags))
+        words = lazy_pattern("[a-z]+", re.IGNORECASE)
+        assert compiled == []
+        assert words() is words()
+    assert compiled == ["[a-z]+"]
+    assert words().fullmatch("Tile")
+    assert not words().fullmatch("12")
+
+
+def test_patterns_of_one_text_differ_by_their_flags() -> None:
+    lower, both = lazy_pattern("[a-z]+"), lazy_pattern("[a-z]+", re.IGNORECASE)
+    assert both().match("T")
+    assert not lower().match("T")
