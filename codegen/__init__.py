@@ -109,6 +109,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.calibrate import machine_thresholds as machine_thresholds
     from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
     from codegen.pipeline.copy_options import CopyOptions as CopyOptions
+    from codegen.pipeline.copy_request import CopyRequest as CopyRequest
     from codegen.pipeline.loops import Vectorized as Vectorized
     from codegen.pipeline.loops import loop_kernel as loop_kernel
     from codegen.pipeline.loops import tile_function as tile_function
@@ -246,6 +247,7 @@ _HOMES = {
     "passes.tile": "TiledLoops",
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.copy_options": "CopyOptions",
+    "pipeline.copy_request": "CopyRequest",
     "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
     "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.staged": "StagedProgram",

@@ -19,6 +19,7 @@ from codegen.backend.store import KernelStore, compiler_digest, default_store
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.support.cpu import cpu_level, cpu_name
@@ -170,13 +171,10 @@ def _tiling(size: int, *, stream: bool) -> CopyProgram:
     src = side((RUN_BYTES, pitch, 1), (ROWS - 1) * pitch + blocks * RUN_BYTES)
     dst = side((ROWS * RUN_BYTES, RUN_BYTES, 1), size)
     always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
-    from codegen.pipeline.copies import (
-        compile_copy,  # which most processes that ask for thresholds do not need
-    )
+    options = CopyOptions(thresholds=always if stream else never)
+    from codegen.pipeline.copies import compile_copy  # most processes that ask for thresholds need none
 
-    return compile_copy(
-        src, dst, element, element, options=CopyOptions(thresholds=always if stream else never)
-    )
+    return compile_copy(CopyRequest(src, dst, element, element, options=options))
 
 
 def _line(array: NDArray[np.uint8]) -> int:

@@ -13,11 +13,12 @@ from typing import Any
 
 from codegen.frontend.box_copy import box_copy, copied_box, padding_box
 from codegen.ir.strided_box import Element, StridedBox
-from codegen.maps.access import AccessMap, in_common_units
+from codegen.maps.access import in_common_units
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.maps.padding import PaddingBox
 from codegen.maps.refine import Box, PairTable
-from codegen.pipeline.copy_options import DEFAULT_OPTIONS, STRUCTURE, CopyOptions
+from codegen.pipeline.copy_options import STRUCTURE, CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
@@ -39,31 +40,14 @@ LEAST_TUNED_BYTES = 1 << 16
 """Footprint of the smallest copy that is tuned. For smaller ones a better schedule hardly matters."""
 
 
-def compile_copy(
-    src: AccessMap,
-    dst: AccessMap,
-    source: Element,
-    target: Element,
-    *,
-    swap: bool = False,
-    padding: bytes | None = None,
-    options: CopyOptions = DEFAULT_OPTIONS,
-    observe: Observer = nobody,
-    apart: bool = False,
-) -> CopyProgram:
-    """Lower a copy and find its kernels. Nothing is compiled before the program runs.
-
-    source, target  elements that the two storages hold
-    swap            whether to reverse the bytes of source elements
-    padding         one element of the padding value in the destination's bytes (a packed one: its bits in one
-                    byte), or None to leave padding as it is
-    apart           whether each box and each padding box gets its own launch
-    """
-    boxed = box_copy(*in_common_units(src, dst))
+def compile_copy(request: CopyRequest, observe: Observer = nobody) -> CopyProgram:
+    """Lower a copy and find its kernels. Nothing is compiled before the program runs."""
+    options = request.options
+    boxed = box_copy(*in_common_units(request.src, request.dst))
     if settings().verify:
         verify_copy(boxed)
-    make = _Maker(boxed, source, target, swap, padding, options, observe)
-    joinings = (None,) if apart else make.joinings()
+    make = _Maker(boxed, request.source, request.target, request.swap, request.padding, options, observe)
+    joinings = (None,) if request.apart else make.joinings()
     if options.pick_copy is None or len(joinings) == 1:
         return make.program(joinings[0])
     return options.pick_copy([make.program(joined) for joined in joinings])

@@ -9,6 +9,7 @@ from codegen.maps.permuted import PermutedMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions, PickCopy
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule.candidates import STAGES_TRIED, StageChoice
@@ -44,7 +45,8 @@ def staged_copy(
     staged = [program for program in found if program]
     if staged and padding is not None:
         options = CopyOptions(threads=threads, thresholds=machine_thresholds(footprint))
-        apart = compile_copy(src, dst, source, target, padding=padding, options=options, apart=True)
+        wanted = CopyRequest(src, dst, source, target, padding=padding, options=options, apart=True)
+        apart = compile_copy(wanted)
         staged = [replace(program, pads=apart.pads_only()) for program in staged]
     if pick is None or not staged:
         return staged[0] if staged else None

@@ -9,6 +9,7 @@ from codegen.maps.access import AccessMap
 from codegen.pipeline.calibrate import machine_thresholds
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.schedule.choose_stages import BoxSchedule
 from codegen.schedule.schedule import Schedule, VectorSize
@@ -40,7 +41,7 @@ def compile_stage(
         into_cache=into_cache,
         pick=partial(_numbered, candidate) if candidate else None,
     )
-    return compile_copy(src, dst, source, target, options=options)
+    return compile_copy(CopyRequest(src, dst, source, target, options=options))
 
 
 def _numbered(number: int, _: StridedBox, schedules: tuple[Schedule, ...]) -> Schedule:

@@ -8,22 +8,21 @@ and is compiled in each process.
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from codegen.backend.store import KernelStore, default_store, lowering_digest
 from codegen.backend.store_files import digest_of
-from codegen.maps.access import AccessMap, in_common_units
-from codegen.pipeline.copy_options import DEFAULT_OPTIONS, CopyOptions
+from codegen.maps.access import in_common_units
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program_notes import note_of, program_of
 from codegen.schedule.machine import machine
 from codegen.support.caching import cached
-from codegen.support.dataclasses import dataclass
 from codegen.support.locks import compiler_lock
 from codegen.support.settings import settings
 
 if TYPE_CHECKING:
-    from codegen.ir.strided_box import Element
     from codegen.pipeline.program import CopyProgram
 
 MOST_PROGRAMS = 32
@@ -35,88 +34,52 @@ It would grow with every shape. A process that asks for more has loaded the comp
 _asked = count()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The arguments of `compile_copy`."""
-
-    src: AccessMap
-    dst: AccessMap
-    source: Element
-    target: Element
-    swap: bool
-    padding: bytes | None
-    options: CopyOptions
-    apart: bool
-
-    def compiled(self) -> CopyProgram:
-        """The program, compiled."""
-        with compiler_lock:
-            from codegen.pipeline.copies import compile_copy  # which stored programs do not need
-        return compile_copy(
-            self.src,
-            self.dst,
-            self.source,
-            self.target,
-            swap=self.swap,
-            padding=self.padding,
-            options=self.options,
-            apart=self.apart,
-        )
-
-    def compiled_again(self) -> CopyProgram:
-        """The program, compiled to be inspected."""
-        return _compiled(self)
-
-    def digest(self, store: KernelStore) -> str | None:
-        """The digest of everything that determines the program; None for a request that is not all data."""
-        try:
-            facts = _facts(self), _facts(machine()), lowering_digest(store)
-        except TypeError:
-            return None
-        return digest_of(repr(facts).encode())
-
-
-@cached(16)
-def _compiled(request: Request) -> CopyProgram:
-    return request.compiled()
-
-
-def find_copy(
-    src: AccessMap,
-    dst: AccessMap,
-    source: Element,
-    target: Element,
-    *,
-    swap: bool = False,
-    padding: bytes | None = None,
-    options: CopyOptions = DEFAULT_OPTIONS,
-    apart: bool = False,
-) -> CopyProgram:
-    """The program of a copy, from the store or compiled; the arguments are those of `compile_copy`."""
-    request = Request(src, dst, source, target, swap, padding, options, apart)
+def find_copy(request: CopyRequest) -> CopyProgram:
+    """The program of a copy, from the store or compiled."""
     store = default_store()
     if store.folder is None or settings().verify or next(_asked) >= MOST_PROGRAMS:
-        return request.compiled()
-    digest = request.digest(store)
+        return _compiled(request)
+    digest = request_digest(request, store)
     if digest is None:
-        return request.compiled()
+        return _compiled(request)
     name = f"program-{digest[:32]}"
     known = _known(store.get_note(name), digest, request)
     if known is not None:
         return known
-    program = request.compiled()
+    program = _compiled(request)
     note = note_of(program)
     if note is not None:
         store.put_note(name, {"digest": digest, **note})
     return program
 
 
-def _known(note: dict[str, Any] | None, digest: str, request: Request) -> CopyProgram | None:
+def _compiled(request: CopyRequest) -> CopyProgram:
+    with compiler_lock:
+        from codegen.pipeline.copies import compile_copy  # which stored programs do not need
+    return compile_copy(request)
+
+
+@cached(16)
+def _compiled_again(request: CopyRequest) -> CopyProgram:
+    """The program, compiled to be inspected."""
+    return _compiled(request)
+
+
+def request_digest(request: CopyRequest, store: KernelStore) -> str | None:
+    """The digest of everything that determines the program; None for a request that is not all data."""
+    try:
+        facts = _facts(request), _facts(machine()), lowering_digest(store)
+    except TypeError:
+        return None
+    return digest_of(repr(facts).encode())
+
+
+def _known(note: dict[str, Any] | None, digest: str, request: CopyRequest) -> CopyProgram | None:
     """The program that a note describes; None without one, or if the note is odd."""
     if note is None or note.get("digest") != digest:
         return None
     try:
-        return program_of(note, *in_common_units(request.src, request.dst), request.compiled_again)
+        return program_of(note, *in_common_units(request.src, request.dst), partial(_compiled_again, request))
     except (LookupError, TypeError, ValueError, AttributeError):
         return None
 

@@ -24,6 +24,7 @@ from codegen.maps.windows import tight_map
 from codegen.pipeline import gather, stage_boxes, stage_permuted, staged_loops
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.staged_copy import staged_copy
@@ -66,13 +67,15 @@ class Copy:
     def program(self) -> CopyProgram:
         fill = bytes(max(self.dst.element_bits // 8, 1)) if self.pads else None
         return compile_copy(
-            self.src,
-            self.dst,
-            self.source,
-            self.target,
-            padding=fill,
-            swap=self.swap,
-            options=CopyOptions(thresholds=self.thresholds),
+            CopyRequest(
+                self.src,
+                self.dst,
+                self.source,
+                self.target,
+                padding=fill,
+                swap=self.swap,
+                options=CopyOptions(thresholds=self.thresholds),
+            )
         )
 
 
@@ -320,7 +323,7 @@ def test_tiles_one_by_one_stay_in_their_buffers(into: bool) -> None:
     """The same launches at many places."""
     shape = bytes_map((4, 16), (16, 1), 1)
     byte = Element("u8", 8)
-    launches = compile_copy(shape, shape, byte, byte).launches
+    launches = compile_copy(CopyRequest(shape, shape, byte, byte)).launches
     places = np.arange(3) * 64
     fits = (0, 192), (0, 192)
     at_each(launches, 3, places, fits, into)
@@ -383,7 +386,7 @@ def test_launches_are_proven_when_they_are_made() -> None:
     """They have bounds, which no call table extends, and their box is inside."""
     shape = bytes_map((4, 16), (16, 1), 1)
     byte = Element("u8", 8)
-    (launch,) = compile_copy(shape, shape, byte, byte).launches
+    (launch,) = compile_copy(CopyRequest(shape, shape, byte, byte)).launches
     with pytest.raises(TypeError, match="bounds"):
         launch_of(launch.step)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="bounds"):

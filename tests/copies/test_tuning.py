@@ -15,6 +15,7 @@ from codegen.ir.strided_box import Element
 from codegen.maps.access import strided_map
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
 from codegen.schedule.thresholds import Thresholds
@@ -332,12 +333,14 @@ def test_a_transpose_that_begins_inside_a_line_is_told_its_tile_too(size: tuple[
     src = strided_map((columns, rows), (4, 4 * columns), ends, element_bits=32)
     dst = strided_map((columns, rows), (4 * rows, 4), ends, element_bits=32)
     made = compile_copy(
-        src,
-        dst,
-        element,
-        element,
-        apart=True,
-        options=CopyOptions(virtual_vector_size=size, thresholds=Thresholds(0)),
+        CopyRequest(
+            src,
+            dst,
+            element,
+            element,
+            apart=True,
+            options=CopyOptions(virtual_vector_size=size, thresholds=Thresholds(0)),
+        )
     )
     (launch,) = made.launches
     assert launch.misaligned is not None

@@ -9,6 +9,7 @@ from codegen import (
     AccessMap,
     CopyOptions,
     CopyProgram,
+    CopyRequest,
     Element,
     compiler_lock,
     find_copy,
@@ -44,23 +45,15 @@ def compiled(
             from codegen import tuned, tuned_copies
         pick = tuned(threads, specialize=tuning.specialize)
         pick_copy = tuned_copies(threads, specialize=tuning.specialize)
-    return find_copy(
-        src,
-        dst,
-        source,
-        target,
-        swap=swap,
-        padding=padding,
-        apart=apart,
-        options=CopyOptions(
-            threads=threads,
-            virtual_vector_size=tuning.virtual_vector_size,
-            specialize=tuning.specialize,
-            thresholds=machine_thresholds(footprint_bytes(src, dst)),
-            pick=pick,
-            pick_copy=pick_copy,
-        ),
+    options = CopyOptions(
+        threads=threads,
+        virtual_vector_size=tuning.virtual_vector_size,
+        specialize=tuning.specialize,
+        thresholds=machine_thresholds(footprint_bytes(src, dst)),
+        pick=pick,
+        pick_copy=pick_copy,
     )
+    return find_copy(CopyRequest(src, dst, source, target, swap, padding, options, apart))
 
 
 def staged(

@@ -17,6 +17,7 @@ from codegen.pipeline import stage_boxes, stage_permuted
 from codegen.pipeline import stages as pipeline_stages
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.observer import Form, Observer
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged_copy import staged_copy
@@ -94,20 +95,8 @@ def one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "outgrows_caches", lambda footprint: True)
 
 
-def observed_copy(
-    parts: list[str],
-    src: AccessMap,
-    dst: AccessMap,
-    source: Element,
-    target: Element,
-    **options: Any,
-) -> CopyProgram:
-    """The program of a copy; the schedules, and the nests after each pass that changes them, join `parts`."""
-    return compile_copy(src, dst, source, target, observe=joining(parts), **options)
-
-
 def joining(parts: list[str]) -> Observer:
-    """An observer by which what each pass changes joins `parts`, unless it is among them already.
+    """An observer by which schedules, and what each pass changes, join `parts`, unless they are among them.
 
     Equal kernels have the same loops, however many boxes they copy.
     """
@@ -132,9 +121,9 @@ def joining(parts: list[str]) -> Observer:
 
 
 def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **options: Any) -> str:
-    """The nests after each pass, the schedules, and the kernels' sources; `options` of `observed_copy`."""
+    """The nests after each pass, the schedules, and the kernels' sources; `options` of `CopyRequest`."""
     parts = [f"{title}\n"]
-    program = observed_copy(parts, src, dst, element, element, **options)
+    program = compile_copy(CopyRequest(src, dst, element, element, **options), joining(parts))
     parts += [f"--- kernel\n{kernel.source}" for kernel in program.kernels]
     return "\n".join(parts)
 
@@ -152,14 +141,14 @@ def stages_in_blocks(
 
     All blocks are of one sort. The kernels are those that blocks call: the first may prefetch the next block.
     """
-    direct = compile_copy(src, dst, source, target, options=CopyOptions(thresholds=STREAMED))
+    direct = compile_copy(CopyRequest(src, dst, source, target, options=CopyOptions(thresholds=STREAMED)))
     schedules = dict.fromkeys(str(launch.step.schedule) for launch in direct.launches)
     parts: list[str] = []
     headings = cycle(("=== stage 1: into the block\n", "=== stage 2: out of the block\n"))
 
-    def observed_stage(*given: Any, **how: Any) -> CopyProgram:
+    def observed_stage(request: CopyRequest) -> CopyProgram:
         parts.append(next(headings))
-        return observed_copy(parts, *given, **how)
+        return compile_copy(request, joining(parts))
 
     monkeypatch.setattr(pipeline_stages, "compile_copy", observed_stage)
     program = staged_copy(direct, source, target, **options)
@@ -269,13 +258,9 @@ def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.
     spec, element, parts = as_layout(GATHERED), Element("u8", 8), [f"unpack {GATHERED}\n"]
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, 1)
 
+    options = CopyOptions(thresholds=Thresholds(0))
     program = compile_copy(
-        access_map(spec),
-        plain,
-        element,
-        element,
-        observe=joining(parts),
-        options=CopyOptions(thresholds=Thresholds(0)),
+        CopyRequest(access_map(spec), plain, element, element, options=options), joining(parts)
     )
     (launch,) = program.launches
     assert isinstance(launch.calls, SegmentCalls)

@@ -21,9 +21,10 @@ from codegen.maps.digit_trees import Opaque
 from codegen.pipeline import stored_programs
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.program_notes import note_of, program_of
-from codegen.pipeline.stored_programs import Request, find_copy
+from codegen.pipeline.stored_programs import find_copy, request_digest
 from codegen.runtime.launch import Launch
 from codegen.runtime.stored_step import StoredStep
 from codegen.schedule.machine import Machine, machine
@@ -35,7 +36,7 @@ from tests.tools.guard import Guarded
 BYTE, FLOAT = Element("u8", 8), Element("f32", 32)
 SRC = strided_map((60, 40), (160, 4), (0, 9600), element_bits=32)
 DST = strided_map((60, 40), (4, 240), (0, 9600), element_bits=32)
-REQUEST = Request(SRC, DST, FLOAT, FLOAT, False, None, CopyOptions(), False)
+REQUEST = CopyRequest(SRC, DST, FLOAT, FLOAT)
 
 
 def noted_cases(group: str) -> Iterator[tuple[Case, dict[str, Any]]]:
@@ -102,8 +103,8 @@ def test_programs_with_tables_of_entries_have_no_note() -> None:
 
 
 def test_a_noted_program_can_be_pickled() -> None:
-    program = REQUEST.compiled()
-    again = program_of(note_of(program) or {}, SRC, DST, REQUEST.compiled_again)
+    program = compile_copy(REQUEST)
+    again = program_of(note_of(program) or {}, SRC, DST, partial(compile_copy, REQUEST))
     (launch,) = pickle.loads(pickle.dumps(again)).launches
     assert launch.step == program.launches[0].step
 
@@ -165,7 +166,7 @@ def noted(store: KernelStore) -> list[Path]:
 
 
 def found() -> CopyProgram:
-    return find_copy(SRC, DST, FLOAT, FLOAT)
+    return find_copy(REQUEST)
 
 
 def is_stored(program: CopyProgram) -> bool:
@@ -210,10 +211,10 @@ def test_a_damaged_note_is_replaced(store: KernelStore) -> None:
 def test_a_note_of_another_name_is_not_taken(store: KernelStore) -> None:
     found()
     (path,) = noted(store)
-    find_copy(SRC, DST, FLOAT, FLOAT, options=CopyOptions(threads=2))
+    find_copy(replace(REQUEST, options=CopyOptions(threads=2)))
     (other,) = set(noted(store)) - {path}
     other.write_bytes(path.read_bytes())
-    assert not is_stored(find_copy(SRC, DST, FLOAT, FLOAT, options=CopyOptions(threads=2)))
+    assert not is_stored(find_copy(replace(REQUEST, options=CopyOptions(threads=2))))
 
 
 def test_a_store_that_keeps_nothing_changes_nothing(
@@ -225,14 +226,14 @@ def test_a_store_that_keeps_nothing_changes_nothing(
         monkeypatch.setattr(stored_programs, "default_store", lambda other=other: other)
         assert is_stored(found()) == (other.directory == tmp_path)
     before = noted(store)
-    find_copy(SRC, DST, FLOAT, FLOAT, options=CopyOptions(threads=2))
+    find_copy(replace(REQUEST, options=CopyOptions(threads=2)))
     assert noted(store) == before
 
 
 def test_few_programs_of_a_process_are_noted(store: KernelStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_programs, "MOST_PROGRAMS", 3)
     for threads in range(1, 6):
-        find_copy(SRC, DST, FLOAT, FLOAT, options=CopyOptions(threads=threads))
+        find_copy(replace(REQUEST, options=CopyOptions(threads=threads)))
     assert len(noted(store)) == 3
 
 
@@ -253,14 +254,17 @@ OTHERS = {
 
 
 def test_every_input_is_part_of_the_digest(store: KernelStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    digests = {REQUEST.digest(store), *(request.digest(store) for request in OTHERS.values())}
+    digests = {
+        request_digest(REQUEST, store),
+        *(request_digest(request, store) for request in OTHERS.values()),
+    }
     monkeypatch.setattr(stored_programs, "lowering_digest", lambda store: "other code")
-    digests.add(REQUEST.digest(store))
+    digests.add(request_digest(REQUEST, store))
     facts = {"level": "none"} | dict.fromkeys([*Machine.__dataclass_fields__][1:], 12345)
     for name, value in facts.items():
         other = replace(machine(), **{name: value})
         monkeypatch.setattr(stored_programs, "machine", lambda other=other: other)
-        digests.add(REQUEST.digest(store))
+        digests.add(request_digest(REQUEST, store))
     assert None not in digests
     assert len(digests) == 2 + len(OTHERS) + len(facts)
 
@@ -269,13 +273,10 @@ def test_functions_have_no_digest(store: KernelStore) -> None:
     tree = Opaque(240, lambda m: m, 0, 239)
     opaque = AccessMap((6, 40), (Root((0, 1), tree),), 0, 8, 8, (0, 240))
     plain = strided_map((6, 40), (40, 1), (0, 240), element_bits=8)
-    assert replace(REQUEST, src=opaque, dst=plain, source=BYTE, target=BYTE).digest(store) is None
-    assert replace(REQUEST, options=CopyOptions(pick=lambda _, schedules: schedules[0])).digest(store) is None
-    find_copy(opaque, plain, BYTE, BYTE)
+    assert request_digest(replace(REQUEST, src=opaque, dst=plain, source=BYTE, target=BYTE), store) is None
+    assert (
+        request_digest(replace(REQUEST, options=CopyOptions(pick=lambda _, schedules: schedules[0])), store)
+        is None
+    )
+    find_copy(CopyRequest(opaque, plain, BYTE, BYTE))
     assert not noted(store)
-
-
-def test_the_key_names_every_argument_of_compile_copy() -> None:
-    """A new argument must become a part of requests."""
-    taken = set(compile_copy.__annotations__) - {"observe", "return"}
-    assert taken == {*Request.__dataclass_fields__}

@@ -20,6 +20,7 @@ from codegen.passes.select_transfer import select_transfer
 from codegen.pipeline import tune
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.steps import launch_of, reach_of
 from codegen.pipeline.tune import shortened, timed, tuned
 from codegen.runtime.launch import Launch
@@ -295,7 +296,7 @@ def test_every_candidate_gives_the_same_bytes(size: Any) -> None:
 
         element = Element("u16", 16)
         program = compile_copy(
-            *maps, element, element, options=CopyOptions(virtual_vector_size=size, pick=pick)
+            CopyRequest(*maps, element, element, options=CopyOptions(virtual_vector_size=size, pick=pick))
         )
         out[:] = 0
         program.run(src.ctypes.data, out.ctypes.data)

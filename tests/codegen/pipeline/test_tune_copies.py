@@ -15,6 +15,7 @@ from codegen.backend.store import KernelStore
 from codegen.pipeline import tune, tune_copies
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import AnyProgram, CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.steps import step_of
@@ -67,7 +68,7 @@ def pack_by(text: str, pick: Picker, thresholds: Thresholds, threads: int = 1) -
     assert boxed is not None
     element = buffer_element(spec)
     options = CopyOptions(threads, thresholds=thresholds, pick_copy=pick)
-    return compile_copy(boxed.src, boxed.dst, element, element, options=options)
+    return compile_copy(CopyRequest(boxed.src, boxed.dst, element, element, options=options))
 
 
 def programs_of(text: str) -> list[CopyProgram]:
@@ -107,7 +108,9 @@ def test_the_first_way_is_the_one_without_a_measurement() -> None:
             spec = as_layout(text)
             boxed, element = first.boxed, buffer_element(spec)
             plain = compile_copy(
-                boxed.src, boxed.dst, element, element, options=CopyOptions(thresholds=thresholds)
+                CopyRequest(
+                    boxed.src, boxed.dst, element, element, options=CopyOptions(thresholds=thresholds)
+                )
             )
             assert described(plain) == described(first)
 

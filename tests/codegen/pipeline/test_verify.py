@@ -21,6 +21,7 @@ from codegen.passes.select_transfer import select_transfer
 from codegen.pipeline import copies, steps
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.steps import reach_of
 from codegen.pipeline.verify import (
     check_box_bounds,
@@ -168,7 +169,7 @@ def test_3_panels(name: str) -> None:
     maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in strides]
     element = Element(f"u{8 * width}", 8 * width)
     (launch,) = compile_copy(
-        *maps, element, element, options=CopyOptions(thresholds=Thresholds(stream_bytes=0))
+        CopyRequest(*maps, element, element, options=CopyOptions(thresholds=Thresholds(stream_bytes=0)))
     ).launches
     inner = launch.step.nest.transfer
     assert isinstance(inner, TransposeRuns)
@@ -254,7 +255,9 @@ def test_3_every_launch_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -
 
     def compiled() -> None:
         element = Element("u8", 8)
-        compile_copy(*maps, element, element, options=CopyOptions(thresholds=Thresholds(stream_bytes=0)))
+        compile_copy(
+            CopyRequest(*maps, element, element, options=CopyOptions(thresholds=Thresholds(stream_bytes=0)))
+        )
 
     compiled()
     monkeypatch.setattr(steps, "SELECT", (wrong,))

@@ -9,6 +9,7 @@ import tilejit as tj
 from codegen.ir.strided_box import long_axis
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.schedule import choose_order
 from codegen.schedule.choose import choose
@@ -25,12 +26,14 @@ PAST = Thresholds(stream_bytes=0)
 def program_of(source: str, target: str, threads: int = 1, thresholds: Thresholds = PAST) -> CopyProgram:
     a, b = tj.Shape.parse(source), tj.Shape.parse(target)
     return compile_copy(
-        access_map(a),
-        access_map(b),
-        buffer_element(a),
-        buffer_element(b),
-        padding=b"\1",
-        options=CopyOptions(threads=threads, thresholds=thresholds),
+        CopyRequest(
+            access_map(a),
+            access_map(b),
+            buffer_element(a),
+            buffer_element(b),
+            padding=b"\1",
+            options=CopyOptions(threads=threads, thresholds=thresholds),
+        )
     )
 
 

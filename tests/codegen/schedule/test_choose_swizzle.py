@@ -9,6 +9,7 @@ from codegen.frontend.box_copy import box_copy
 from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.thresholds import Thresholds
@@ -49,12 +50,14 @@ def programs(text: str, thresholds: Thresholds) -> tuple[Spec, CopyProgram, Copy
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, width)
     element = Element(f"u{8 * width}", 8 * width)
     there = compile_copy(
-        plain, access_map(spec), element, element, options=CopyOptions(thresholds=thresholds)
+        CopyRequest(plain, access_map(spec), element, element, options=CopyOptions(thresholds=thresholds))
     )
     return (
         spec,
         there,
-        compile_copy(access_map(spec), plain, element, element, options=CopyOptions(thresholds=thresholds)),
+        compile_copy(
+            CopyRequest(access_map(spec), plain, element, element, options=CopyOptions(thresholds=thresholds))
+        ),
     )
 
 
@@ -139,7 +142,14 @@ def test_padding_and_far_pieces_go_box_by_box() -> None:
     element = Element("u16", 16)
     for padding, placed in ((b"\0\0", False), (None, True)):
         program = compile_copy(
-            plain, access_map(spec), element, element, padding=padding, options=CopyOptions(thresholds=CACHED)
+            CopyRequest(
+                plain,
+                access_map(spec),
+                element,
+                element,
+                padding=padding,
+                options=CopyOptions(thresholds=CACHED),
+            )
         )
         assert is_placed(program) == placed
 

@@ -26,6 +26,7 @@ from codegen.maps.access import AccessMap, Root
 from codegen.maps.digit_trees import Leaf, Opaque
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.runtime.kernel import Kernel
 from codegen.schedule import choose_shuffle, choose_transfer, choose_transpose, transpose_box, transpose_loops
 from codegen.schedule.choose_transpose import ALIAS_BYTES, LONG_ROW_BYTES
@@ -391,7 +392,9 @@ def by_table(rng: np.random.Generator, name: str, width: int, dims: Dims, dst: S
     after[places[0]] = data[places[1]]
     maps = (_table_map(side, width, dims, size) for side, size in ((src, len(data)), (dst, len(before))))
     element = _element(np.dtype(f"V{width}"))
-    program = compile_copy(*maps, element, element, options=CopyOptions(thresholds=_thresholds(name)))
+    program = compile_copy(
+        CopyRequest(*maps, element, element, options=CopyOptions(thresholds=_thresholds(name)))
+    )
     return Case(name, program, data, before, after)
 
 
@@ -477,12 +480,14 @@ def _packs(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iterat
         before = _noise(rng, spec.size_in_bytes)
         element, name = np.frombuffer(fill, spec.dtype), f"{kind}pack {text} of strides {steps}"
         program = compile_copy(
-            bytes_map(dims, steps, itemsize),
-            access_map(spec),
-            Element(spec.primitive_type, 8 * itemsize),
-            buffer_element(spec),
-            padding=fill,
-            options=CopyOptions(thresholds=_thresholds(name)),
+            CopyRequest(
+                bytes_map(dims, steps, itemsize),
+                access_map(spec),
+                Element(spec.primitive_type, 8 * itemsize),
+                buffer_element(spec),
+                padding=fill,
+                options=CopyOptions(thresholds=_thresholds(name)),
+            )
         )
         yield Case(name, program, source, before, packed_by_definition(values, spec, element, before))
 
@@ -496,11 +501,13 @@ def _unpacks(rng: np.random.Generator, layouts: Layouts, kind: str = "") -> Iter
         after, name = before.copy(), f"{kind}unpack {text} of strides {steps}"
         strided_view(after, spec.dtype, dims, steps)[...] = unpacked_by_definition(source, spec)
         program = compile_copy(
-            access_map(spec),
-            bytes_map(dims, steps, itemsize),
-            buffer_element(spec),
-            Element(spec.primitive_type, 8 * itemsize),
-            options=CopyOptions(thresholds=_thresholds(name)),
+            CopyRequest(
+                access_map(spec),
+                bytes_map(dims, steps, itemsize),
+                buffer_element(spec),
+                Element(spec.primitive_type, 8 * itemsize),
+                options=CopyOptions(thresholds=_thresholds(name)),
+            )
         )
         yield Case(name, program, source, before, after)
 
@@ -572,12 +579,14 @@ def _strided(
     with np.errstate(all="ignore"):
         strided_view(after, target, dims, dst)[...] = values.astype(target)
     program = compile_copy(
-        bytes_map(dims, src, source.itemsize),
-        bytes_map(dims, dst, target.itemsize),
-        _element(source),
-        _element(target),
-        swap=swap,
-        options=CopyOptions(thresholds=_thresholds(name)),
+        CopyRequest(
+            bytes_map(dims, src, source.itemsize),
+            bytes_map(dims, dst, target.itemsize),
+            _element(source),
+            _element(target),
+            swap=swap,
+            options=CopyOptions(thresholds=_thresholds(name)),
+        )
     )
     return Case(name, program, data, before, after)
 

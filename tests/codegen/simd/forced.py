@@ -19,6 +19,7 @@ from codegen.maps.access import strided_map
 from codegen.pipeline import copies as pipeline
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime import launch
 from codegen.runtime.launch import Launch
@@ -162,12 +163,14 @@ def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: 
     element = Element(f"u{8 * width}", 8 * width)
     thresholds = Thresholds(0 if stream else 1 << 40)
     return compile_copy(
-        maps[0],
-        maps[1],
-        element,
-        element,
-        apart=True,
-        options=CopyOptions(threads=threads, thresholds=thresholds),
+        CopyRequest(
+            maps[0],
+            maps[1],
+            element,
+            element,
+            apart=True,
+            options=CopyOptions(threads=threads, thresholds=thresholds),
+        )
     )
 
 

@@ -14,6 +14,7 @@ from codegen.frontend.box_copy import box_copy
 from codegen.ir.strided_box import Element
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
+from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime import copy_calls as calls
 from codegen.runtime import launch, threads
@@ -58,17 +59,23 @@ def programs(text: str | Shape, *, threads: int = 1) -> tuple[Shape, CopyProgram
     plain, tiled = bytes_map(spec.dimensions, strides, width), access_map(spec)
     element = Element(f"u{8 * width}", 8 * width)
     pack = compile_copy(
-        plain,
-        tiled,
-        element,
-        element,
-        padding=bytes([PADDING]) * width,
-        options=CopyOptions(threads=threads, thresholds=STREAM),
+        CopyRequest(
+            plain,
+            tiled,
+            element,
+            element,
+            padding=bytes([PADDING]) * width,
+            options=CopyOptions(threads=threads, thresholds=STREAM),
+        )
     )
     return (
         spec,
         pack,
-        compile_copy(tiled, plain, element, element, options=CopyOptions(threads=threads, thresholds=STREAM)),
+        compile_copy(
+            CopyRequest(
+                tiled, plain, element, element, options=CopyOptions(threads=threads, thresholds=STREAM)
+            )
+        ),
     )
 
 
@@ -198,7 +205,7 @@ def test_gaps_between_rows() -> None:
     rows = content.reshape(83, 6, 12).swapaxes(0, 1).reshape(6, -1)
     for count in (1, 3):
         program = compile_copy(
-            src, dst, element, element, options=CopyOptions(threads=count, thresholds=STREAM)
+            CopyRequest(src, dst, element, element, options=CopyOptions(threads=count, thresholds=STREAM))
         )
         made = gather_of(program)
         assert (made.row, made.filled, made.stop) == (3000, 996, 5 * 3000 + 996)
