@@ -1,8 +1,8 @@
-"""Programs in the store: a process whose copies were compiled before loads neither passes nor schedules.
+"""Programs from the store: a process whose copies were compiled before loads neither passes nor schedules.
 
-The name of a note is the digest of everything that `compile_copy` depends on: maps, elements and options, the
-machine, and the code of this package. A request whose parts are not all numbers and texts has no such digest,
-and is compiled in each process.
+The store caches the launch plan of a program. The plan is named after the digest of everything that the
+program depends on: the request, the machine, and the code of this package. A request that does not consist of
+numbers and strings has no such digest, and is compiled in each process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codegen.backend.store import KernelStore, default_store, lowering_digest
 from codegen.backend.store_files import digest_of
 from codegen.maps.access import in_common_units
 from codegen.pipeline.copy_request import CopyRequest
-from codegen.pipeline.program_notes import note_of, program_of
+from codegen.pipeline.launch_plans import plan_of, program_of
 from codegen.schedule.machine import machine
 from codegen.support.caching import cached
 from codegen.support.locks import compiler_lock
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from codegen.pipeline.program import CopyProgram
 
 MOST_PROGRAMS = 32
-"""The first programs of a process that the store is asked for.
+"""The first programs of a process are looked up in the store, which would otherwise grow with every shape.
 
-It would grow with every shape. A process that asks for more has loaded the compiler by then.
+A process that needs more has loaded the compiler by then.
 """
 
 _asked = count()
@@ -42,14 +42,14 @@ def find_copy(request: CopyRequest) -> CopyProgram:
     digest = request_digest(request, store)
     if digest is None:
         return _compiled(request)
-    name = f"program-{digest[:32]}"
-    known = _known(store.get_note(name), digest, request)
-    if known is not None:
-        return known
+    name = f"plan-{digest[:32]}"
+    planned = _planned(store.get_note(name), digest, request)
+    if planned is not None:
+        return planned
     program = _compiled(request)
-    note = note_of(program)
-    if note is not None:
-        store.put_note(name, {"digest": digest, **note})
+    plan = plan_of(program)
+    if plan is not None:
+        store.put_note(name, {"digest": digest, **plan})
     return program
 
 
@@ -61,7 +61,7 @@ def _compiled(request: CopyRequest) -> CopyProgram:
 
 @cached(16)
 def _compiled_again(request: CopyRequest) -> CopyProgram:
-    """The program, compiled to be inspected."""
+    """The program with its stages, which inspecting it needs, and building a kernel that the store lacks."""
     return _compiled(request)
 
 
@@ -74,26 +74,29 @@ def request_digest(request: CopyRequest, store: KernelStore) -> str | None:
     return digest_of(repr(facts).encode())
 
 
-def _known(note: dict[str, Any] | None, digest: str, request: CopyRequest) -> CopyProgram | None:
-    """The program that a note describes; None without one, or if the note is odd."""
-    if note is None or note.get("digest") != digest:
+def _planned(plan: dict[str, Any] | None, digest: str, request: CopyRequest) -> CopyProgram | None:
+    """The program that a launch plan describes; None if the plan is missing or invalid."""
+    if plan is None or plan.get("digest") != digest:
         return None
     try:
-        return program_of(note, *in_common_units(request.src, request.dst), partial(_compiled_again, request))
+        maps = in_common_units(request.src, request.dst)
+        return program_of(plan, *maps, partial(_compiled_again, request))
     except (LookupError, TypeError, ValueError, AttributeError):
         return None
 
 
 def _facts(value: Any) -> Any:
-    """A value as tuples of numbers and texts: they differ, and so does their `repr`, wherever values do.
+    """A value as nested tuples of numbers and strings, whose `repr` differs wherever values differ.
 
     Raises:
-        TypeError: a part is neither, such as a function.
+        TypeError: a part is neither a number nor a string, such as a function.
     """
     if value is None or type(value) in (int, str, bytes, bool):
         return value
     if type(value) is tuple:
         return tuple(map(_facts, value))
     if is_dataclass(value):
-        return (type(value).__name__, *(_facts(getattr(value, x.name)) for x in fields(value)))
+        kind = type(value)
+        parts = (_facts(getattr(value, x.name)) for x in fields(value))
+        return (kind.__module__, kind.__qualname__, *parts)
     raise TypeError(f"{type(value).__name__} is not data")

@@ -1,4 +1,4 @@
-"""One box of a copy with a kernel and arguments that the store noted: what calls need, and nothing else."""
+"""One box of a copy as its launch plan describes it: the kernel and its arguments, which calls need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # these steps exist so that no schedule is loaded
 
 @dataclass(frozen=True)
 class StoredStep:
-    """The part of a `Step` that runs; `again` compiles the rest, for inspection.
+    """The part of a `Step` that runs; `again` compiles the rest.
 
     given        the values of the kernel's arguments
     listed       the tables that other arguments receive the addresses of

@@ -1,11 +1,11 @@
-"""Programs that the store notes: they run as compiled ones do, and anything odd counts as no note."""
+"""Programs from launch plans: they run as compiled ones do, and an invalid plan counts as missing."""
 
 from __future__ import annotations
 
 import json
 import pickle
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -22,8 +22,8 @@ from codegen.pipeline import stored_programs
 from codegen.pipeline.copies import compile_copy
 from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
+from codegen.pipeline.launch_plans import plan_of, program_of
 from codegen.pipeline.program import CopyProgram
-from codegen.pipeline.program_notes import note_of, program_of
 from codegen.pipeline.stored_programs import find_copy, request_digest
 from codegen.runtime.launch import Launch
 from codegen.runtime.stored_step import StoredStep
@@ -39,16 +39,16 @@ DST = strided_map((60, 40), (4, 240), (0, 9600), element_bits=32)
 REQUEST = CopyRequest(SRC, DST, FLOAT, FLOAT)
 
 
-def noted_cases(group: str) -> Iterator[tuple[Case, dict[str, Any]]]:
-    """The cases whose programs can be noted, with their notes as the store returns them."""
+def planned_cases(group: str) -> Iterator[tuple[Case, dict[str, Any]]]:
+    """The cases whose programs have launch plans, with the plans as the store returns them."""
     for case in cases(group):
-        note = note_of(case.program)
-        if note is not None:
-            yield case, json.loads(json.dumps(note))
+        plan = plan_of(case.program)
+        if plan is not None:
+            yield case, json.loads(json.dumps(plan))
 
 
-def read(note: dict[str, Any], program: CopyProgram) -> CopyProgram:
-    return program_of(note, program.src, program.dst, partial(replace, program))
+def read(plan: dict[str, Any], program: CopyProgram) -> CopyProgram:
+    return program_of(plan, program.src, program.dst, partial(replace, program))
 
 
 def values(launch: Launch) -> dict[str, object]:
@@ -65,11 +65,11 @@ def every_launch(program: CopyProgram) -> list[Launch]:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_noted_program_calls_the_same(group: str) -> None:
+def test_a_planned_program_calls_the_same(group: str) -> None:
     """Every number that a call depends on, and every stage, which is compiled again."""
     seen = 0
-    for case, note in noted_cases(group):
-        program = read(note, case.program)
+    for case, plan in planned_cases(group):
+        program = read(plan, case.program)
         assert (program.bounds, program.reads, program.kernels) == (
             *(case.program.bounds, case.program.reads, case.program.kernels),
         ), case
@@ -87,44 +87,63 @@ def test_a_noted_program_calls_the_same(group: str) -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_noted_program_stays_inside_its_memory(group: str) -> None:
-    some = list(noted_cases(group))[::12]
+def test_a_planned_program_stays_inside_its_memory(group: str) -> None:
+    some = list(planned_cases(group))[::12]
     size = max(max(len(case.src), len(case.before)) for case, _ in some) + 64
     src, dst = Guarded(size), Guarded(size)
-    for case, note in some:
-        replace(case, program=read(note, case.program)).run(src, dst)
+    for case, plan in some:
+        replace(case, program=read(plan, case.program)).run(src, dst)
 
 
-def test_programs_with_tables_of_entries_have_no_note() -> None:
+def test_programs_with_tables_of_entries_have_no_plan() -> None:
     programs = [case.program for group in GROUPS for case in cases(group)]
     tabled = [program for program in programs if any(x.tables for x in program.launches)]
     assert tabled
-    assert not any(note_of(program) for program in tabled)
+    assert not any(plan_of(program) for program in tabled)
 
 
-def test_a_noted_program_can_be_pickled() -> None:
+def test_a_planned_program_can_be_pickled() -> None:
     program = compile_copy(REQUEST)
-    again = program_of(note_of(program) or {}, SRC, DST, partial(compile_copy, REQUEST))
+    again = program_of(plan_of(program) or {}, SRC, DST, partial(compile_copy, REQUEST))
     (launch,) = pickle.loads(pickle.dumps(again)).launches
     assert launch.step == program.launches[0].step
+
+
+def test_a_program_that_differs_from_its_plan_is_an_error() -> None:
+    """The code that compiles it is part of the digest, so this takes a bug."""
+    program = compile_copy(REQUEST)
+    plan = json.loads(json.dumps(plan_of(program)))
+    (launch,) = plan["launches"]
+    shorter = program_of(plan, SRC, DST, lambda: replace(program, launches=()))
+    with pytest.raises(AssertionError, match="a program of 0 launches has a plan with launch 1"):
+        _ = shorter.steps
+    launch["misaligned"] = {**launch, "misaligned": None}
+    (found,) = program_of(plan, SRC, DST, lambda: program).launches
+    assert found.misaligned
+    with pytest.raises(AssertionError, match="without a misaligned alternative"):
+        _ = found.misaligned.step
+    launch["misaligned"], launch["kernel"][:2] = None, ["kernel_of_no_program", "0" * 64]
+    (found,) = program_of(plan, SRC, DST, lambda: program).launches
+    with pytest.raises(AssertionError, match="is not the kernel of its launch plan"):
+        _ = found.runs.kernel.function
 
 
 def edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
     """What no version of the module writes, by name."""
 
     def put(key: str, value: object, *, launch: bool = True) -> Callable[[dict[str, Any]], None]:
-        return lambda note: (note["launches"][0] if launch else note).update({key: value})
+        return lambda plan: (plan["launches"][0] if launch else plan).update({key: value})
 
-    yield "no launches", lambda note: note.pop("launches")
+    yield "no launches", lambda plan: plan.pop("launches")
     yield "launches not a list", put("launches", {}, launch=False)
     yield "reads a number", put("reads", 1, launch=False)
-    yield "a launch that is none", lambda note: note["launches"].append(None)
+    yield "a launch that is not one", lambda plan: plan["launches"].append(None)
     for key in ("kernel", "numbers", "tables", "step", "launch", "fill", "serial", "misaligned"):
-        yield f"no {key}", lambda note, key=key: note["launches"][0].pop(key)  # type: ignore[misc]
-        yield f"{key} a text", put(key, "text")
+        yield f"no {key}", lambda plan, key=key: plan["launches"][0].pop(key)  # type: ignore[misc]
+        yield f"{key} a string", put(key, "text")
     yield "too few numbers", put("launch", [0, 0])
     yield "a float", put("launch", [0.0, 0, 1])
-    yield "a truth value", put("launch", [False, 0, 1])
+    yield "a boolean", put("launch", [False, 0, 1])
     yield "a number beyond 64 bits", put("launch", [1 << 64, 0, 1])
     yield "trips below zero", put("launch", [0, 0, -1])
     yield "scratch below zero", put("step", [-1, 8, 0])
@@ -136,13 +155,13 @@ def edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
     yield "an argument too many", of_kernel(lambda kernel: [*kernel, "more"])
     yield "an argument twice", of_kernel(lambda kernel: [*kernel, kernel[2]])
     yield "an argument that is missing", of_kernel(lambda kernel: kernel[:-1])
-    yield "a name that is none", of_kernel(lambda kernel: ["../kernel", *kernel[1:]])
+    yield "a name that is not one", of_kernel(lambda kernel: ["../kernel", *kernel[1:]])
     yield "another kernel of that name", of_kernel(lambda kernel: [kernel[0], "0" * 64, *kernel[2:]])
     yield "an alternative of an alternative", of_launch(lambda x: {**x, "misaligned": {**x, "misaligned": x}})
 
 
 def of_launch(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], None]:
-    return lambda note: note["launches"].__setitem__(0, change(dict(note["launches"][0])))
+    return lambda plan: plan["launches"].__setitem__(0, change(dict(plan["launches"][0])))
 
 
 def of_kernel(change: Callable[[list[str]], list[str]]) -> Callable[[dict[str, Any]], None]:
@@ -160,9 +179,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
     return found
 
 
-def noted(store: KernelStore) -> list[Path]:
-    """The notes of programs; the digest of the package has one too."""
-    return [path for path in store.notes() if path.name.startswith("program-")]
+def plans(store: KernelStore) -> list[Path]:
+    """The launch plans; other facts have notes too."""
+    return [path for path in store.notes() if path.name.startswith("plan-")]
 
 
 def found() -> CopyProgram:
@@ -175,7 +194,7 @@ def is_stored(program: CopyProgram) -> bool:
 
 def test_the_second_process_finds_the_program(store: KernelStore) -> None:
     assert not is_stored(found())
-    assert len(noted(store)) == 1
+    assert len(plans(store)) == 1
     program = found()
     assert is_stored(program)
     x, out = np.arange(2400, dtype=np.float32).reshape(60, 40), np.zeros((40, 60), np.float32)
@@ -184,21 +203,21 @@ def test_the_second_process_finds_the_program(store: KernelStore) -> None:
 
 
 @pytest.mark.parametrize("change", [pytest.param(x, id=name) for name, x in edits()])
-def test_an_odd_note_is_replaced(store: KernelStore, change: Callable[[dict[str, Any]], None]) -> None:
+def test_an_invalid_plan_is_replaced(store: KernelStore, change: Callable[[dict[str, Any]], None]) -> None:
     found()
-    (path,) = noted(store)
-    note = store.get_note(path.stem)
-    assert note is not None
+    (path,) = plans(store)
+    plan = store.get_note(path.stem)
+    assert plan is not None
     found()  # the kernel is known now
-    change(note)
-    store.put_note(path.stem, note)
+    change(plan)
+    store.put_note(path.stem, plan)
     assert not is_stored(found())
     assert is_stored(found())
 
 
-def test_a_damaged_note_is_replaced(store: KernelStore) -> None:
+def test_a_damaged_plan_is_replaced(store: KernelStore) -> None:
     found()
-    (path,) = noted(store)
+    (path,) = plans(store)
     data = path.read_bytes()
     for k in range(0, len(data), 37):
         path.write_bytes(data[:k] + bytes([data[k] ^ 1]) + data[k + 1 :])
@@ -208,11 +227,11 @@ def test_a_damaged_note_is_replaced(store: KernelStore) -> None:
     assert not is_stored(found())
 
 
-def test_a_note_of_another_name_is_not_taken(store: KernelStore) -> None:
+def test_a_plan_of_another_name_is_not_taken(store: KernelStore) -> None:
     found()
-    (path,) = noted(store)
+    (path,) = plans(store)
     find_copy(replace(REQUEST, options=CopyOptions(threads=2)))
-    (other,) = set(noted(store)) - {path}
+    (other,) = set(plans(store)) - {path}
     other.write_bytes(path.read_bytes())
     assert not is_stored(find_copy(replace(REQUEST, options=CopyOptions(threads=2))))
 
@@ -225,16 +244,16 @@ def test_a_store_that_keeps_nothing_changes_nothing(
     for other in (KernelStore(None), missing, unwritable):
         monkeypatch.setattr(stored_programs, "default_store", lambda other=other: other)
         assert is_stored(found()) == (other.directory == tmp_path)
-    before = noted(store)
+    before = plans(store)
     find_copy(replace(REQUEST, options=CopyOptions(threads=2)))
-    assert noted(store) == before
+    assert plans(store) == before
 
 
-def test_few_programs_of_a_process_are_noted(store: KernelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_programs_of_a_process_get_plans(store: KernelStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_programs, "MOST_PROGRAMS", 3)
     for threads in range(1, 6):
         find_copy(replace(REQUEST, options=CopyOptions(threads=threads)))
-    assert len(noted(store)) == 3
+    assert len(plans(store)) == 3
 
 
 OTHERS = {
@@ -269,14 +288,28 @@ def test_every_input_is_part_of_the_digest(store: KernelStore, monkeypatch: pyte
     assert len(digests) == 2 + len(OTHERS) + len(facts)
 
 
-def test_functions_have_no_digest(store: KernelStore) -> None:
+def test_dataclasses_of_one_name_differ() -> None:
+    class First:
+        @dataclass
+        class Box:
+            size: int
+
+    class Second:
+        @dataclass
+        class Box:
+            size: int
+
+    given = First.Box(1), Second.Box(1), First.Box(2)
+    assert len({repr(stored_programs._facts(value)) for value in given}) == 3
+
+
+def test_requests_with_functions_have_no_plan(store: KernelStore) -> None:
     tree = Opaque(240, lambda m: m, 0, 239)
     opaque = AccessMap((6, 40), (Root((0, 1), tree),), 0, 8, 8, (0, 240))
     plain = strided_map((6, 40), (40, 1), (0, 240), element_bits=8)
-    assert request_digest(replace(REQUEST, src=opaque, dst=plain, source=BYTE, target=BYTE), store) is None
-    assert (
-        request_digest(replace(REQUEST, options=CopyOptions(pick=lambda _, schedules: schedules[0])), store)
-        is None
-    )
-    find_copy(CopyRequest(opaque, plain, BYTE, BYTE))
-    assert not noted(store)
+    picked = CopyOptions(pick=lambda _, schedules: schedules[0])
+    of_functions = CopyRequest(opaque, plain, BYTE, BYTE), replace(REQUEST, options=picked)
+    for request in of_functions:
+        assert request_digest(request, store) is None
+        find_copy(request)
+    assert not plans(store)

@@ -1,7 +1,7 @@
-"""What the store notes of a program: numbers that its launches run with, and its kernels by their digests.
+"""Launch plans, the form in which the store caches programs: the kernels by their digests, and all arguments.
 
-The store has checked who wrote a note and that it is undamaged, as it does with machine code. A note is read
-strictly all the same: anything that no version of this module wrote is an error, which counts as no note.
+The store has checked who wrote a plan and that it is undamaged, as it does with machine code. Plans are still
+read strictly: anything that no version of this module writes is an error, and the plan counts as missing.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:  # a stored program loads neither loops nor schedules
     from codegen.runtime.step import Step
 
 MOST_LAUNCHES = 16
-"""The most launches of a program that is noted."""
+"""The largest number of launches in a plan."""
 
 SCRATCH_BYTES = range(1 << 30)
-"""The sizes of scratch that are valid in a note."""
+"""Valid sizes of scratch."""
 
 NUMBERS = range(-(1 << 63), 1 << 64)
-"""The arguments of kernels, and offsets, that are."""
+"""Valid kernel arguments and offsets."""
 
 ENTRIES = range(-(1 << 63), 1 << 63)
-"""The entries of tables that are."""
+"""Valid entries of tables."""
 
 Compile = Callable[[], CopyProgram]
-"""Compiles the program of a note, whose stages the note lacks."""
+"""Compiles the program of a plan, because the plan lacks its stages."""
 
 T = TypeVar("T")
 
 
-def note_of(program: CopyProgram) -> dict[str, Any] | None:
-    """The note of a program; None if launches are many, or need tables that are built while they run."""
+def plan_of(program: CopyProgram) -> dict[str, Any] | None:
+    """The launch plan of a program; None if it has many launches, or builds tables while it runs."""
     launches = *program.first, *program.launches
     others = tuple(x.misaligned for x in launches if x.misaligned)
     if len(launches) > MOST_LAUNCHES or any(x.misaligned for x in others):
@@ -49,8 +49,8 @@ def note_of(program: CopyProgram) -> dict[str, Any] | None:
         return None
     return {
         "reads": program.reads,
-        "first": [_note_of_launch(launch) for launch in program.first],
-        "launches": [_note_of_launch(launch) for launch in program.launches],
+        "first": [_plan_of_launch(launch) for launch in program.first],
+        "launches": [_plan_of_launch(launch) for launch in program.launches],
     }
 
 
@@ -59,7 +59,7 @@ def _is_plain(launch: Launch, program: CopyProgram) -> bool:
     return type(launch.calls) is PlainCall and launch.bounds == program.bounds
 
 
-def _note_of_launch(launch: Launch) -> dict[str, Any]:
+def _plan_of_launch(launch: Launch) -> dict[str, Any]:
     step, kernel = launch.step, launch.step.kernel
     return {
         "kernel": [kernel.name, kernel.digest, *kernel.arguments],
@@ -69,43 +69,45 @@ def _note_of_launch(launch: Launch) -> dict[str, Any]:
         "launch": [launch.src_offset, launch.dst_offset, launch.trips],
         "fill": list(launch.fill) if launch.fill else None,
         "serial": launch.serial,
-        "misaligned": _note_of_launch(launch.misaligned) if launch.misaligned else None,
+        "misaligned": _plan_of_launch(launch.misaligned) if launch.misaligned else None,
     }
 
 
-def program_of(note: dict[str, Any], src: AccessMap, dst: AccessMap, compile_it: Compile) -> CopyProgram:
-    """The program that a note describes, of a copy between these maps.
+def program_of(plan: dict[str, Any], src: AccessMap, dst: AccessMap, compile_it: Compile) -> CopyProgram:
+    """The program that a launch plan describes, of a copy between these maps.
+
+    compile_it  called to inspect the program, or if the machine code of a kernel is missing
 
     Raises:
-        LookupError, TypeError, ValueError: the note does not describe one.
+        LookupError, TypeError, ValueError, AttributeError: the plan is invalid.
     """
-    program = CopyProgram(src, dst, _typed(note["reads"], bool), (), ())
-    first, launches = _typed(note["first"], list), _typed(note["launches"], list)
+    program = CopyProgram(src, dst, _typed(plan["reads"], bool), (), ())
+    first, launches = _typed(plan["first"], list), _typed(plan["launches"], list)
     made = tuple(
         _launch(x, program, partial(_compiled, compile_it, k)) for k, x in enumerate((*first, *launches))
     )
     return CopyProgram(src, dst, program.reads, made[: len(first)], made[len(first) :])
 
 
-def _launch(note: dict[str, Any], program: CopyProgram, again: Callable[[], Launch]) -> Launch:
-    name, digest, *arguments = (_typed(x, str) for x in note["kernel"])
-    numbers = {_typed(key, str): _number(value) for key, value in note["numbers"].items()}
-    tables = {_typed(key, str): tuple(map(_entry, _typed(x, list))) for key, x in note["tables"].items()}
-    scratch, unit_bits, stride = map(_number, note["step"])
-    src, dst, trips = map(_number, note["launch"])
+def _launch(plan: dict[str, Any], program: CopyProgram, again: Callable[[], Launch]) -> Launch:
+    name, digest, *arguments = (_typed(x, str) for x in plan["kernel"])
+    numbers = {_typed(key, str): _number(value) for key, value in plan["numbers"].items()}
+    tables = {_typed(key, str): tuple(map(_entry, _typed(x, list))) for key, x in plan["tables"].items()}
+    scratch, unit_bits, stride = map(_number, plan["step"])
+    src, dst, trips = map(_number, plan["launch"])
     fill = None
-    if note["fill"] is not None:
-        low, high = map(_number, note["fill"])
+    if plan["fill"] is not None:
+        low, high = map(_number, plan["fill"])
         fill = low, high
-    other = note["misaligned"]
+    other = plan["misaligned"]
     given = *numbers, *tables, *(FILL_ARGUMENTS if fill else ())
     if not name.isidentifier() or sorted(arguments) != sorted(given):
-        raise ValueError(f"{name} has arguments that no note gives")
+        raise ValueError(f"{name} has arguments that the plan does not give")
     if other is not None and other["misaligned"] is not None:
         raise ValueError(f"{name} has two alternatives")
     if scratch not in SCRATCH_BYTES or unit_bits not in (1, 8) or trips < 0:
         raise ValueError(f"{name} has sizes that no program has")
-    kernel = noted(Kernel(name, digest, tuple(arguments), partial(_function, again)))
+    kernel = noted(Kernel(name, digest, tuple(arguments), partial(_function, again, digest)))
     return Launch(
         StoredStep(
             kernel,
@@ -122,7 +124,7 @@ def _launch(note: dict[str, Any], program: CopyProgram, again: Callable[[], Laun
         trips,
         program.bounds,
         fill,
-        _typed(note["serial"], bool),
+        _typed(plan["serial"], bool),
         None if other is None else _launch(other, program, partial(_misaligned, again)),
     )
 
@@ -130,21 +132,30 @@ def _launch(note: dict[str, Any], program: CopyProgram, again: Callable[[], Laun
 def _compiled(compile_it: Compile, number: int) -> Launch:
     """The launch with that number, compiled."""
     program = compile_it()
-    return (*program.first, *program.launches)[number]
+    launches = *program.first, *program.launches
+    if number >= len(launches):
+        raise AssertionError(f"a program of {len(launches)} launches has a plan with launch {number + 1}")
+    return launches[number]
 
 
 def _misaligned(again: Callable[[], Launch]) -> Launch:
     """The alternative of a launch, compiled."""
-    launch = again()
-    return launch.misaligned or launch
+    found = again().misaligned
+    if found is None:
+        raise AssertionError("a launch without a misaligned alternative has a plan with one")
+    return found
 
 
 def _step(again: Callable[[], Launch]) -> Step:
     return again().step
 
 
-def _function(again: Callable[[], Launch]) -> Function:
-    return again().step.kernel.function
+def _function(again: Callable[[], Launch], digest: str) -> Function:
+    """The loops of the kernel with that digest, compiled."""
+    kernel = again().step.kernel
+    if kernel.digest != digest:
+        raise AssertionError(f"{kernel.name} is not the kernel of its launch plan")
+    return kernel.function
 
 
 def _typed(value: Any, kind: type[T]) -> T:
