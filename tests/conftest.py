@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from codegen.backend import store as store_module
-from codegen.backend.store import default_store
+from codegen.backend.store import KernelStore, default_store
 from codegen.pipeline import stored_programs
 from codegen.support.settings import settings as read_settings
 from tests.tools.kernel_store import OWN_STORE, close_store, open_store
@@ -64,7 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{TURN}: expected an integer, got {os.environ[TURN][:40]!r}") from error
     settings.load_profile("fixed" if is_stress() else "share")
     _own_store.append(open_store(cold=config.getoption("cold")))
-    stored_programs.MOST_PROGRAMS = 0  # tests patch decisions, which no note may keep
+    nowhere = KernelStore(None, "tests patch decisions, which no launch plan may keep")
+    stored_programs.default_store = lambda: nowhere  # type: ignore[assignment]
 
 
 def pytest_unconfigure() -> None:

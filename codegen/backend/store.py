@@ -25,6 +25,7 @@ from codegen.backend.store_files import (
     read_checked,
     trim,
     unwritable,
+    user_cache,
     write_checked,
 )
 from codegen.support.caching import cached
@@ -45,6 +46,12 @@ MAX_STORE_BYTES = 512 << 20
 
 LLVM_LIBRARIES = ("binding/libllvmlite.so", "binding/libllvmlite.dylib", "binding/llvmlite.dll")
 """Paths of LLVM's library within llvmlite, one per system."""
+
+PLANS_PER_PROCESS = 32
+"""The largest number of launch plans that a process writes, because there is one for each shape.
+
+Reading them has no limit, so processes that run the same copies write the plans of all in turn.
+"""
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
@@ -214,6 +221,7 @@ class KernelStore:
         self.folder = None if directory is None else os.fspath(directory)
         self.reason, self.most_bytes = reason, most_bytes
         self.is_writable = directory is not None and not only_read
+        self.plans_left = PLANS_PER_PROCESS if self.is_writable else 0
         self.hits = self.misses = 0
         self._writes_until_trim = 0
 
@@ -233,7 +241,7 @@ class KernelStore:
         if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 20):
             return cls(None, f"TILEJIT_CACHE_BYTES={wanted} is not a number of bytes")
         try:
-            directory = _default_directory()
+            directory = settings().cache_directory or os.path.join(user_cache(), "tilejit")
             os.makedirs(directory, exist_ok=True, mode=0o700)
             reason = distrust(directory)
         except (OSError, RuntimeError) as error:
@@ -295,6 +303,19 @@ class KernelStore:
         facts = {"source": source_digest, "lowering": lowering_digest(self)}
         self.put_note(_note_of_source(structure_digest), facts)
 
+    def get_plan(self, digest: str) -> dict[str, Any] | None:
+        """The launch plan of the copy whose request has that digest, or None as for a note."""
+        return self.get_note(_note_of_plan(digest))
+
+    def put_plan(self, digest: str, plan: Mapping[str, Any]) -> None:
+        """Store a launch plan, unless this process has written `PLANS_PER_PROCESS`.
+
+        A caller that wants more of them written adds to `plans_left` first.
+        """
+        if self.plans_left > 0:
+            self.plans_left -= 1
+            self.put_note(_note_of_plan(digest), plan)
+
     def _write(self, path: str, head: dict[str, Any], body: bytes, *, may_scan: bool = True) -> None:
         if len(body) > self.most_bytes:
             self.reason = f"not all kernels could be kept: TILEJIT_CACHE_BYTES is {self.most_bytes}"
@@ -355,27 +376,12 @@ def _note_of_source(structure_digest: str) -> str:
     return f"source-{structure_digest[:32]}"
 
 
+def _note_of_plan(digest: str) -> str:
+    return f"plan-{digest[:32]}"
+
+
 def _note_head(name: str) -> dict[str, Any]:
     return {"note": name, "format": FORMAT}
-
-
-def _default_directory() -> str:
-    return settings().cache_directory or os.path.join(user_cache(), "tilejit")
-
-
-def user_cache() -> str:
-    """The user's cache folder: XDG_CACHE_HOME, or ~/.cache. Relative paths count as unset, as XDG says.
-
-    Raises:
-        RuntimeError: nobody knows where the user's home is.
-    """
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(base):
-        return base
-    home = os.path.expanduser("~")
-    if not os.path.isabs(home):
-        raise RuntimeError("the home directory is not known; set TILEJIT_CACHE_DIR")
-    return os.path.join(home, ".cache")
 
 
 @cache

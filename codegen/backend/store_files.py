@@ -154,6 +154,21 @@ def _without_the_oldest(directory: str, kept: list[tuple[float, str, int]], most
     return Held(files, size_bytes)
 
 
+def user_cache() -> str:
+    """The user's cache folder: XDG_CACHE_HOME, or ~/.cache. Relative paths count as unset, as XDG says.
+
+    Raises:
+        RuntimeError: nobody knows where the user's home is.
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(base):
+        return base
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise RuntimeError("the home directory is not known; set TILEJIT_CACHE_DIR")
+    return os.path.join(home, ".cache")
+
+
 def distrust(directory: str | os.PathLike[str]) -> str:
     """Why a directory must not be used, or "": it is another user's, a link, or writable by others."""
     status = os.lstat(directory)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.backend.store import KernelStore
+from codegen.backend.store import PLANS_PER_PROCESS, KernelStore
 from codegen.pipeline.calibrate import remember
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
 from codegen.support.cpu import cpu_level
@@ -41,6 +41,7 @@ def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     counts = told["aiter-preshuffle"]
     assert counts["compiled"] > 2
     assert counts["copies"] > 20
+    assert len(list(store.glob("plan-*.note"))) > PLANS_PER_PROCESS
     assert printed(PACKS, store).split() == ["True", "0", "False"]
     again = child("cache", "warm", "aiter-preshuffle", TILEJIT_CACHE_DIR=str(store)).stdout
     assert (

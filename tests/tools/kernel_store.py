@@ -26,8 +26,8 @@ import numpy as np
 
 from codegen.backend import build
 from codegen.backend.build import NumbaIr
-from codegen.backend.store import KernelStore, StoreKey, compiler_digest, llvm_version, user_cache
-from codegen.backend.store_files import digest_of, distrust
+from codegen.backend.store import KernelStore, StoreKey, compiler_digest, llvm_version
+from codegen.backend.store_files import digest_of, distrust, user_cache
 from codegen.pipeline.calibrate import remember
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
 from codegen.support.cpu import LEVELS

@@ -1,7 +1,7 @@
 """Kernels compiled ahead of the first copy that needs them: of named formats, and of NumPy's transposes.
 
 Nothing is copied: programs are planned for arrays that nobody makes, small and large, even and uneven, and
-their kernels are built and stored. Many shapes share one kernel, so that a few stand for most.
+their launch plans and kernels are stored. Many shapes share one kernel, so that a few stand for most.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ SIZES = (1 << 16, 4 << 20, 64 << 20)
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Bytes of the elements that are transposed."""
+
+PROGRAMS = 2
+"""The most programs that one copy here stands for: a pack and an unpack."""
 
 MOST_AXES = 4
 """Of the arrays that are transposed: every order of so many axes and fewer."""
@@ -97,6 +100,7 @@ def _counted(copies: Sequence[Copy], prepare: Callable[[Copy], int], tell: Tell 
     """Prepare all copies; each says how many it was."""
     store = default_store()
     hits, misses = store.hits, store.misses
+    store.plans_left += PROGRAMS * len(copies)
     count = 0
     for k, copy in enumerate(copies):
         if tell:

@@ -12,7 +12,8 @@ import pytest
 
 from codegen.backend import store as store_module
 from codegen.backend.object_symbols import undefined_symbols
-from codegen.backend.store import LLVM_LIBRARIES, KernelStore, StoreKey, compiler_files, store_key, user_cache
+from codegen.backend.store import LLVM_LIBRARIES, KernelStore, StoreKey, compiler_files, store_key
+from codegen.backend.store_files import user_cache
 from codegen.support.cpu import LEVELS, level_named
 from codegen.support.errors import StoreError
 from codegen.support.versions import library_stamp

@@ -7,14 +7,13 @@ import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from codegen.backend.store import KernelStore
+from codegen.backend.store import PLANS_PER_PROCESS, KernelStore
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, Root, strided_map
 from codegen.maps.digit_trees import Opaque
@@ -170,12 +169,10 @@ def of_kernel(change: Callable[[list[str]], list[str]]) -> Callable[[dict[str, A
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
-    """A store of its own, and a process that has not asked it yet."""
+    """A store of its own."""
     tmp_path.chmod(0o700)
     found = KernelStore(tmp_path)
     monkeypatch.setattr(stored_programs, "default_store", lambda: found)
-    monkeypatch.setattr(stored_programs, "MOST_PROGRAMS", 32)
-    monkeypatch.setattr(stored_programs, "_asked", count())
     return found
 
 
@@ -249,11 +246,22 @@ def test_a_store_that_keeps_nothing_changes_nothing(
     assert plans(store) == before
 
 
-def test_few_programs_of_a_process_get_plans(store: KernelStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_programs, "MOST_PROGRAMS", 3)
-    for threads in range(1, 6):
+def test_a_process_writes_few_plans_and_reads_all(
+    tmp_path: Path, store: KernelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process goes on where the one before it stopped."""
+    several = [replace(REQUEST, options=CopyOptions(threads=k)) for k in range(1, 2 * PLANS_PER_PROCESS + 6)]
+    for wanted in (0, PLANS_PER_PROCESS, 2 * PLANS_PER_PROCESS, len(several)):
+        assert sum(is_stored(find_copy(request)) for request in several) == wanted
+        process = KernelStore(tmp_path)
+        monkeypatch.setattr(stored_programs, "default_store", lambda process=process: process)
+
+
+def test_a_process_may_write_more_plans(store: KernelStore) -> None:
+    store.plans_left += 5
+    for threads in range(1, PLANS_PER_PROCESS + 10):
         find_copy(replace(REQUEST, options=CopyOptions(threads=threads)))
-    assert len(plans(store)) == 3
+    assert len(plans(store)) == PLANS_PER_PROCESS + 5
 
 
 OTHERS = {
