@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
@@ -22,6 +23,7 @@ from codegen.backend.store_files import (
     Held,
     digest_of,
     distrust,
+    plan_name,
     read_checked,
     trim,
     unwritable,
@@ -55,8 +57,8 @@ Reading them has no limit, so processes that run the same copies write the plans
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
-NOTES_PER_SCAN = 128
-"""One note in so many has its process scan the files: most processes write a few notes and no kernel."""
+PLANS_PER_SCAN = 128
+"""One launch plan in so many has its process scan the files: most processes write few plans and no kernel."""
 
 FILES_PER_WRITE = 250
 """Files scanned per write, on average; that takes a hundredth of the time of compiling a kernel."""
@@ -289,8 +291,7 @@ class KernelStore:
         """
         body = json.dumps(dict(facts), sort_keys=True).encode() if self.is_writable else b""
         if 0 < len(body) <= MAX_NOTE_BYTES:
-            scans = os.urandom(1)[0] < 256 // NOTES_PER_SCAN
-            self._write(self._path(name, "note"), _note_head(name), body, may_scan=scans)
+            self._write(self._path(name, "note"), _note_head(name), body, may_scan=False)
 
     def get_source_digest(self, structure_digest: str) -> str | None:
         """The digest of a kernel's source, which saves lowering and printing it; None if it is not noted."""
@@ -305,16 +306,20 @@ class KernelStore:
 
     def get_plan(self, digest: str) -> dict[str, Any] | None:
         """The launch plan of the copy whose request has that digest, or None as for a note."""
-        return self.get_note(_note_of_plan(digest))
+        return self.get_note(plan_name(lowering_digest(self), digest))
 
     def put_plan(self, digest: str, plan: Mapping[str, Any]) -> None:
         """Store a launch plan, unless this process has written `PLANS_PER_PROCESS`.
 
         A caller that wants more of them written adds to `plans_left` first.
         """
-        if self.plans_left > 0:
-            self.plans_left -= 1
-            self.put_note(_note_of_plan(digest), plan)
+        if self.plans_left <= 0:
+            return
+        self.plans_left -= 1
+        self.put_note(plan_name(lowering_digest(self), digest), plan)
+        if os.urandom(1)[0] < 256 // PLANS_PER_SCAN:
+            with suppress(OSError):
+                self.trim(lowering_digest(self))
 
     def _write(self, path: str, head: dict[str, Any], body: bytes, *, may_scan: bool = True) -> None:
         if len(body) > self.most_bytes:
@@ -328,13 +333,15 @@ class KernelStore:
         except OSError as error:
             self.reason = f"not all kernels could be kept: {error}"
 
-    def trim(self) -> Held:
-        """Remove old unfinished files and, beyond `most_bytes`, the least recently used files.
+    def trim(self, version: str = "") -> Held:
+        """Remove unfinished files, surplus plans and, beyond `most_bytes`, the least recently used files.
+
+        version: the `lowering_digest`, if known; then unused plans of other versions are surplus
 
         Raises:
             OSError: the directory cannot be read.
         """
-        return trim(self.folder, self.most_bytes) if self.folder else Held(0, 0)
+        return trim(self.folder, self.most_bytes, version) if self.folder else Held(0, 0)
 
     def entries(self) -> list[Path]:
         """The kernel files of the store."""
@@ -374,10 +381,6 @@ class KernelStore:
 
 def _note_of_source(structure_digest: str) -> str:
     return f"source-{structure_digest[:32]}"
-
-
-def _note_of_plan(digest: str) -> str:
-    return f"plan-{digest[:32]}"
 
 
 def _note_head(name: str) -> dict[str, Any]:

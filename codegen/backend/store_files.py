@@ -12,7 +12,7 @@ import stat
 import time
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from codegen.support.caching import lazy_pattern
 from codegen.support.dataclasses import dataclass
@@ -29,7 +29,15 @@ TOUCHED_SECONDS = 24 * 3600
 ROOM_SHARE = 8
 """A store that is too large shrinks to 1/8 below its limit, so that not every write has to scan it."""
 
-_KEPT = lazy_pattern(r"[0-9a-f]{64}\.kernel|[a-z]+-[0-9a-f]{32}\.note")
+MOST_PLANS = 4096
+"""The largest number of launch plans in a store: there is one for each shape, and each takes a disk block."""
+
+UNUSED_SECONDS = 2 * TOUCHED_SECONDS
+"""Age at which launch plans of other versions of the package are removed: several may be installed."""
+
+_KEPT = lazy_pattern(
+    r"[0-9a-f]{64}\.kernel|[a-z]+-[0-9a-f]{32}\.note|plan-(?P<version>[0-9a-f]{8})-[0-9a-f]{32}\.note"
+)
 _LEFT = lazy_pattern(r"\.new-[0-9a-z_]{8,16}")
 """Names that only TileJIT uses: the directory of a store may contain other files too."""
 
@@ -117,15 +125,33 @@ class Held:
     size_bytes: int
 
 
-def trim(directory: str, most_bytes: int) -> Held:
+class _File(NamedTuple):
+    """A file of the store, and the version of the package if it is a launch plan."""
+
+    age: float
+    name: str
+    size: int
+    version: str | None
+
+
+def plan_name(version: str, digest: str) -> str:
+    """The name of a launch plan, which `trim` recognizes; both are digests."""
+    return f"plan-{version[:8]}-{digest[:32]}"
+
+
+def trim(directory: str, most_bytes: int, version: str = "") -> Held:
     """Remove what killed writers left and, beyond `most_bytes`, the least recently used files.
+
+    Of the launch plans, the least recently used beyond MOST_PLANS are removed. `version` is the digest of the
+    package; if it is given, unused plans of other versions are removed as well.
 
     Other processes may read, write and trim at the same time; one that misses a file recreates it.
 
     Raises:
         OSError: the directory cannot be read.
     """
-    now, kept = time.time(), []
+    now = time.time()
+    kept: list[_File] = []
     is_kept, is_left = _KEPT().fullmatch, _LEFT().fullmatch
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -133,25 +159,41 @@ def trim(directory: str, most_bytes: int) -> Held:
                 status = entry.stat(follow_symlinks=False)
                 if not stat.S_ISREG(status.st_mode):
                     continue
-                if is_kept(entry.name):
+                if found := is_kept(entry.name):
                     # A future time comes from a wrong clock; taken as an age, it cannot keep a file forever.
-                    kept.append((abs(now - status.st_mtime), entry.name, status.st_size))
+                    age = abs(now - status.st_mtime)
+                    kept.append(_File(age, entry.name, status.st_size, found["version"]))
                 elif is_left(entry.name) and abs(now - status.st_mtime) > UNFINISHED_SECONDS:
                     os.unlink(entry.path)
-    return _without_the_oldest(directory, kept, most_bytes)
+    surplus = _surplus_plans(kept, version[:8])
+    for file in surplus:
+        _remove(directory, file)
+    return _without_the_oldest(directory, [file for file in kept if file not in surplus], most_bytes)
 
 
-def _without_the_oldest(directory: str, kept: list[tuple[float, str, int]], most_bytes: int) -> Held:
-    files, size_bytes = len(kept), sum(size for _, _, size in kept)
+def _surplus_plans(files: list[_File], version: str) -> set[_File]:
+    """The launch plans that no process is likely to read, and the oldest beyond MOST_PLANS."""
+    plans = sorted(file for file in files if file.version)
+    unused = {x for x in plans if version not in ("", x.version) and x.age > UNUSED_SECONDS}
+    return unused.union([x for x in plans if x not in unused][MOST_PLANS:])
+
+
+def _without_the_oldest(directory: str, files: list[_File], most_bytes: int) -> Held:
+    count, size_bytes = len(files), sum(file.size for file in files)
     if size_bytes <= most_bytes:
-        return Held(files, size_bytes)
-    for _, name, size in sorted(kept, reverse=True):
+        return Held(count, size_bytes)
+    for file in sorted(files, reverse=True):
         if size_bytes <= most_bytes - most_bytes // ROOM_SHARE:
             break
-        with suppress(OSError):  # a file that cannot be removed must not cost newer ones
-            os.unlink(os.path.join(directory, name))
-        files, size_bytes = files - 1, size_bytes - size
-    return Held(files, size_bytes)
+        _remove(directory, file)
+        count, size_bytes = count - 1, size_bytes - file.size
+    return Held(count, size_bytes)
+
+
+def _remove(directory: str, file: _File) -> None:
+    """Remove a file; one that cannot be removed must not cost newer ones."""
+    with suppress(OSError):
+        os.unlink(os.path.join(directory, file.name))
 
 
 def user_cache() -> str:

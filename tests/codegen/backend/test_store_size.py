@@ -7,20 +7,30 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from subprocess import PIPE, Popen
 
 import pytest
 
 from codegen.backend import store as store_module
 from codegen.backend import store_files
-from codegen.backend.store import MAX_STORE_BYTES, KernelStore, StoreKey, store_key
-from codegen.backend.store_files import ROOM_SHARE, TOUCHED_SECONDS, Held, digest_of
+from codegen.backend.store import MAX_STORE_BYTES, PLANS_PER_SCAN, KernelStore, StoreKey, store_key
+from codegen.backend.store_files import (
+    MOST_PLANS,
+    ROOM_SHARE,
+    TOUCHED_SECONDS,
+    UNUSED_SECONDS,
+    Held,
+    digest_of,
+    plan_name,
+)
 from codegen.support.cpu import level_named
 from tests.faults.syscalls import Syscalls
 from tests.tools.oracle import environment
 
 KEY = store_key("source", level_named("avx2"))
 CODE = b"\x7fELF and some machine code" * 40
+VERSION = "a" * 64
 
 pytestmark = pytest.mark.usefixtures("fresh_settings")
 
@@ -135,12 +145,64 @@ def test_versions_stand_side_by_side(tmp_path: Path) -> None:
     assert 0 < len(ages) < len(keys)
 
 
-def test_notes_alone_do_not_grow_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is of another process, which scans by chance."""
-    monkeypatch.setattr(store_module, "NOTES_PER_SCAN", 2)
-    for number in range(400):
-        KernelStore(tmp_path, most_bytes=3000).put_note(f"program-{number:032x}", {"text": "x" * 800})
-    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 100_000
+def plans(directory: Path, count: int, version: str = VERSION, seconds_ago: float = 0) -> list[Path]:
+    """Files of launch plans, of which the first was used longest ago."""
+    files = [directory / f"{plan_name(version, f'{number:032x}')}.note" for number in range(count)]
+    now = time.time()
+    for number, file in enumerate(files):
+        file.touch()
+        when = now - seconds_ago - (count - number)
+        os.utime(file, (when, when))
+    return files
+
+
+def test_launch_plans_have_a_limit_of_their_own(tmp_path: Path) -> None:
+    """The oldest go; kernels, and notes of other kinds, stay however old they are."""
+    store = filled(tmp_path, 3)
+    store.put_note("thresholds-" + "0" * 32, {})
+    (note,) = store.notes()
+    used(note, 10**7)
+    files = plans(tmp_path, MOST_PLANS + 100)
+    assert store.trim().files == MOST_PLANS + 4
+    assert [file.exists() for file in files] == [False] * 100 + [True] * MOST_PLANS
+    assert there(store, 3) == [0, 1, 2]
+    assert note.exists()
+    assert store.trim(VERSION).files == MOST_PLANS + 4
+
+
+def test_unused_plans_of_other_versions_go(tmp_path: Path) -> None:
+    """Those of a version in use stay, and all stay if a process doesn't know its own version."""
+    own, fresh = plans(tmp_path, 5, seconds_ago=2 * UNUSED_SECONDS), plans(tmp_path, 5, "b" * 64)
+    old = plans(tmp_path, 5, "c" * 64, seconds_ago=2 * UNUSED_SECONDS)
+    store = KernelStore(tmp_path)
+    assert store.trim().files == 15
+    assert store.trim(VERSION).files == 10
+    assert all(file.exists() for file in (*own, *fresh))
+    assert not any(file.exists() for file in old)
+
+
+def test_a_plan_that_is_read_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "lowering_digest", lambda store: VERSION)
+    store = KernelStore(tmp_path)
+    store.put_plan("d" * 64, {"first": []})
+    (plan,) = store.notes()
+    used(plan, 10**7)
+    assert store.get_plan("d" * 64) == {"first": []}
+    plans(tmp_path, MOST_PLANS, seconds_ago=1000)
+    assert store.trim().files == MOST_PLANS
+    assert store.get_plan("d" * 64)
+
+
+def test_plans_alone_do_not_grow_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is written by another process, which scans by chance."""
+    monkeypatch.setattr(store_module, "lowering_digest", lambda store: VERSION)
+    monkeypatch.setattr(os, "urandom", Random(5).randbytes)
+    plans(tmp_path, MOST_PLANS + 1000)
+    others = plans(tmp_path, 5, "b" * 64, seconds_ago=2 * UNUSED_SECONDS)
+    for number in range(8 * PLANS_PER_SCAN):
+        KernelStore(tmp_path).put_plan(f"f{number:031x}", {})
+    assert len(KernelStore(tmp_path).notes()) < MOST_PLANS + 4 * PLANS_PER_SCAN
+    assert not any(file.exists() for file in others)
 
 
 def test_other_files_stay(tmp_path: Path) -> None:
