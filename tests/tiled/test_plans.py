@@ -489,23 +489,44 @@ CONVERTED: list[tuple[str, Any]] = [
     ("s32", np.int64),
     ("u8", np.int32),
     ("s32", np.float32),
-    ("s4", np.int8),
-    ("s4", np.int32),
     ("pred", np.int32),
     ("c64", np.float32),
     ("f32", np.complex64),
 ]
+NARROW = [
+    f"{name}{packed}"
+    for bits in (1, 2, 4)
+    for name in (f"s{bits}", f"u{bits}", *(["f4e2m1fn"] if bits == 4 else []))
+    for packed in ("", f" E({bits})")
+]
+"""Elements of less than a byte, alone in a byte and packed."""
+CONVERTED += [(name, dtype) for name in NARROW for dtype in (np.int8, np.uint8, np.int16)]
 
 
-@pytest.mark.parametrize("wild", [False, True], ids=["", "wild"])
+def layout_of(name: str) -> Any:
+    """A layout of [9,10] for an element type, which E(bits) may follow."""
+    element, _, packed = name.partition(" ")
+    return tj.as_layout(f"{element}[9,10]{{1,0:T(4,2){packed}}}")
+
+
+def narrow_integers(layout: Any, dims: tuple[int, ...]) -> Any:
+    """-8 to 7 again and again, clipped to what an integer type holds."""
+    return np.clip(np.arange(np.prod(dims)).reshape(dims) % 16 - 8, *layout.element.integer_range or (-8, 7))
+
+
+@pytest.mark.parametrize("kind", ["", "narrow", "wild"])
 @pytest.mark.parametrize(("name", "dtype"), CONVERTED, ids=lambda x: x if isinstance(x, str) else x.__name__)
-def test_values_of_other_dtypes_convert_as_elements(name: str, dtype: Any, wild: bool) -> None:
+def test_values_of_other_dtypes_convert_as_elements(name: str, dtype: Any, kind: str) -> None:
     """Bytes and messages are those of `elements`, at every call; a value that is refused writes nothing."""
-    layout, key = tj.as_layout(f"{name}[9,10]{{1,0:T(4,2)}}"), np.s_[2:8, 1:9:2]
+    layout, key = layout_of(name), np.s_[2:8, 1:9:2]
     rng = np.random.default_rng(7)
-    numbers = rng.standard_normal((6, 4)) * 10.0 ** rng.integers(-9, 9, (6, 4)) if wild else np.eye(6, 4)
-    if wild and np.dtype(dtype).kind in "fcV":
-        numbers[0] = np.nan, np.inf, -np.inf, -0.0
+    numbers = np.eye(6, 4)
+    if kind == "narrow":
+        numbers = narrow_integers(layout, (6, 4)).astype(np.int64)
+    if kind == "wild":
+        numbers = rng.standard_normal((6, 4)) * 10.0 ** rng.integers(-9, 9, (6, 4))
+        if np.dtype(dtype).kind in "fcV":
+            numbers[0] = np.nan, np.inf, -np.inf, -0.0
     with np.errstate(all="ignore"):
         value = numbers.astype(dtype)
     t = tj.pack(np.zeros((9, 10), layout.dtype), layout)
@@ -525,6 +546,25 @@ def test_values_of_other_dtypes_convert_as_elements(name: str, dtype: Any, wild:
             assert np.asarray(t).tobytes() == want.tobytes()
             spoil(t.buffer)
             t[:] = np.zeros((), layout.dtype)
+
+
+@pytest.mark.parametrize("name", [name for name in NARROW if not name.startswith("f")])
+def test_bytes_pack_as_the_elements_they_become(name: str) -> None:
+    """A pack stores the bytes of ml_dtypes' own conversion: -7 as s4 is 0x09, as int8 0xF9."""
+    layout = layout_of(name)
+    x = narrow_integers(layout, (9, 10)).astype(layout.element.byte_dtype)
+    want = tj.pack(x.astype(layout.dtype), layout).buffer.tobytes()
+    t = tj.pack(np.zeros_like(x), layout)
+    for _ in range(REPEATS):
+        spoil(t.buffer)
+        assert tj.pack(x, layout).buffer.tobytes() == tj.pack(x, layout, out=t).buffer.tobytes() == want
+        spoil(t.buffer)
+        keep = tj.pack(x.astype(layout.dtype), layout, out=t.buffer.copy(), padding="keep").buffer.tobytes()
+        assert tj.pack(x, layout, out=t, padding="keep").buffer.tobytes() == keep
+        t[1:] = 0
+        t[:] = x
+        assert np.array_equal(np.asarray(t), x)
+        assert np.asarray(t).tobytes() == x.astype(layout.dtype).tobytes()
 
 
 def test_scalars_of_other_dtypes_are_checked_at_every_call() -> None:

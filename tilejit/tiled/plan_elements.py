@@ -47,7 +47,8 @@ def assigned_element(dtype: np.dtype[Any], spec: Spec) -> tuple[Element | None, 
         return array_element(spec), False
     target, kind = spec.element, dtype.kind
     if target.byte_dtype is not None:
-        return (array_element(spec) if dtype == target.byte_dtype else None), True
+        is_copied = dtype == target.byte_dtype and not has_upper_bits(spec)
+        return (array_element(spec) if is_copied else None), True
     holds_nan = target.kind != "float" or target.bits >= 8
     is_number = kind in "biuf" or (kind == "V" and dtype.names is None and target.kind == "float")
     if not (holds_nan and is_number and dtype.isnative) or spec.bits < 8:
@@ -57,6 +58,14 @@ def assigned_element(dtype: np.dtype[Any], spec: Spec) -> tuple[Element | None, 
         if can_convert(name, spec.primitive_type):
             return Element(name, 8 * dtype.itemsize), kind == "f" and target.kind in ("signed", "unsigned")
     return None, False
+
+
+def has_upper_bits(spec: Spec) -> bool:
+    """Whether integers in bytes, copied to narrower elements, may leave bits above the element.
+
+    int8 holds -7 as 0xF9, s4 as 0x09. Packed elements have no other bits, and unsigned integers set none.
+    """
+    return spec.element.byte_dtype == np.int8 and not spec.packed
 
 
 def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:

@@ -29,7 +29,7 @@ from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
 from tilejit.tiled.conversions import converted, pieces
 from tilejit.tiled.outputs import check_target
-from tilejit.tiled.plan_elements import pack_element, unpack_element
+from tilejit.tiled.plan_elements import has_upper_bits, pack_element, unpack_element
 from tilejit.tiled.sides import ArraySide, TiledSide
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
             self._calls(at, to)
         else:
             self._run(src, dst, (source, result))
+        self._finish(dst)
         self._asked += 1
         if self._native and direct_policy.is_repeated(self._asked):
             self._answer_directly(self._entry(source, out))
@@ -149,6 +150,10 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
 
     def _check_new(self) -> None:
         """Raise where the result needs an `out`."""
+        return
+
+    def _finish(self, target: Array) -> None:
+        """Change what was written, where that is needed."""
         return
 
     def _through_numpy(self, source: Array, target: Array) -> None:
@@ -201,7 +206,7 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
     fill: one element of padding, or None to keep what `out` holds. array: its shape, strides and dtype.
     """
 
-    __slots__ = ("_checks_range", "_element")
+    __slots__ = ("_checks_range", "_clears_bits", "_element")
 
     name = "x"
 
@@ -218,6 +223,9 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
         given = kind, spec, array, fill, casting, threads, tuning
         super().__init__(given, ArraySide(ArrayLayout(*array)), TiledSide(kind, spec), threads)
         self._element, self._checks_range = pack_element(array[2], spec, casting)
+        self._clears_bits = self._checks_range and has_upper_bits(spec)
+        if self._clears_bits and fill is None:  # padding keeps its bits, so NumPy converts
+            self._element, self._clears_bits = None, False
 
     def program(self, threads: int) -> CopyProgram | StagedProgram | None:
         """The copy on so many threads; None where NumPy converts."""
@@ -236,6 +244,11 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
 
     def _check_new(self) -> None:
         check_kept(self._given[3])
+
+    def _finish(self, target: Array) -> None:
+        if self._clears_bits:
+            stored = target.view(np.uint8)
+            np.bitwise_and(stored, (1 << self._given[1].element.bits) - 1, out=stored)
 
     def _through_numpy(self, source: Array, target: Array) -> None:
         """Convert piece by piece with NumPy, each piece written to its place; memory stays flat."""
