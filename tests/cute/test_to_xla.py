@@ -305,7 +305,7 @@ FORMATS = [
 @pytest.mark.parametrize("less", [0, 1, 3], ids=lambda n: f"less{n}")
 @pytest.mark.parametrize(("layout", "dims"), FORMATS, ids=str)
 def test_formats_in_use(layout: str, dims: tuple[int, ...], less: int) -> None:
-    """RunBox and partial tiles go to CuTe and back, in no more tiles than they came."""
+    """Whole and partial tiles go to CuTe and back, in no more tiles than they came."""
     shape = tj.as_layout(layout, dims=tuple(max(1, n - less) for n in dims[:2]) + dims[2:], dtype="f32")
     there = cute.from_xla(shape)
     slots = offsets_of(shape)

@@ -238,9 +238,7 @@ def _pieces(tile_bytes: int, count: int, held: Any) -> Iterator[tuple[slice, Arr
 def _gather_packed(
     whole: TiledArray, numbers: Table, result: Any, between: TiledArray, threads: int | None
 ) -> None:
-    """RunBox tiles first, by `gather_tiles` of the buffer seen as bytes, which comes here no more; then the
-    elements of those that lie `between`.
-    """
+    """Copy whole tiles to `between` by `gather_tiles` of the buffer as bytes, then elements from there."""
     gather_tiles(whole, numbers, out=_rows(between), threads=threads)
     if isinstance(result, TiledArray):
         relayout(between, result.layout, out=result, padding="keep", threads=threads)
@@ -251,7 +249,7 @@ def _gather_packed(
 def _scatter_packed(
     whole: TiledArray, numbers: Table, kept: Any, between: TiledArray, threads: int | None
 ) -> None:
-    """The reverse: elements first, then whole tiles, by `scatter_tiles` of the buffer seen as bytes."""
+    """Copy elements to `between`, then whole tiles from there by `scatter_tiles` of the buffer as bytes."""
     if isinstance(kept, TiledArray):
         relayout(kept, between.layout, out=between, threads=threads)
     else:

@@ -1,4 +1,4 @@
-"""RunBox nests and kernels on file: the compiler's changes show as diffs. `--rewrite-goldens` writes them."""
+"""Whole nests and kernels on file: the compiler's changes show as diffs. `--rewrite-goldens` writes them."""
 
 from __future__ import annotations
 

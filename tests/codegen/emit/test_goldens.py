@@ -1,4 +1,4 @@
-"""RunBox kernels of loops on file: what became of each loop, the super-vector form, and the source."""
+"""Whole kernels of loops on file: what became of each loop, the super-vector form, and the source."""
 
 from __future__ import annotations
 
