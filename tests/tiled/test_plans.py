@@ -24,6 +24,7 @@ from tests.tools.oracle import environment
 from tilejit.arrays.values import elements
 from tilejit.copies.convert import _packs
 from tilejit.programs.direct_policy import PLANS_UNTIL
+from tilejit.tiled import tiled_array
 
 REPEATS = PLANS_UNTIL + 2
 
@@ -565,6 +566,22 @@ def test_bytes_pack_as_the_elements_they_become(name: str) -> None:
         t[:] = x
         assert np.array_equal(np.asarray(t), x)
         assert np.asarray(t).tobytes() == x.astype(layout.dtype).tobytes()
+
+
+def test_arrays_that_numpy_converts_evict_no_plans() -> None:
+    t = tj.pack(values("f32", (20, 80)), "{1,0:T(4,2)}")
+    key, value = np.s_[:, 1:3], values("f32", (20, 2))
+    t[key] = value
+    plan = t._write_plan(key, value)
+    assert plan is not None
+    for dtype in (object, ">f4", np.longdouble):
+        for k in range(tiled_array._writes._most // 20):
+            for n in range(20):
+                t[n, k : k + 2] = np.full(2, k, dtype)
+                assert (t[n, k : k + 2] == k).all()
+                t[n, k] = np.full((), k + 1, dtype)
+                assert t[n, k] == k + 1
+    assert t._write_plan(key, value) is plan
 
 
 def test_scalars_of_other_dtypes_are_checked_at_every_call() -> None:

@@ -319,6 +319,8 @@ class TiledArray(NDArrayOperatorsMixin):
         known_as = id(layout), parts, value.shape, value.strides, value.dtype
         known = _writes.get(known_as)
         if known is None or known[0] is not layout:
+            if is_element(key, self.shape) or assigned_element(value.dtype, layout)[0] is None:
+                return None  # found out quickly, so it takes the room of no plan
             known = _writes.keep(known_as, (layout, _new_write_plan(layout, key, value)))
         return known[1]
 
@@ -395,9 +397,7 @@ def _new_read_plan(layout: Spec, key: Any) -> ReadPlan[TiledArray] | None:
 
 def _new_write_plan(layout: Spec, key: Any, value: Array) -> WritePlan[TiledArray] | None:
     box = box_of_key(key, layout.dimensions)
-    if is_element(key, layout.dimensions) or 0 in box[2] or may_overlap(layout):
-        return None
-    if assigned_element(value.dtype, layout)[0] is None:
+    if 0 in box[2] or may_overlap(layout):
         return None
     repeated = broadcast(value, box[3]).reshape(box[2])
     return WritePlan(TiledArray, layout, box, (value.shape, value.strides, value.dtype, repeated.strides))
