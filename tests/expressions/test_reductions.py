@@ -105,6 +105,8 @@ def test_sums_that_lose_nothing() -> None:
 
 def test_parts_of_threads_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     bound: list[Any] = []
+    views: list[Any] = []
+    operands = reductions.Plan._operands
 
     class Counted(reductions.BoundCall):
         def __init__(self, *args: Any) -> None:
@@ -112,11 +114,15 @@ def test_parts_of_threads_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> N
             bound.append(self)
 
     monkeypatch.setattr(reductions, "BoundCall", Counted)
-    total = tj.elementwise(lambda a, b: (a * b).sum(), parallel=3)
-    for k in range(4):
-        x = np.arange(k, k + 3000, dtype=np.float64).reshape(30, 100)
-        assert total(x, 2.0) == 2 * x.sum()
-    assert len(bound) == 3
+    monkeypatch.setattr(reductions.Plan, "_operands", lambda *x: views.append(x) or operands(*x))
+    total = tj.elementwise(lambda a, b, c: (a * b + c).sum(), parallel=3)
+    for order in ("C", "F"):
+        for k in range(4):
+            x = np.asarray(np.arange(k, k + 3000, dtype=np.float64).reshape(30, 100), order=order)
+            row = np.arange(100.0) * k
+            for a, c in ((x, row), (x[::-1], row[::-1])):
+                assert total(a, 2.0, c) == 2 * a.sum() + 30 * c.sum()
+    assert len(bound) == 3 * len(views) == 3 * 4
 
 
 @pytest.mark.parametrize(("function", "threads"), [(np.exp, 4), (np.negative, 1)], ids=["exp", "negative"])

@@ -23,7 +23,7 @@ from codegen import (
     run_parts,
     thread_count,
 )
-from tilejit.arrays.memory import Array, empty
+from tilejit.arrays.memory import Array, address, empty
 from tilejit.arrays.strided import order_of
 from tilejit.expressions.loops import fused, memory_order
 from tilejit.expressions.memory_orders import Order
@@ -98,7 +98,7 @@ class Plan:
         self._axes, self._kept = stages[0].axes, kept_shape(self.shape, stages[0].axes, keepdims=False)
         self.count: int = prod([self.shape[d] for d in self._axes])
         self._calls: list[BoundCall] = []
-        self._parts: dict[int, list[BoundCall]] = {}
+        self._parts: dict[int, list[tuple[BoundCall, list[int]]]] = {}
         costly = has_costly(s.operand.value for s in stages)
         self._slowness = COMPUTES if costly else BOUND_BY_MEMORY
         self._sums = False
@@ -199,23 +199,37 @@ class Plan:
         return list(found) if isinstance(found, tuple) else [found]
 
     def _in_parts(self, ins: Sequence[Array], numbers: Sequence[Any], threads: int) -> list[Any]:
+        given = [*ins, *numbers]
+        bound = self._parts.get(threads)
+        if bound is None:
+            bound = self._parts[threads] = self._bound_parts(ins, numbers, threads)
+        found: list[Any] = [None] * len(bound)
+
+        def work(k: int, _: int) -> None:
+            call, offsets = bound[k]
+            found[k] = call.run_part(given, offsets)
+
+        run_parts(work, len(bound))
+        each = [x if isinstance(x, tuple) else (x,) for x in found]
+        return [_combined(state.combiner, [x[k] for x in each]) for k, state in enumerate(self.states)]
+
+    def _bound_parts(
+        self, ins: Sequence[Array], numbers: Sequence[Any], threads: int
+    ) -> list[tuple[BoundCall, list[int]]]:
+        """The call of each thread, and the bytes from the beginning of each array to the thread's part."""
         views, first, _ = self._operands(ins, [])
         extent = views[0].shape[0]
         cuts = sorted({extent * k // threads for k in range(threads + 1)})
         parts = [[x[a:b] for x in views] for a, b in pairwise(cuts)]
-        bound = self._parts.get(threads)
-        if bound is None:
-            block = self._block(parts[0], first, columns=False)
-            program = self.program = self._made(views, (), first, block, columns=False)
-            bound = self._parts[threads] = [BoundCall(program, [*part, *numbers]) for part in parts]
-        found: list[Any] = [None] * len(parts)
-
-        def work(k: int, _: int) -> None:
-            found[k] = bound[k].run([*parts[k], *numbers])
-
-        run_parts(work, len(parts))
-        each = [x if isinstance(x, tuple) else (x,) for x in found]
-        return [_combined(state.combiner, [x[k] for x in each]) for k, state in enumerate(self.states)]
+        block = self._block(parts[0], first, columns=False)
+        program = self.program = self._made(views, (), first, block, columns=False)
+        return [
+            (
+                BoundCall(program, [*part, *numbers]),
+                [address(x) - address(whole) for x, whole in zip(part, ins, strict=True)],
+            )
+            for part in parts
+        ]
 
     def _arrays(self, ins: Sequence[Array], numbers: Sequence[Any]) -> list[Array]:
         """An array for each reduction."""

@@ -308,6 +308,16 @@ class BoundCall:
         results = kernel.run(at, threads, hold_gil=self._hold and threads == 1, alive=given)
         return (results if len(results) > 1 else results[0]) if results else None
 
+    def run_part(self, given: Sequence[Any], offsets: Sequence[int]) -> Any:
+        """One call that only reads parts of arrays; each part begins so many bytes after the array."""
+        assert not self._written, "expected a program that writes no array"
+        at = [
+            bits_of(given[k], dtype) if dtype else address(given[k]) + offsets[k]
+            for k, dtype in self._missing
+        ]
+        results = self._kernel.run(at, hold_gil=self._hold, alive=given)
+        return (results if len(results) > 1 else results[0]) if results else None
+
     def _overlapping(self, given: Sequence[Any]) -> list[tuple[str, str, bool]]:
         """Pairs of arrays that share memory, and whether both are one and the same."""
         out = []
