@@ -154,8 +154,8 @@ if _TYPE_CHECKING:
     from codegen.runtime.launch import Launch as Launch
     from codegen.runtime.loop_kernel import BoundKernel as BoundKernel
     from codegen.runtime.loop_kernel import LoopKernel as LoopKernel
+    from codegen.runtime.offset_builder import build_offset_calls as build_offset_calls
     from codegen.runtime.offset_calls import OffsetCalls as OffsetCalls
-    from codegen.runtime.offset_calls import offset_calls as offset_calls
     from codegen.runtime.step import Step as Step
     from codegen.runtime.threads import check_threads as check_threads
     from codegen.runtime.threads import in_dask_worker as in_dask_worker
@@ -267,7 +267,8 @@ _HOMES = {
     "runtime.kernel": "KERNEL_PROTOTYPES Kernel copy_operands kernels_in_use",
     "runtime.launch": "KernelCall Launch",
     "runtime.loop_kernel": "BoundKernel LoopKernel",
-    "runtime.offset_calls": "OffsetCalls offset_calls",
+    "runtime.offset_builder": "build_offset_calls",
+    "runtime.offset_calls": "OffsetCalls",
     "runtime.step": "Step",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.call_limits": (

@@ -31,7 +31,8 @@ from codegen.pipeline.staged_copy import staged_copy
 from codegen.pipeline.stages import compile_stage
 from codegen.pipeline.steps import launch_of
 from codegen.runtime.launch import Launch
-from codegen.runtime.offset_calls import OffsetCalls, offset_calls
+from codegen.runtime.offset_builder import build_offset_calls
+from codegen.runtime.offset_calls import OffsetCalls
 from codegen.schedule import choose_conversion, choose_grid, choose_permuted
 from codegen.schedule.choose_swizzle import ChunkTable, chunk_table_of
 from codegen.schedule.thresholds import Thresholds
@@ -311,7 +312,7 @@ def at_each(
     launches: tuple[Launch, ...], cells: int, offsets: Any, bounds: Bounds, into: bool
 ) -> OffsetCalls:
     """The calls of launches between cells of 64 bytes and entries at offsets."""
-    calls = offset_calls(
+    calls = build_offset_calls(
         launches, offsets, (cells,), 64, into=into, unique=into, divisible=True, hold_gil=False, bounds=bounds
     )
     assert calls
@@ -347,7 +348,7 @@ def test_tiles_one_by_one_begin_anywhere_in_lines(streams: bool, first: int) -> 
     memory = np.arange(1 << 16).astype(np.uint8)
     src, dst = memory.ctypes.data, memory.ctypes.data + (1 << 15)
     dst += -dst % LINE_UNITS
-    calls = offset_calls(
+    calls = build_offset_calls(
         launches,
         first + np.arange(3) * 4096,
         (4,),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilejit as tj
-from codegen.runtime import offset_calls
+from codegen.runtime import offset_builder, offset_kernels
 from codegen.runtime.direct_calls import supported
 from tests.copies.test_tiles import INTEGERS, chunk_table_of, filled, same, tile_and_grid, values_of, written
 from tests.tools.guard import Guarded
@@ -227,12 +227,13 @@ def test_many_tiles_and_several_threads(
     text: str, threads: Any, native: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One plan copies any number of tiles, some at a time, and is made once. Refused ids write nothing."""
-    monkeypatch.setattr(offset_calls, "TABLE_CHUNK", 4)
+    monkeypatch.setattr(offset_builder, "TABLE_CHUNK", 4)
+    monkeypatch.setattr(offset_kernels, "MOST_CLEARED_BYTES", 64)
     made: list[Any] = []
     monkeypatch.setattr(
         tile_plans,
-        "offset_calls",
-        lambda *x, **named: made.append(named) or offset_calls.offset_calls(*x, **named),
+        "build_offset_calls",
+        lambda *x, **named: made.append(named) or offset_builder.build_offset_calls(*x, **named),
     )
     spec = tj.Shape.parse(text)
     t, again, zeros = filled(spec), filled(spec), np.zeros(filled(spec).nbytes, np.uint8)

@@ -19,8 +19,8 @@ from codegen import (
     Launch,
     OffsetCalls,
     PairTable,
+    build_offset_calls,
     compiler_lock,
-    offset_calls,
     thread_count,
     threads_by_size,
 )
@@ -209,7 +209,7 @@ def tile_plan(
     found = _plans.get(key)
     if found is None:
         layouts = t.layout, held.layout if isinstance(held, TiledArray) else None
-        found = _plans.keep(key, (layouts, _made(t.layout, grid, indices, held, threads, compiled, into)))
+        found = _plans.keep(key, (layouts, _new_plan(t.layout, grid, indices, held, threads, compiled, into)))
     return found[1]
 
 
@@ -226,7 +226,7 @@ def _key(t: Any, indices: Integers, held: Any, threads: Any, into: bool) -> tupl
     return id(t.layout), indices.shape, id(held.layout), threads, into
 
 
-def _made(
+def _new_plan(
     layout: Spec,
     grid: Grid,
     indices: Integers,
@@ -243,7 +243,7 @@ def _made(
     if found is None:
         return None
     moved = side.size_bytes + count * prod(grid.tile) * layout.bits // 8
-    calls = offset_calls(
+    calls = build_offset_calls(
         found.launches,
         found.offsets,
         grid.extents if indices.ndim > 1 else (prod(grid.extents),),
@@ -261,7 +261,7 @@ class _Tiles(NamedTuple):
     """Launches that copy tiles, bytes from each tile of the grid to the next, and offsets on the other side.
 
     divisible  whether threads may share the tiles
-    bounds  as `offset_calls` has them, for launches that copy one tile
+    bounds  as `build_offset_calls` has them, for launches that copy one tile
     """
 
     launches: tuple[Launch, ...]
