@@ -76,7 +76,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "with the options of mlir-opt",
-            'tilejit vectorize - --options "virtual-vector-size=32,256 test-fastest-varying=1,0" < add.mlir',
+            "tilejit vectorize - --options virtual-vector-size=32,256 < add.mlir",
         ),
     ),
     "tilejit cache": (("where it is, and how large", "tilejit cache info"),),

@@ -70,8 +70,12 @@ def cases(group: str = "", level: str = "") -> tuple[Case, ...]:
 
 @cache
 def _scheduled_for(registers: int) -> tuple[Case, ...]:
-    """All cases as a CPU with that many vector registers schedules them."""
-    with _set(transpose_loops, "machine", lambda: replace(machine(), registers=registers)):
+    """All cases as a CPU with that many vector registers schedules them; every level shuffles bytes alike."""
+    avx2 = replace(machine(), level="avx2", register_bytes=32)
+    with (
+        _set(transpose_loops, "machine", lambda: replace(machine(), registers=registers)),
+        _set(choose_shuffle, "machine", lambda: avx2),
+    ):
         return _every_case()
 
 
