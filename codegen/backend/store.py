@@ -58,7 +58,7 @@ Reading them has no limit, so processes that run the same copies write the plans
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 PLANS_PER_SCAN = 128
-"""One launch plan in so many has its process scan the files: most processes write few plans and no kernel."""
+"""Launch plans written per scan of the files, on average. Most processes write few plans and no kernel."""
 
 FILES_PER_WRITE = 250
 """Files scanned per write, on average; that takes a hundredth of the time of compiling a kernel."""

@@ -38,14 +38,12 @@ FEW_ROWS = 8
 """Panels of up to this many rows leave half of each block empty or more."""
 
 PANEL_CYCLES = {1: 48.0, 2: 19.0, 4: 20.0}
-"""Cycles per 16 bytes of a panel of few rows, times rows, by element size in bytes."""
+"""Cycles per 16 bytes of a panel of few rows, times rows, by element size in bytes. Streamed panels of wider
+elements than bytes are faster than a shuffle in every case."""
 
 PAIRS_CYCLES = {1: 9.0, 2: 5.0}
 """Cycles per 16 bytes of blocks of source rows of two elements in place, by element size in bytes. Blocks of
 longer ones are as fast as a shuffle or faster."""
-
-STREAMED_PANEL_CYCLES = {1: 48.0}
-"""The same for panels that are streamed. Those of wider elements are faster than a shuffle in every case."""
 
 ELEMENT_CYCLES, RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.5, 9.0, 11.5
 """Cycles per element, per short run, and per 16 bytes of short rows."""
@@ -108,8 +106,9 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
             few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
             if cut.layers and few:
                 return SHORT_BLOCK_CYCLES
-            panels = PANEL_CYCLES if not cut.stream else STREAMED_PANEL_CYCLES
-            return panels.get(width, 0) / rows if rows <= FEW_ROWS else 0
+            if rows > FEW_ROWS or (cut.stream and width > 1):
+                return 0
+            return PANEL_CYCLES.get(width, 0) / rows
         case "transpose" if cut and cut.block == "short" and not cut.stream:
             return PAIRS_CYCLES.get(width, 0) if cut.tile[1] == 2 else 0
     return 0

@@ -61,7 +61,7 @@ class IndexMap:
         return start + sum(min(0, r) for r in reaches), start + sum(max(0, r) for r in reaches)
 
     def beyond(self) -> int | None:
-        """The first dimension of which the view has indices that the array has not; None for no such."""
+        """The first dimension in which the view passes the end of the array; None if there is none."""
         if 0 in self.sizes:
             return None
         for dim, size in enumerate(self.dims):

@@ -37,7 +37,7 @@ def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tupl
         LayoutIndexError: there is no such tile.
         LayoutError, NoLayoutError: as zipped_divide; a coordinate that does not nest like the tiles; a proj
             of another length than tiler or coordinate.
-        TypeError: a coordinate of anything else, bools included.
+        TypeError: a coordinate has another type, such as bool.
     """
     limit_nesting(coord, "a coordinate")
     if proj is not None:

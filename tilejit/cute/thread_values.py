@@ -61,7 +61,7 @@ def partition(layout: Any, tiler: Any, layout_tv: Layout, thread: Any = None) ->
 
     Raises:
         LayoutIndexError: there is no such thread.
-        LayoutError: the layout of threads and values has not two modes, or passes the end of the tile.
+        LayoutError: the layout of threads and values does not have two modes, or passes the end of the tile.
         NoLayoutError: as zipped_divide and composition.
         TypeError: an argument of another type.
     """
@@ -88,7 +88,7 @@ def check_layout_tv(layout_tv: object) -> None:
     """Raise unless this is a layout of threads and values.
 
     Raises:
-        LayoutError: it has not two modes.
+        LayoutError: it does not have two modes.
         TypeError: it is not a Layout.
     """
     layout = expect_layout(layout_tv)

@@ -285,7 +285,7 @@ def strided_view(
     """A NumPy view from an index on; read-only where two of its elements may be one. strides: in bytes.
 
     Raises:
-        LayoutError: NumPy has no arrays of so many elements.
+        LayoutError: NumPy has no arrays of that many elements.
     """
     key: Any = (..., *(slice(start, start + 1) for start in starts))
     first: Array = array[key]

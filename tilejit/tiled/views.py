@@ -213,7 +213,7 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: 
         x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
         tiler: the tile, as in `logical_divide`; of an array, `_` and dimensions without a tiler stay whole.
         coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
-        proj: `_` or None where tiler and coordinate have a mode that x has not, else anything.
+        proj: `_` or None where tiler and coordinate have a mode that x does not have; otherwise any value.
         fill_value: for arrays: what is read beyond the end. Without it, the tile in which the array ends is
             smaller than the others.
 
@@ -225,7 +225,7 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: 
     Raises:
         LayoutIndexError: there is no such tile.
         LayoutError, NoLayoutError: tiler or coordinate do not fit, or tiles kept by `_` pass the end.
-        TypeError: a coordinate of anything else, bools included.
+        TypeError: a coordinate has another type, such as bool.
 
     Source: CuTe's local_tile.
     """
@@ -262,12 +262,12 @@ def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fi
         x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
         threads: the layout of threads, from coordinates in a tile to thread numbers.
         index: the number of the thread.
-        proj: `_` or None where `threads` has a mode that x has not, else anything.
+        proj: `_` or None where `threads` has a mode that x does not have; otherwise any value.
         fill_value: for arrays: what is read beyond the end. Without it, threads that have no element of the
             last tile have fewer elements.
 
     Returns:
-        Of an array, a view with an axis a dimension: NumPy's, or a `TileView`. Of a layout, the thread's
+        Of an array, a view with one axis per dimension: NumPy's, or a `TileView`. Of a layout, the thread's
         elements and the offset of the first.
 
     Raises:
@@ -322,7 +322,7 @@ def partition_tv(x: Any, tiler: Any, layout_tv: Layout, thread: Any = None, *, f
 
     Raises:
         LayoutIndexError: there is no such thread.
-        LayoutError: layout_tv has not two modes, or passes the end of the tile; tiles that pass the end.
+        LayoutError: layout_tv lacks two modes, or passes the end of the tile; tiles that pass the end.
         NoLayoutError: the tiler has no complement, or layout_tv walks the tile in no layout.
         TypeError: an argument of another type.
 

@@ -135,7 +135,7 @@ def show_layout_tv(layout_tv: Layout, tiler: Any) -> LayoutTVPicture:
         value 1 and that two more values are. A large tile is drawn in part.
 
     Raises:
-        LayoutError: layout_tv has not two modes, or passes the end of the tile; a tile of more dimensions.
+        LayoutError: layout_tv lacks two modes, or passes the end of the tile; a tile of more dimensions.
         TypeError: an argument of another type.
 
     Source: CuTe's print_latex of a thread-value layout.
