@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -62,6 +62,10 @@ def _rows(side: int) -> list[tuple[str, Any, tuple[int, ...], Routine, bool]]:
         ("pad constant", F32, (side, side), partial(_padded, "constant"), False),
         ("pad edge", U8, _square(side, U8), partial(_padded, "edge"), False),
         ("take of T", F32, (side, side), _taken, False),
+        *((f"take_along_axis {k}", F32, (side, side), partial(_taken_along, k), False) for k in (0, 1)),
+        *((f"put_along_axis {k}", F32, (side, side), partial(_put_along, k), False) for k in (0, 1)),
+        ("put", F32, (side, side), _put, False),
+        ("put into T", F32, (side, side), _put_transposed, False),
     ]
 
 
@@ -111,6 +115,40 @@ def _padded(mode: str, module: Any, x: Array) -> Any:
 
 def _taken(module: Any, x: Array) -> Any:
     return module.take(x.T, range(0, x.shape[1], 2), 0)
+
+
+def _taken_along(axis: int, module: Any, x: Array) -> Any:
+    return module.take_along_axis(x, _order(x.shape, axis), axis)
+
+
+def _put_along(axis: int, module: Any, x: Array) -> Any:
+    out = _room(x.shape, x.dtype)
+    module.put_along_axis(out, _order(x.shape, axis), x, axis)
+    return out
+
+
+def _put(module: Any, x: Array) -> Any:
+    out = _room(x.shape, x.dtype)
+    module.put(out, _order((x.size,), 0), x)
+    return out
+
+
+def _put_transposed(module: Any, x: Array) -> Any:
+    out = _room(x.shape, x.dtype).T
+    module.put(out, _order((x.size,), 0)[: x.size // 2], x)
+    return out
+
+
+@lru_cache(maxsize=2)
+def _order(shape: tuple[int, ...], axis: int) -> Array:
+    """A random order of each slice along the axis."""
+    return np.random.default_rng(0).random(shape).argsort(axis)
+
+
+@lru_cache(maxsize=1)
+def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Memory that calls of one case write."""
+    return aligned(shape, dtype)
 
 
 TRANSPOSED = (_transposed, _permuted, _channels_first)

@@ -58,6 +58,7 @@ if _TYPE_CHECKING:
     from tilejit.layout.indexing import linear_index, multi_index
     from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
     from tilejit.numpy_api.accelerate import accelerate
+    from tilejit.numpy_api.along_axis import put_along_axis, take_along_axis
     from tilejit.numpy_api.copying import (
         array,
         asarray,
@@ -72,6 +73,7 @@ if _TYPE_CHECKING:
     from tilejit.numpy_api.copyto import copyto
     from tilejit.numpy_api.joining import concatenate, stack
     from tilejit.numpy_api.padding import pad
+    from tilejit.numpy_api.putting import put
     from tilejit.numpy_api.taking import take
     from tilejit.numpy_api.views import (
         broadcast_to,
@@ -163,6 +165,8 @@ __all__ = [
     "plan_pack",
     "plan_relayout",
     "plan_unpack",
+    "put",
+    "put_along_axis",
     "reduction",
     "register_format",
     "relayout",
@@ -175,6 +179,7 @@ __all__ = [
     "stack",
     "swapaxes",
     "take",
+    "take_along_axis",
     "tobytes",
     "transpose",
     "unpack",
@@ -201,12 +206,14 @@ _HOMES = {
     "layout.indexing": "linear_index multi_index",
     "layout.shape": "BufferShape Layout Shape TupleShape parse_shape",
     "numpy_api.accelerate": "accelerate",
+    "numpy_api.along_axis": "put_along_axis take_along_axis",
     "numpy_api.copying": (
         "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes"
     ),
     "numpy_api.copyto": "copyto",
     "numpy_api.joining": "concatenate stack",
     "numpy_api.padding": "pad",
+    "numpy_api.putting": "put",
     "numpy_api.taking": "take",
     "numpy_api.views": "broadcast_to flip moveaxis roll rollaxis rot90 swapaxes transpose",
     "support.caches": "clear_caches",

@@ -17,7 +17,10 @@ from tests.tools.oracle import environment
 from tilejit.copies.sizes import SIZES
 from tilejit.numpy_api.copyto import known_copy
 
-NAMES = ("copyto", "ascontiguousarray", "asfortranarray", "concatenate", "stack", "pad", "take")
+NAMES = (
+    *("copyto", "ascontiguousarray", "asfortranarray", "concatenate", "stack", "pad"),
+    *("take", "put", "take_along_axis", "put_along_axis"),
+)
 
 
 def routines() -> list[Any]:

@@ -29,6 +29,8 @@ class Sizes:
     """Of many arrays that are joined, each has as many bytes on the average, or NumPy joins them."""
     woven_bytes: int = 1 << 19
     """Below this NumPy stacks arrays element by element as fast."""
+    few_indices: int = 1 << 16
+    """Below this number of indices along an axis NumPy finds their elements as fast."""
     aligned_bytes: int = 1 << 18
     """From this size on what kernels write anew starts a cache line; below, its memory is NumPy's own."""
 

@@ -18,16 +18,23 @@ from codegen import compiler_lock, hold_in_forks
 from tilejit.arrays import numpy_originals
 from tilejit.copies.shortcuts import forget_all
 from tilejit.copies.sizes import SIZES, are_small, is_small
+from tilejit.numpy_api.along_axis import put_along_axis, take_along_axis
 from tilejit.numpy_api.copying import ascontiguousarray, asfortranarray
 from tilejit.numpy_api.copyto import copyto
 from tilejit.numpy_api.joining import concatenate, stack
 from tilejit.numpy_api.padding import pad
+from tilejit.numpy_api.putting import put
 from tilejit.numpy_api.taking import take
 
 
 def _takes_itself(x: Any) -> bool:
     """Whether it is small, or no array but has a `take` that NumPy would call, such as a tensor's."""
     return is_small(x) or (not isinstance(x, np.ndarray) and hasattr(x, "take"))
+
+
+def _is_not_large(x: Any) -> bool:
+    """Whether it is small or no array of NumPy's: other types have methods that NumPy would call."""
+    return type(x) is not np.ndarray or is_small(x)
 
 
 _OURS: dict[Callable[..., Any], Callable[[Any], bool]] = {
@@ -38,6 +45,9 @@ _OURS: dict[Callable[..., Any], Callable[[Any], bool]] = {
     stack: are_small,
     pad: is_small,
     take: _takes_itself,
+    put: _is_not_large,
+    take_along_axis: _is_not_large,
+    put_along_axis: _is_not_large,
 }
 """What is swapped, and what says of a first argument that it is NumPy's, whatever the others are."""
 
@@ -88,10 +98,13 @@ _imports = 0
 
 
 class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
-    """Put our copyto, ascontiguousarray, asfortranarray, concatenate, stack, pad and take into `numpy`.
+    """Put our copies of ten NumPy routines into `numpy`.
 
     >>> with tilejit.accelerate():
     ...     library_that_calls_numpy(x)
+
+    They are copyto, ascontiguousarray, asfortranarray, concatenate, stack, pad, take, put, take_along_axis
+    and put_along_axis.
 
     Blocks may be nested and open in several threads; NumPy's own routines are back when the last one is left,
     and none is replaced that somebody else has replaced meanwhile. Calls by name only: methods such as
