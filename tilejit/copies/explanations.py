@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import signature
 from math import prod
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from codegen import (
 from tilejit.arrays.memory import Array, array_map
 from tilejit.arrays.strided import broadcast_strides
 from tilejit.copies.convert import single_pass_program
+from tilejit.copies.tiles import gather_program, gather_tiles, scatter_program, scatter_tiles
 from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_index import refuse_overlaps
 from tilejit.layout.cute_shape import CuteShape, Spec
@@ -35,6 +37,7 @@ from tilejit.programs.moves import move_for
 from tilejit.programs.pack_programs import single_pass_unpack
 from tilejit.programs.tuning import (
     AUTO,
+    DEFAULT,
     SAME_KIND,
     STRUCTURE,
     Casting,
@@ -131,6 +134,7 @@ class Explanation:
         return "\n".join([*blocks, *(step.report() for step in self.steps), self.source])
 
 
+@overload
 def explain(
     dst: Array | LayoutLike | TiledArray | None,
     src: Array | LayoutLike | TiledArray | None,
@@ -144,8 +148,32 @@ def explain(
     dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
     **parameters: Any,
+) -> Explanation: ...
+
+
+@overload
+def explain(
+    operation: Callable[..., Any], t: TiledArray, /, *arguments: Any, threads: int = 1, **keywords: Any
+) -> Explanation: ...
+
+
+def explain(
+    dst: Any,
+    src: Any,
+    /,
+    *arguments: Any,
+    casting: Casting | None = None,
+    threads: int = 1,
+    virtual_vector_size: VectorSize = AUTO,
+    specialize: Specialize = STRUCTURE,
+    tune: bool = False,
+    dtype: ElementLike | None = None,
+    dims: Iterable[int] | None = None,
+    **parameters: Any,
 ) -> Explanation:
     """How TileJIT copies a source to a destination. As in `copyto`, the destination comes first.
+
+    `explain(gather_tiles, t, ids)` and `explain(scatter_tiles, t, ids, values)` are about such calls.
 
     >>> print(tilejit.explain("f32[3,5]{0,1}", None).nest)
     src: f32, 32 bits, counted in bytes
@@ -156,9 +184,11 @@ def explain(
 
     >>> tilejit.explain("blis-a", x, mr=4).schedule
     >>> tilejit.explain("blis-a", "tpu", dtype="bf16", dims=(1000, 300), mr=4).source
+    >>> tilejit.explain(tilejit.gather_tiles, t, [4, 0, 4]).schedule
 
     Args:
-        dst: an array, a TiledArray, anything that `as_layout` reads, or None for an array in C order.
+        dst: an array, a TiledArray, anything that `as_layout` reads, or None for an array in C order. Or
+            `gather_tiles` or `scatter_tiles`: the other arguments are the function's then, and `threads`.
         src: the same. From an array to a layout the copy is that of `pack`, zero padding included; from a
             layout to an array that of `unpack`; between arrays that of `copyto`.
         casting: NumPy's rule for conversions. None is "no", and "same_kind" between arrays.
@@ -176,10 +206,16 @@ def explain(
 
     Raises:
         LayoutError: the two sides have different shapes or dtypes, or neither side has them; or NumPy makes
-            this copy.
+            this copy. What `gather_tiles` and `scatter_tiles` raise.
         TypeError: a side is none of these, or a keyword is neither explain's nor a layout's.
     """
     count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
+    if dst is gather_tiles or dst is scatter_tiles:
+        if tuning != DEFAULT or (casting, dtype, dims) != (None, None, None):
+            raise TypeError(f"{dst.__name__} has no such keyword\n  pass its own arguments, and threads")
+        return Explanation(_of_tiles(dst, count, (src, *arguments), parameters))
+    if arguments:
+        raise TypeError(f"explain takes a destination and a source, not {2 + len(arguments)} arguments")
     if casting is not None:
         check_casting(casting)
     told = (dtype, dims) != (None, None) or bool(parameters)
@@ -211,6 +247,18 @@ def explain(
     return Explanation(
         compiled(src_map, dst_map, src_element, dst_element, threads=count, padding=padding, tuning=tuning)
     )
+
+
+def _of_tiles(
+    function: Callable[..., Any], threads: int, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> CopyProgram:
+    """The program that such a call of `gather_tiles` or `scatter_tiles` runs."""
+    bound = signature(function).bind(*arguments, **keywords)
+    bound.apply_defaults()
+    given = bound.arguments
+    if function is gather_tiles:
+        return gather_program(given["t"], given["ids"], given["out"], threads)
+    return scatter_program(given["t"], given["ids"], given["values"], given["duplicates"], threads)
 
 
 def _are_arrays(*sides: Any) -> bool:

@@ -14,10 +14,11 @@ from codegen import CopyProgram, LayoutError, dataclass, thread_count
 from tilejit.arrays.memory import Array, empty
 from tilejit.arrays.values import broadcast, elements
 from tilejit.copies.convert import pack, unpack
-from tilejit.copies.packed_tiles import side_of
+from tilejit.copies.packed_tiles import copy_of_one, side_of
 from tilejit.copies.relayouts import relayout
 from tilejit.copies.tile_plans import quick_indices, run_known, tile_plan
 from tilejit.layout.from_parts import make_shape
+from tilejit.layout.indexing import shape_name
 from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.outputs import check_alike, check_target, checked_out
@@ -140,12 +141,64 @@ def scatter_tiles(
     known = type(duplicates) is str and duplicates in _DUPLICATES
     if known and values is not None and run_known(t, given, values, threads, into=True) is not None:
         return
+    grid, chosen, kept = _scattered(t, given, values, duplicates)
+    _copy_tiles(t, grid, chosen, kept, threads, into=True)
+
+
+def gather_program(t: TiledArray, ids: Any, out: Any, threads: int) -> CopyProgram:
+    """What `gather_tiles` runs; None for `out` is a new array.
+
+    Raises:
+        as `gather_tiles`; LayoutError: several copies do it.
+    """
+    grid = _grid_of(t)
+    numbers = _chosen(grid, ids).numbers
+    held = _output(out, (len(numbers), *grid.tile), t)
+    return _program(t, grid, numbers, held, threads, into=False)
+
+
+def scatter_program(t: TiledArray, ids: Any, values: Any, duplicates: Any, threads: int) -> CopyProgram:
+    """What `scatter_tiles` runs.
+
+    Raises:
+        as `scatter_tiles`; LayoutError: several copies do it.
+    """
+    grid, chosen, kept = _scattered(t, ids, values, duplicates)
+    return _program(t, grid, chosen.numbers, kept, threads, into=True)
+
+
+def _program(
+    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int, *, into: bool
+) -> CopyProgram:
+    """The copy of these tiles; of packed elements that of one tile, which runs for each."""
+    if not t.layout.packed or grid.tile_bytes is None or 0 in held.shape:
+        return _compiled(t, grid, numbers, held, threads, into=into)
+    one = copy_of_one(t.layout, grid, held, into=into)
+    if one is None:
+        raise LayoutError(
+            f"tiles of {shape_name(t.layout)} go to and from {shape_name(held.layout)} in two copies\n"
+            "  explain them with an array between the two"
+        )
+    return one.program
+
+
+def _compiled(
+    t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int, *, into: bool
+) -> CopyProgram:
+    held_map, _, element = side_of(held)
+    sides = (held_map, element), (grid.tiles(numbers), buffer_element(t.layout))
+    (src, source), (dst, target) = sides if into else sides[::-1]
+    return compiled(src, dst, source, target, threads=threads)
+
+
+def _scattered(t: Any, ids: Any, values: Any, duplicates: Any) -> tuple[Grid, _Chosen, Any]:
+    """The grid, the tiles to write, each once, and what is written there."""
     grid = _grid_of(t)
     if not isinstance(duplicates, str):
         raise TypeError(f'duplicates is "error" or "last", not {type(duplicates).__name__}')
     if duplicates not in _DUPLICATES:
         raise LayoutError(f'duplicates={duplicates[:40]!r} is unknown\n  write "error" or "last"')
-    chosen = _chosen(grid, given)
+    chosen = _chosen(grid, ids)
     numbers = chosen.numbers
     t.writable_buffer()
     last = grid.last_of_each(numbers)
@@ -155,7 +208,7 @@ def scatter_tiles(
     if len(last) < len(numbers):
         kept = (kept.unpack() if isinstance(kept, TiledArray) else kept)[last]
         chosen = _Chosen(numbers[last], chosen.indices[last])
-    _copy_tiles(t, grid, chosen, kept, threads, into=True)
+    return grid, chosen, kept
 
 
 def _output(out: Any, shape: tuple[int, ...], t: TiledArray) -> Array | TiledArray:
@@ -195,13 +248,11 @@ def _copy_tiles(
     numbers, held = chosen.numbers, held if isinstance(held, TiledArray) else np.asarray(held)
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
     threads = None if threads is None else index(threads)
-    held_map, held_at, element = side_of(held)
+    _, held_at, _ = side_of(held)
 
     def copied(tiles: Table) -> CopyProgram:
         """The copy of these tiles."""
-        sides = (held_map, element), (grid.tiles(tiles), buffer_element(t.layout))
-        (src, source), (dst, target) = sides if into else sides[::-1]
-        return compiled(src, dst, source, target, threads=count)
+        return _compiled(t, grid, tiles, held, count, into=into)
 
     plan = tile_plan(t, grid, chosen.indices, held, threads, copied, into=into, fresh=fresh)
     if plan is not None and plan(t, chosen.indices, held) is not None:
