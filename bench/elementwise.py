@@ -11,37 +11,33 @@ import os
 import statistics
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
-import ml_dtypes
 import numpy as np
 import typer
 
-import tilejit as tj
-from bench.expressions import CASES, Expression, Way, ways, wrong
+from bench import fused
+from bench.expressions import CASES, DTYPES, SIZES, Expression, given, ways, wrong
 from bench.markdown import report
+from bench.peers import Way
 from bench.saved import Json, fits, runs_of, save
 from bench.sweep import sweep
 from bench.timing import conditions, interleaved, machine, today
 
-SIZES = (1_000, 100_000, 10_000_000)
 THREADS = (1, 2)
-DTYPES = (np.float32, np.float64)
 PEERS = ("numpy", "numexpr", "torch", "jax", "numba")
 BEST = "the best peer"
-SEED = 7
 
 
 def measured(case: Expression, size: int, dtype: Any, threads: int, rounds: int) -> dict[str, float]:
     """Median seconds of a call, by name."""
-    rng = np.random.default_rng(SEED)
-    arrays = tuple(rng.random(size).astype(dtype) for _ in range(case.arrays))
-    given = case.views(*arrays) if case.views else arrays
-    found = ways(case, arrays, given, threads)
-    for name in wrong(case, given, found):
+    x = given(case, size, dtype, threads)
+    found = ways(x)
+    for name in wrong(x, found):
         print(f"{case.name}, {np.dtype(dtype).name}, {size}: the answer of {name} is off; left out")
         del found[name]
     calls = max(1, 100_000 // size)
@@ -49,49 +45,17 @@ def measured(case: Expression, size: int, dtype: Any, threads: int, rounds: int)
     return {name: timing.median / calls for name, timing in times.items()}
 
 
-FUSED = "scale to bf16, T(8,128)(2,1)"
-FUSED_SHAPES = {1_000: (8, 128), 100_000: (96, 1024), 10_000_000: (1024, 9728)}
-"""About as many elements as the other cases have, in whole tiles."""
-
-
-def fused(size: int, threads: int, rounds: int) -> dict[str, float]:
+def fused_times(size: int, threads: int, rounds: int) -> dict[str, float]:
     """Median seconds of a multiplication whose result is packed as bf16, by name; all answers bit for bit."""
-    shape = FUSED_SHAPES[size]
-    x = np.random.default_rng(SEED).random(shape).astype(np.float32)
-    short, rows, columns = np.dtype(ml_dtypes.bfloat16), shape[0] // 8, shape[1] // 128
-    tiles, order = (rows, 4, 2, columns, 128), (0, 3, 1, 4, 2)
-    kernel = tj.elementwise(lambda x: (x * 0.7).astype(short), parallel=None if threads > 1 else False)
-    out = tj.pack(x.astype(short), "{1,0:T(8,128)(2,1)}")
-    found: dict[str, Way] = {
-        "ours": lambda: kernel(x, out=out).buffer,
-        "numpy": lambda: np.ascontiguousarray(
-            (x * np.float32(0.7)).astype(short).reshape(tiles).transpose(order)
-        ),
-    }
-    try:
-        import torch
-
-        torch.set_num_threads(threads)
-        tensor = torch.from_numpy(x)
-        found["torch"] = lambda: (tensor * 0.7).to(torch.bfloat16).reshape(tiles).permute(order).contiguous()
-    except ImportError:
-        pass
-    try:
-        import jax
-
-        jnp = jax.numpy
-        packed = jax.jit(lambda a: (a * jnp.float32(0.7)).astype(short).reshape(tiles).transpose(order))
-        argument = jax.device_put(x)
-        found["jax"] = lambda: packed(argument).block_until_ready()
-    except ImportError:
-        pass
-    want = found["numpy"]().tobytes()
+    job = fused.job(size, threads)
+    found: dict[str, Way] = {"ours": job.ours()}
+    for name, make in job.peers.items():
+        with suppress(ImportError):
+            found[name] = make()
     for name, way in list(found.items()):
-        got = way()
-        made = got.view(torch.int16).numpy() if name == "torch" else np.asarray(got)
-        if made.tobytes() != want:
-            assert name != "ours", f"{FUSED} is off"
-            print(f"{FUSED}, {size}: the answer of {name} is off; left out")
+        if job.agrees and not job.agrees(way()):
+            assert name != "ours", f"{fused.NAME} is off"
+            print(f"{fused.NAME}, {size}: the answer of {name} is off; left out")
             del found[name]
     calls = max(1, 100_000 // size)
     times = interleaved({name: partial(_several, way, calls) for name, way in found.items()}, rounds)
@@ -146,8 +110,8 @@ def _all(
                 name = np.dtype(dtype).name
                 yield case.name, name, size, measured(case, size, dtype, threads, rounds)
     for size in sizes:
-        if only in FUSED:
-            yield FUSED, "float32", size, fused(size, threads, rounds)
+        if only in fused.NAME:
+            yield fused.NAME, "float32", size, fused_times(size, threads, rounds)
 
 
 def processors() -> list[int]:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import tilejit as tj
-from bench.arrays import Array
+from bench.arrays import Array, short_name
+from bench.jobs import Case, Job
+from bench.peers import Way
 
+TABLE = "elementwise"
+SIZES, QUICK_SIZES = (1_000, 100_000, 10_000_000), (1_000, 100_000)
+DTYPES = (np.float32, np.float64)
+SEED = 7
 MOST_ULP = 16
 MOST_OF_SUM = 1e-4
-Way = Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,65 +64,76 @@ CASES = (
 )
 
 
-def ways(
-    case: Expression, arrays: tuple[Array, ...], given: tuple[Array, ...], threads: int
-) -> dict[str, Way]:
-    """Ours and every peer that is installed, each writing where it can; `given` are the views of `arrays`.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A case's arrays, the views of them that it takes, and threads.
 
     jax and NumPy take as many threads as the process has processors.
     """
-    shape = np.broadcast_shapes(*(x.shape for x in given))
-    outs = {name: np.empty(shape, given[0].dtype) for name in ("ours", "numexpr", "numba")}
-    kernel = tj.elementwise(case.function, parallel=None if threads > 1 else False)
-    found: dict[str, Way] = {
-        "ours": (lambda: kernel(*given)) if case.reduces else (lambda: kernel(*given, out=outs["ours"])),
-        "numpy": lambda: (case.numpy or case.function)(*given),
-    }
-    _add_numexpr(found, case, given, threads, outs["numexpr"])
-    _add_torch(found, case, given, threads)
-    _add_jax(found, case, arrays)
-    _add_numba(found, case, given, threads, outs["numba"])
-    return found
+
+    case: Expression
+    arrays: tuple[Array, ...]
+    views: tuple[Array, ...]
+    threads: int
+
+    def result(self) -> Array:
+        """Memory for the result of an expression that is no sum."""
+        return np.empty(np.broadcast_shapes(*(x.shape for x in self.views)), self.views[0].dtype)
 
 
-def _add_numexpr(
-    found: dict[str, Way], case: Expression, given: tuple[Array, ...], threads: int, out: Array
-) -> None:
+def given(case: Expression, size: int, dtype: Any, threads: int) -> Given:
+    """Arrays of so many random elements each."""
+    rng = np.random.default_rng(SEED)
+    arrays = tuple(rng.random(size).astype(dtype) for _ in range(case.arrays))
+    return Given(case, arrays, case.views(*arrays) if case.views else arrays, threads)
+
+
+def _ours(x: Given) -> Way:
+    kernel = tj.elementwise(x.case.function, parallel=None if x.threads > 1 else False)
+    views, out = x.views, x.result()
+    return (lambda: kernel(*views)) if x.case.reduces else (lambda: kernel(*views, out=out))
+
+
+def _numpy(x: Given) -> Way:
+    function, views = x.case.numpy or x.case.function, x.views
+    return lambda: function(*views)
+
+
+def _numexpr(x: Given) -> Way | None:
     try:
         import numexpr
     except ImportError:
-        return
-    numexpr.set_num_threads(threads)
-    names = dict(zip("ab", given, strict=False))
-    if case.reduces:
-        found["numexpr"] = lambda: numexpr.evaluate(case.text, names)
-    else:
-        found["numexpr"] = lambda: numexpr.evaluate(case.text, names, out=out, casting="same_kind")
+        return None
+    numexpr.set_num_threads(x.threads)
+    text, names, out = x.case.text, dict(zip("ab", x.views, strict=False)), x.result()
+    if x.case.reduces:
+        return lambda: numexpr.evaluate(text, names)
+    return lambda: numexpr.evaluate(text, names, out=out, casting="same_kind")
 
 
-def _add_torch(found: dict[str, Way], case: Expression, given: tuple[Array, ...], threads: int) -> None:
+def _torch(x: Given) -> Way | None:
     try:
         import torch
     except ImportError:
-        return
-    torch.set_num_threads(threads)
-    tensors = [torch.from_numpy(x) for x in given]
+        return None
+    torch.set_num_threads(x.threads)
+    tensors = [torch.from_numpy(view) for view in x.views]
     functions: dict[str, Callable[..., Any]] = {
         "exp(-x*x)": lambda a: torch.exp(-a * a),
         "sqrt(x*x+y*y)": lambda a, b: torch.sqrt(a * a + b * b),
         "sum(cos(x))": lambda a: torch.cos(a).sum(),
         "dot": torch.dot,
     }
-    function = functions.get(case.name, case.function)
-    found["torch"] = lambda: function(*tensors)
+    function = functions.get(x.case.name, x.case.function)
+    return lambda: function(*tensors)
 
 
-def _add_jax(found: dict[str, Way], case: Expression, arrays: tuple[Array, ...]) -> None:
+def _jax(x: Given) -> Way | None:
     """Views are taken in the function: jax has none, and would be given dense copies."""
     try:
         import jax
     except ImportError:
-        return
+        return None
     jax.config.update("jax_enable_x64", True)
     jnp = jax.numpy
     functions: dict[str, Callable[..., Any]] = {
@@ -125,33 +142,48 @@ def _add_jax(found: dict[str, Way], case: Expression, arrays: tuple[Array, ...])
         "sum(cos(x))": lambda a: jnp.sum(jnp.cos(a)),
         "dot": jnp.dot,
     }
-    plain, views = functions.get(case.name, case.function), case.views
-    function = jax.jit(plain if views is None else lambda *x: plain(*views(*x)))
-    arguments = [jax.device_put(x) for x in arrays]
-    found["jax"] = lambda: function(*arguments).block_until_ready()
+    plain, views = functions.get(x.case.name, x.case.function), x.case.views
+    function = jax.jit(plain if views is None else lambda *arrays: plain(*views(*arrays)))
+    arguments = [jax.device_put(array) for array in x.arrays]
+    return lambda: function(*arguments).block_until_ready()
 
 
-def _add_numba(
-    found: dict[str, Way], case: Expression, given: tuple[Array, ...], threads: int, out: Array
-) -> None:
+def _numba(x: Given) -> Way:
     import numba
 
-    lines = _loops(case, given)
     namespace: dict[str, Any] = {name: getattr(math, name) for name in ("exp", "sqrt", "cos")}
     namespace["prange"] = numba.prange
-    exec("\n".join(lines), namespace)
-    run = numba.njit(fastmath=True, parallel=threads > 1)(namespace["run"])
-    if threads > 1:
-        numba.set_num_threads(threads)
-    found["numba"] = (lambda: run(*given, out)) if case.reduces else (lambda: (run(*given, out), out)[1])
+    exec("\n".join(_loops(x.case, x.views)), namespace)
+    run = numba.njit(fastmath=True, parallel=x.threads > 1)(namespace["run"])
+    if x.threads > 1:
+        numba.set_num_threads(x.threads)
+    views, out = x.views, x.result()
+    return (lambda: run(*views, out)) if x.case.reduces else (lambda: (run(*views, out), out)[1])
 
 
-def _loops(case: Expression, given: tuple[Array, ...]) -> list[str]:
+WAYS: dict[str, Callable[[Given], Way | None]] = {
+    "ours": _ours,
+    "numpy": _numpy,
+    "numexpr": _numexpr,
+    "torch": _torch,
+    "jax": _jax,
+    "numba": _numba,
+}
+"""How ours and each peer compute a case, writing where they can; None where a peer is not installed."""
+
+
+def ways(x: Given) -> dict[str, Way]:
+    """All that there are."""
+    found = {name: make(x) for name, make in WAYS.items()}
+    return {name: way for name, way in found.items() if way is not None}
+
+
+def _loops(case: Expression, views: tuple[Array, ...]) -> list[str]:
     """The case as loops over elements, the outer one for threads."""
-    flat = given[0].ndim == 1
-    names, places = "ab"[: len(given)], "[k]" if flat else "[k, j]"
+    flat = views[0].ndim == 1
+    names, places = "ab"[: len(views)], "[k]" if flat else "[k, j]"
     text = case.text.removeprefix("sum(").removesuffix(")") if case.reduces else case.text
-    for name, x in zip(names, given, strict=True):
+    for name, x in zip(names, views, strict=True):
         text = _indexed(text, name, "[k, 0]" if x.ndim == 2 and x.shape[1] == 1 else places)
     lines = [f"def run({', '.join(names)}, out):", "    total = 0.0", "    for k in prange(len(a)):"]
     lines += [] if flat else ["        for j in range(a.shape[1]):"]
@@ -167,25 +199,66 @@ def _indexed(text: str, name: str, places: str) -> str:
     return sub(rf"\b{name}\b", name + places, text)
 
 
-def wrong(case: Expression, given: tuple[Array, ...], found: dict[str, Way]) -> list[str]:
-    """Whose answers are off, by NumPy's in twice the precision; ours never may be.
+def cases(quick: bool) -> list[Case]:
+    """Each expression in both precisions and at each size."""
+    return [
+        Case(
+            TABLE,
+            "reductions" if case.reduces else "elementwise",
+            f"{case.name} {short_name(dtype)} {size}",
+            partial(_job, case, size, dtype),
+        )
+        for dtype in DTYPES
+        for case in CASES
+        for size in (QUICK_SIZES if quick else SIZES)
+    ]
+
+
+def _job(case: Expression, size: int, dtype: Any, threads: int) -> Job:
+    x = given(case, size, dtype, threads)
+    result = 0 if case.reduces else x.result().nbytes
+    return Job(
+        moved_bytes=sum(view.nbytes for view in x.views) + result,
+        out=np.empty(0, np.uint8),
+        expected=np.empty(0, np.uint8),
+        ours=lambda: _ours(x),
+        peers={name: partial(_installed, name, x) for name in WAYS if name != "ours"},
+        agrees=judge(x),
+    )
+
+
+def _installed(name: str, x: Given) -> Way:
+    way = WAYS[name](x)
+    if way is None:
+        raise ImportError(f"{name} is not installed")
+    return way
+
+
+def wrong(x: Given, found: dict[str, Way]) -> list[str]:
+    """Whose answers are off; ours never may be.
 
     Raises:
         AssertionError: ours is.
     """
-    with np.errstate(all="ignore"):
-        wide = [x.astype(np.longdouble if x.dtype == np.float64 else np.float64) for x in given]
-        want = np.asarray(case.function(*wide))
-        room = MOST_OF_SUM * float(np.sum(np.abs(wide[0])))
-    out = []
-    for name, way in found.items():
-        got = np.asarray(way(), want.dtype)
-        if case.reduces:
-            right = abs(float(got - want)) <= room
-        else:
-            allowed = MOST_ULP * np.spacing(np.maximum(np.abs(want), 1).astype(given[0].dtype))
-            right = bool((np.abs(got - want) <= allowed).all())
-        if not right:
-            out.append(name)
-    assert "ours" not in out, f"{case.name} is off"
+    agrees = judge(x)
+    out = [name for name, way in found.items() if not agrees(way())]
+    assert "ours" not in out, f"{x.case.name} is off"
     return out
+
+
+def judge(x: Given) -> Callable[[Any], bool]:
+    """Whether an answer is right, by NumPy's in twice the precision."""
+    reduces, dtype = x.case.reduces, x.views[0].dtype
+    with np.errstate(all="ignore"):
+        wide = [view.astype(np.longdouble if dtype == np.float64 else np.float64) for view in x.views]
+        want = np.asarray(x.case.function(*wide))
+        room = MOST_OF_SUM * float(np.sum(np.abs(wide[0])))
+        allowed = MOST_ULP * np.spacing(np.maximum(np.abs(want), 1).astype(dtype))
+
+    def agrees(answer: Any) -> bool:
+        got = np.asarray(answer, want.dtype)
+        if reduces:
+            return abs(float(got - want)) <= room
+        return bool((np.abs(got - want) <= allowed).all())
+
+    return agrees

@@ -10,7 +10,23 @@ from dataclasses import dataclass, field
 import typer
 from rich.console import Console
 
-from bench import casts, cliffs, cold_start, copies, dropin, gather, pack, permute, relayout, sizes, subbyte
+from bench import (
+    casts,
+    cliffs,
+    cold_start,
+    copies,
+    dropin,
+    expressions,
+    fused,
+    gather,
+    kernels,
+    pack,
+    permute,
+    relayout,
+    sizes,
+    subbyte,
+    sweep_cases,
+)
 from bench.cold_start import Starts
 from bench.gains import Gain, measure_gain
 from bench.jobs import Case
@@ -25,6 +41,8 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
     "relayout": relayout.cases,
     "gather": gather.cases,
     "dropin": dropin.cases,
+    "kernels": kernels.cases,
+    "elementwise": lambda quick: [*expressions.cases(quick), *fused.cases(quick)],
     "sizes": sizes.cases,
     "cliffs": cliffs.cases,
 }
@@ -33,6 +51,12 @@ LONG = ("sizes", "cliffs")
 """Suites of more than a thousand cases, which `all` leaves out."""
 NAMES = (*SUITES, cold_start.SUITE)
 """Of all that can be measured; a cold start has no cases, and `all` leaves it out."""
+
+
+def every_case(quick: bool) -> list[tuple[str, Case]]:
+    """All cases, each with the name of its suite; a sweep has one for each size of super-vectors."""
+    makers = {**SUITES, "sweep": sweep_cases.cases}
+    return [(name, case) for name, make in makers.items() for case in make(quick)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,61 +1,95 @@
-"""`pytest bench`: one group a case, memcpy, TileJIT and its peers side by side, on small arrays.
+"""`pytest bench --benchmark-only`: every case of `python -m bench` on small arrays, one group each.
 
-Add `--benchmark-columns=min,median --benchmark-sort=fullname` for narrower tables. Figures of record come
-from `python -m bench`, where ways take turns and arrays are large.
+    pytest bench --benchmark-only -k "pack or kernel"
+    pytest bench --benchmark-only -k "take and (tilejit or numpy)" --benchmark-columns=min,median
+
+A test is one way to do a case: memcpy of as many bytes, TileJIT, or a peer. Its name has the suite, the
+table, the group and the case. Figures of record come from `python -m bench`, where ways take turns and arrays
+are large.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
-from bench import casts, copies, gather, pack, peers, permute, relayout, subbyte
-from bench.jobs import Case, Job
+from bench import cold_start, peers
+from bench.jobs import Job
 from bench.measure import checked
+from bench.suites import every_case
 from bench.timing import memcpy, once, repeats
 
 MEMCPY, OURS = "memcpy", "tilejit"
-ROUNDS = 7
-CASES: tuple[Case, ...] = (
-    *copies.cases(quick=True),
-    *permute.cases(quick=True),
-    *casts.cases(quick=True),
-    *subbyte.cases(quick=True),
-    *pack.cases(quick=True),
-    *relayout.cases(quick=True),
-    *gather.cases(quick=True),
-)
-VERSIONS = peers.versions()
+WAYS = (MEMCPY, OURS, *peers.NAMES, "numba", "numexpr")
+ROUNDS, COLD_ROUNDS = 7, 3
+CASES = every_case(quick=True)
+NAMES = [": ".join(dict.fromkeys((suite, x.table, x.group, x.name))) for suite, x in CASES]
 
 
 @lru_cache(maxsize=1)
 def job_of(index: int) -> Job:
     """The arrays of one case, shared by the ways that come one after the other."""
-    return CASES[index].make(1)
+    return CASES[index][1].make(1)
 
 
-@pytest.mark.parametrize("way", [MEMCPY, OURS, *peers.NAMES])
-@pytest.mark.parametrize("index", range(len(CASES)), ids=[f"{c.table}: {c.name}" for c in CASES])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("index", range(len(CASES)), ids=NAMES)
 def test_way(benchmark: Any, index: int, way: str) -> None:
     """The answer is checked before the clock."""
-    if VERSIONS.get(way) == peers.NOT_INSTALLED:
-        pytest.skip(f"{way} is not installed")
     job = job_of(index)
     run: peers.Way
     if way == MEMCPY:
         run = memcpy(job.moved_bytes // 2)
-    elif way == OURS:
-        run = job.ours()
-    elif way in job.peers:
-        run = job.peers[way]()
-    else:
-        pytest.skip(f"{way} has nothing for such a case")
-    if way == MEMCPY:
         run()
     else:
+        run = job.ours() if way == OURS else peer(job, way)
         checked(run, job)
-    benchmark.group = f"{CASES[index].table}: {CASES[index].name}"
+    benchmark.group = NAMES[index]
     benchmark.extra_info["moved_bytes"] = job.moved_bytes
     benchmark.pedantic(run, rounds=ROUNDS, iterations=repeats(once(run)), warmup_rounds=1)
+
+
+def peer(job: Job, name: str) -> peers.Way:
+    """The peer's way; the test is skipped without one."""
+    if name not in job.peers:
+        pytest.skip(f"{name} has nothing for such a case")
+    try:
+        return job.peers[name]()
+    except ImportError:
+        pytest.skip(f"{name} is not installed")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose store has the kernels of the first copies."""
+    made = tmp_path_factory.mktemp("cold_start")
+    cold_start.process(made, "store")
+    return made
+
+
+EMPTY = "empty"
+STARTS: dict[str, tuple[str, dict[str, Any]]] = {
+    f"{cold_start.NUMPY} alone": ("store", {"copies": False}),
+    cold_start.STORED: ("store", {"numba": False}),
+    cold_start.EMPTY: (EMPTY, {"numba": True}),
+}
+"""The kinds of processes: which store they have, an empty one of their own, and what is expected of them."""
+
+
+@pytest.mark.parametrize("kind", STARTS)
+def test_cold_start(benchmark: Any, folder: Path, kind: str) -> None:
+    """A process from start to end, which checks its own copies; `extra_info` has what each step took."""
+    store, expected = STARTS[kind]
+    found: list[cold_start.Milliseconds] = []
+
+    def start() -> None:
+        name = f"{store}{len(found)}" if store == EMPTY else store
+        found.append(cold_start.process(folder, name, **expected))
+
+    benchmark.group = "cold_start"
+    benchmark.pedantic(start, rounds=COLD_ROUNDS)
+    benchmark.extra_info["ms"] = {step: median(ms[step][0] for ms in found) for step in found[0]}
