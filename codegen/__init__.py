@@ -126,6 +126,8 @@ if _TYPE_CHECKING:
     from codegen.pipeline.stored_programs import find_copy as find_copy
     from codegen.pipeline.tune import tuned as tuned
     from codegen.pipeline.tune_copies import tuned_copies as tuned_copies
+    from codegen.pipeline.verify_promises import check_distances as check_distances
+    from codegen.pipeline.verify_promises import promises_distances as promises_distances
     from codegen.runtime.call_tables import Integers as Integers
     from codegen.runtime.direct_calls import Direct as Direct
     from codegen.runtime.direct_calls import is_direct as is_direct
@@ -197,6 +199,7 @@ if _TYPE_CHECKING:
     from codegen.support.errors import shown as shown
     from codegen.support.locks import compiler_lock as compiler_lock
     from codegen.support.locks import hold_in_forks as hold_in_forks
+    from codegen.support.settings import settings as settings
     from codegen.support.versions import is_free_threaded as is_free_threaded
 
 TILEJIT = True
@@ -257,6 +260,7 @@ _HOMES = {
     "pipeline.stored_programs": "find_copy",
     "pipeline.tune": "tuned",
     "pipeline.tune_copies": "tuned_copies",
+    "pipeline.verify_promises": "check_distances promises_distances",
     "runtime.call_tables": "Integers",
     "runtime.direct_calls": "Direct is_direct",
     "runtime.direct_entries": (
@@ -285,6 +289,7 @@ _HOMES = {
         "OperandError OutOfMemoryError PowerError ScheduleError StoreError TilejitError shown"
     ),
     "support.locks": "compiler_lock hold_in_forks",
+    "support.settings": "settings",
     "support.versions": "is_free_threaded",
 }
 """The module of each name; the same names as in the imports above, which a test compares."""

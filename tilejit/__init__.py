@@ -40,7 +40,7 @@ if _TYPE_CHECKING:
     from tilejit.expressions.elementwise import Elementwise, elementwise
     from tilejit.expressions.no_array import UnknownAttributeError
     from tilejit.kernels.failures import KernelWarning
-    from tilejit.kernels.kernel import Kernel, kernel, parallel, reduction
+    from tilejit.kernels.kernel import Kernel, kernel, min_distance, parallel, reduction, scan
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout, named_format
     from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
     from tilejit.layout.from_parts import make_shape
@@ -153,6 +153,7 @@ __all__ = [
     "kernel",
     "linear_index",
     "make_shape",
+    "min_distance",
     "moveaxis",
     "multi_index",
     "named_format",
@@ -174,6 +175,7 @@ __all__ = [
     "roll",
     "rollaxis",
     "rot90",
+    "scan",
     "scatter_tiles",
     "show",
     "stack",
@@ -195,7 +197,7 @@ _HOMES = {
     "expressions.elementwise": "Elementwise elementwise",
     "expressions.no_array": "UnknownAttributeError",
     "kernels.failures": "KernelWarning",
-    "kernels.kernel": "Kernel kernel parallel reduction",
+    "kernels.kernel": "Kernel kernel min_distance parallel reduction scan",
     "layout.as_layout": "ArrayUnknownError as_layout named_format",
     "layout.formats": "FormatDescription describe_format formats register_format",
     "layout.from_parts": "make_shape",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from codegen.ir.combiners import scan_parts
 from codegen.ir.index import index_symbol, index_symbols
 from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
-from codegen.ir.values import IndexValue, Load, Local, Op, Value
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads
 
 
@@ -23,8 +24,20 @@ def full_blocks(loop: For) -> For:
 
     before:  for i in 0..n carrying s = 0: s = select(i < n, s + A[i], s)
     after:   for i in 0..n carrying s = 0: s = s + A[i]
+
+    before:  for i in 0..n carrying s = 0: s.prefix = scan_add(select(i < n, A[i], 0)); …
+    after:   for i in 0..n carrying s = 0: s.prefix = scan_add(A[i]); …
     """
-    return replace(loop, carried=tuple(_unmasked(each, loop) for each in loop.carried))
+    carried = tuple(_unmasked(each, loop) for each in loop.carried)
+    return replace(loop, carried=carried, body=tuple(_unmasked_scan(each, loop) for each in loop.body))
+
+
+def _unmasked_scan(statement: Statement, loop: For) -> Statement:
+    match statement:
+        case Let(_, Op(name, (Op("select", (mask, term, Const())),)) as scan) if scan_parts(name):
+            if _is_lane_mask(mask, loop):
+                return replace(statement, value=replace(scan, operands=(term,)))
+    return statement
 
 
 def _unmasked(carried: Carried, loop: For) -> Carried:

@@ -41,6 +41,10 @@ class Dependence:
         )
 
 
+MANY = 1 << 62
+"""More iterations than any super-vector has."""
+
+
 @dataclass(slots=True)
 class _System:
     """Equations and inequalities under construction, and the answers to previous queries."""
@@ -64,7 +68,9 @@ class _System:
         return index_symbol(f"#{self.made}")
 
 
-def first_dependence(accesses: Sequence[Access], sizes: Mapping[int, int]) -> Dependence | None:
+def first_dependence(
+    accesses: Sequence[Access], sizes: Mapping[int, int], *, trusting: bool = True
+) -> Dependence | None:
     """The first dependence that forbids running loops as lanes, or None.
 
     sizes: how many iterations run together, by the number of each loop to vectorize.
@@ -73,12 +79,13 @@ def first_dependence(accesses: Sequence[Access], sizes: Mapping[int, int]) -> De
         for i: A[i] = A[i + 1]      None: all lanes load before any stores
         for i: A[i + 4] = A[i]      None: four iterations later is another super-vector
 
-    Different arrays are assumed not to overlap. Loops that are marked as parallel carry no dependence.
+    Different arrays are assumed not to overlap. Loops that are marked as parallel carry no dependence, and
+    those with a minimum distance only between iterations that are this far apart; unless not `trusting`.
     """
     for earlier in accesses:
         for later in accesses:
             if earlier.array == later.array and (earlier.stores or later.stores):
-                loop = _carried_by(earlier, later, sizes)
+                loop = _carried_by(earlier, later, sizes, trusting)
                 if loop is not None:
                     return Dependence(loop, earlier, later)
     return None
@@ -115,19 +122,21 @@ def goes_back(accesses: Sequence[Access], band: Sequence[Loop]) -> bool:
     return False
 
 
-def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int]) -> int | None:
+def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int], trusting: bool) -> int | None:
     """The loop whose lanes would run `later` before, or together with, an `earlier` that it must follow."""
     common = [a for a, b in zip(earlier.loops, later.loops, strict=False) if a.number == b.number]
-    if not any(loop.number in sizes and not loop.node.parallel for loop in common):
+    least = {loop.number: _nearest(loop, trusting) for loop in common if loop.number in sizes}
+    if not any(nearest < sizes[number] for number, nearest in least.items()):
         return None
     system = _system_of(earlier, later)
     if system is None:
         return None
     for level, loop in enumerate(common):
-        if loop.number not in sizes or loop.node.parallel:
+        if least.get(loop.number, MANY) >= sizes.get(loop.number, MANY):
             continue
         same_before = [_distance(outer) for outer in common[:level]]
-        together = [_distance(loop) - Affine(1), Affine(sizes[loop.number] - 1) - _distance(loop)]
+        apart = _distance(loop)
+        together = [apart - Affine(least[loop.number]), Affine(sizes[loop.number] - 1) - apart]
         if not system.feasible(same_before, together):
             continue
         follows = later.place > earlier.place
@@ -135,6 +144,13 @@ def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int]) -> int
             if system.feasible([*same_before, *zero], [*together, *rows]):
                 return loop.number
     return None
+
+
+def _nearest(loop: Loop, trusting: bool) -> int:
+    """How far apart iterations of a loop may depend on each other at least."""
+    if not trusting:
+        return 1
+    return MANY if loop.node.parallel else loop.node.min_distance
 
 
 def _not_after(

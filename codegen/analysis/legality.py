@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codegen.analysis.dependence import first_dependence
+from codegen.analysis.dependence import MANY, first_dependence
 from codegen.analysis.reductions import reduced_in, reduces, sums_in_memory
 from codegen.analysis.report import (
     BOUND,
@@ -14,10 +14,12 @@ from codegen.analysis.report import (
     NOT_1D,
     NOT_ASKED,
     NOT_CONTIGUOUS,
+    SCAN_NOT_ASKED,
     UNSUPPORTED,
     VALUE,
     Refusal,
 )
+from codegen.analysis.scans import scan_of, scanned_in
 from codegen.ir.families import FAMILIES
 from codegen.ir.index import index_symbols
 from codegen.ir.nodes import COMBINERS, Function
@@ -31,16 +33,23 @@ Choice = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of the super-vectorizer, as in its arguments."""
+    """The options of the super-vectorizer, as in its arguments.
+
+    most  loop numbers, and how many of their iterations run together at most, because min_distance promises
+          no more
+    """
 
     sizes: tuple[int, ...]
     fastest_varying: tuple[int, ...] | None
     reductions: bool
     tail: str
+    scans: bool = False
+    most: tuple[tuple[int, int], ...] = ()
 
     def lanes(self, choice: Choice) -> dict[int, int]:
         """How many iterations of each loop run together."""
-        return {number: self.sizes[dim] for number, dim in choice.items()}
+        most = dict(self.most)
+        return {number: min(self.sizes[dim], most.get(number, MANY)) for number, dim in choice.items()}
 
 
 def refusal(
@@ -78,15 +87,18 @@ def _carried(chosen: Sequence[Loop], request: Request) -> Refusal | None:
     for loop in chosen:
         number, node = loop.number, loop.node
         for local in node.carried:
+            if reduces(local, node) or scan_of(local, node) is not None:
+                continue
             if local.combiner not in COMBINERS:
                 return Refusal(number, VALUE, f"{local.name} goes from one iteration to the next")
-            if not reduces(local, node):
-                return Refusal(number, VALUE, f"{local.name} is used before the reduction is complete")
-        reduced = reduced_in(node)
+            return Refusal(number, VALUE, f"{local.name} is used before the reduction is complete")
+        reduced, scanned = reduced_in(node), scanned_in(node)
         if reduced and not (request.reductions or node.reduction):
             return Refusal(number, NOT_ASKED, reduced[0])
-        if reduced and len(request.sizes) > 1:
-            return Refusal(number, NOT_1D, f"{reduced[0]}, sizes are {request.sizes}")
+        if scanned and not (request.scans or node.scan):
+            return Refusal(number, SCAN_NOT_ASKED, scanned[0])
+        if (reduced or scanned) and len(request.sizes) > 1:
+            return Refusal(number, NOT_1D, f"{(*reduced, *scanned)[0]}, sizes are {request.sizes}")
     return None
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from codegen.analysis.dependence import first_dependence
 from codegen.analysis.legality import Choice, Request, gathered, stride
 from codegen.analysis.reductions import reduced_in
 from codegen.analysis.report import ONE_LANE, OTHER, TOO_FEW, VECTORIZED, LoopReport, Refusal
+from codegen.analysis.scans import scanned_in
 from codegen.ir.nodes import Function
 from codegen.ir.visit import Access, Loop, accesses_of, around, loops_of
 from codegen.support.dataclasses import dataclass
@@ -61,6 +63,17 @@ def describe(function: Function, access: Access, loop: Loop) -> str:
     return f"{access} strided{by}" if subscript == fast else f"{access} along dimension {subscript}{by}"
 
 
+def promise(loop: Loop, accesses: Sequence[Access], lanes: int) -> tuple[str, ...]:
+    """The promise without which a dependence would forbid the lanes of a loop, if there is one."""
+    if not loop.node.parallel and loop.node.min_distance == 1:
+        return ()
+    found = first_dependence(accesses, {loop.number: lanes}, trusting=False)
+    if found is None:
+        return ()
+    what = "parallel" if loop.node.parallel else f"min_distance({loop.node.min_distance})"
+    return (f"{what} rules out that {found}",)
+
+
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
     """A function with its chosen loops. refused: by the number of the loop responsible, first found first."""
@@ -78,10 +91,12 @@ class _Outcomes:
         if loop.number not in self.choice:
             code, text = self.reason(loop)
             return LoopReport(node.index, node.line, False, (), code, text)
-        shape = self.request.sizes[: self.choice[loop.number] + 1]
+        lanes = self.request.lanes(self.choice)
+        shape = (*self.request.sizes[: self.choice[loop.number]], lanes[loop.number])
         own = [a for a in self.accesses if any(each.number == loop.number for each in a.loops)]
         patterns = [describe(self.function, access, loop) for access in own]
-        text = ", ".join(dict.fromkeys([*patterns, *reduced_in(node)]))
+        promised = promise(loop, own, lanes[loop.number])
+        text = ", ".join(dict.fromkeys([*patterns, *reduced_in(node), *scanned_in(node), *promised]))
         tail = _legal_tail(loop, own, self.request.tail)
         return LoopReport(node.index, node.line, True, shape, VECTORIZED, text, tail)
 

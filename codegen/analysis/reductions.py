@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from codegen.ir.combiners import neutral
 from codegen.ir.index import Affine, add_indices, index_symbols
 from codegen.ir.nodes import COMBINERS, Carried, For, Let, Statement, Store
 from codegen.ir.values import Const, Local, Op, Value
@@ -105,7 +106,7 @@ def reduced_in(node: For) -> tuple[str, ...]:
 
     for j: acc += A[j]; C[i] += A[j]    "acc is reduced by add", "C[i] is reduced by add"
     """
-    held = [(local.name, local.combiner) for local in node.carried]
+    held = [(local.name, local.combiner) for local in node.carried if reduces(local, node)]
     held += [(f"{s.array}[{', '.join(map(str, s.subscripts))}]", s.accumulate) for s in sums_in_memory(node)]
     return tuple(f"{name} is reduced by {how}" for name, how in held)
 
@@ -169,20 +170,3 @@ def sums_in_locals(node: For) -> tuple[For, tuple[Statement, ...]]:
         once = replace(statement, value=Local(name, dtype), where=None)
         after.append(For(f"{node.index}_once", node.lower, upper, 1, (once,), line=node.line))
     return replace(node, body=tuple(body), carried=(*node.carried, *carried)), tuple(after)
-
-
-def neutral(combiner: str, dtype: str) -> int | float | bool:
-    """The identity of a combiner. For sums of floats it is -0.0, because -0.0 + 0.0 is 0.0.
-
-    add f32 -> -0.0    min i8 -> 127    and u8 -> 255    max f64 -> -inf
-    """
-    if dtype == "i1":
-        return combiner in ("and", "mul", "min")
-    if combiner in ("add", "mul"):
-        floats, integers = {"add": (-0.0, 0), "mul": (1.0, 1)}[combiner]
-        return integers if dtype[0] in "iu" else floats
-    if dtype[0] not in "iu":
-        return float("inf") if combiner == "min" else float("-inf")
-    bits, signed = int(dtype[1:]), dtype[0] == "i"
-    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    return {"min": most, "max": least, "and": -1 if signed else most, "or": 0, "xor": 0}[combiner]

@@ -17,8 +17,11 @@ VALUE = "carried-value"
 NOT_ASKED = "reduction-not-asked"
 """The loop reduces, and lanes would change the order; vectorize_reductions or tj.reduction allows that."""
 
+SCAN_NOT_ASKED = "scan-not-asked"
+"""The loop scans, and lanes would combine in another grouping; vectorize_scans or tj.scan allows that."""
+
 NOT_1D = "reduction-not-1-d"
-"""Reductions vectorize in one dimension only; pass one size."""
+"""Reductions and scans vectorize in one dimension only; pass one size."""
 
 NOT_CONTIGUOUS = "not-contiguous"
 """A store does not traverse the memory dimension that fastest_varying requests."""

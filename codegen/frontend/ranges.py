@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from codegen.frontend.expressions import expression, not_an_index
 from codegen.frontend.operands import Operand, literal_operand
@@ -24,23 +25,42 @@ class Range:
     call: ast.Call
     parallel: bool = False
     reduction: bool = False
+    scan: bool = False
+    min_distance: int = 1
 
 
 def read_range(node: ast.expr, scope: Scope) -> Range:
-    """Unwrap tj.parallel(…) and tj.reduction(…) from around a range(…)."""
+    """Unwrap tj.parallel(…), tj.reduction(…), tj.scan(…) and tj.min_distance(…, n) from a range(…)."""
     if isinstance(node, ast.Call):
         function = scope.object(node.func)
         if function is range and not node.keywords and 1 <= len(node.args) <= 3:
             return Range(node)
         name = getattr(function, LOOP_MARK, "")
-        if name in ("parallel", "reduction") and len(node.args) == 1:
+        if name in ("parallel", "reduction", "scan") and len(node.args) == 1 and not node.keywords:
             inner = read_range(node.args[0], scope)
             return Range(
-                inner.call, inner.parallel or name == "parallel", inner.reduction or name == "reduction"
+                inner.call,
+                inner.parallel or name == "parallel",
+                inner.reduction or name == "reduction",
+                inner.scan or name == "scan",
+                inner.min_distance,
             )
+        if name == "min_distance" and len(node.args) == 2 and not node.keywords:
+            inner = read_range(node.args[0], scope)
+            return replace(inner, min_distance=max(inner.min_distance, _distance(node.args[1], scope)))
     raise scope.error(
         node, "loops of kernels go over range(…)\nwrite for i in range(A.shape[0]), and A[i] in it"
     )
+
+
+def _distance(node: ast.expr, scope: Scope) -> int:
+    """The distance that tj.min_distance promises."""
+    distance = expression(node, scope).literal
+    if not isinstance(distance, int) or isinstance(distance, bool) or not 0 < distance < 2**31:
+        raise scope.error(
+            node, "expected a distance of at least 1 iteration that stands in the text\nwrite 8, or a global"
+        )
+    return distance
 
 
 @dataclass(frozen=True, slots=True)

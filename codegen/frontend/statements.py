@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from codegen.analysis.scans import scanned_in
 from codegen.frontend.carried import finish, join
 from codegen.frontend.expressions import (
     BINARY,
@@ -204,8 +205,11 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
             loop_range.parallel,
             line=scope.text.line(node),
             reduction=loop_range.reduction,
+            scan=loop_range.scan,
+            min_distance=loop_range.min_distance,
         )
     )
+    _check_scan(node, scope)
     for name in [own, *assigned(node.body)]:
         scope.names[name] = Missing(f"{name} has a value only inside of the loop above")
     for name, given in names.items():
@@ -242,6 +246,15 @@ def _check_marks(
             raise scope.error(
                 node.iter, f"{text} goes from one iteration to the next: the loop is not parallel"
             )
+
+
+def _check_scan(node: ast.For, scope: Scope) -> None:
+    """Refuse the loop just read if it is marked as a scan and scans nothing."""
+    loop = scope.statements[-1]
+    if isinstance(loop, For) and loop.scan and not scanned_in(loop):
+        raise scope.error(
+            node.iter, "nothing is scanned in this loop\nwrite s += a[i] in it, and use s: y[i] = s"
+        )
 
 
 def _read_body(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.buffers import Buffer, element_of
+from codegen.ir.combiners import neutral, scan_parts
 from codegen.ir.dtypes import numpy_dtype, stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.families import FAMILIES
@@ -178,6 +179,9 @@ class Evaluation:
                     return np.reshape(instruction(name).run(*found), shape)
                 if name in _REGISTERS:
                     return _REGISTERS[name](found, shape)
+                if scan := scan_parts(name):
+                    empty = self.value(Const(neutral(scan[0], dtype), dtype, shape))
+                    return _scanned(np.where(self.mask(shape), found[0], empty), *scan, dtype)
                 family = FAMILIES.get(name)
                 return family.meaning(found, dtype, shape) if family else compute(name, found, dtype)
             case Reduce(combiner, vector, start, dtype):
@@ -279,6 +283,15 @@ class Evaluation:
                     "kernels do not count from the end, and both sides of `x if c else y` are read"
                 )
         return tuple(numbers)
+
+
+def _scanned(lanes: Number, combiner: str, swapped: bool, dtype: str) -> Number:
+    """Each lane combined with all lanes before it."""
+    found = lanes
+    for k in range(1, len(found)):
+        both = [found[k - 1], found[k]]
+        found[k] = compute(combiner, both[::-1] if swapped else both, dtype)
+    return found
 
 
 def lane_offsets(

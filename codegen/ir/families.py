@@ -15,7 +15,9 @@ from typing import Any, Literal
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.instruction import Facts
 from codegen.ir.nodes import COMBINERS
+from codegen.ir.prefix_steps import STEPS
 from codegen.ir.values import VectorShape
+from codegen.support.cpu import LEVELS
 from codegen.support.dataclasses import dataclass
 
 SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
@@ -34,6 +36,9 @@ SHIFTS = ("avx512", "neon")
 
 MASKS = ("avx512",)
 """The CPU levels whose masks have one bit for each lane. One instruction converts them to bytes or back."""
+
+SHUFFLES = ("avx512", "avx2", "neon")
+"""The CPU levels that put the bytes of 16 in any order."""
 
 ROUNDS = ("avx512", "avx2", "neon")
 """The CPU levels that round floats to integers, and multiply and add with one rounding."""
@@ -65,6 +70,7 @@ class Family(Facts):
         named_by: what the name of the routine also has: the lanes of the result, or its element type too.
         spreads: whether the operand, if any, is one number.
         reduces: whether the result is one number.
+        crosses: whether lanes of the result depend on other lanes of the operands.
         max_ulp: the largest error of a result in units in the last place; 0 if results are exact.
     """
 
@@ -77,6 +83,7 @@ class Family(Facts):
     named_by: Literal["", "lanes", "dtype"] = ""
     spreads: bool = False
     reduces: bool = False
+    crosses: bool = False
     max_ulp: int = 0
 
     def meaning(self, operands: Sequence[Any], dtype: str, shape: VectorShape = ()) -> Any:
@@ -136,6 +143,11 @@ def _families() -> list[Family]:
     declare("iota", 0, NUMBERS, named_by="dtype", spreads=True, cost=1)
     declare("first", 1, ("i64",), results=("i1",), named_by="lanes", spreads=True, cost=7)
     declare("transpose:transposed", 1, EVERY, named_by="dtype", cost=20)
+    declare("last", 1, EVERY, reduces=True, cost=2)
+    declare("slide", 2, EVERY, crosses=True, cost=3)
+    for half in STEPS:
+        levels, cost = (SHUFFLES, 3) if half < 8 else (LEVELS, 2)  # of bytes; SSE2 unpacks these
+        declare(f"below_{half}", 2, EVERY, crosses=True, levels=levels, cost=cost)
     for combiner in COMBINERS:
         types = BITWISE if combiner in ("and", "or", "xor") else NUMBERS
         types = EVERY if combiner in ("min", "max") else types

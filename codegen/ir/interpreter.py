@@ -51,15 +51,15 @@ def interpret(
     `span` is the range of the loop that calls share, such as the parallel loop of a copy.
 
     Both branches of a select are computed. A lane beyond the loop's bound is neither read nor written. It
-    loads as 0, and its carried values do not change. As in NumPy, integer division by 0 gives 0, and a shift
-    by more than the width gives 0 or the sign.
+    loads as 0, its carried values do not change, and scans take the neutral element for it. As in NumPy,
+    integer division by 0 gives 0, and a shift by more than the width gives 0 or the sign.
 
     Raises:
         KernelError: a subscript is negative or outside its array (raised before that element is accessed),
             the arguments do not match the function, or the IR is not well formed.
     """
     begin, end = span
-    run = _Run({}, {}, {"begin": begin, BEGIN: begin, "end": end, END: end})
+    run = Run({}, {}, {"begin": begin, BEGIN: begin, "end": end, END: end})
     for each in function.buffers:
         run.name_buffer(each.name, (buffers or {})[each.name])
     if len(arguments) != len(function.arguments):
@@ -76,7 +76,7 @@ UNDEFINED = 0xA5
 
 
 @dataclass(slots=True)
-class _Run(Evaluation):
+class Run(Evaluation):
     """Runs statements."""
 
     def bind(self, argument: ArrayArg | ScalarArg, given: Any) -> None:

@@ -205,6 +205,8 @@ class For:
     line        the source line, for messages
     parallel    whether the source declares the iterations independent
     reduction   whether the source declares a reduction that may run in any order
+    scan        whether the source declares a scan whose terms may be combined in any grouping
+    min_distance  iterations fewer than this apart are declared independent; 1 declares nothing
     lanes       lanes per register, once its super-vectors are sized as blocks of registers; 0 before
     live        the local that counts the active lanes of an iteration, "" if all are active
     blocks      how passes run a loop over blocks of a copy; None once they did
@@ -223,6 +225,8 @@ class For:
     lanes: int = 0
     live: str = ""
     blocks: Blocks | None = None
+    scan: bool = False
+    min_distance: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from codegen.ir.dtypes import COMPARISONS, stored_dtype
 from codegen.ir.element_types import bits_of
+from codegen.ir.prefix_steps import STEPS
 from codegen.ir.values import VectorShape
 from codegen.support.errors import KernelError
 
@@ -86,13 +88,22 @@ def _spread(found: Sequence[Any], dtype: str, shape: VectorShape) -> Any:
     return np.full(shape, np.reshape(found[0], np.shape(found[0]) + inner))
 
 
+def _below(half: int, found: Sequence[Any], dtype: str, shape: VectorShape) -> Any:
+    """The last lane of the lower half of each block of 2 * half lanes, in the lanes of the upper half."""
+    lanes = np.arange(len(found[0]))
+    return np.where(lanes & half, found[0][(lanes & -2 * half) + half - 1 & len(lanes) - 1], found[1])
+
+
 MADE: dict[str, Callable[[Sequence[Any], str, VectorShape], Any]] = {
     "broadcast": _spread,
     "iota": lambda found, dtype, shape: np.arange(shape[0]).astype(stored_dtype(dtype)),
     "first": lambda found, dtype, shape: np.arange(shape[0]) < int(found[0]),
     "transpose": lambda found, dtype, shape: np.swapaxes(found[0], 0, 1),
+    "last": lambda found, dtype, shape: found[0][-1],
+    "slide": lambda found, dtype, shape: np.concatenate([found[0][-1:], found[1][:-1]]),
+    **{f"below_{half}": partial(_below, half) for half in STEPS},
 }
-"""Operations that make super-vectors of a shape."""
+"""Operations that make super-vectors of a shape, or move their lanes."""
 
 
 def compute(name: str, operands: Sequence[Any], dtype: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from codegen.ir.combiners import neutral, scan_parts
 from codegen.ir.instructions import is_instruction
 from codegen.ir.print_buffers import BufferPrinter
 from codegen.ir.print_index import SsaNames
@@ -20,7 +21,7 @@ from codegen.ir.print_names import (
 )
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 
-NOT_MLIR = ("first", "stack", "row", "register", "with_register", "round_to_odd")
+NOT_MLIR = ("first", "stack", "row", "register", "with_register", "round_to_odd", "slide")
 """The operations that take super-vectors apart and put them together, and a rounding that MLIR lacks."""
 
 
@@ -68,9 +69,14 @@ class ValuePrinter(BufferPrinter):
         kind = mlir_type(op.dtype, op.shape)
         operands = [self.value(operand, names) for operand in op.operands]
         source = op.operands[0].dtype
-        if op.name in NOT_MLIR or is_instruction(op.name):
+        if scan := scan_parts(op.name):
+            return self.scan(scan[0], operands[0], op)
+        if op.name in NOT_MLIR or op.name.startswith("below_") or is_instruction(op.name):
             return self.call_of(op, operands)
         match op.name:
+            case "last":
+                whole = mlir_type(source, op.operands[0].shape)
+                return self.emit(f"vector.extract {operands[0]}[{op.operands[0].shape[0] - 1}] : {whole}")
             case "transpose":
                 whole = mlir_type(source, op.operands[0].shape)
                 return self.emit(f"vector.transpose {operands[0]}, [1, 0] : {whole} to {kind}")
@@ -100,6 +106,16 @@ class ValuePrinter(BufferPrinter):
         if len(operands) == 2:
             return self.combined(op.name, operands[0], operands[1], op.dtype, op.shape)
         return self.unary(op.name, operands[0], op.dtype, op.shape)
+
+    def scan(self, combiner: str, operand: str, op: Op) -> str:
+        """Each lane combined with all lanes before it."""
+        element = mlir_type(op.dtype)
+        start = self.constant(f"dense<{number(neutral(combiner, op.dtype), op.dtype)}>", f"vector<{element}>")
+        how = f"vector.scan <{reduction(combiner, op.dtype)}>, {operand}, {start}"
+        kinds = f"{mlir_type(op.dtype, op.shape)}, vector<{element}>"
+        names = self.fresh()
+        self.line(f"{names}:2 = {how} {{inclusive = true, reduction_dim = 0 : i64}} : {kinds}")
+        return f"{names}#0"
 
     def call_of(self, op: Op, operands: Sequence[str]) -> str:
         """An operation that MLIR lacks, with all its operands."""

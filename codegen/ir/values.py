@@ -111,7 +111,10 @@ class Op:
     row (a row of a block, whose number is a Const) | transpose (a block) |
     register (the first register of a super-vector) |
     with_register (a super-vector whose first register is replaced) |
-    reduce_add reduce_mul … (all lanes of a register combined)
+    reduce_add reduce_mul … (all lanes of a register combined) |
+    scan_add scan_mul … (each lane of a super-vector combined with all before it; `combiners` names these) |
+    below_1 below_2 … (lanes of the upper halves of blocks get the last lane of the lower half, the others
+    those of a second register) | slide(a, b) (the last lane of a, then those of b but the last) | last
 
     depth   levels of nested operations, including this one
     """

@@ -103,13 +103,15 @@ class _Peel:
             made, begin = line_head(self.names, once, plan.streamed, (first, last))
             head = self.live(with_ends(once, first, begin), begin)
             out += [*made, head]
+            full = _going_on(full)
             once_streamed, full = streaming(once, plan.streamed), streaming(full, plan.streamed)
         whole = self.end(loop, "whole", full_blocks_end(begin, last, step, block), out)
         out.append(with_ends(full, begin, whole))
-        sums = {c.name: Local(c.name, c.start.dtype, (block,)) for c in loop.carried}
+        once = _going_on(once)
+        sums = {c.name: Local(c.name, c.start.dtype, (block,)) for c in loop.carried if c.start.shape}
         if plan.streamed and plan.registers > 1:
             done = self.end(loop, "done", full_blocks_end(whole, last, step, plan.lanes), out)
-            out.append(with_ends(once_streamed, whole, done))
+            out.append(with_ends(_going_on(once_streamed), whole, done))
             whole = done
         if plan.tail == "mask":
             out += self.with_sums(self.live(with_ends(once, whole, last), last), sums)
@@ -140,11 +142,15 @@ class _Peel:
     def with_sums(self, loop: For, sums: dict[str, Local]) -> list[Statement]:
         """A loop over single registers that goes on with the first register of each accumulator."""
         shape = (loop.size,)
-        new = {c.name: self.names.name(wanted(c.name)) for c in loop.carried}
+        new = {name: self.names.name(wanted(name)) for name in sums}
+        given = [c.name for c in loop.carried]
         loop = _renamed(loop, new)
         carried, after = [], []
-        for each, name in zip(loop.carried, new, strict=True):
-            held = sums[name]
+        for each, old in zip(loop.carried, given, strict=True):
+            if old not in sums:
+                carried.append(each)
+                continue
+            name, held = old, sums[old]
             start = Op("register", (held,), held.dtype, shape)
             carried.append(replace(each, start=start))
             merged = Op("with_register", (held, Local(each.name, held.dtype, shape)), held.dtype, held.shape)
@@ -154,9 +160,9 @@ class _Peel:
 
     def scalar(self, loop: For, first: Index, last: Index) -> tuple[For, dict[str, Local]]:
         """The tail element by element, and the names of its accumulators."""
-        new = {c.name: self.names.name(wanted(c.name)) for c in loop.carried}
-        single = replace(_renamed(in_sizes(loop, 1, 0), new), lanes=1)
-        rest = {c.name: Local(new[c.name], c.start.dtype) for c in loop.carried}
+        new = {c.name: self.names.name(wanted(c.name)) for c in loop.carried if c.start.shape}
+        single = replace(_renamed(in_sizes(_going_on(loop), 1, 0), new), lanes=1)
+        rest = {c.name: Local(new[c.name], c.start.dtype) for c in loop.carried if c.name in new}
         return with_ends(single, first, last), rest
 
     def shifted(self, loop: For, once: For, ends: tuple[Index, Index, Index]) -> list[Statement]:
@@ -228,6 +234,14 @@ class _Peel:
         return tuple(out)
 
 
+def _going_on(loop: For) -> For:
+    """A loop whose scans start at the values that the part before it left them at."""
+    carried = tuple(
+        c if c.start.shape else replace(c, start=Local(c.name, c.start.dtype)) for c in loop.carried
+    )
+    return replace(loop, carried=carried)
+
+
 def _renamed(loop: For, names: dict[str, str]) -> For:
     """A loop with other names for the locals that it carries."""
     if not names:
@@ -243,7 +257,7 @@ def _renamed(loop: For, names: dict[str, str]) -> For:
     changed = map_values(loop, lambda value: map_value(value, part))
     assert isinstance(changed, For)
     carried = tuple(
-        Carried(names[c.name], old.start, c.update, c.combiner)
+        Carried(names.get(c.name, c.name), old.start, c.update, c.combiner)
         for c, old in zip(changed.carried, loop.carried, strict=True)
     )
     return replace(changed, carried=carried)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from codegen.analysis.strides import held_dtype
 from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, Times, index_symbol, index_symbols
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
+from codegen.passes.register_scans import slid
 from codegen.passes.register_scope import Lanes, Registers, Scope, spread
 from codegen.support.errors import KernelError
 
@@ -29,6 +30,11 @@ def registers_of(value: Value, scope: Scope) -> Registers:
             return registers_of(operand, scope)
         case Op(name, (vector,)) if name.startswith("reduce_"):
             return _combined(name, registers_of(vector, scope))
+        case Op("last", (vector,)):
+            registers = registers_of(vector, scope)
+            return replace(value, operands=registers[-1:]) if isinstance(registers, tuple) else registers
+        case Op("slide", (first, vector)) if scope.lanes is not None:
+            return slid(registers_of(first, scope), registers_of(vector, scope), scope.lanes)
         case Op():
             return _operation(value, scope)
         case Reduce(combiner, vector, start, dtype):

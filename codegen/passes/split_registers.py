@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import minus
+from codegen.ir.combiners import scan_parts
 from codegen.ir.index import Affine, index_symbol
 from codegen.ir.nodes import Carried, For, Function, If, Let, Statement, Store
 from codegen.ir.rewriting import substituted
 from codegen.ir.values import IndexValue, Local, Op, Value
 from codegen.passes.new_names import NewNames, wanted
+from codegen.passes.register_scans import scanned
 from codegen.passes.register_scope import Lanes, Registers, Scope, spread
 from codegen.passes.register_values import registers_of
 from codegen.passes.transposed_registers import by_columns, transposed, with_columns
@@ -47,6 +49,9 @@ class _Split:
                     registers = registers_of(vector, scope)
                     (new,) = registers_of(first, scope)  # type: ignore[misc]
                     scope.held[name] = (new, *registers[1:])  # type: ignore[index]
+                case Let(name, Op(how, (terms,), _, (_,))) if scope.lanes and (scan := scan_parts(how)):
+                    found = registers_of(terms, scope)
+                    scope.held[name] = scanned(name, scan, found, scope.lanes, self.names, out)
                 case Let(name, value):
                     scope.held[name] = self.named(name, registers_of(value, scope), out)
                 case Store():

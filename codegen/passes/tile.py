@@ -83,7 +83,8 @@ def _in_tiles(band: Sequence[Loop], sizes: Sequence[int], names: Sequence[str]) 
         end = index_symbol(name) + Affine(size * node.step)
         body = (replace(node, lower=(index_symbol(name),), upper=(end, *node.upper), body=body),)
     for loop, size, name in reversed(list(zip(band, sizes, names, strict=True))):
-        body = (replace(loop.node, index=name, step=size * loop.node.step, body=body),)
+        step = size * loop.node.step
+        body = (replace(loop.node, index=name, step=step, body=body, min_distance=1),)
     (outermost,) = body
     assert isinstance(outermost, For), "a band has a loop"
     return outermost

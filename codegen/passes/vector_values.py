@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from codegen.analysis.reductions import neutral, sums_in_locals
+from codegen.analysis.reductions import sums_in_locals
+from codegen.analysis.scans import scans_of
+from codegen.ir.combiners import neutral
 from codegen.ir.index import Index, index_symbol, index_symbols
 from codegen.ir.nodes import Carried, For, Let, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 from codegen.ir.visit import Loop, coefficient, constant_trips
+from codegen.passes.scan_values import combined, masked, prefix_name, with_prefixes
 from codegen.support.dataclasses import dataclass
 
 
@@ -44,7 +47,8 @@ def widen(
     after:   for i in 0..n step 256:  C[i] = A[i] + broadcast(s)        vector<256xf32>
 
     In a vectorized reduction, lanes start with the neutral element, are masked past the loop's end, and are
-    combined after the loop. The caller must have checked that the loops may run as lanes.
+    combined after the loop. A scan combines the lanes of each super-vector from the first to the last. The
+    caller must have checked that the loops may run as lanes.
     """
     return _body(body, iter(loops), sizes, Scope((), {}))
 
@@ -71,7 +75,7 @@ def _for(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) -> list[
     if size > 1 and not scope.lanes:
         node, stores = sums_in_locals(node)
         if node.carried:
-            return [*_reduction(node, loop, sizes, scope), *stores]
+            return [*_accumulated(node, loop, sizes, scope), *stores]
     if size > 1:
         inner = Scope((*scope.lanes, Lane(node.index, size, node.step)), dict(scope.names))
         body = _body(node.body, iter(loop.inside), sizes, inner)
@@ -101,21 +105,38 @@ def _unused(name: str, loop: Loop, scope: Scope) -> str:
     return f"{name}.{loop.number}" if name in scope.names else name
 
 
-def _reduction(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) -> list[Statement]:
+def _accumulated(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) -> list[Statement]:
     """The loop with an accumulator for each lane, then the statements that combine them.
 
     before:  for i in 0..500 step 1 carrying s = start:     s = s + A[i]
     after:   for i in 0..500 step 128 carrying s.lanes = 0: s.lanes = select(i < 500, s.lanes + A[i], s.lanes)
              s = reduce_add(s.lanes) combined with start
+
+    A scan carries one number, the value before the first lane.
+
+    before:  for i in 0..500 step 1 carrying s = start:     s.1 = s + A[i]; Y[i] = s.1
+    after:   for i in 0..500 step 128 carrying s = start:   s.prefix = scan_add(select(i < 500, A[i], 0))
+                                                            s.1 = broadcast(s) + s.prefix; Y[i] = s.1
+                                                            s = s + last(s.prefix)
     """
     lane = Lane(node.index, sizes[loop.number], node.step)
     shape: VectorShape = (lane.size,)
-    held = {c.name: Local(f"{c.name}.lanes", c.start.dtype, shape) for c in node.carried}
+    scans = {scan.name: scan for scan in scans_of(node)}
+    node = with_prefixes(node, tuple(scans.values()))
+    held = {
+        c.name: _kept(c) if c.name in scans else Local(f"{c.name}.lanes", c.start.dtype, shape)
+        for c in node.carried
+    }
     inner = Scope((lane,), {**scope.names, **held})
-    body = _body(node.body, iter(loop.inside), sizes, inner)
     mask = lane_mask(node, lane)
+    body = masked(_body(node.body, iter(loop.inside), sizes, inner), mask)
     carried, before, after = [], [], []
     for c in node.carried:
+        if c.name in scans:
+            prefix = inner.names[prefix_name(scans[c.name])]
+            update = combined(scans[c.name], _kept(c), Op("last", (prefix,), prefix.dtype))
+            carried.append(Carried(c.name, _value(c.start, scope), update))
+            continue
         lanes, dtype, start = held[c.name], c.start.dtype, c.start
         if not isinstance(start, Const | Local):
             before.append(Let(f"{c.name}.start", start))

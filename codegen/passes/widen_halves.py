@@ -8,11 +8,13 @@ from codegen.analysis.strides import HALVES
 from codegen.ir.dtypes import COMPARISONS
 from codegen.ir.families import OWN_OF_F16
 from codegen.ir.nodes import Function
+from codegen.ir.prefix_steps import STEPS
 from codegen.ir.rewriting import map_value, map_values
 from codegen.ir.values import Op, Value
 from codegen.schedule.registers import RegisterSchedule
 
-MOVED = ("select", "broadcast", "first", "stack", "transpose", "row")
+BELOW = tuple(f"below_{half}" for half in STEPS)
+MOVED = ("select", "broadcast", "first", "stack", "transpose", "row", "last", "slide", *BELOW)
 """Operations that leave each element as it is."""
 
 

@@ -52,6 +52,7 @@ def vectorize_function(
     fastest_varying: tuple[int, ...] | None = None,
     reductions: bool = False,
     tail: str = "mask",
+    scans: bool = False,
 ) -> Vectorized:
     """Choose the loops to run as lanes of super-vectors, run them so, and report on each loop.
 
@@ -62,7 +63,7 @@ def vectorize_function(
         KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length, or
             tail is unknown.
     """
-    schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail)
+    schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail, scans)
     choice = schedule.choice
     return Vectorized(
         super_vectorize(function, schedule),

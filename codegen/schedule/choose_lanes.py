@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, islice, product
 
+from codegen.analysis.dependence import first_dependence
 from codegen.analysis.legality import Choice, Request, refusal
 from codegen.analysis.outcomes import describe
 from codegen.analysis.report import UNPROFITABLE, Refusal
@@ -56,6 +58,7 @@ def choose_lanes(
     fastest_varying: tuple[int, ...] | None = None,
     reductions: bool = False,
     tail: str = "mask",
+    scans: bool = False,
 ) -> LaneSchedule:
     """The cheapest legal choice of loops in each nest; no loop where the scalar nest costs less.
 
@@ -64,22 +67,39 @@ def choose_lanes(
                       stores, or in loads if nothing is stored; None lets the cost model decide
     reductions        whether reduction loops may run as lanes, which changes the order of combining
     tail              the requested handling of the last iterations
+    scans             whether loops with scans may run as lanes, which combines terms in another grouping
+
+    Loops for which `min_distance` promises independent iterations have no more lanes than that, where a
+    dependence would forbid more.
 
     Raises:
         KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length, or
             tail is unknown.
     """
-    request = _checked(sizes, fastest_varying, reductions, tail)
+    request = _checked(sizes, fastest_varying, reductions, tail, scans)
     if not request.sizes:
         return LaneSchedule(request, ())
     roots = loops_of(function.body)
-    search = _Search(function, accesses_of(function.body, roots), request, {})
+    accesses = accesses_of(function.body, roots)
+    request = replace(request, most=_promised(roots, accesses, max(request.sizes)))
+    search = _Search(function, accesses, request, {})
     dims = tuple(pair for root in roots for choice in search.best(root).nests for pair in choice.items())
     return LaneSchedule(request, dims, tuple(search.refused.values()))
 
 
+def _promised(roots: Sequence[Loop], accesses: Sequence[Access], size: int) -> tuple[tuple[int, int], ...]:
+    """The loops whose promised minimum distance limits their lanes, and the distance."""
+    return tuple(
+        (loop.number, loop.node.min_distance)
+        for root in roots
+        for loop in root.all()
+        if 1 < loop.node.min_distance < size
+        and first_dependence([a for a in accesses if loop in a.loops], {loop.number: size}) is not None
+    )
+
+
 def _checked(
-    sizes: tuple[int, ...], fastest_varying: tuple[int, ...] | None, reductions: bool, tail: str
+    sizes: tuple[int, ...], fastest_varying: tuple[int, ...] | None, reductions: bool, tail: str, scans: bool
 ) -> Request:
     sizes = read_vector_sizes(sizes, MOST_DIMS, "write 256 or (32, 256)")
     if fastest_varying is not None and len(fastest_varying) != len(sizes):
@@ -93,7 +113,7 @@ def _checked(
         raise KernelError(f"tail is one of {', '.join(TAILS)}, not {tail!r}")
     kept = [k for k, size in enumerate(sizes) if size > 1]
     fastest = None if fastest_varying is None else tuple(fastest_varying[k] for k in kept)
-    return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail)
+    return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail, scans)
 
 
 @dataclass(frozen=True, slots=True)

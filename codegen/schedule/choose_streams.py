@@ -19,7 +19,9 @@ def streamed_array(function: Function, loop: For, around: tuple[str, ...], lanes
 
     around: the indices of the loops around this one; lanes: its lanes per register
     """
-    if loop.carried or not all(isinstance(statement, Let | Store) for statement in loop.body):
+    if any(c.start.shape for c in loop.carried) or not all(
+        isinstance(statement, Let | Store) for statement in loop.body
+    ):
         return ""
     kept, stores = read(function.body), [s for s in flat(function.body) if isinstance(s, Store)]
     for store in loop.body:

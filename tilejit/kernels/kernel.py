@@ -15,6 +15,7 @@ from tilejit.kernels.direct_loops import DirectLoops, Parameters, Result, kernel
 from tilejit.kernels.failures import judge
 from tilejit.kernels.options import KernelKeywords, options_signature, read_options
 from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram
+from tilejit.kernels.promises import check_names, is_promised
 from tilejit.kernels.tuning import tuned
 from tilejit.programs.tuning import SIZES
 from tilejit.support.notebook import notebook_html
@@ -40,7 +41,37 @@ def reduction(loop: Loop) -> Loop:
     return loop
 
 
-for _function in (parallel, reduction):
+def scan(loop: Loop) -> Loop:
+    """Say that a loop may group the terms of its scans: `for i in tilejit.scan(range(n))`.
+
+    >>> for i in tilejit.scan(range(a.shape[0])):
+    ...     s += a[i]
+    ...     y[i] = s
+
+    It may run in lanes then, without `vectorize_scans`; sums of floats round differently. Python runs it as
+    it is.
+    """
+    return loop
+
+
+def min_distance(loop: Loop, distance: int) -> Loop:
+    """Say that iterations nearer than this are independent: `for i in tilejit.min_distance(range(n), 8)`.
+
+    >>> for i in tilejit.min_distance(range(y.shape[0] - k), 8):
+    ...     y[i + k] = 0.5 * y[i]
+
+    The loop may run in so many lanes then, although the compiler cannot prove it: here, `k` is at least 8. It
+    is a promise, not a question: with another `k` the values may be wrong, but all accesses stay in the
+    arrays. Verify mode checks it. Python runs the loop as it is.
+
+    Args:
+        loop: a range.
+        distance: iterations, a number of at least 1 that stands in the text or in a global.
+    """
+    return loop
+
+
+for _function in (parallel, reduction, scan, min_distance):
     setattr(_function, LOOP_MARK, _function.__name__)
 
 
@@ -131,6 +162,7 @@ class Kernel(DirectLoops[Parameters, Result]):
             )
         arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
         function = self._source.typed(arguments)
+        check_names(self.options.no_alias, function)
         if self.options.specialize == SIZES:
             named = zip(function.arguments, given, strict=True)
             shapes = {a.name: x.shape for a, x in named if isinstance(x, np.ndarray)}
@@ -176,7 +208,12 @@ class Kernel(DirectLoops[Parameters, Result]):
         program = self.program
         head = f"kernel {self.python.__name__}({', '.join(map(_argument_text, program.function.arguments))})"
         loops = [f"  {report}" for report in program.vectorized.loops] or ["  no loops"]
-        return "\n".join([head, *loops, f"  {program.schedule}"])
+        promises = [
+            f"  no_alias promises that {a} and {b} share no memory: calls do not compare them"
+            for a, b in program.vectorized.checks
+            if is_promised(self.options.no_alias, a, b)
+        ]
+        return "\n".join([head, *loops, *promises, f"  {program.schedule}"])
 
     def _repr_html_(self) -> str | None:
         """The loops, and what was made of them, as notebooks show it."""
@@ -208,6 +245,13 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
                            registers, "auto"
     fastest_varying        for each size the memory dimension, the innermost 0, that lanes walk; None: any
     vectorize_reductions   sums and the like in lanes too, which changes their rounding
+    vectorize_scans        running sums and the like in lanes too (`s += a[i]; y[i] = s`): integers and
+                           extremes exactly, floats with another rounding
+    no_alias               arrays that share no memory with others that the kernel uses, by name: "y",
+                           ("y", "z"); True: all. Calls do not compare them then, and run in lanes. A broken
+                           promise gives wrong values, but accesses stay in the arrays
+    verify                 calls check no_alias and `tilejit.min_distance` and raise an error where one is
+                           broken, as they do with TILEJIT_VERIFY=1; slow
     tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins
                            earlier; "mask" where what is written is read), "assume_divisible" (checked)
     on_fail                loops that cannot be vectorized stay "scalar", or do and "warn"; or "raise"

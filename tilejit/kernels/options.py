@@ -12,6 +12,7 @@ import numpy as np
 
 from codegen import MOST_ELEMENTS, KernelValueError, ScheduleError, read_vector_sizes, shown
 from tilejit.kernels.program import LoopOptions
+from tilejit.kernels.promises import NoAlias
 from tilejit.programs.tuning import Specialize
 
 Tail: TypeAlias = Literal["scalar", "mask", "shift", "assume_divisible"]
@@ -46,6 +47,9 @@ class KernelKeywords(LoopKeywords, total=False):
     """The keywords of `tilejit.kernel`."""
 
     specialize: Specialize
+    vectorize_scans: bool
+    no_alias: bool | str | Sequence[str]
+    verify: bool
 
 
 def options_signature(keywords: type[LoopKeywords], **defaults: Any) -> Signature:
@@ -91,6 +95,9 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
         vectorize_reductions=read_truth("vectorize_reductions", wish.vectorize_reductions),
         fastmath=read_truth("fastmath", wish.fastmath),
         tune=read_truth("tune", wish.tune),
+        vectorize_scans=read_truth("vectorize_scans", wish.vectorize_scans),
+        no_alias=_no_alias(wish.no_alias),
+        verify=read_truth("verify", wish.verify),
     )
 
 
@@ -109,6 +116,15 @@ def read_truth(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is True or False, not {type(value).__name__}")
     return bool(value)
+
+
+def _no_alias(value: Any) -> NoAlias:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"no_alias is True, False or names of arrays, not {type(value).__name__}")
+    return tuple(names)
 
 
 def _threads(value: Any) -> bool | int | None:

@@ -44,6 +44,7 @@ from codegen import (
 from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import order_of, overlaps_itself, share_memory, span
 from tilejit.kernels.call_arguments import bits_of, call_key, integer_word
+from tilejit.kernels.promises import NoAlias, check_promises, is_promised, verifies
 from tilejit.programs.direct_policy import LOOPS_AGAIN, LOOPS_FROM
 
 WRITTEN_PART = 4
@@ -70,6 +71,9 @@ class LoopOptions:
     fastmath: bool = False
     specialize: str = "structure"
     tune: bool = False
+    vectorize_scans: bool = False
+    no_alias: NoAlias = False
+    verify: bool = False
 
     @property
     def threads(self) -> int | None:
@@ -124,7 +128,8 @@ class LoopProgram:
         options = self.options
         reductions = options.vectorize_reductions or options.fastmath
         sizes = options.sizes(function)
-        return vectorize_function(function, sizes, options.fastest_varying, reductions, options.tail)
+        scans = options.vectorize_scans
+        return vectorize_function(function, sizes, options.fastest_varying, reductions, options.tail, scans)
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:
@@ -168,6 +173,11 @@ class LoopProgram:
             if own and not any(report.vectorized for report in own):
                 failed += own
         return tuple(failed)
+
+    @lazy
+    def verifies(self) -> bool:
+        """Whether each call checks what was promised."""
+        return verifies(self.options.no_alias, self.function, asked=self.options.verify)
 
     @property
     def schedule(self) -> str:
@@ -262,9 +272,12 @@ class BoundCall:
         ]
         self._only_arrays = len(self._missing) == len(self._arrays)
         self._written = [(k, name) for k, name in self._arrays if name in program.stored]
-        self._pairs = _pairs(
-            [each for each in self._arrays if each[1] in program.used], program.stored, given
-        )
+        pairs = _pairs([each for each in self._arrays if each[1] in program.used], program.stored, given)
+        promised = [is_promised(program.options.no_alias, a, b) for (_, a), (_, b), *_ in pairs]
+        self._pairs = [pair for pair, known in zip(pairs, promised, strict=True) if not known]
+        self._promised = [
+            (i, j) for ((i, _), (j, _), *_), known in zip(pairs, promised, strict=True) if known
+        ]
         alone = any(_shares_elements(given[k]) for k, _ in self._written)
         kernel = program.scalar_kernel if alone else program.sized_kernel(arrays)
         self._kernel = kernel.bind(self._shapes, self._strides, self._integers)
@@ -281,7 +294,7 @@ class BoundCall:
     @property
     def is_due(self) -> bool:
         """Whether machine code should answer such calls from now on."""
-        return self._runs == LOOPS_FROM or self._runs % LOOPS_AGAIN == 0
+        return not self.program.verifies and (self._runs == LOOPS_FROM or self._runs % LOOPS_AGAIN == 0)
 
     def run(self, given: Sequence[Any]) -> Any:
         """One call."""
@@ -289,6 +302,8 @@ class BoundCall:
         for k, name in self._written:
             if not given[k].flags.writeable:
                 raise KernelValueError(f"{name} is read-only, and the kernel writes it\n  give a copy of it")
+        if self.program.verifies:
+            check_promises(self.program.function, self._promised, given)
         if self._only_arrays:
             at = [address(given[k]) for k, _ in self._missing]
         else:

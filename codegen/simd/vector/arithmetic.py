@@ -220,7 +220,7 @@ for _name, _symbol in _FUNCTIONS.items():
 
 def _routines() -> Iterator[tuple[str, Any]]:
     for family in FAMILIES.values():
-        if family.reduces:
+        if family.name.startswith("reduce_"):
             yield family.routine, _reduction(family)
         elif family.name in EMITS and not family.is_operator:
             yield family.routine, by_lanes(family.routine, family.arity, EMITS[family.name], family.dtypes)

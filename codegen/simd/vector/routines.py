@@ -8,9 +8,9 @@ from typing import Any
 from codegen.ir.access_families import NUMBER_ACCESSES, REGISTER_ACCESSES
 from codegen.ir.element_types import HALF_TYPES
 from codegen.ir.routines import MADE, NUMBERS, Routine
-from codegen.simd.vector import arithmetic, casts, math, memory, scalars, transposes
+from codegen.simd.vector import arithmetic, casts, math, memory, prefixes, scalars, transposes
 
-COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED
+COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED | prefixes.NAMED
 """Routines that take registers of every type that they are for, by name. Operators need no name."""
 
 _MADE = {

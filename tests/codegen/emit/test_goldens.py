@@ -48,6 +48,20 @@ def running(a):
         a[i] += a[i - 1]
 
 
+def scanned(a, c):
+    s = np.float32(0)
+    for i in range(a.shape[0]):
+        s += a[i]
+        c[i] = s
+
+
+def scanned_before(a, c):
+    s = a[0]
+    for i in range(a.shape[0]):
+        c[i] = s
+        s = max(s, a[i])
+
+
 @dataclass(frozen=True)
 class Case:
     """A function on float32, and what is asked of it."""
@@ -57,6 +71,7 @@ class Case:
     sizes: tuple[int, ...]
     tail: str = "mask"
     reductions: bool = False
+    scans: bool = False
     tiles: bool = False
 
 
@@ -68,6 +83,8 @@ CASES = {
     "transposed": Case(transposed, (2, 2), (16, 16)),
     "gathered_shifted": Case(stretched, (1, 1), (16,), "shift"),
     "running_sum": Case(running, (1,), (16,)),
+    "scan": Case(scanned, (1, 1), (32,), scans=True),
+    "scan_before_scalar": Case(scanned_before, (1, 1), (16,), "scalar", scans=True),
 }
 
 
@@ -78,7 +95,7 @@ def text_of(case: Case) -> str:
     function = read_function(case.function).typed(arrays)
     if case.tiles:
         function = tile_function(function, {1: case.sizes[-1]}).function
-    made = vectorize_function(function, case.sizes, None, case.reductions, case.tail)
+    made = vectorize_function(function, case.sizes, None, case.reductions, case.tail, case.scans)
     loops = [f"{report.index}: {str(report).partition(f'loop {report.index}: ')[2]}" for report in made.loops]
     source = loops_source(made.function, choose_registers(made.function, 64, case.tail)).source
     return "\n".join([*loops, "", format_function(made.function), source])

@@ -300,6 +300,7 @@ DIFFERENT = {
     "walks columns only": "a loop of one iteration is not worth eight lanes",
     "one iteration": "a loop of one iteration is not worth lanes",
     "no iteration": "no mask is wanted where there are no iterations",
+    "scan, of each row": "MLIR has no scans, and takes the outer loop",
     "all of two dimensions, along the outer": "the outer loop is the contiguous one",
 }
 

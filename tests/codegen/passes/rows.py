@@ -215,8 +215,8 @@ ROWS = [
     Row(kernels.tiled, (numbers(24, "f"), out(24, "f")), "irregular-access"),
     Row(kernels.carried_distance, (numbers(30, "f"),), "carried-dependence"),
     Row(kernels.forward, (numbers(30, "i"),), "16 contiguous, masked"),
-    Row(kernels.prefix, (numbers(30, "f"), out(30, "f")), "carried-value"),
-    Row(kernels.prefix, (numbers(30, "i"), out(30, "f")), "carried-value"),
+    Row(kernels.prefix, (numbers(30, "f"), out(30, "f")), "scan-not-asked"),
+    Row(kernels.prefix, (numbers(30, "i"), out(30, "f")), "scan-not-asked"),
     Row(
         kernels.horner,
         (numbers(9, "f"), numbers(6, "f"), out(9, "f")),
@@ -351,8 +351,8 @@ ROWS = [
         Row(
             kernels.guarded_loop,
             (numbers((6, 13), "i"), out((6, 13), "i"), n),
-            "16 along 0, masked; carried-value",
-            tiles="carried-value; carried-value",
+            "16 along 0, masked; scan-not-asked",
+            tiles="scan-not-asked; scan-not-asked",
         )
         for n in (2, 13)
     ),

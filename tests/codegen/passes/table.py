@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 
 from codegen.analysis import report
 from codegen.analysis.report import (
@@ -15,6 +16,7 @@ from codegen.analysis.report import (
     NOT_CONTIGUOUS,
     ONE_LANE,
     OTHER,
+    SCAN_NOT_ASKED,
     TOO_FEW,
     UNPROFITABLE,
     UNSUPPORTED,
@@ -682,9 +684,9 @@ REDUCTIONS = (
         reductions=True,
     ),
     row(
-        "scan",
+        "scan, not asked",
         over_n("i", store("C", (i,), local("s")), carried=[reduce("add", load("A", i))]),
-        gives=(VALUE,),
+        gives=(SCAN_NOT_ASKED,),
         results=S,
         reductions=True,
     ),
@@ -800,6 +802,170 @@ REDUCTIONS = (
     ),
 )
 
+A_I, B_I, T = load("A", i), load("B", i), local("t")
+B0 = load("B", 0)
+BEFORE = over_n("i", store("C", (i,), local("s")), carried=[reduce("add", A_I)])
+LARGER = op("gt", A_I, local("s"), dtype="i1")
+
+
+def scan(combine: str, dtype: str = "f32") -> Statement:
+    """for i: s = s + A[i]; C[i] = s"""
+    value = op(combine, local("s", dtype), load("A", i, dtype=dtype))
+    carried = Carried("s", number(3, dtype), local("t", dtype))
+    return over_n("i", Let("t", value), store("C", (i,), local("t", dtype)), carried=[carried])
+
+
+def scans(name: str, *body: Statement, gives: tuple[Outcome, ...] = ((8,),), **options: object) -> Row:
+    return row(f"scan, {name}", *body, gives=gives, **{"scans": True, "results": S, **options})  # type: ignore[arg-type]
+
+
+SCANS = (
+    *(
+        scans(f"{combine} of {dtype}", scan(combine, dtype), results=(local("s", dtype),))
+        for combine, dtype in product(
+            ("add", "mul", "min", "max"), ("f32", "f64", "i8", "u8", "i16", "i32", "u32", "i64")
+        )
+    ),
+    *(
+        scans(f"{combine} of {dtype}", scan(combine, dtype), results=(local("s", dtype),))
+        for combine, dtype in product(("and", "or", "xor"), ("i1", "i16", "u64"))
+    ),
+    *(
+        scans(f"{combine} of {dtype}", scan(combine, dtype), results=())
+        for combine, dtype in product(("min", "max"), ("bf16", "f16"))
+    ),
+    scans(
+        "2-D",
+        over_n("i", over_m("j", store("C", (i, j), local("s")), carried=[reduce("add", A)])),
+        gives=(NOT_1D, NOT_1D),
+        sizes=(4, 8),
+        results=(),
+    ),
+    scans("of registers", scan("add"), sizes=(64,), gives=((64,),)),
+    scans("before", BEFORE),
+    scans(
+        "before, in place",
+        over_n("i", store("A", (i,), local("s")), carried=[reduce("add", A_I)]),
+        gives=(VALUE,),
+    ),
+    scans(
+        "in place",
+        over_n(
+            "i", Let("t", add(local("s"), A_I)), store("A", (i,), T), carried=[Carried("s", number(0), T)]
+        ),
+    ),
+    scans(
+        "before and after",
+        over_n(
+            "i",
+            store("C", (i,), local("s")),
+            Let("t", add(local("s"), A_I)),
+            store("D", (i,), T),
+            carried=[Carried("s", number(0), T)],
+        ),
+    ),
+    scans(
+        "in two steps",
+        over_n(
+            "i",
+            Let("t", add(local("s"), A_I)),
+            store("C", (i,), T),
+            Let("u", add(T, B_I)),
+            store("D", (i,), local("u")),
+            carried=[Carried("s", number(1), local("u"))],
+        ),
+    ),
+    scans(
+        "of differences",
+        over_n("i", Let("t", op("sub", local("s"), A_I)), store("C", (i,), T), carried=[Carried("s", B0, T)]),
+    ),
+    scans(
+        "where a condition holds",
+        over_n(
+            "i",
+            Let("t", op("select", op("gt", A_I, number(0), dtype="i1"), add(local("s"), A_I), local("s"))),
+            store("C", (i,), T),
+            carried=[Carried("s", number(0), T)],
+        ),
+    ),
+    scans(
+        "by a comparison",
+        over_n(
+            "i",
+            Let("t", op("select", LARGER, A_I, local("s"))),
+            store("C", (i,), T),
+            carried=[Carried("s", B0, T)],
+        ),
+    ),
+    scans(
+        "by a comparison that takes NaN",
+        over_n(
+            "i",
+            Let("t", op("select", op("gt", local("s"), A_I, dtype="i1"), local("s"), A_I)),
+            store("C", (i,), T),
+            carried=[Carried("s", B0, T)],
+        ),
+        gives=(VALUE,),
+    ),
+    scans(
+        "of a scan",
+        over_n(
+            "i",
+            Let("t", add(local("s"), A_I)),
+            Let("u", add(local("v"), T)),
+            store("C", (i,), local("u")),
+            carried=[Carried("s", number(0), T), Carried("v", number(2), local("u"))],
+        ),
+        results=(local("s"), local("v")),
+    ),
+    scans(
+        "of each other",
+        over_n(
+            "i",
+            Let("t", add(local("s"), local("v"))),
+            Let("u", add(local("v"), T)),
+            store("C", (i,), local("u")),
+            carried=[Carried("s", number(0), T), Carried("v", number(2), local("u"))],
+        ),
+        gives=(VALUE,),
+    ),
+    scans(
+        "and a reduction",
+        over_n(
+            "i",
+            Let("t", add(local("s"), A_I)),
+            store("C", (i,), T),
+            carried=[Carried("s", number(0), T), Carried("v", number(2), add(local("v"), B_I), "add")],
+        ),
+        results=(local("s"), local("v")),
+        reductions=True,
+    ),
+    scans(
+        "of each row",
+        over_n("i", over_m("j", store("C", (i, j), local("s")), carried=[reduce("add", A)])),
+        gives=(OTHER, (8,)),
+        results=(),
+    ),
+    scans(
+        "a recurrence",
+        over_n(
+            "i",
+            Let("t", add(op("mul", local("s"), number(2)), A_I)),
+            store("C", (i,), T),
+            carried=[Carried("s", number(0), T)],
+        ),
+        gives=(VALUE,),
+    ),
+    scans("of a fixed number", loop("i", 0, 24, store("C", (i,), local("s")), carried=[reduce("add", A_I)])),
+    scans("by 3", loop("i", 2, n, store("C", (i,), local("s")), carried=[reduce("add", A_I)], step=3)),
+    scans("backward", loop("i", 30, 2, store("C", (i,), local("s")), carried=[reduce("add", A_I)], step=-1)),
+    scans(
+        "that is marked",
+        replace(BEFORE, scan=True),
+        scans=False,
+    ),
+)
+
 ROWS = (
     *CONTIGUOUS,
     *MLIR_WRONG,
@@ -809,6 +975,7 @@ ROWS = (
     *CONDITIONAL,
     *SAME_ELEMENT,
     *REDUCTIONS,
+    *SCANS,
 )
 
 __all__ = ["ROWS", "Const", "Row", "index"]

@@ -22,7 +22,7 @@ from codegen.schedule.registers import RegisterSchedule
 from tests.codegen.ir.nests import add, function, i, j, load, number, op, over_m, over_n, plus, store
 from tests.codegen.ir.printed import check_names
 from tests.codegen.passes.meaning import arguments
-from tests.codegen.passes.table import ROWS, Row
+from tests.codegen.passes.table import ROWS, Row, scan
 
 pytestmark = pytest.mark.share(3)
 
@@ -122,11 +122,12 @@ def test_blocks_keep_the_meaning(name: str, tail: str) -> None:
         over_n("i", store("C", (i,), load("A", i))),
         over_n("i", over_m("j", store("C", (i, j), add(load("A", i, j), load("B", i))))),
         over_n("i", over_m("j", store("C", (i, plus(j, 3)), load("A", i, j)))),
+        scan("add"),
     ],
 )
 def test_streams_keep_the_meaning(body: For) -> None:
     kernel = function(body)
-    wide = vectorize_function(kernel, (64,)).function
+    wide = vectorize_function(kernel, (64,), scans=True).function
     schedule = choose_registers(wide, 64, stream=True)
     made = lower_vectors(wide, schedule)
     assert "streamed=True" in str(made)

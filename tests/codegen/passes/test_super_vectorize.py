@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.analysis.reductions import neutral
 from codegen.analysis.report import CARRIED, UNPROFITABLE
+from codegen.ir.combiners import neutral
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.nodes import COMBINERS, For, Function
 from codegen.ir.operations import compute

@@ -99,6 +99,9 @@ def expected(family: Family, made: str, lanes: int, given: Sequence[Array]) -> A
             return np.concatenate([family.meaning(number, made, (lanes,)) for number in numbers])
         if family.reduces:
             return np.array([family.meaning([row], made) for row in x.reshape(-1, lanes)])
+        if family.crosses:
+            rows = zip(*(each.reshape(-1, lanes) for each in given[: family.arity]), strict=True)
+            return np.concatenate([family.meaning(row, made, (lanes,)) for row in rows])
         chosen = [mask, x, y] if family.name == "select" else [x, y, z][: family.arity]
         return np.asarray(family.meaning(chosen, made))
 

@@ -22,6 +22,7 @@ MODULES = (
         "tests.codegen.schedule.test_choose_swizzle",
         "tests.codegen.emit.test_streams",
         "tests.kernels.test_kernels",
+        "tests.kernels.test_scans",
     ),
 )
 

@@ -1,0 +1,204 @@
+"""Promises about arrays and loops: what they allow, how reports name them, how verify mode checks them."""
+
+from __future__ import annotations
+
+from subprocess import run
+from sys import executable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.tools.guard import Guarded
+from tests.tools.oracle import environment
+
+
+def halve(x, y):
+    for i in range(x.shape[0]):
+        y[i] = 0.5 * x[i]
+
+
+def overlapping(count: int = 200) -> tuple[Any, Any]:
+    """y[i] is x[i + 1]: the loop in order halves again what it wrote."""
+    memory = np.full(count + 1, 64.0)
+    return memory[:-1], memory[1:]
+
+
+def test_arrays_that_overlap_run_in_order_unless_promised_apart() -> None:
+    x, y = overlapping()
+    tj.kernel(halve)(x, y)
+    assert (y[:4] == [32, 16, 8, 4]).all()
+    x, y = overlapping()
+    tj.kernel(halve, no_alias="y")(x, y)
+    assert (y[:4] == 32).all(), "the promise is broken, and lanes read before they write"
+
+
+def test_interleaved_arrays_run_in_lanes_under_a_promise() -> None:
+    """They share no element. Reports say which promise is trusted."""
+    memory = np.arange(200.0)
+    kernel = tj.kernel(halve, no_alias=("x", "y"))
+    kernel(memory[::2], memory[1::2])
+    np.testing.assert_array_equal(memory[1::2], np.arange(0.0, 100.0))
+    assert "no_alias promises that x and y share no memory" in kernel.report()
+    assert "no_alias" not in tj.kernel(halve).specialize(memory, memory).report()
+
+
+@pytest.mark.parametrize("no_alias", [True, "x", ("y",), ["x", "y"]])
+def test_verify_names_arrays_that_share_memory(no_alias: Any) -> None:
+    kernel = tj.kernel(halve, no_alias=no_alias, verify=True)
+    for _ in range(50):  # machine code does not answer such calls
+        kernel(np.ones(200), np.ones(200))
+    x, y = overlapping()
+    with pytest.raises(tj.KernelValueError, match="x and y share memory, but no_alias promises"):
+        kernel(x, y)
+    assert (y == 64).all()
+    with pytest.raises(tj.TilejitError, match="x and y share memory"):
+        kernel(x, x)
+    kernel(x[::2], x[1::2])
+
+
+def three(x, y, z):
+    for i in range(x.shape[0]):
+        y[i] = x[i] + 1
+        z[i] = x[i] + 2
+
+
+def test_a_promise_covers_the_named_arrays_only() -> None:
+    kernel = tj.kernel(three, no_alias="z", verify=True)
+    x, y = overlapping()
+    kernel(x, y, np.ones(200))
+    assert (y[:4] == [65, 66, 67, 68]).all()
+    with pytest.raises(tj.KernelValueError, match="x and z share memory"):
+        kernel(x, np.ones(200), y)
+
+
+@pytest.mark.parametrize("wrong", ["q", ("x", "n")])
+def test_promises_are_about_arrays(wrong: Any) -> None:
+    with pytest.raises(
+        tj.KernelValueError, match=r"no_alias has .[qn]., which is not an array of halve\n.*x, y"
+    ):
+        tj.kernel(halve, no_alias=wrong)(np.ones(3), np.ones(3))
+
+
+@pytest.mark.parametrize("wrong", [3, None, (1,), {"x"}])
+def test_promises_are_names(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="no_alias is True, False or names of arrays"):
+        tj.kernel(halve, no_alias=wrong)
+
+
+def delayed(y, k):
+    for i in tj.min_distance(range(y.shape[0] - k), 8):
+        y[i + k] = 0.5 * y[i] + 1
+
+
+def delayed_in_order(y, k):
+    for i in range(y.shape[0] - k):
+        y[i + k] = 0.5 * y[i] + 1
+
+
+@pytest.mark.parametrize("size", ["auto", 4, 8, 64])
+def test_loops_run_in_as_many_lanes_as_promised(size: Any) -> None:
+    """Dependence analysis knows nothing of k. With at least the promised distance, lanes are exact."""
+    kernel = tj.kernel(delayed, virtual_vector_size=size)
+    for k in (8, 9, 20, 64):
+        y, expected = np.arange(300, dtype=np.float32), np.arange(300, dtype=np.float32)
+        kernel(y, k)
+        delayed(expected, k)
+        np.testing.assert_array_equal(y, expected)
+    lanes = 4 if size == 4 else 8
+    assert f"loop i: vectorized by {lanes}:" in kernel.report()
+    assert (
+        "min_distance(8) rules out that y[i + k] is written and y[i] read in a later iteration"
+        in kernel.report()
+    )
+    assert "carried-dependence" in tj.kernel(delayed_in_order).specialize(y, 8).report()
+
+
+def independent(x, y):
+    for i in tj.min_distance(range(x.shape[0]), 3):
+        y[i] = x[i] + 1
+
+
+def test_a_promise_that_is_not_needed_limits_nothing() -> None:
+    kernel = tj.kernel(independent, virtual_vector_size=64).specialize(np.ones(9), np.ones(9))
+    assert "vectorized by 64" in kernel.report()
+    assert "rules out" not in kernel.report()
+
+
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_a_broken_distance_stays_in_the_array(k: int) -> None:
+    memory = Guarded(1 << 12)
+    kernel = tj.kernel(delayed)
+    for count in (8, 17, 100):
+        for at_end in (False, True):
+            y = memory.place(4 * count, at_end=at_end).view(np.float32)
+            y[:] = 1
+            kernel(y, k)
+            assert memory.untouched()
+
+
+def test_verify_names_iterations_that_depend_on_each_other() -> None:
+    kernel = tj.kernel(delayed, verify=True)
+    y, expected = np.ones(50), np.ones(50)
+    kernel(y, 8)
+    delayed(expected, 8)
+    np.testing.assert_array_equal(y, expected)
+    before = y.copy()
+    with pytest.raises(tj.TilejitError, match=r"iterations 0 and 3 of i access y\[3\].*nearer than 8"):
+        kernel(y, 3)
+    np.testing.assert_array_equal(y, before)
+
+
+def every_second(x, y, k):
+    for j in range(2):
+        for i in tj.min_distance(range(0, x.shape[0] - 2 * k, 2), 4):
+            y[i + 2 * k] = y[i] + x[i] + j
+
+
+def test_distances_count_iterations_of_one_run_of_a_loop() -> None:
+    """A loop that begins anew may touch the same elements; its step does not matter."""
+    kernel = tj.kernel(every_second, verify=True)
+    x, y = np.arange(40.0), np.zeros(40)
+    kernel(x, y, 4)
+    with pytest.raises(tj.KernelValueError, match=r"iterations 0 and 6 of i access y\[6\]"):
+        kernel(x, y, 3)
+
+
+def undistanced(y, k):
+    for i in tj.min_distance(range(y.shape[0]), k):
+        y[i] = 1
+
+
+@pytest.mark.parametrize("distance", [0, -3, True, 2.5, 1 << 40])
+def test_distances_are_numbers_in_the_text(distance: Any) -> None:
+    def looped(y):
+        for i in tj.min_distance(range(y.shape[0]), distance):
+            y[i] = 1
+
+    for function, given in ((looped, (np.ones(3),)), (undistanced, (np.ones(3), 2))):
+        with pytest.raises(tj.KernelError, match="expected a distance of at least 1 iteration"):
+            tj.kernel(function)(*given)
+
+
+VERIFIED = """
+import numpy as np, tilejit as tj
+from tests.kernels.test_promises import delayed, halve, overlapping
+for function, given, options in ((halve, overlapping(), {"no_alias": True}), (delayed, (np.ones(50), 3), {})):
+    try:
+        tj.kernel(function, **options)(*given)
+    except tj.TilejitError as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize(("verify", "printed"), [("1", "KernelValueError\n" * 2), ("0", "")])
+def test_an_environment_variable_verifies_all_promises(verify: str, printed: str) -> None:
+    done = run(
+        [executable, "-c", VERIFIED],
+        env=environment(TILEJIT_VERIFY=verify),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == (printed, 0), done.stderr

@@ -1,0 +1,56 @@
+"""Promises about arrays and loops, and the checks of verify mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from codegen import ArrayArg, Function, KernelValueError, check_distances, promises_distances, settings
+from tilejit.arrays.strided import share_memory
+
+NoAlias: TypeAlias = bool | tuple[str, ...]
+"""The arrays that share no memory with other ones: all, or those of these names."""
+
+
+def is_promised(no_alias: NoAlias, a: str, b: str) -> bool:
+    """Whether two arrays are promised to share no memory."""
+    return no_alias is True or (no_alias is not False and (a in no_alias or b in no_alias))
+
+
+def check_names(no_alias: NoAlias, function: Function) -> None:
+    """Check that no_alias names arrays.
+
+    Raises:
+        KernelValueError: a name is not that of an array argument.
+    """
+    arrays = [a.name for a in function.arguments if isinstance(a, ArrayArg)]
+    for name in no_alias if isinstance(no_alias, tuple) else ():
+        if name not in arrays:
+            raise KernelValueError(
+                f"no_alias has {name!r:.40}, which is not an array of {function.name}\n"
+                f"  its arrays are {', '.join(arrays) or 'none'}"
+            )
+
+
+def verifies(no_alias: NoAlias, function: Function, *, asked: bool) -> bool:
+    """Whether calls check promises: TILEJIT_VERIFY or `verify` asks for it, and there are any."""
+    return (asked or settings().verify) and (bool(no_alias) or promises_distances(function))
+
+
+def check_promises(function: Function, pairs: Sequence[tuple[int, int]], given: Sequence[Any]) -> None:
+    """Check what was promised of the arguments of a call.
+
+    pairs  the arguments that are promised to share no memory
+
+    Raises:
+        KernelValueError: a promise is broken; the error names the arrays, or the iterations.
+    """
+    for i, j in pairs:
+        if share_memory(given[i], given[j]):
+            a, b = (function.arguments[k].name for k in (i, j))
+            raise KernelValueError(
+                f"{a} and {b} share memory, but no_alias promises that they do not\n"
+                "  give copies, or promise less"
+            )
+    if promises_distances(function):
+        check_distances(function, given)
