@@ -15,6 +15,7 @@ if _TYPE_CHECKING:
     from codegen.analysis.integers import check_fits as check_fits
     from codegen.analysis.integers import check_indices as check_indices
     from codegen.analysis.integers import check_powers as check_powers
+    from codegen.analysis.reductions import neutral as neutral
     from codegen.analysis.report import LoopReport as LoopReport
     from codegen.analysis.strides import ELEMENT_BYTES as ELEMENT_BYTES
     from codegen.backend.store import KernelStore as KernelStore
@@ -74,7 +75,11 @@ if _TYPE_CHECKING:
     from codegen.ir.values import Load as Load
     from codegen.ir.values import Local as Local
     from codegen.ir.values import Op as Op
+    from codegen.ir.values import Reduce as Reduce
     from codegen.ir.values import Value as Value
+    from codegen.ir.visit import constant_trips as constant_trips
+    from codegen.ir.visit import parts as parts
+    from codegen.ir.visit import values_of as values_of
     from codegen.maps.access import AccessMap as AccessMap
     from codegen.maps.access import Root as Root
     from codegen.maps.access import logical_roots as logical_roots
@@ -209,6 +214,7 @@ _HOMES = {
     "analysis.bounds": "check_bounds nested_accesses",
     "analysis.divisibility": "check_divisible",
     "analysis.integers": "check_fits check_indices check_powers",
+    "analysis.reductions": "neutral",
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
     "backend.store": "KernelStore compiler_digest default_store",
@@ -233,7 +239,8 @@ _HOMES = {
     "ir.print_names": "mlir_element mlir_memref mlir_type",
     "ir.printer": "FunctionPrinter format_function",
     "ir.strided_box": "Element",
-    "ir.values": "Const IndexValue Load Local Op Value",
+    "ir.values": "Const IndexValue Load Local Op Reduce Value",
+    "ir.visit": "constant_trips parts values_of",
     "maps.access": "AccessMap Root logical_roots map_offset map_range strided_map",
     "maps.block_grid": "BlockGrid grains",
     "maps.digit_trees": (

@@ -20,7 +20,7 @@ from codegen.ir.index import (
     scale_index,
 )
 from codegen.ir.names import BEGIN, END
-from codegen.ir.nodes import For, Function
+from codegen.ir.nodes import ArrayArg, For, Function
 from codegen.ir.print_names import expression, is_float, mlir_memref, mlir_type
 from codegen.ir.values import IndexValue, Op, VectorShape
 from codegen.ir.visit import constant_trips
@@ -62,6 +62,7 @@ class IndexPrinter:
         self.at_head: dict[str, str] = {}
         self.flat: dict[str, str] = {}
         self.arguments: list[str] = []
+        self.masks_stores = True
 
     def line(self, text: str) -> None:
         """Add a line at the current depth."""
@@ -103,6 +104,10 @@ class IndexPrinter:
             self.head.append(f"{self.at_head[line]} = {line}")
         return self.at_head[line]
 
+    def memref(self, array: ArrayArg) -> str:
+        """The type of an array where it is accessed."""
+        return mlir_memref(array)
+
     def index_name(self, name: str, names: SsaNames) -> str:
         """The SSA name of a symbol of index expressions; that of a buffer is its address."""
         if name in names.indices:
@@ -134,7 +139,7 @@ class IndexPrinter:
         found = SHAPE.fullmatch(name)
         assert found, f"print: {name} has no value"
         array, dim = found[1], self.constant(found[2], "index")
-        return f"memref.dim {self.memrefs[array]}, {dim} : {mlir_memref(self.function.array(array))}"
+        return f"memref.dim {self.memrefs[array]}, {dim} : {self.memref(self.function.array(array))}"
 
     def inline(self, index: Index, names: SsaNames) -> str:
         """An index expression as a subscript of affine.load."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from codegen.ir.index import index_symbols
 from codegen.ir.nodes import ArrayArg, Store
 from codegen.ir.print_index import IndexPrinter, SsaNames
-from codegen.ir.print_names import mlir_memref, mlir_type, number, strided
+from codegen.ir.print_names import mlir_type, number, strided
 from codegen.ir.values import IndexValue, Load, VectorShape
 
 
@@ -23,7 +23,7 @@ class TransferPrinter(IndexPrinter):
         padding = self.constant(number(0, load.dtype), mlir_type(load.dtype))
         if _shares_subscript(load.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in load.subscripts)
-            return self.foreign("read", load, [self.memrefs[load.array]], where, mlir_memref(array), kind)
+            return self.foreign("read", load, [self.memrefs[load.array]], where, self.memref(array), kind)
         source, where, source_kind = self.view(load, array, names)
         how = _attributes(_viewed(load.dims), max(array.rank, _varying_count(load.dims)))
         return self.emit(f"vector.transfer_read {source}[{where}], {padding}{how} : {source_kind}, {kind}")
@@ -50,11 +50,11 @@ class TransferPrinter(IndexPrinter):
         source = self.memrefs[load.array]
         if moved == [False] * (array.rank - 1) + [True]:
             passed = self.constant(f"dense<{number(0, load.dtype)}>", kind)
-            kinds = f"{mlir_memref(array)}, {wide}, {mlir_type('i1', shape)}, {kind} into {kind}"
+            kinds = f"{self.memref(array)}, {wide}, {mlir_type('i1', shape)}, {kind} into {kind}"
             return self.emit(f"vector.gather {source}[{where}] [{own[0]}], {mask}, {passed} : {kinds}")
         dims = [k for k, moves in enumerate(moved) if moves]
         kinds = ", ".join(
-            [mlir_memref(array), *["index"] * array.rank, *[wide] * len(own), mlir_type("i1", shape)]
+            [self.memref(array), *["index"] * array.rank, *[wide] * len(own), mlir_type("i1", shape)]
         )
         operands = ", ".join([source, where, *own, mask])
         return self.emit(f'"tilejit.gather"({operands}) {{dims = {dims}}} : ({kinds}) -> {kind}')
@@ -68,7 +68,7 @@ class TransferPrinter(IndexPrinter):
         if _shares_subscript(node.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in node.subscripts)
             operands = [value, self.memrefs[node.array], *([tested] if tested else [])]
-            self.foreign("write", node, operands, where, mlir_memref(array), kind)
+            self.foreign("write", node, operands, where, self.memref(array), kind)
             return
         target, where, target_kind = self.view(node, array, names)
         is_view = target != self.memrefs[node.array]
@@ -78,9 +78,12 @@ class TransferPrinter(IndexPrinter):
         self.line(f"vector.transfer_write {value}, {target}[{where}]{mask}{how} : {kind}, {target_kind}")
 
     def store_mask(self, node: Store, shape: VectorShape, names: SsaNames) -> str:
-        """The lane mask, in the order of the array's dimensions; "" if all lanes are always active."""
+        """The lane mask, in the order of the array's dimensions; "" if all lanes are always active.
+
+        Nor is there one where `masks_stores` is off: whoever asks for that has shown that arrays end there.
+        """
         loops = list(names.lanes)
-        if all(self.whole(name, names) for name in loops):
+        if not self.masks_stores or all(self.whole(name, names) for name in loops):
             return ""
         order = sorted((dim, k) for k, dim in enumerate(node.dims) if dim is not None)
         counts = [
@@ -108,7 +111,7 @@ class TransferPrinter(IndexPrinter):
         if _shares_subscript(access.dims):
             return self.view_of_row(access, array, where[0], names)
         if all(step == 1 for step in access.steps):
-            return self.memrefs[access.array], ", ".join(where), mlir_memref(array)
+            return self.memrefs[access.array], ", ".join(where), self.memref(array)
         counts = [self.constant("1", "index")] * array.rank
         steps = list(counts)
         for name, dim, step in zip(names.lanes, access.dims, access.steps, strict=True):
@@ -119,7 +122,7 @@ class TransferPrinter(IndexPrinter):
         kind = f"memref<{extents}{mlir_type(array.dtype)}, {strided(array.rank)}>"
         base = self.memrefs[access.array]
         lists = "".join(f"[{', '.join(part)}]" for part in (where, counts, steps))
-        view = self.pure(f"memref.subview {base}{lists} : {mlir_memref(array)} to {kind}", names)
+        view = self.pure(f"memref.subview {base}{lists} : {self.memref(array)} to {kind}", names)
         zero = self.constant("0", "index")
         return view, ", ".join([zero] * array.rank), kind
 
@@ -134,7 +137,7 @@ class TransferPrinter(IndexPrinter):
         kind = f"memref<{'?x' * len(loops)}{mlir_type(array.dtype)}, strided<[{steps}], offset: ?>>"
         cast = f"to offset: [{where}], sizes: [{counts}], strides: [{steps}]"
         base = self.memrefs[access.array]
-        view = self.pure(f"memref.reinterpret_cast {base} {cast} : {mlir_memref(array)} to {kind}", names)
+        view = self.pure(f"memref.reinterpret_cast {base} {cast} : {self.memref(array)} to {kind}", names)
         return view, ", ".join([self.constant("0", "index")] * len(loops)), kind
 
     def foreign(

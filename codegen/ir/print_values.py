@@ -14,7 +14,6 @@ from codegen.ir.print_names import (
     compare,
     conversion,
     is_float,
-    mlir_memref,
     mlir_type,
     number,
     reduction,
@@ -45,21 +44,29 @@ class ValuePrinter(BufferPrinter):
             case Load(array=buffer) if buffer in self.flat:
                 offsets = "" if value.offsets is None else self.value(value.offsets, names)
                 return self.flat_load(value, offsets, names)
-            case Load(_, subscripts, _, shape):
+            case Load(shape=shape):
                 if shape:
                     return self.transfer_read(value, names)
-                where = ", ".join(self.inline(s, names) for s in subscripts)
-                array = self.function.array(value.array)
-                return self.emit(f"affine.load {self.memrefs[value.array]}[{where}] : {mlir_memref(array)}")
+                return self.scalar_load(value, names)
             case Op():
                 return self.operation(value, names)
-            case Reduce(combiner, vector, start, dtype):
-                wide, first = self.value(vector, names), self.value(start, names)
+            case Reduce(combiner, vector, _, dtype):
+                operands = ", ".join([self.value(vector, names), *self.reduction_start(value, names)])
                 source = mlir_type(vector.dtype, vector.shape)
                 how = f"vector.reduction <{reduction(combiner, dtype)}>"
-                return self.emit(f"{how}, {wide}, {first} : {source} into {kind}")
+                return self.emit(f"{how}, {operands} : {source} into {kind}")
             case _:
                 raise AssertionError(f"print: no rule for {type(value).__name__}")
+
+    def scalar_load(self, load: Load, names: SsaNames) -> str:
+        """A load of one element."""
+        where = ", ".join(self.inline(s, names) for s in load.subscripts)
+        array = self.memref(self.function.array(load.array))
+        return self.emit(f"affine.load {self.memrefs[load.array]}[{where}] : {array}")
+
+    def reduction_start(self, value: Reduce, names: SsaNames) -> tuple[str, ...]:
+        """The operand of a reduction that its lanes are combined with."""
+        return (self.value(value.start, names),)
 
     def operation(self, op: Op, names: SsaNames) -> str:
         """Arithmetic, comparisons, conversions, functions."""

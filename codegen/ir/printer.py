@@ -23,7 +23,7 @@ from codegen.ir.nodes import (
 )
 from codegen.ir.print_buffers import BITS, BYTES
 from codegen.ir.print_index import SsaNames
-from codegen.ir.print_names import compare, mlir_element, mlir_memref, mlir_type
+from codegen.ir.print_names import compare, mlir_element, mlir_type
 from codegen.ir.print_values import ValuePrinter
 from codegen.ir.values import IndexValue, Load, Local, Value
 from codegen.ir.visit import parts, values_of
@@ -90,7 +90,7 @@ class FunctionPrinter(ValuePrinter):
                 continue
             ssa = self.fresh(argument.name)
             if isinstance(argument, ArrayArg):
-                arguments.append(f"{ssa}: {mlir_memref(argument)}")
+                arguments.append(f"{ssa}: {self.memref(argument)}")
                 self.memrefs[argument.name] = ssa
             else:
                 plain = argument.name in numbers or argument.dtype[0] not in "iu"
@@ -239,6 +239,7 @@ class FunctionPrinter(ValuePrinter):
         if node.size > 1:
             inner.lanes[node.index] = node
         outer = dict(self.memrefs), dict(self.flat)
+        self.loop_begins(node, inner)
         self.body(node.body, inner, names_in(c.update for c in node.carried))
         if node.carried:
             updates = [self.value(c.update, inner) for c in node.carried]
@@ -250,6 +251,9 @@ class FunctionPrinter(ValuePrinter):
         self.memrefs, self.flat = outer
         self.depth -= 1
         self.line(f"}}{how}")
+
+    def loop_begins(self, node: For, names: SsaNames) -> None:
+        """Write what a loop begins with, before its body."""
 
     def narrow(self, node: Narrow, names: SsaNames) -> None:
         """Write the body that runs fewer iterations of a loop over blocks, inside the loop's own."""
@@ -332,6 +336,6 @@ class FunctionPrinter(ValuePrinter):
             return
         where = ", ".join(self.inline(s, names) for s in node.subscripts)
         array = self.memrefs[node.array]
-        stored = f"affine.store {value}, {array}[{where}] : {mlir_memref(self.arrays[node.array])}"
+        stored = f"affine.store {value}, {array}[{where}] : {self.memref(self.arrays[node.array])}"
         for line in (f"scf.if {tested} {{", f"  {stored}", "}") if tested else (stored,):
             self.line(line)
