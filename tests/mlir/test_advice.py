@@ -41,7 +41,10 @@ ADVICE = {
     ),
     "another type": (around("%y = arith.addf %i, %i : index"), "write it as %z = arith.addf %x, %y : f32"),
     "a slip": (around("%y = arith.adff %i, %i : index"), "did you mean arith.addf?"),
-    "another dialect": (around("%y = vector.splat %i : index"), "write affine.for, affine.if, affine.load"),
+    "another dialect": (
+        around("%y = tensor.empty() : tensor<4xf32>"),
+        "write affine.for, affine.if, affine.load",
+    ),
     "another language": ("define float @f(ptr %0) {\n  ret void\n}\n", "begin a function as func.func @f("),
     "nothing": (" \n", "begin a function as func.func @f("),
     "no brace": (VECRED.rstrip().removesuffix("}"), "close each ( with ) and each { with }"),
@@ -56,6 +59,10 @@ def test_errors_say_what_to_write(name: str) -> None:
     assert said in str(caught.value).splitlines()[-1]
 
 
+DEFINED = ("func.func", "arith.constant", "vector.constant_mask", "vector.step")
+"""Operations without operands, whose lines are complete."""
+
+
 @pytest.mark.parametrize("operation", sorted({*SUPPORTED} - {"builtin.module"}))
 def test_advice_is_mlir(operation: str) -> None:
     """What a misspelled operation should look like is read, except that nothing defines its values."""
@@ -65,7 +72,7 @@ def test_advice_is_mlir(operation: str) -> None:
     assert operation.removeprefix("func.") in line
     body = f"{line}\n}}" if line.endswith("{") else line
     text = body if operation == "func.func" else f"func.func @g() {{\n{body}\nreturn\n}}\n"
-    if "%" not in line or operation in ("func.func", "arith.constant"):
+    if "%" not in line or operation in DEFINED:
         operations(text)
         return
     with pytest.raises(KernelError, match="used but not defined"):

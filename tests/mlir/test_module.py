@@ -30,11 +30,10 @@ func.func @good(%A: memref<?xf32>, %n: index) {
 
 OTHERS = {
     "an operation xdsl doesn't read here": """\
-func.func @other(%A: memref<4xf32>) -> vector<4xf32> {
-  %c = arith.constant 0 : index
-  %z = arith.constant 0.0 : f32
-  %x = vector.transfer_read %A[%c], %z {permutation_map = #same} : memref<4xf32>, vector<4xf32>
-  return %x : vector<4xf32>
+func.func @other(%A: memref<4xf32>) -> i1 {
+  %x = tensor.empty() : tensor<4xf32>
+  %p = arith.constant true
+  return %p : i1
 }
 """,
     "a call": """\
@@ -51,9 +50,9 @@ func.func @other(%A: memref<4xf32>, %B: memref<4xindex>) -> f32 {
   return %y : f32
 }
 """,
-    "a vector": """\
+    "a tensor": """\
 func.func @other(%A: memref<4xf32>) attributes {note = "} func @none() {"} {
-  %x = arith.constant dense<1.0> : vector<4xf32>
+  %x = arith.constant dense<1.0> : tensor<4xf32>
   return
 }
 """,
@@ -96,7 +95,7 @@ def test_a_function_is_refused_when_it_is_asked_for(name: str, last: bool, withi
 
 
 def test_a_text_is_refused_with_its_last_function() -> None:
-    first, second = OTHERS["a vector"], OTHERS["a call"].replace("@other", "@third")
+    first, second = OTHERS["a tensor"], OTHERS["a call"].replace("@other", "@third")
     with pytest.raises(KernelError, match="line 2: "):
         mlir.parse(first + second)
     with pytest.raises(KernelError, match="outside functions"):

@@ -290,7 +290,7 @@ ERRORS = {
     "one side that yields": around(
         "%x = affine.if affine_set<(d0) : (d0 >= 0)>(%i) -> index {\n affine.yield %i : index\n    }"
     ),
-    "a vector": around("%x = arith.constant dense<1.0> : vector<4xf32>"),
+    "a tensor": around("%x = arith.constant dense<1.0> : tensor<4xf32>"),
     "data in a subscript": around(
         "%x = affine.load %B[%i] : memref<?xindex>\n    %y = memref.load %A[%x] : memref<?xf32>",
         "%A: memref<?xf32>, %B: memref<?xindex>, %n: index",

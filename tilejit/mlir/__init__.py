@@ -1,11 +1,17 @@
 """Loops as MLIR's text: read, super-vectorized and printed again, run on arrays. The extra `mlir`, by xdsl.
 
-`parse(text)`, `super_vectorize(text, virtual_vector_size=(32, 256)) -> text`, `run(text, name, *arrays)`, for
-affine.for, affine.if, affine.load, affine.store, affine.apply, arith, math and memref. The spelling of years
-ago is read too: `func`, `alloc`, `load` without a dialect's name.
+`parse(text)`, `super_vectorize(text, virtual_vector_size=(32, 256)) -> text`, `run(text, name, *arrays)` and
+`check(scalar, vectorized)`, for affine.for, affine.if, affine.load, affine.store, affine.apply, scf.if,
+arith, math, memref, and the operations on vectors that super-vectorizing leaves: vector.transfer_read,
+vector.transfer_write, vector.create_mask, vector.reduction and others. The spelling of years ago is read too:
+`func`, `alloc`, `load` without a dialect's name, `dense<vector<256xf32>, 1.0>`.
 
 A function that can't be read stays as it is, and is refused when it is run. Both sides of affine.if are
 computed and only stores depend on the test, so loads must be within their arrays on either side.
+
+A function with vectors stays as it is too, and runs in super-vectors of that shape. A transfer accesses the
+lanes that its mask selects and that are inside the array; the others are neither read nor written. A transfer
+with in_bounds is proven to be inside before the call, or refused.
 """
 
 from importlib.util import find_spec
@@ -13,8 +19,9 @@ from importlib.util import find_spec
 if find_spec("xdsl") is None:
     raise ImportError("tilejit.mlir reads texts of MLIR with xdsl: pip install 'tilejit[mlir]'", name="xdsl")
 
+from tilejit.mlir.checking import Checked, check
 from tilejit.mlir.module import Module, parse
 from tilejit.mlir.program import Program
 from tilejit.mlir.vectorize import run, super_vectorize
 
-__all__ = ["Module", "Program", "parse", "run", "super_vectorize"]
+__all__ = ["Checked", "Module", "Program", "check", "parse", "run", "super_vectorize"]

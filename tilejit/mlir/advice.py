@@ -27,6 +27,38 @@ FORMS = {
     "memref.dealloc": "memref.dealloc %A : memref<?xf32>",
     "memref.load": "%x = memref.load %A[%i, %j] : memref<?x?xf32>",
     "memref.store": "memref.store %x, %A[%i, %j] : memref<?x?xf32>",
+    "memref.cast": "%B = memref.cast %A : memref<8xf32> to memref<?xf32>",
+    "memref.subview": (
+        "%B = memref.subview %A[%i][%n][2] : memref<?xf32> to memref<?xf32, strided<[2], offset: ?>>"
+    ),
+    "memref.reinterpret_cast": (
+        "%B = memref.reinterpret_cast %A to offset: [%i], sizes: [%n], strides: [2] "
+        ": memref<?xf32> to memref<?xf32, strided<[2], offset: ?>>"
+    ),
+    "scf.if": "scf.if %p {",
+    "scf.yield": "scf.yield %x : f32",
+    "vector.transfer_read": "%v = vector.transfer_read %A[%i], %x : memref<?xf32>, vector<8xf32>",
+    "vector.transfer_write": "vector.transfer_write %v, %A[%i] : vector<8xf32>, memref<?xf32>",
+    "vector.load": "%v = vector.load %A[%i] : memref<?xf32>, vector<8xf32>",
+    "vector.store": "vector.store %v, %A[%i] : memref<?xf32>, vector<8xf32>",
+    "vector.maskedload": (
+        "%w = vector.maskedload %A[%i], %m, %v "
+        ": memref<?xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>"
+    ),
+    "vector.maskedstore": "vector.maskedstore %A[%i], %m, %v : memref<?xf32>, vector<8xi1>, vector<8xf32>",
+    "vector.gather": (
+        "%w = vector.gather %A[%i] [%k], %m, %v "
+        ": memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32> into vector<8xf32>"
+    ),
+    "vector.create_mask": "%m = vector.create_mask %n : vector<8xi1>",
+    "vector.constant_mask": "%m = vector.constant_mask [5] : vector<8xi1>",
+    "vector.broadcast": "%v = vector.broadcast %x : f32 to vector<8xf32>",
+    "vector.splat": "%v = vector.splat %x : vector<8xf32>",
+    "vector.shape_cast": "%w = vector.shape_cast %v : vector<8xf32> to vector<8x1xf32>",
+    "vector.transpose": "%w = vector.transpose %v, [1, 0] : vector<4x8xf32> to vector<8x4xf32>",
+    "vector.reduction": "%x = vector.reduction <add>, %v : vector<8xf32> into f32",
+    "vector.step": "%k = vector.step : vector<8xindex>",
+    "vector.fma": "%r = vector.fma %x, %y, %z : vector<8xf32>",
     "memref.dim": "%n = memref.dim %A, %c0 : memref<?xf32>",
     "arith.constant": "%x = arith.constant 1.0 : f32",
     "arith.cmpf": "%p = arith.cmpf olt, %x, %y : f32",
@@ -52,7 +84,7 @@ SUPPORTED = tuple(dict.fromkeys((*FORMS, *ARITHMETIC)))
 
 OPERATIONS = (
     "write affine.for, affine.if, affine.load, affine.store, affine.apply, memref.alloc, memref.load, "
-    "memref.store, memref.dim, and operations of arith and math"
+    "memref.store, memref.dim, vector.transfer_read, vector.transfer_write, and operations of arith and math"
 )
 
 CAUSES = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codegen import Index, dataclass
+from collections.abc import Sequence
+
+from codegen import Affine, Index, add_indices, dataclass, scale_index
 
 INDEX = "i64"
 """An `index` is a 64-bit integer here."""
@@ -15,3 +17,33 @@ class MemRef:
     name: str
     dtype: str
     sizes: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Elements of an array by other subscripts, as memref.subview and memref.reinterpret_cast give them.
+
+    first  the subscripts of the array's element that the view begins with
+    moves  for each dimension of the view the array's dimension that it walks, and by how many elements
+    sizes  for each dimension the sizes of which the least counts
+    """
+
+    memref: MemRef
+    first: tuple[Index, ...]
+    moves: tuple[tuple[int, int], ...]
+    sizes: tuple[tuple[Index, ...], ...]
+
+    def subscripts(self, indices: Sequence[Index]) -> tuple[Index, ...]:
+        """The array's subscripts of an element of the view."""
+        where = list(self.first)
+        for index, (dimension, step) in zip(indices, self.moves, strict=True):
+            begin, moved = where[dimension], index if step == 1 else scale_index(index, step)
+            where[dimension] = moved if begin == Affine() else add_indices(begin, moved)
+        return tuple(where)
+
+
+def whole(memref: MemRef) -> View:
+    """All of an array."""
+    rank = len(memref.sizes)
+    first: tuple[Index, ...] = (Affine(),) * rank
+    return View(memref, first, tuple((k, 1) for k in range(rank)), tuple((size,) for size in memref.sizes))

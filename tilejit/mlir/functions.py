@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
@@ -19,7 +19,6 @@ from codegen import (
     Function,
     Index,
     IndexValue,
-    Let,
     Load,
     Local,
     Op,
@@ -29,21 +28,25 @@ from codegen import (
     Value,
     dataclass,
     index_symbol,
-    index_symbols,
 )
 from tilejit.mlir.advice import OPERATIONS
-from tilejit.mlir.arithmetic import arithmetic, cast, held_unsigned, unsigned, unsigned_of
+from tilejit.mlir.arithmetic import cast, unsigned, unsigned_of
 from tilejit.mlir.dtypes import MemRef
 from tilejit.mlir.index_arithmetic import index_arithmetic
+from tilejit.mlir.lanes import check_foreign, computed
 from tilejit.mlir.maps import condition, results
+from tilejit.mlir.meanings import Held
+from tilejit.mlir.memrefs import MEMREFS, access
 from tilejit.mlir.places import Unsupported, line_of, mistake
 from tilejit.mlir.program import Program
 from tilejit.mlir.reductions import combiner
 from tilejit.mlir.scope import Extremum, Scope
-from tilejit.mlir.types import constant_of, dtype_of, is_strided, static_sizes
+from tilejit.mlir.transfers import WRITES
+from tilejit.mlir.types import constant_of, dtype_of, is_strided, static_sizes, vector_shape
+from tilejit.mlir.vectors import copied, is_vectorial, selected, updated, vector_operation, widest
 
-TERMINATORS = ("affine.yield", "func.return")
-STORES = ("affine.store", "memref.store")
+TERMINATORS = ("affine.yield", "scf.yield", "func.return")
+STORES = ("affine.store", "memref.store", *WRITES)
 IGNORED = ("memref.dealloc", "memref.assume_alignment")
 
 MOST_LOOPS = 8
@@ -66,26 +69,34 @@ class _Reader:
     text: str
     places: Mapping[Operation, int]
     scope: Scope = field(default_factory=Scope)
-    allocations: list[MemRef] = field(default_factory=list)
     loops: int = 0
+    constants: list[Const] = field(default_factory=list)
 
     def function(self, op: FuncOp) -> Program:
         """The arguments, the body, what is returned."""
         (block,) = op.body.blocks
         memrefs: list[MemRef | None] = []
         arguments: list[ArrayArg | ScalarArg] = []
+        body: list[Statement] = []
         with _Placed(self, op):
             for argument in block.args:
                 declared, memref = self.argument(argument)
                 arguments.append(declared)
                 memrefs.append(memref)
-        body, end = self.body(block)
+            for argument in block.args:
+                if isinstance(argument.type, VectorType):
+                    memref = copied(argument, self.scope, body, self.line(op))
+                    self.scope.values[argument] = Held(memref)
+        statements, end = self.body(block)
+        body += statements
         returns: list[str | int] = []
         values: list[Value] = []
         index_results: set[int] = set()
         for value in () if end is None else end.operands:
             with _Placed(self, end):
                 meaning = self.scope.meaning(value)
+                if isinstance(value.type, VectorType):
+                    meaning = copied(value, self.scope, body, self.line(end))
                 if isinstance(meaning, MemRef):
                     returns.append(meaning.name)
                     continue
@@ -93,17 +104,32 @@ class _Reader:
                     index_results.add(len(values))
                 returns.append(len(values))
                 values.append(self.scope.value(value))
-        internal = tuple(ArrayArg(a.name, a.dtype, len(a.sizes), "C") for a in self.allocations)
+        internal = tuple(ArrayArg(a.name, a.dtype, len(a.sizes), "C") for a in self.scope.allocations)
+        with _Placed(self, op):
+            lanes = widest(op)
         kernel = Function(op.sym_name.data, (*arguments, *internal), tuple(body), tuple(values))
         indices = frozenset(
             a.name for a, v in zip(arguments, block.args, strict=True) if isinstance(v.type, IndexType)
         )
         return Program(
-            kernel, tuple(memrefs), tuple(self.allocations), tuple(returns), indices, frozenset(index_results)
+            kernel,
+            tuple(memrefs),
+            tuple(self.scope.allocations),
+            tuple(returns),
+            indices,
+            frozenset(index_results),
+            spelled=self.scope.spelled,
+            constants=tuple(self.constants),
+            lanes=lanes,
         )
 
     def argument(self, value: SSAValue) -> tuple[ArrayArg | ScalarArg, MemRef | None]:
-        """An argument, and the memref that it is."""
+        """An argument, and the memref that it is; a vector is an array that is only read."""
+        if isinstance(value.type, VectorType):
+            name, dtype = self.scope.fresh(value, "v"), dtype_of(value.type.element_type)
+            vector = MemRef(name, dtype, tuple(map(Affine, vector_shape(value.type))))
+            self.scope.values[value] = Held(vector)
+            return ArrayArg(name, dtype, len(vector.sizes), "C"), vector
         if isinstance(value.type, MemRefType):
             name, dtype = self.scope.fresh(value, "A"), dtype_of(value.type.element_type)
             sizes = static_sizes(value.type)
@@ -138,12 +164,17 @@ class _Reader:
             case "affine.for":
                 self.loop(op, out)
             case "affine.if":
-                self.branch(op, out)
+                test = condition(op.properties["condition"].data, self.indices(op.operands))
+                self.branch(op, test, out)
+            case "scf.if":
+                self.branch(op, self.scope.value(op.operands[0]), out)
+            case _ if is_vectorial(op):
+                vector_operation(op, self.scope, out, self.line(op))
             case "affine.load" | "memref.load":
-                memref, subscripts = self.access(op, op.operands[0], op.operands[1:])
+                memref, subscripts = access(op, op.operands[0], op.operands[1:], self.scope)
                 self.let(op.results[0], Load(memref.name, subscripts, memref.dtype), out)
-            case name if name in STORES:
-                memref, subscripts = self.access(op, op.operands[1], op.operands[2:])
+            case "affine.store" | "memref.store":
+                memref, subscripts = access(op, op.operands[1], op.operands[2:], self.scope)
                 value = self.scope.value(op.operands[0])
                 out.append(Store(memref.name, subscripts, value, where=self.scope.where))
             case "affine.apply":
@@ -151,18 +182,17 @@ class _Reader:
                 self.scope.values[op.results[0]] = IndexValue(index)
             case "affine.min" | "affine.max":
                 self.scope.values[op.results[0]] = Extremum(op.name.removeprefix("affine."), self.mapped(op))
-            case "memref.alloc" | "memref.alloca":
-                self.allocate(op)
-            case "memref.dim":
-                self.dim(op)
+            case name if name in MEMREFS:
+                MEMREFS[name](op, self.scope)
             case "arith.constant":
                 dtype = dtype_of(op.results[0].type)
                 number = constant_of(op.properties["value"], dtype)
                 is_index = isinstance(op.results[0].type, IndexType)
-                self.scope.values[op.results[0]] = (
-                    IndexValue(Affine(int(number))) if is_index else Const(number, dtype)
-                )
-            case name if name.startswith(("arith.", "math.")):
+                constant = Const(number, dtype)
+                if not is_index and not self.loops:
+                    self.constants.append(constant)
+                self.scope.values[op.results[0]] = IndexValue(Affine(int(number))) if is_index else constant
+            case name if name.startswith(("arith.", "math.", "tilejit.")):
                 self.compute(op, out)
             case name:
                 raise Unsupported(f"{name} is not supported", OPERATIONS)
@@ -173,7 +203,6 @@ class _Reader:
         low, high = counts[0], counts[0] + counts[1]
         lower = self.bounds(op.properties["lowerBoundMap"].data, op.operands[:low], "max")
         upper = self.bounds(op.properties["upperBoundMap"].data, op.operands[low:high], "min")
-        starts = [self.scope.value(init) for init in op.operands[high:]]
         (block,) = op.regions[0].blocks
         index, *carried = block.args
         name = self.scope.fresh(index, "i")
@@ -188,8 +217,20 @@ class _Reader:
                 f"the loop carries {len(carried)} values and yields {len(yielded)}",
                 "yield one value for each of iter_args",
             )
+        _check_types(yielded, carried)
         locals_: list[tuple[Local, str]] = []
-        for value, result, y in zip(carried, op.results, yielded, strict=True):
+        starts: list[Value] = []
+        numbers: list[SSAValue] = []
+        vectors: list[tuple[SSAValue, MemRef]] = []
+        inits = op.operands[high:]
+        for value, result, y, init in zip(carried, op.results, yielded, inits, strict=True):
+            if isinstance(value.type, VectorType):
+                memref = copied(init, self.scope, out, self.line(op))
+                self.scope.values[value] = self.scope.values[result] = Held(memref)
+                vectors.append((y, memref))
+                continue
+            starts.append(self.scope.value(init))
+            numbers.append(y)
             dtype = dtype_of(value.type)
             combines, is_unsigned = combiner(y, value)
             local = Local(self.scope.fresh(value, "carried"), unsigned_of(dtype) if is_unsigned else dtype)
@@ -199,89 +240,55 @@ class _Reader:
         if self.loops > MOST_LOOPS:
             raise Unsupported(f"more than {MOST_LOOPS} loops are inside each other", "write fewer")
         body, _ = self.body(block)
+        if vectors:
+            updated(vectors, self.scope, body, self.line(op))
         self.loops -= 1
         updates = [
             Carried(local.name, _held(start, local), _held(self.scope.value(y), local), combines)
-            for y, (local, combines), start in zip(yielded, locals_, starts, strict=True)
+            for y, (local, combines), start in zip(numbers, locals_, starts, strict=True)
         ]
         step = op.properties["step"].value.data
         if step < 1:
             raise Unsupported(f"the step of the loop is {step}", "write a positive step")
-        line = line_of(self.text, self.places.get(op, 0))
-        out.append(For(name, lower, upper, step, tuple(body), tuple(updates), line=line))
+        out.append(For(name, lower, upper, step, tuple(body), tuple(updates), line=self.line(op)))
 
-    def branch(self, op: Operation, out: list[Statement]) -> None:
+    def branch(self, op: Operation, test: Value, out: list[Statement]) -> None:
         """affine.if: both sides are computed, stores are made where the test holds, results are selected."""
-        holds = self.named(
-            condition(op.properties["condition"].data, self.indices(op.operands)), "tested", out
-        )
+        holds = self.scope.let(None, test, out, "tested")
         around = self.scope.where
-        sides: list[tuple[Value, ...]] = []
+        sides: list[tuple[SSAValue, ...]] = []
         for region, side in zip(op.regions, (holds, Op("not", (holds,), "i1")), strict=True):
             if not region.blocks:
                 continue
             if any(each.name in STORES for each in region.walk()):
                 test = side if around is None else Op("and", (around, side), "i1")
-                self.scope.where = self.named(test, "tested", out)
+                self.scope.where = self.scope.let(None, test, out, "tested")
             (block,) = region.blocks
             body, end = self.body(block)
             out += body
-            sides.append(tuple(map(self.scope.value, () if end is None else end.operands)))
+            sides.append(() if end is None else tuple(end.operands))
         self.scope.where = around
         if any(len(side) != len(op.results) for side in sides) or (op.results and len(sides) < 2):
             raise Unsupported(
-                f"affine.if gives {len(op.results)} values, and a side of it yields others",
+                f"{op.name} gives {len(op.results)} values, and a side of it yields others",
                 "yield one value for each result on both sides",
             )
         for k, result in enumerate(op.results):
-            then, otherwise = (side[k] for side in sides)
+            pair = sides[0][k], sides[1][k]
+            _check_types(pair, (result, result))
+            if isinstance(result.type, VectorType):
+                selected(result, holds, pair, self.scope, out, self.line(op))
+                continue
+            then, otherwise = map(self.scope.value, pair)
             self.let(result, Op("select", (holds, then, otherwise), then.dtype), out)
 
-    def access(
-        self, op: Operation, array: SSAValue, indices: Sequence[SSAValue]
-    ) -> tuple[MemRef, tuple[Index, ...]]:
-        """The memref that a load or a store touches, and where."""
-        memref = self.scope.memref(array)
-        subscripts = self.indices(indices)
-        if "map" in op.properties:
-            subscripts = results(op.properties["map"].data, subscripts)
-        if len(subscripts) != len(memref.sizes):
-            raise Unsupported(
-                f"{memref.name} has {len(memref.sizes)} dimensions, but {len(subscripts)} subscripts",
-                "write one subscript for each dimension",
-            )
-        return memref, subscripts
+    def let(self, result: SSAValue, value: Value, out: list[Statement]) -> None:
+        """A name for what an operation gives."""
+        self.scope.values[result] = self.scope.let(result, value, out)
 
-    def allocate(self, op: Operation) -> None:
-        """An array of the function's own; one for all iterations where it stands in a loop."""
-        type_ = op.results[0].type
-        given = iter(op.operands)
-        static = static_sizes(type_)
-        if static.count(None) != len(op.operands):
-            raise Unsupported(
-                f"the allocation has {len(op.operands)} sizes, its type {static.count(None)} `?`",
-                "write one size for each `?`",
-            )
-        sizes = [self.scope.index(next(given)) if size is None else Affine(size) for size in static]
-        inner = sorted(set().union(*map(index_symbols, sizes)) & self.scope.loops)
-        if inner:
-            raise Unsupported(
-                f"the size of an allocation hangs on {inner[0]}, the index of a loop",
-                "allocate before the loop, as large as any iteration needs",
-            )
-        memref = MemRef(self.scope.fresh(op.results[0], "buffer"), dtype_of(type_.element_type), tuple(sizes))
-        self.allocations.append(memref)
-        self.scope.values[op.results[0]] = memref
-
-    def dim(self, op: Operation) -> None:
-        """memref.dim: a size, by its number."""
-        memref, which = self.scope.memref(op.operands[0]), self.scope.index(op.operands[1])
-        if not isinstance(which, Affine) or which.terms or not 0 <= which.constant < len(memref.sizes):
-            raise Unsupported(
-                f"({which}) is not a dimension of {memref.name}, which has {len(memref.sizes)}",
-                "write an arith.constant from 0 up",
-            )
-        self.scope.values[op.results[0]] = IndexValue(memref.sizes[which.constant])
+    def line(self, op: Operation) -> int:
+        """The line of an operation."""
+        return line_of(self.text, self.places.get(op, 0))
 
     def compute(self, op: Operation, out: list[Statement]) -> None:
         """Arithmetic: of indices where it stays affine, else of numbers."""
@@ -291,9 +298,9 @@ class _Reader:
         if isinstance(result.type, IndexType) and (index := index_arithmetic(op, self.scope)) is not None:
             self.scope.values[result] = IndexValue(index)
             return
-        predicate = op.properties["predicate"].value.data if "predicate" in op.properties else 0
+        check_foreign(op)
         operands = [self.scope.value(o) for o in op.operands]
-        self.let(result, arithmetic(op.name, operands, dtype_of(result.type), predicate), out)
+        self.let(result, computed(op, operands, dtype_of(result.type)), out)
 
     def bounds(self, bound: AffineMap, operands: Sequence[SSAValue], kind: str) -> tuple[Index, ...]:
         """The bounds of a loop, of which the largest (kind "max") or the least counts."""
@@ -313,22 +320,12 @@ class _Reader:
         """Values as index expressions."""
         return tuple(map(self.scope.index, operands))
 
-    def named(self, value: Value, name: str, out: list[Statement]) -> Value:
-        """A value by a name, so that it is computed once."""
-        if isinstance(value, Const | Local):
-            return value
-        name = self.scope.fresh(None, name)
-        out.append(Let(name, value))
-        return Local(name, value.dtype)
 
-    def let(self, result: SSAValue, value: Value, out: list[Statement]) -> None:
-        """A name for what an operation gives; unsigned numbers keep it, and are cast where they are used."""
-        if not isinstance(value, Const | Local | IndexValue):
-            name = self.scope.fresh(result, "v")
-            held = held_unsigned(value) or value
-            out.append(Let(name, held))
-            value = cast(Local(name, held.dtype), value.dtype)
-        self.scope.values[result] = value
+def _check_types(values: Sequence[SSAValue], wanted: Sequence[SSAValue]) -> None:
+    """Refuse values of other types than those that go on with them."""
+    for value, other in zip(values, wanted, strict=True):
+        if value.type != other.type:
+            raise Unsupported(f"{value.type} is yielded for {other.type}", "yield a value of that type")
 
 
 def _held(value: Value, local: Local) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from textwrap import dedent
 from typing import TypeAlias
 
@@ -148,15 +149,23 @@ def _member(op: FuncOp, text: str, places: Mapping[Operation, int], spans: Seque
     if not op.body.blocks:
         return _unread(text, span, "") if span else Unread(op.sym_name.data, "", "")
     try:
-        return read_function(op, text, places)
+        program = read_function(op, text, places)
     except KernelError as error:
         if span is None:
             raise
         return _unread(text, span, str(error))
+    if not program.lanes:
+        return program
+    return replace(program, source=_source(text, span) if span else text)
 
 
 def _unread(text: str, span: FunctionSpan, cause: str) -> Unread:
+    return Unread(span.name, _source(text, span), cause)
+
+
+def _source(text: str, span: FunctionSpan) -> str:
+    """The text of a function, without the margin it has in a module."""
     begin = text.rfind("\n", 0, span.begin) + 1
     blank = not text[begin : span.begin].strip()
     source = dedent(text[begin if blank else span.begin : span.end])
-    return Unread(span.name, source.strip() + "\n", cause)
+    return source.strip() + "\n"

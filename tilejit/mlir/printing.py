@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from codegen import (
     Affine,
     ArrayArg,
+    Const,
+    For,
     FunctionPrinter,
     IndexValue,
+    Let,
+    Load,
+    Local,
+    Op,
+    Reduce,
     ScalarArg,
     SsaNames,
+    Statement,
     Value,
     mlir_element,
     mlir_memref,
     mlir_type,
+    neutral,
 )
 from tilejit.mlir.dtypes import MemRef
 from tilejit.mlir.program import Program
 
 
-def format_program(program: Program) -> str:
+def format_program(program: Program, *, masked: bool = True) -> str:
     """A program as MLIR prints it, with the signature that it was read with.
 
     func.func @f(%n: index) -> f32 {
       %A = memref.alloc(%n) : memref<?xf32>
       affine.for %i = 0 to %n step 256 {
+
+    Without masks, stores end where their arrays do, and constants stand where MLIR's pass writes them.
     """
-    return _ProgramPrinter(program).text()
+    return (_ProgramPrinter if masked else _PassPrinter)(program).text()
 
 
 def symbol_text(name: str) -> str:
@@ -53,6 +66,14 @@ class _ProgramPrinter(FunctionPrinter):
         self.names = SsaNames({}, {}, {}, {})
         self.typed: dict[str, tuple[str, str]] = {}
 
+    def fresh(self, name: str = "") -> str:
+        """A name, as the text spells it where Python can't."""
+        return super().fresh(self.program.spelled.get(name, name))
+
+    def memref(self, array: ArrayArg) -> str:
+        """The type of an array as the text has it."""
+        return self.typed[array.name][1]
+
     def text(self) -> str:
         """The whole function."""
         arguments = [
@@ -60,6 +81,7 @@ class _ProgramPrinter(FunctionPrinter):
         ]
         for allocation in self.program.allocations:
             self.allocation(allocation)
+        self.begins()
         self.body(self.function.body, self.names)
         returned = [self.returned(r) for r in self.program.returns]
         values, kinds = ", ".join(r for r, _ in returned), ", ".join(kind for _, kind in returned)
@@ -68,29 +90,28 @@ class _ProgramPrinter(FunctionPrinter):
         head = f"func.func @{symbol_text(self.function.name)}({', '.join(arguments)}){gives} {{"
         return "\n".join([head, *(f"  {line}" for line in (*self.head, *self.lines, ends)), "}"]) + "\n"
 
+    def begins(self) -> None:
+        """Write what stands before the statements."""
+
     def argument(self, argument: ArrayArg | ScalarArg, sizes: MemRef | None) -> str:
-        """An argument and its type; sizes that the type states are forgotten inside."""
+        """An argument and its type."""
         ssa = self.fresh(argument.name)
         if isinstance(argument, ArrayArg) and sizes is not None:
-            return f"{ssa}: {self.declare(argument, ssa, sizes, self.head)}"
+            return f"{ssa}: {self.declare(argument, ssa, sizes)}"
         kind = "index" if argument.name in self.program.indices else mlir_element(argument.dtype)
         self.names.locals[argument.name] = ssa
         self.scalars[argument.name] = (ssa, kind)
         return f"{ssa}: {kind}"
 
-    def declare(self, array: ArrayArg, ssa: str, sizes: MemRef, lines: list[str]) -> str:
-        """The type of an array as the text has it; inside, every size is unknown."""
-        inside = mlir_memref(array)
-        kind = inside
+    def declare(self, array: ArrayArg, ssa: str, sizes: MemRef) -> str:
+        """The type of an array as the text has it."""
+        kind = mlir_memref(array)
         for size in sizes.sizes:
             stated = isinstance(size, Affine) and not size.terms
             kind = kind.replace("?x", f"{size}x" if stated else "!x", 1)
         kind = kind.replace("!x", "?x")
         self.memrefs[array.name] = ssa
         self.typed[array.name] = (ssa, kind)
-        if kind != inside:
-            self.memrefs[array.name] = self.fresh(array.name)
-            lines.append(f"{self.memrefs[array.name]} = memref.cast {ssa} : {kind} to {inside}")
         return kind
 
     def allocation(self, allocation: MemRef) -> None:
@@ -98,9 +119,8 @@ class _ProgramPrinter(FunctionPrinter):
         unknown = [s for s in allocation.sizes if not isinstance(s, Affine) or s.terms]
         operands = ", ".join(self.index(size, self.names) for size in unknown)
         ssa = self.fresh(allocation.name)
-        casts: list[str] = []
-        kind = self.declare(self.function.array(allocation.name), ssa, allocation, casts)
-        self.lines += [f"{ssa} = memref.alloc({operands}) : {kind}", *casts]
+        kind = self.declare(self.function.array(allocation.name), ssa, allocation)
+        self.lines.append(f"{ssa} = memref.alloc({operands}) : {kind}")
 
     def returned(self, what: str | int) -> tuple[str, str]:
         """What the function returns, and its type."""
@@ -113,3 +133,63 @@ class _ProgramPrinter(FunctionPrinter):
             return self.index(value.index, self.names), "index"
         number = self.value(value, self.names)
         return self.emit(f"arith.index_cast {number} : i64 to index"), "index"
+
+
+class _PassPrinter(_ProgramPrinter):
+    """Writes lines in the order of MLIR's pass, whose stores have no masks."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.masks_stores = False
+        self.starts = dict(_starts(program.function.body))
+
+    def begins(self) -> None:
+        """The constants of the function, which the pass leaves where they were."""
+        for constant in self.program.constants:
+            self.value(constant, self.names)
+
+    def constant(self, text: str, kind: str) -> str:
+        """A constant, where it is used."""
+        ssa = self.fresh(f"c{text}".replace("-", "minus") if kind == "index" else "cst")
+        self.line(f"{ssa} = arith.constant {text}" + ("" if kind == "i1" else f" : {kind}"))
+        return ssa
+
+    def loop(self, node: For, names: SsaNames) -> None:
+        """A loop, whose lanes start with the number that the sum starts with if that changes nothing."""
+        carried = [replace(c, start=self.starts.get(c.name, c.start)) for c in node.carried]
+        super().loop(replace(node, carried=tuple(carried)), names)
+
+    def loop_begins(self, node: For, names: SsaNames) -> None:
+        """The masks of reductions, which the pass makes first."""
+        for carried in node.carried:
+            match carried.update:
+                case Op("select", (Op("lt" | "gt") as mask, _, _)) if mask.shape:
+                    self.value(mask, names)
+
+    def scalar_load(self, load: Load, names: SsaNames) -> str:
+        """A load outside loops is one of memref's."""
+        if self.depth:
+            return super().scalar_load(load, names)
+        where = ", ".join([self.index(s, names) for s in load.subscripts])
+        array = self.memref(self.function.array(load.array))
+        return self.emit(f"memref.load {self.memrefs[load.array]}[{where}] : {array}")
+
+    def reduction_start(self, value: Reduce, names: SsaNames) -> tuple[str, ...]:
+        """Nothing where the start changes nothing."""
+        if isinstance(value.vector, Local) and value.vector.name in self.starts:
+            return ()
+        return super().reduction_start(value, names)
+
+
+def _starts(body: Sequence[Statement]) -> Iterator[tuple[str, Const]]:
+    """What the lanes of reductions may start with: the number that is combined with all of them.
+
+    s.lanes = -0.0; s = reduce_add(s.lanes) + 0.0 -> s.lanes, 0.0
+    """
+    for statement in body:
+        match statement:
+            case For():
+                yield from _starts(statement.body)
+            case Let(_, Reduce(combiner, Local(name, _, shape), Const(number, dtype))):
+                if number == neutral(combiner, dtype):
+                    yield name, Const(number, dtype, shape)

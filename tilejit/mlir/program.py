@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 from codegen import (
     Affine,
     ArrayArg,
+    Const,
     Function,
     KernelError,
     KernelValueError,
@@ -36,6 +37,10 @@ class Program:
     allocations  what the text allocates, sizes made of the text's arguments
     returns      an array's name, or a position among the results of `function`
     indices, index_results  arguments and results that are of the type index
+    spelled      names of the text that are other ones here
+    constants    numbers that the text defines outside loops, without indices
+    lanes        the shape of the vectors that the text has; () without vectors
+    source       the text, of a function that has vectors
     """
 
     function: Function
@@ -44,6 +49,10 @@ class Program:
     returns: tuple[str | int, ...]
     indices: frozenset[str] = frozenset()
     index_results: frozenset[int] = frozenset()
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    constants: tuple[Const, ...] = ()
+    lanes: tuple[int, ...] = ()
+    source: str = ""
 
     @property
     def name(self) -> str:

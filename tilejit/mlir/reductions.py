@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.affine import ForOp
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from codegen import COMBINERS
@@ -33,6 +34,8 @@ def _chain(value: SSAValue, carried: SSAValue) -> str | None:
     if isinstance(op, ForOp):
         return _through_loop(value, op, carried)
     if not isinstance(op, Operation) or len(op.operands) != 2:
+        return None
+    if any(isinstance(operand.type, VectorType) for operand in op.operands):
         return None
     name = _combines(op, dtype_of(value.type))
     # What is taken away from a sum, in whatever order, reduces as a sum does.

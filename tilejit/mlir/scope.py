@@ -9,8 +9,10 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from codegen import Affine, Const, Index, IndexValue, Op, Value, dataclass
-from tilejit.mlir.dtypes import INDEX, MemRef
+from codegen import Affine, Const, Index, IndexValue, Let, Local, Op, Statement, Value, dataclass
+from tilejit.mlir.arithmetic import cast, held_unsigned
+from tilejit.mlir.dtypes import INDEX, MemRef, View, whole
+from tilejit.mlir.meanings import Counted, Held, Lanes, Lanewise, Moved, Progression, Splat
 from tilejit.mlir.places import Unsupported
 
 
@@ -22,7 +24,7 @@ class Extremum:
     parts: tuple[Index, ...]
 
 
-Meaning: TypeAlias = Value | MemRef | Extremum
+Meaning: TypeAlias = Value | MemRef | View | Extremum | Lanes
 
 
 @dataclass(slots=True)
@@ -32,6 +34,8 @@ class Scope:
     loops        the indices of all loops
     nonnegative  symbols of index expressions that are certainly not negative
     where        an i1 value that says whether stores are made; None where nothing is tested
+    allocations  the arrays that the function makes: those of its text, and those that hold vectors
+    spelled      the names of the text that are other ones here
     """
 
     values: dict[SSAValue, Meaning] = field(default_factory=dict)
@@ -39,6 +43,8 @@ class Scope:
     nonnegative: set[str] = field(default_factory=set)
     where: Value | None = None
     names: set[str] = field(default_factory=set)
+    allocations: list[MemRef] = field(default_factory=list)
+    spelled: dict[str, str] = field(default_factory=dict)
 
     def meaning(self, value: SSAValue) -> Meaning:
         """What a value of the text is here."""
@@ -52,8 +58,13 @@ class Scope:
     def value(self, value: SSAValue) -> Value:
         """A value that can be computed with."""
         match self.meaning(value):
-            case MemRef(name):
+            case MemRef(name) | View(MemRef(name)):
                 raise Unsupported(f"expected a number, got the memref {name}", "load an element of it")
+            case Held() | Splat() | Counted() | Progression() | Lanewise() | Moved():
+                raise Unsupported(
+                    f"expected a number, got the vector {_shown(value)}",
+                    "write vector.reduction, or vector.transfer_write to a memref",
+                )
             case Extremum(kind, parts):
                 first, *rest = (IndexValue(part) for part in parts)
                 total: Value = first
@@ -75,11 +86,20 @@ class Scope:
             "make subscripts, sizes and bounds of loop indices, sizes and index arguments",
         )
 
-    def memref(self, value: SSAValue) -> MemRef:
+    def several(self, value: SSAValue) -> tuple[Index, ...]:
+        """A value as the index expressions of which the least counts: affine.min has several."""
+        match self.meaning(value):
+            case Extremum("min", parts):
+                return parts
+        return (self.index(value),)
+
+    def array(self, value: SSAValue) -> View:
         """A value as an array."""
-        meaning = self.meaning(value)
-        if isinstance(meaning, MemRef):
-            return meaning
+        match self.meaning(value):
+            case MemRef() as memref:
+                return whole(memref)
+            case View() as view:
+                return view
         raise Unsupported(f"{_shown(value)} is no memref", "load from, or store to, a memref")
 
     def is_nonnegative(self, index: Index) -> bool:
@@ -89,6 +109,24 @@ class Scope:
             and index.constant >= 0
             and all(c > 0 and name in self.nonnegative for name, c in index.terms)
         )
+
+    def let(self, hint: SSAValue | None, value: Value, out: list[Statement], otherwise: str = "v") -> Value:
+        """A value by a name, so that it is computed once.
+
+        Unsigned numbers keep it, and are cast where they are used.
+        """
+        if isinstance(value, Const | Local | IndexValue):
+            return value
+        name = self.fresh(hint, otherwise)
+        held = held_unsigned(value) or value
+        out.append(Let(name, held))
+        return cast(Local(name, held.dtype), value.dtype)
+
+    def hold(self, hint: SSAValue | None, dtype: str, shape: tuple[int, ...]) -> MemRef:
+        """A new array of the function's own, for the lanes of a vector."""
+        memref = MemRef(self.fresh(hint, "lanes"), dtype, tuple(map(Affine, shape)))
+        self.allocations.append(memref)
+        return memref
 
     def fresh(self, value: SSAValue | None, otherwise: str) -> str:
         """A name of a value's own that Python takes as well: its name in the text where it has one."""
@@ -101,6 +139,8 @@ class Scope:
             number += 1
             unique = f"{name}_{number}"
         self.names.add(unique)
+        if hint and hint != unique:
+            self.spelled[unique] = hint
         return unique
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
@@ -15,6 +17,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     Signedness,
     StridedLayoutAttr,
+    VectorType,
 )
 
 from tilejit.mlir.dtypes import INDEX
@@ -44,6 +47,32 @@ def dtype_of(type_: object) -> str:
         f"values of the type {type_} are not supported",
         "write one of index, i1, i8, i16, i32, i64, ui8 … ui64, f16, bf16, f32, f64",
     )
+
+
+MOST_LANES = 1 << 20
+"""Of one vector."""
+
+
+def element_of(type_: object) -> object:
+    """The type of a vector's elements; another type as it is."""
+    return type_.element_type if isinstance(type_, VectorType) else type_
+
+
+def vector_shape(type_: object) -> tuple[int, ...]:
+    """The sizes of a vector type; () for another type.
+
+    Raises:
+        Unsupported: the vector has no lanes, too many, or a number of them that the machine decides.
+    """
+    if not isinstance(type_, VectorType):
+        return ()
+    shape = tuple(map(int, type_.get_shape()))
+    if not shape or min(shape) < 1 or prod(shape) > MOST_LANES or any(map(bool, type_.get_scalable_dims())):
+        raise Unsupported(
+            f"vectors of the type {type_} are not supported",
+            f"write one to three sizes, of 1 to {MOST_LANES} lanes together",
+        )
+    return shape
 
 
 def static_sizes(type_: object) -> tuple[int | None, ...]:

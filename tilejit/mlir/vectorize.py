@@ -26,6 +26,7 @@ from tilejit.kernels.program import LoopOptions, LoopProgram
 from tilejit.mlir.module import Unread, aliases_of, parse
 from tilejit.mlir.printing import format_program
 from tilejit.mlir.program import Program
+from tilejit.mlir.unmasked import check_unmasked
 
 Sizes: TypeAlias = int | Sequence[int]
 Request: TypeAlias = tuple[tuple[int, ...], tuple[int, ...] | None, bool]
@@ -44,10 +45,11 @@ def super_vectorize(
     vectorize_reductions: bool = False,
     options: str | None = None,
     report: bool = False,
+    masks: str = "needed",
 ) -> str:
     """The text with its loops super-vectorized, as `mlir-opt -affine-super-vectorize` prints them.
 
-    Functions that can't be read stay as they are, unless there are no others.
+    Functions that can't be read stay as they are, unless there are no others; so do functions with vectors.
 
     virtual_vector_size   one to three sizes, the outermost first: 256, (32, 256)
     fastest_varying       for each the memory dimension, counted from the innermost, that it walks: 0, (1, 0)
@@ -55,11 +57,16 @@ def super_vectorize(
     options               these three as a string of mlir-opt's instead:
                           "virtual-vector-size=32,256 test-fastest-varying=1,0 vectorize-reductions"
     report                what became of each loop, and why a function was not read, in comments before it
+    masks                 "needed": stores are masked where a loop may end inside a super-vector; "none": as
+                          MLIR prints them, for loops that end with their arrays or after whole super-vectors
 
     Raises:
-        KernelError: no function of the text can be read, or a size or a dimension makes no sense.
+        KernelError: no function of the text can be read, a size or a dimension makes no sense, or `masks`
+            is "none" and a store needs one.
         TypeError: an option is of a wrong type, or there is no size.
     """
+    if masks not in ("needed", "none"):
+        raise KernelValueError(f'masks is "needed" or "none", not {str(masks)[:40]!r}\n  write one of these')
     module = parse(text)
     request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options)
     if request is None:
@@ -67,7 +74,7 @@ def super_vectorize(
             "virtual_vector_size is a number or a tuple of numbers, not None\n"
             "  give 256, (32, 256), or options="
         )
-    stays = any(isinstance(member, Unread) for member in module.members)
+    stays = any(isinstance(member, Unread) or member.lanes for member in module.members)
     made = [definitions] if stays and (definitions := aliases_of(module)) else []
     for member in module.members:
         if isinstance(member, Unread):
@@ -75,9 +82,15 @@ def super_vectorize(
             comments = "".join(f"// {line}\n" for line in lines) if report else ""
             made.append(comments + member.source)
             continue
+        if member.lanes:
+            made.append((_about_vectors(member) if report else "") + member.source)
+            continue
         wide = vectorized(member, *request)
         comments = "".join(f"// {loop}\n" for loop in wide.loops) if report else ""
-        made.append(comments + format_program(replace(member, function=wide.function)))
+        if masks == "none":
+            check_unmasked(member, wide.function)
+        printed = format_program(replace(member, function=wide.function), masked=masks == "needed")
+        made.append(comments + printed)
     return "\n".join(made)
 
 
@@ -105,8 +118,24 @@ def run(
     """
     program = parse(text)[name]
     request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options)
-    execute = _interpret if interpreted else _compiled
-    return program(*arguments, execute=partial(execute, request))
+    execute = _interpret if interpreted else compiled
+    return program(*arguments, execute=partial(execute, request_of(request, program)))
+
+
+def request_of(request: Request | None, program: Program) -> Request | None:
+    """How to vectorize a program: as it is asked for, or by the shape of the vectors that it has."""
+    return (program.lanes, None, False) if request is None and program.lanes else request
+
+
+def _about_vectors(program: Program) -> str:
+    """Comments on a function that has vectors: what becomes of their lanes when it runs."""
+    size = "x".join(map(str, program.lanes))
+    wide = vectorized(program, program.lanes, None, False)
+    lines = [
+        f"@{program.name} has vectors and stays as it is; it runs in super-vectors of {size}",
+        *wide.loops,
+    ]
+    return "".join(f"// {line}\n" for line in lines)
 
 
 def _interpret(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
@@ -119,7 +148,7 @@ def _interpret(request: Request | None, function: Function, given: Sequence[Any]
     return tuple(interpret(function, given))
 
 
-def _compiled(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
+def compiled(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
     """By a kernel; one lane is the scalar loops."""
     sizes, fastest, reductions = request or ((1,), None, False)
     results = _kernel(function, LoopOptions(sizes, fastest, reductions))(*given)

@@ -9,21 +9,26 @@ from dataclasses import field
 from xdsl.context import Context
 from xdsl.dialects import affine
 from xdsl.dialects.arith import Arith
-from xdsl.dialects.builtin import AffineSetAttr, Builtin, IndexType
+from xdsl.dialects.builtin import AffineSetAttr, Builtin, IndexType, VectorType
 from xdsl.dialects.func import CallOp, Func
 from xdsl.dialects.math import Math
 from xdsl.dialects.memref import MemRef
+from xdsl.dialects.scf import IfOp as ScfIf
+from xdsl.dialects.scf import YieldOp as ScfYield
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
+from xdsl.utils.test_value import create_ssa_value
 
 from codegen import KernelError, dataclass
 from tilejit.mlir.advice import advice, instead_of
 from tilejit.mlir.places import mistake
+from tilejit.mlir.plain_text import Plain
+from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, without
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
 """What operations were called in MLIR 16."""
-SPOKEN_FOR = ("builtin", "func", "memref", "arith", "math", "affine")
+SPOKEN_FOR = ("builtin", "func", "memref", "arith", "math", "affine", "vector")
 """Dialects whose operations may stand without the dialect's name: `func`, `return`, `alloc`, `load`."""
 
 
@@ -32,6 +37,8 @@ UNREAD = (
     re.compile(r"\b(symbol\()\s*%[\w.$-]+\s*(\))"),
     # MLIR takes memory space 0 for none, xdsl for another type.
     re.compile(r"memref<[^<>]*?(,\s*0\s*(?::\s*i64\s*)?)>"),
+    # Years ago a constant had its type twice: dense<vector<8xf32>, 1.0> : vector<8xf32>.
+    re.compile(r"\bdense<\s*(vector<[^<>]*>\s*,)"),
 )
 """What MLIR reads and xdsl does not; blanks do as well, which leave everything else at its place."""
 
@@ -53,8 +60,8 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
         module = _Parser(reader_context(), _readable(text), seen).parse_module()
         for op in module.walk():
             seen.last, seen.operation = seen.places.get(op, 0), op.name
-            if not isinstance(op, CallOp):  # whose function may stand elsewhere
-                op.verify(verify_nested_ops=False)
+            if not isinstance(op, CallOp | Plain):  # a called function may stand elsewhere
+                _scalar(op).verify(verify_nested_ops=False)
     except _UnknownOperation as error:
         raise mistake(text, seen.last, f"{error} is not supported", instead_of(str(error))) from None
     except ParseError as error:
@@ -66,6 +73,24 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
         cause = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         raise mistake(text, seen.last, cause, advice(cause, seen.operation, "")) from error
     return tuple(module.ops), seen.places
+
+
+def _scalar(op: Operation) -> Operation:
+    """The same on numbers, for an operation on vectors that xdsl's rules don't foresee."""
+    lanes = any(isinstance(x.type, VectorType) for x in (*op.operands, *op.results))
+    if not lanes or op.regions or not op.name.startswith(("arith.", "math.")) or op.name == "arith.constant":
+        return op
+    operands = [create_ssa_value(_element(x.type)) for x in op.operands]
+    return type(op).create(
+        operands=operands,
+        result_types=[_element(x.type) for x in op.results],
+        properties=op.properties,
+        attributes=op.attributes,
+    )
+
+
+def _element(type_: Attribute) -> Attribute:
+    return type_.element_type if isinstance(type_, VectorType) else type_
 
 
 def _not_mlir(text: str, error: ParseError, seen: _Seen) -> KernelError:
@@ -100,7 +125,7 @@ def _readable(text: str) -> str:
 def reader_context() -> Context:
     """The dialects whose operations xdsl reads here."""
     context = Context()
-    for dialect in (Builtin, Func, Arith, Math, MemRef, AFFINE):
+    for dialect in (Builtin, Func, NUMBERS, Math, MEMREF, AFFINE, SCF, VECTORS, OWN):
         context.load_dialect(dialect)
     return context
 
@@ -141,6 +166,11 @@ class _Parser(Parser):
         self.seen.operation = name
         found: type[Operation] = super()._get_op_by_name(name)
         return found
+
+    def _parse_generic_operation(self, op_type: type[Operation]) -> Operation:
+        if issubclass(op_type, Plain) and op_type not in FOREIGN:
+            self.raise_error(f"{op_type.name} between quotation marks is not supported")
+        return super()._parse_generic_operation(op_type)
 
 
 class Max(affine.MinOp):
@@ -213,3 +243,8 @@ AFFINE = Dialect(
     [affine.ApplyOp, affine.ForOp, If, affine.LoadOp, affine.StoreOp, affine.MinOp, Max, affine.YieldOp],
     [],
 )
+NUMBERS = without(Arith, *ARITH)
+MEMREF = without(MemRef, MemRefCast)
+SCF = Dialect("scf", [ScfIf, ScfYield], [])
+VECTORS = Dialect("vector", list(VECTOR), [])
+OWN = Dialect("tilejit", list(FOREIGN), [])

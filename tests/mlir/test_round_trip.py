@@ -1,0 +1,113 @@
+"""Super-vector text that is printed, by TileJIT or by MLIR's own pass, is read and does what it says."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
+
+from codegen.support.errors import KernelError
+from tests.mlir.loops import LOOPS, inputs
+from tests.mlir.opt_cases import CASES, OptCase, modern
+from tests.mlir.opt_texts import OPT
+from tests.mlir.test_mlir_opt import opt, passes
+from tests.mlir.test_run import INTEGER_CASES, binary
+from tilejit import mlir
+from tilejit.mlir.arithmetic import DIRECT, FLOAT_PREDICATES, INTEGER_PREDICATES
+
+pytestmark = pytest.mark.share(3)
+
+RIGHT = ("none at all", "a sum into an element", "sums of rows")
+"""Loops that MLIR's pass vectorizes rightly."""
+
+
+def printed(case: OptCase) -> str:
+    return mlir.super_vectorize(
+        case.text,
+        virtual_vector_size=case.sizes,
+        fastest_varying=case.fastest,
+        vectorize_reductions=case.reductions,
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_is_printed_agrees_with_the_scalar_loops(case: OptCase) -> None:
+    checked = mlir.check(case.text, printed(case), sizes=SIZES.get(len(case.sizes), (1, 15, 70)))
+    assert len(checked.cases) >= 1
+
+
+SIZES = {1: (1, 63, 64, 131), 2: (1, 9, 31, 43), 3: (1, 9, 20)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_mlir_prints_agrees_where_arrays_end_with_loops(case: OptCase) -> None:
+    """MLIR's stores have no masks: they go on to the end of the array."""
+    text = OPT[case.name]
+    if case.name in ENDS_ELSEWHERE:
+        with pytest.raises(KernelError, match=r"differs in super-vectors with .*: \w+\[.*\] is "):
+            mlir.check(case.text, text, sizes=SIZES[len(case.sizes)])
+        return
+    assert mlir.check(case.text, text, sizes=SIZES[len(case.sizes)]).cases
+
+
+ENDS_ELSEWHERE = frozenset(case.name for case in CASES if "%n: index" in case.text and "store" in case.text)
+"""Cases with arrays that may go on after their loops, where MLIR's text stores too much."""
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("sizes", [16, (4, 8)], ids=str)
+@pytest.mark.parametrize("name", LOOPS)
+def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bool) -> None:
+    """print(super_vectorize(f)) read back writes what f writes; and again, it stays as it is."""
+    wide = mlir.super_vectorize(LOOPS[name], virtual_vector_size=sizes, vectorize_reductions=sizes == 16)
+    expected, found = inputs(), inputs()
+    mlir.run(LOOPS[name], "f", *expected, interpreted=True)
+    mlir.run(wide, "f", *found, interpreted=interpreted)
+    assert np.array_equal(found[0], expected[0])
+    assert np.array_equal(found[1], expected[1])
+    if "vector<" in wide:
+        assert mlir.super_vectorize(wide, virtual_vector_size=sizes) == wide
+
+
+@pytest.mark.parametrize("name", [name.removeprefix("loop: ") for name in OPT if name.startswith("loop: ")])
+def test_what_mlir_gets_wrong_is_found(name: str) -> None:
+    """`check` says where the super-vectors of MLIR's pass differ from its loops."""
+    if name in RIGHT:
+        assert mlir.check(LOOPS[name], OPT[f"loop: {name}"]).cases
+        return
+    found = r"@f (differs in super-vectors with .* C\[\d+\] is |in super-vectors fails)"
+    with pytest.raises(KernelError, match=found):
+        mlir.check(LOOPS[name], OPT[f"loop: {name}"])
+
+
+@pytest.mark.skipif(shutil.which("mlir-opt-16") is None, reason="mlir-opt-16 is not installed")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_data_is_what_mlir_prints(case: OptCase) -> None:
+    assert opt(modern(case.text), passes(case)).split() == OPT[case.name].split()
+
+
+def of_one_operand(name: str, dtype: str) -> str:
+    return binary("arith.addf", dtype).replace("arith.addf %x, %y", f"{name} %x")
+
+
+SEVERAL = {"math.powf", "math.atan2", "math.copysign", "math.fma", "math.absi"}
+OPERATIONS = {
+    **{name: binary(name, "i32") for name in INTEGER_CASES},
+    **{f"{name} i64": binary(f"arith.{name}", "i64") for name in ("shli", "shrsi", "shrui")},
+    **{f"{p} {d}": binary(f"arith.cmpi {p},", d, "i1") for p in INTEGER_PREDICATES for d in ("i1", "i16")},
+    **{f"{p} f64": binary(f"arith.cmpf {p},", "f64", "i1") for p in FLOAT_PREDICATES},
+    **{name: binary(name, "f32") for name in ("arith.addf", "arith.divf", "arith.maxnumf", "math.atan2")},
+    **{n: of_one_operand(n, "f32") for n in DIRECT if n.startswith("math.") and n not in SEVERAL},
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_is_read_in_lanes(name: str) -> None:
+    """Arithmetic on vectors gives what arithmetic on numbers gives."""
+    text = OPERATIONS[name]
+    wide = mlir.super_vectorize(text, virtual_vector_size=16)
+    assert "vector.transfer_write" in wide
+    assert mlir.check(text, wide, sizes=(1, 16, 35)).tolerance <= 64 * 2**-23

@@ -1,0 +1,104 @@
+"""The texts of the seed about super-vectorization: printed line by line, read in their spelling, run."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
+
+from codegen.support.errors import KernelError
+from tests.mlir.opt_cases import BROADCASTS, ONE_LOOP, WIDEN
+from tests.mlir.seed_texts import ADD_BY_32X256, ADD_BY_256, VECRED_BY_128
+from tests.mlir.texts import VECRED, VECTOR_ADD_2D
+from tilejit import mlir
+
+SPELLED = (
+    (r"dense<vector<[^>]*>, ", "dense<"),
+    (r"(?<![\w.])(select|load) ", lambda old: {"select": "arith.select ", "load": "memref.load "}[old[1]]),
+    (r"0\.000000e\+00", "0.0"),
+    (r"> vector<", ">, vector<"),
+    (r"(%\w+) : index", r"\1: index"),
+    (r"\s*//[^\n]*", ""),
+    (r"#map\(", "affine_map<(d0) -> (-d0 + 500)>("),
+    (r"#map = [^\n]*\n", ""),
+)
+"""The spelling of years ago, and today's."""
+
+
+def lines(text: str, *, padding: bool = True) -> list[str]:
+    """The lines of a text: today's spelling, and values numbered in the order of their definition."""
+    for old, new in SPELLED:
+        text = re.sub(old, new, text)
+    if not padding:
+        # The seed's first example leaves out the padding of reads, and its constant.
+        text = re.sub(r"(transfer_read [^\n]*\]), %\w+", r"\1", text)
+        text = re.sub(r"\n *%\w+ = arith\.constant 0\.0 : f32(?=\n *%\w+ = vector\.transfer_read)", "", text)
+    numbers: dict[str, str] = {}
+    named = re.sub(r"%[\w.$]+", lambda found: numbers.setdefault(found[0], f"%{len(numbers)}"), text)
+    return [line for line in named.splitlines() if line.strip()]
+
+
+SEED = {
+    "256": (VECTOR_ADD_2D, ADD_BY_256, "virtual-vector-size=256 test-fastest-varying=0"),
+    "32x256": (VECTOR_ADD_2D, ADD_BY_32X256, "virtual-vector-size=32,256 test-fastest-varying=1,0"),
+    "128": (
+        VECRED,
+        VECRED_BY_128,
+        "virtual-vector-size=128 test-fastest-varying=0 \\\n vectorize-reductions=true",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEED)
+def test_line_by_line(name: str) -> None:
+    """Without masks, what is printed is the seed's text, up to the names of values."""
+    text, expected, options = SEED[name]
+    printed = mlir.super_vectorize(text, options=options, masks="none")
+    assert lines(printed, padding=name == "128") == lines(expected)
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("name", ["256", "32x256"])
+def test_vector_add_2d_runs(name: str, interpreted: bool) -> None:
+    """9.0 at [7,42], whether the size divides or not."""
+    for sizes in ((9, 43), (64, 512)):
+        result = mlir.run(SEED[name][1], "vector_add_2d", *sizes, interpreted=interpreted)
+        assert result == np.float32(9.0)
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+def test_vecred_runs(interpreted: bool) -> None:
+    """The sum of 500 cosines; the 12 elements behind them may be anything."""
+    x = np.random.default_rng(0).random(512, np.float32)
+    expected = np.cos(x[:500].astype(np.float64)).sum()
+    x[500:] = np.nan
+    assert mlir.run(VECRED_BY_128, "vecred", x, interpreted=interpreted) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", SEED)
+def test_the_seed_agrees_with_its_scalar_form(name: str) -> None:
+    text, wide, _ = SEED[name]
+    checked = mlir.check(text, wide)
+    assert (checked.tolerance > 0) == (name == "128")
+    assert str(checked).startswith(f"@{checked.functions[0]}: ")
+
+
+def test_masks_are_left_out_only_where_that_changes_nothing() -> None:
+    """A store ends with its array, so that a loop up to the array's size needs no mask; others may."""
+    for text, loop in ((ONE_LOOP, "i of line 3 ends at n"), (BROADCASTS, "j of line 5 ends at n")):
+        with pytest.raises(KernelError, match=rf"needs masks: the loop {loop}.*\n  write a size"):
+            mlir.super_vectorize(text, virtual_vector_size=16, masks="none")
+    whole = ONE_LOOP.replace(", %n: index) {", ") {\n  %z = arith.constant 0 : index\n"
+                             "  %n = memref.dim %C, %z : memref<?xf32>")  # fmt: skip
+    assert "create_mask" not in mlir.super_vectorize(whole, virtual_vector_size=16, masks="none")
+    other = whole.replace("dim %C", "dim %A")
+    with pytest.raises(KernelError, match="C may go on there"):
+        mlir.super_vectorize(other, virtual_vector_size=16, masks="none")
+    assert "create_mask" not in mlir.super_vectorize(WIDEN, virtual_vector_size=16, masks="none")
+    with pytest.raises(KernelError, match="isn't known to be a multiple of 24"):
+        mlir.super_vectorize(WIDEN.replace("to 64 {", "to 63 {"), virtual_vector_size=24, masks="none")
+    with pytest.raises(KernelError, match='masks is "needed" or "none"'):
+        mlir.super_vectorize(WIDEN, virtual_vector_size=16, masks="all")

@@ -1,0 +1,302 @@
+"""Whether a text in super-vectors does what its scalar form does, shown by running both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import prod
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import (
+    FLOAT_FUNCTIONS,
+    Affine,
+    ArrayArg,
+    For,
+    KernelError,
+    KernelIndexError,
+    KernelValueError,
+    Op,
+    Statement,
+    dataclass,
+    numpy_dtype,
+    parts,
+    values_of,
+)
+from tilejit.mlir.dtypes import MemRef
+from tilejit.mlir.module import Module, parse
+from tilejit.mlir.program import Program
+from tilejit.mlir.vectorize import compiled, request_of
+
+ROUNDINGS = 64
+"""Machine epsilons that functions of math may differ by."""
+EXACT_FUNCTIONS = ("sqrt", "rint", "copysign", "fma")
+FEWEST_LANES = 8
+"""Of a text without vectors, to try sizes about."""
+MOST_ELEMENTS = 1 << 21
+"""Of one array. A size that needs more is left out."""
+LONGER = 5
+"""Elements that arrays go on after loops end."""
+LARGEST_TOLERANCE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What `check` compared, without finding a difference.
+
+    Attributes:
+        functions: The names of the functions.
+        cases: For each call the sizes that it was made with.
+        tolerance: The largest relative tolerance that was allowed; 0.0 where all was compared exactly.
+    """
+
+    functions: tuple[str, ...]
+    cases: tuple[str, ...]
+    tolerance: float
+
+    def __str__(self) -> str:
+        names = ", ".join(f"@{name}" for name in self.functions)
+        how = f"within {self.tolerance:.2g}" if self.tolerance else "exactly"
+        return f"{names}: {len(self.cases)} calls agree {how}"
+
+
+def check(
+    scalar: str | Module, vectorized: str | Module, *, sizes: Sequence[int] | None = None, seed: int = 0
+) -> Checked:
+    """Run two texts on the same random arrays and compare everything they write and return.
+
+    Both are compiled. Functions are paired by name; two texts of one function each may use different names.
+    For every size, arrays end with the loops in one call and go on after them in another, so that a store
+    without a mask shows. Calls that the scalar function refuses, as they would leave an array, are left out.
+
+    >>> str(mlir.check(text, mlir.super_vectorize(text, virtual_vector_size=256)))
+    '@vector_add_2d: 10 calls agree exactly'
+
+    Integers and floats must agree exactly, with two exceptions. Functions of math, such as tan, are computed
+    by other code in super-vectors: floats then agree within 64 times the machine epsilon. Loops that carry
+    floats may add in another order: floats then agree within the epsilon times the elements of the largest
+    array. Both are relative to the result, or to 1 if the result is smaller, and at most 0.25.
+
+    Args:
+        scalar: A text, or what `parse` made of it: the reference.
+        vectorized: The text to check, such as the output of `super_vectorize` or mlir-opt.
+        sizes: Numbers for sizes that the text leaves open; without them, numbers about multiples of the
+            super-vector's sizes.
+        seed: Of the random numbers.
+
+    Raises:
+        KernelError: the functions differ, with the first element that does and the sizes of that call; or
+            their signatures differ, a function is missing, or no sizes suit it.
+        TypeError: an argument is of a wrong type.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, Integral):
+        raise TypeError(f"seed is an integer, not {type(seed).__name__}")
+    pairs = _pairs(_module(scalar), _module(vectorized))
+    cases: list[str] = []
+    tolerance = 0.0
+    for one, other in pairs:
+        _check_signatures(one, other)
+        found = list(_compared(one, other, _sizes(other, sizes), int(seed)))
+        if not found:
+            raise KernelError(
+                f"no sizes that were tried suit @{one.name}: its scalar form would leave an array\n"
+                "  give sizes= that it runs with"
+            )
+        cases += [case for case, _ in found]
+        tolerance = max(tolerance, *(allowed for _, allowed in found))
+    return Checked(tuple(one.name for one, _ in pairs), tuple(cases), tolerance)
+
+
+def _module(given: Any) -> Module:
+    return given if isinstance(given, Module) else parse(given)
+
+
+def _pairs(scalar: Module, vectorized: Module) -> tuple[tuple[Program, Program], ...]:
+    """The functions to compare."""
+    if len(scalar.programs) == len(vectorized.programs) == 1:
+        return ((scalar.programs[0], vectorized.programs[0]),)
+    return tuple((program, vectorized[program.name]) for program in scalar.programs)
+
+
+def _check_signatures(one: Program, other: Program) -> None:
+    """Refuse to compare functions that take or give different things."""
+    kinds = [
+        ([(a.dtype, m and len(m.sizes)) for a, m in zip(p.declared, p.memrefs, strict=True)], len(p.returns))
+        for p in (one, other)
+    ]
+    if kinds[0] != kinds[1]:
+        raise KernelError(
+            f"@{one.name} and @{other.name} have different signatures\n"
+            "  give the same arguments and results to both"
+        )
+
+
+def _sizes(program: Program, given: Sequence[int] | None) -> tuple[int, ...]:
+    """The sizes to try."""
+    if given is None:
+        lanes = max(program.lanes, default=FEWEST_LANES)
+        return tuple(sorted({1, *(k * lanes + more for k in (1, 2) for more in (-1, 0, 3))}))
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise TypeError(f"sizes is a list of numbers, not {type(given).__name__}")
+    wrong = [type(n).__name__ for n in given if isinstance(n, bool) or not isinstance(n, Integral)]
+    if wrong:
+        raise TypeError(f"sizes is a list of numbers, not of {wrong[0]}")
+    if not given or min(given) < 0:
+        raise KernelValueError(f"sizes is {list(given)}\n  give one or more numbers from 0 up")
+    return tuple(map(int, given))
+
+
+def _compared(one: Program, other: Program, sizes: Sequence[int], seed: int) -> Iterator[tuple[str, float]]:
+    """Each call that was compared, and the tolerance."""
+    bodies = one.function.body, other.function.body
+    sums, approximates = any(map(_carries_floats, bodies)), any(map(_approximates, bodies))
+    done: set[str] = set()
+    for size in sizes:
+        for longer in (0, LONGER):
+            if not all(_fits(memref, size + longer) for memref in (*one.memrefs, *one.allocations)):
+                continue
+            rng = np.random.default_rng([seed, size, longer])
+            arguments = _arguments(one, size, longer, rng)
+            case = _described(one, arguments)
+            if case in done:
+                continue
+            done.add(case)
+            try:
+                expected = _outcome(one, arguments)
+            except (KernelIndexError, KernelValueError):
+                continue
+            try:
+                found = _outcome(other, arguments)
+            except KernelError as error:
+                raise KernelError(f"@{other.name} in super-vectors fails with {case}: {error}") from error
+            elements = max((x.size for x in expected.values() if isinstance(x, np.ndarray)), default=1)
+            roundings = max(elements * sums, ROUNDINGS * approximates)
+            yield case, _agree(one, case, expected, found, roundings)
+
+
+def _fits(memref: MemRef | None, size: int) -> bool:
+    """Whether an array of a size has no more elements than are tried."""
+    numbers = (
+        n.constant if isinstance(n, Affine) and not n.terms else size
+        for n in (() if memref is None else memref.sizes)
+    )
+    return prod(numbers) <= MOST_ELEMENTS
+
+
+def _arguments(program: Program, size: int, longer: int, rng: np.random.Generator) -> list[Any]:
+    """Random arrays and numbers; indices are the size, or less where arrays go on after loops."""
+    out: list[Any] = []
+    indices = 0
+    for declared, memref in zip(program.declared, program.memrefs, strict=True):
+        if memref is not None:
+            shape = tuple(
+                n.constant if isinstance(n, Affine) and not n.terms else size + longer for n in memref.sizes
+            )
+            out.append(_random(declared.dtype, shape, rng))
+        elif declared.name in program.indices:
+            out.append(max(0, size - 3 * indices) if longer else size)
+            indices += 1
+        else:
+            out.append(_random(declared.dtype, (), rng)[()])
+    return out
+
+
+def _random(dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[Any]:
+    """Numbers between -2 and 2, or whole ones up to 100."""
+    kind = numpy_dtype(dtype)
+    if dtype == "i1":
+        return np.asarray(rng.integers(0, 2, shape)).astype(bool)
+    if kind.kind in "iu":
+        return np.asarray(rng.integers(0 if kind.kind == "u" else -100, 100, shape)).astype(kind)
+    return np.asarray(rng.uniform(-2, 2, shape)).astype(kind)
+
+
+def _described(program: Program, arguments: Sequence[Any]) -> str:
+    """The sizes of a call: n = 259, A of 264x264"""
+    parts = []
+    for declared, given in zip(program.declared, arguments, strict=True):
+        if isinstance(declared, ArrayArg):
+            parts.append(f"{declared.name} of {'x'.join(map(str, given.shape)) or 'one element'}")
+        elif declared.name in program.indices:
+            parts.append(f"{declared.name} = {given}")
+    return ", ".join(parts) or "no sizes"
+
+
+def _outcome(program: Program, arguments: Sequence[Any]) -> dict[str, Any]:
+    """What a call writes and returns, by its name."""
+    given = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+    returned = program(*given, execute=partial(compiled, request_of(None, program)))
+    results = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
+    arrays = {f"argument {k}": x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
+    return {**arrays, **{f"result {k}": x for k, x in enumerate(results)}}
+
+
+def _agree(
+    program: Program, case: str, expected: dict[str, Any], found: dict[str, Any], roundings: int
+) -> float:
+    """The tolerance within which all agree.
+
+    Raises:
+        KernelError: they don't.
+    """
+    most = 0.0
+    for name, exact in expected.items():
+        a, b = np.asarray(exact), np.asarray(found[name])
+        if a.shape != b.shape:
+            raise KernelError(f"@{program.name} with {case} returns {b.shape} instead of {a.shape}")
+        tolerance = _tolerance(a.dtype, roundings)
+        most = max(most, tolerance)
+        wrong = np.argwhere(_differ(a, b, tolerance))
+        if len(wrong):
+            at = tuple(map(int, wrong[0]))
+            raise KernelError(
+                f"@{program.name} differs in super-vectors with {case}: {_place(program, name, at)} is "
+                f"{b[at]}, not {a[at]}; so are {len(wrong)} elements\n"
+                "  compare the bounds, the masks and the steps of its loops"
+            )
+    return most
+
+
+def _place(program: Program, name: str, at: tuple[int, ...]) -> str:
+    """The name of an element: C[3, 256]"""
+    kind, _, number = name.partition(" ")
+    base = program.declared[int(number)].name if kind == "argument" else f"result {number}"
+    return f"{base}[{', '.join(map(str, at))}]" if at else base
+
+
+def _tolerance(dtype: np.dtype[Any], roundings: int) -> float:
+    """Relative, for a dtype, where results may differ by so many roundings."""
+    if not roundings or dtype.kind in "iub":
+        return 0.0
+    bits = {2: 10, 4: 23, 8: 52}[dtype.itemsize]
+    return min(roundings * 2.0 ** -(7 if dtype.name == "bfloat16" else bits), LARGEST_TOLERANCE)
+
+
+def _differ(a: NDArray[Any], b: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
+    if a.dtype.kind in "iub":
+        return np.asarray(a != b)
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(all="ignore"):
+        near = np.abs(x - y) <= tolerance * np.maximum(np.maximum(np.abs(x), np.abs(y)), 1.0)
+    return np.asarray(~((x == y) | near | (np.isnan(x) & np.isnan(y))))
+
+
+def _carries_floats(body: Sequence[Statement]) -> bool:
+    """Whether loops carry floats from one iteration to the next."""
+    loops = [statement for statement in body if isinstance(statement, For)]
+    return any(
+        any(carried.start.dtype[0] in "fb" for carried in loop.carried) or _carries_floats(loop.body)
+        for loop in loops
+    )
+
+
+def _approximates(body: tuple[Statement, ...]) -> bool:
+    """Whether functions such as tan are computed, which have no exact result."""
+    return any(
+        isinstance(part, Op) and part.name in FLOAT_FUNCTIONS and part.name not in EXACT_FUNCTIONS
+        for value in values_of(body)
+        for part in parts(value)
+    )

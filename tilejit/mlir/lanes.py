@@ -1,0 +1,215 @@
+"""Loops over the lanes of vectors: what each lane of a vector is, computed where it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+
+from xdsl.dialects.builtin import IndexType, VectorType
+from xdsl.ir import Operation, SSAValue
+
+from codegen import (
+    Affine,
+    Const,
+    For,
+    Index,
+    IndexValue,
+    Load,
+    Local,
+    Op,
+    Statement,
+    Store,
+    Value,
+    add_indices,
+    dataclass,
+    index_symbol,
+    scale_index,
+)
+from tilejit.mlir.arithmetic import arithmetic
+from tilejit.mlir.dtypes import INDEX, MemRef
+from tilejit.mlir.maps import bounded, floor_div, product, remainder
+from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
+from tilejit.mlir.places import Unsupported
+from tilejit.mlir.scope import Scope
+from tilejit.mlir.types import dtype_of, element_of, vector_shape
+
+Limits = tuple[tuple[Index, ...], ...]
+"""For each dimension of a vector further bounds of its lanes."""
+
+INDEX_LANES: Mapping[str, Callable[[Index, Index], Index]] = {
+    "arith.addi": add_indices,
+    "arith.subi": lambda a, b: add_indices(a, scale_index(b, -1)),
+    "arith.muli": product,
+    "arith.floordivsi": floor_div,
+    "arith.shrsi": lambda a, b: floor_div(a, Affine(1 << min(_number(b), 62))),
+    "arith.andi": lambda a, b: remainder(a, Affine(_number(b) + 1)),
+}
+"""Operations on vectors of indices that stay affine; `andi` with one less than a power of 2."""
+
+OF_TWO = ("atan2", "hypot", "copysign", "mod", "pow", "floordiv")
+"""Operations with names of TileJIT's that have two operands."""
+
+
+@dataclass(slots=True)
+class Nest:
+    """Loops over the lanes of vectors of one shape, while their body is written.
+
+    mixed   whether a lane reads others of a vector, so that none may be overwritten in the loops
+    """
+
+    scope: Scope
+    shape: tuple[int, ...]
+    line: int
+    lanes: tuple[Index, ...] = ()
+    body: list[Statement] = field(default_factory=list)
+    known: dict[tuple[SSAValue, tuple[Index, ...]], Value] = field(default_factory=dict)
+    mixed: bool = False
+
+    def __post_init__(self) -> None:
+        self.lanes = tuple(index_symbol(self.scope.fresh(None, "lane")) for _ in self.shape)
+
+    def at(self, value: SSAValue, lanes: tuple[Index, ...] | None = None) -> Value:
+        """A vector in one lane, by a name; without `lanes`, in the lane that the loops are at."""
+        if not isinstance(value.type, VectorType):
+            return self.scope.value(value)
+        key = value, self.lanes if lanes is None else lanes
+        if key not in self.known:
+            self.known[key] = self.scope.let(value, self.lane(*key), self.body)
+        return self.known[key]
+
+    def lane(self, value: SSAValue, lanes: tuple[Index, ...]) -> Value:
+        """A vector in one lane."""
+        match self.scope.meaning(value):
+            case Held(memref):
+                self.mixed |= lanes != self.lanes
+                return Load(memref.name, lanes, memref.dtype)
+            case Splat(number):
+                return number
+            case Counted(limits):
+                return counted(limits, lanes)
+            case Progression(start, steps):
+                total: Index = Affine(start)
+                for lane, step in zip(lanes, steps, strict=True):
+                    total = add_indices(total, scale_index(lane, step))
+                dtype = dtype_of(element_of(value.type))
+                return IndexValue(total) if dtype == INDEX else Op("cast", (IndexValue(total),), dtype)
+            case Moved(source, moves):
+                there = tuple(Affine() if k is None else lanes[k] for k in moves)
+                return self.at(source, there)
+            case Lanewise(op):
+                return lanewise(op, [self.at(operand, lanes) for operand in op.operands])
+        raise AssertionError(f"lanes: no rule for {type(self.scope.meaning(value)).__name__}")
+
+    def store(self, memref: MemRef, value: Value, where: Value | None = None) -> None:
+        """Put a value into an array that holds a vector."""
+        self.body.append(Store(memref.name, self.lanes, value, where=where))
+
+    def loops(self, limits: Limits = (), first: tuple[Index, ...] = ()) -> list[Statement]:
+        """The loops, over all lanes or those below further limits, from lane 0 or a later one."""
+        made = self.body
+        for k in reversed(range(len(self.shape))):
+            lower = (Affine(0), *(first if k == 0 else ()))
+            upper = (Affine(self.shape[k]), *(limits[k] if limits else ()))
+            (name, _), *_ = self.lanes[k].terms  # type: ignore[union-attr]
+            made = [For(name, lower, upper, 1, tuple(made), line=self.line)]
+        return made
+
+
+def counted(limits: Limits, lanes: Sequence[Index]) -> Value:
+    """Whether a lane is one of the first: lane < n, for each limit."""
+    held: Value = Const(True, "i1")
+    for lane, several in zip(lanes, limits, strict=True):
+        for limit in several:
+            test = Op("lt", (IndexValue(lane), IndexValue(limit)), "i1")
+            held = test if isinstance(held, Const) else Op("and", (held, test), "i1")
+    return held
+
+
+def lanewise(op: Operation, operands: list[Value]) -> Value:
+    """What an operation computes in one lane.
+
+    Raises:
+        Unsupported: kernels have no such operation.
+    """
+    element = element_of(op.results[0].type)
+    dtype = dtype_of(element)
+    if isinstance(element, IndexType) and op.name in INDEX_LANES:
+        indices = [index_of(operand) for operand in operands]
+        if None not in indices and (found := _affine(op.name, indices)) is not None:
+            return IndexValue(found)
+    return computed(op, operands, dtype)
+
+
+def computed(op: Operation, operands: Sequence[Value], dtype: str) -> Value:
+    """What an operation computes from numbers.
+
+    Raises:
+        Unsupported: kernels have no such operation.
+    """
+    if op.name == "vector.fma" or op.name.startswith("tilejit."):
+        return Op(op.name.partition(".")[2], tuple(operands), dtype)
+    predicate = op.properties["predicate"].value.data if "predicate" in op.properties else 0
+    return arithmetic(op.name, operands, dtype, predicate)
+
+
+def check_foreign(op: Operation) -> None:
+    """Refuse an operation with a name of TileJIT's that has other operands than it takes.
+
+    Raises:
+        Unsupported: that.
+    """
+    name = op.name.removeprefix("tilejit.")
+    count = 3 if name == "fma" else 2 if name in OF_TWO else 1
+    kinds = [x.type for x in (*op.operands, *op.results)]
+    if name != op.name and (len(op.operands) != count or any(kind != kinds[0] for kind in kinds)):
+        raise Unsupported(f"{op.name} takes {count} operands of the type of its result", "write so many")
+
+
+def index_of(value: Value) -> Index | None:
+    """A number of a lane as an index expression, if it is one."""
+    match value:
+        case IndexValue(index):
+            return index
+        case Const(number, "i64"):
+            return Affine(int(number))
+    return None
+
+
+def _affine(name: str, indices: Sequence[Index | None]) -> Index | None:
+    a, b = indices
+    assert a is not None
+    assert b is not None
+    try:
+        return bounded(INDEX_LANES[name](a, b))
+    except Unsupported:
+        return None
+
+
+def _number(index: Index) -> int:
+    if isinstance(index, Affine) and not index.terms and index.constant >= 0:
+        return index.constant
+    raise Unsupported("not a number", "write a number")
+
+
+def checked_lanewise(op: Operation) -> None:
+    """Refuse an operation on vectors that kernels can't say, or whose shapes differ.
+
+    Raises:
+        Unsupported: that.
+    """
+    shape = vector_shape(op.results[0].type)
+    for operand in op.operands:
+        if isinstance(operand.type, VectorType) and vector_shape(operand.type) != shape:
+            raise Unsupported(
+                f"{op.name} gives vectors of {_times(shape)} lanes from {_times(vector_shape(operand.type))}",
+                "write vectors of one shape",
+            )
+    check_foreign(op)
+    names = [Local(f"x{k}", dtype_of(element_of(x.type))) for k, x in enumerate(op.operands)]
+    if op.name not in ("arith.select",) and any(not isinstance(x.type, VectorType) for x in op.operands):
+        raise Unsupported(f"{op.name} mixes numbers and vectors", "write vector.broadcast of the number")
+    lanewise(op, list(names))
+
+
+def _times(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))

@@ -1,0 +1,85 @@
+"""Operations that are read without rules of xdsl's, and parts of their text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, StringAttr
+from xdsl.dialects.builtin import VectorType as Vector
+from xdsl.ir import Attribute, Operation, OpTraits, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+
+
+class Plain(Operation):
+    """An operation without rules of xdsl's: whoever reads a function checks it."""
+
+    traits = OpTraits(tuple)
+
+    @classmethod
+    def made(
+        cls,
+        operands: Sequence[SSAValue],
+        result: Attribute | None = None,
+        properties: dict[str, Attribute] | None = None,
+    ) -> Plain:
+        """The operation with these operands and one result, or none."""
+        results = () if result is None else (result,)
+        op: Plain = cls.create(operands=operands, result_types=results, properties=properties or {})
+        return op
+
+
+class Accessed(NamedTuple):
+    """An array and its subscripts as a text has them, before the types."""
+
+    array: UnresolvedOperand
+    indices: Sequence[SSAValue]
+
+
+def accessed(parser: Parser) -> Accessed:
+    """An array and its subscripts: %A[%i, %j]"""
+    array = parser.parse_unresolved_operand()
+    index = IndexType()
+    indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: typed_operand(parser, index))
+    return Accessed(array, indices)
+
+
+def typed_operand(parser: Parser, kind: Attribute) -> SSAValue:
+    """An operand whose type is known."""
+    return parser.resolve_operand(parser.parse_unresolved_operand(), kind)
+
+
+def memref_type(parser: Parser) -> MemRefType:
+    """The type of an array."""
+    begin = parser.pos
+    found = parser.parse_type()
+    if not isinstance(found, MemRefType):
+        parser.raise_error("expected the type of a memref", begin, parser.pos)
+    return found
+
+
+def vector_type(parser: Parser) -> Vector:
+    """The type of a vector."""
+    begin = parser.pos
+    found = parser.parse_type()
+    if not isinstance(found, Vector):
+        parser.raise_error("expected the type of a vector", begin, parser.pos)
+    return found
+
+
+def next_operand(parser: Parser) -> UnresolvedOperand:
+    """An operand behind a comma."""
+    parser.parse_punctuation(",")
+    return parser.parse_unresolved_operand()
+
+
+def numbers(parser: Parser) -> ArrayAttr[StringAttr]:
+    """Whole numbers in brackets."""
+    found = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+    return ArrayAttr([StringAttr(str(n)) for n in found])
+
+
+def numbers_of(attribute: Attribute | None) -> tuple[int, ...]:
+    """The numbers of a list: [3, 5] -> 3, 5"""
+    assert isinstance(attribute, ArrayAttr)
+    return tuple(int(n.data) for n in attribute.data if isinstance(n, StringAttr))

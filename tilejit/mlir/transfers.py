@@ -1,0 +1,318 @@
+"""Vectors read from arrays and written to them: no lane outside an array or a mask is accessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, VectorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+
+from codegen import (
+    Const,
+    Index,
+    Load,
+    Op,
+    Statement,
+    Store,
+    Value,
+    add_indices,
+    dataclass,
+    scale_index,
+)
+from tilejit.mlir.dtypes import View
+from tilejit.mlir.lanes import Limits, Nest, index_of
+from tilejit.mlir.meanings import Counted, Held
+from tilejit.mlir.places import Unsupported
+from tilejit.mlir.scope import Scope
+from tilejit.mlir.types import dtype_of, element_of, vector_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """The lanes of a vector in an array.
+
+    dims    for each dimension of the vector, the dimension of the view that it walks; None to repeat
+    inside  for each, whether the text promises that all lanes are inside the array
+    mask    the lanes to access, in the order of the view's dimensions; None for all
+    """
+
+    view: View
+    base: tuple[Index, ...]
+    dims: tuple[int | None, ...]
+    inside: tuple[bool, ...]
+    mask: SSAValue | None = None
+
+    def subscripts(self, lanes: Sequence[Index]) -> tuple[Index, ...]:
+        """The array's subscripts of a lane."""
+        where = list(self.base)
+        for dim, lane in zip(self.dims, lanes, strict=True):
+            if dim is not None:
+                where[dim] = add_indices(where[dim], lane)
+        return self.view.subscripts(where)
+
+    def limits(self, scope: Scope) -> Limits:
+        """Bounds of the lanes: the sizes of the array, and a mask of the first lanes."""
+        limits = [self._sizes(dim, inside) for dim, inside in zip(self.dims, self.inside, strict=True)]
+        if self.mask is not None:
+            meaning = scope.meaning(self.mask)
+            if isinstance(meaning, Counted):
+                for k, several in zip(self._masked, meaning.limits, strict=True):
+                    limits[k] += several
+        return tuple(limits)
+
+    def _sizes(self, dim: int | None, inside: bool) -> tuple[Index, ...]:
+        if dim is None or inside:
+            return ()
+        return tuple(add_indices(size, scale_index(self.base[dim], -1)) for size in self.view.sizes[dim])
+
+    @property
+    def _masked(self) -> list[int]:
+        """The dimensions of the vector, in the order of the mask's."""
+        return sorted(
+            (k for k, dim in enumerate(self.dims) if dim is not None), key=lambda k: self.dims[k] or 0
+        )
+
+    def where(self, nest: Nest) -> Value | None:
+        """Whether a lane is accessed; None where bounds say it."""
+        if self.mask is None or isinstance(nest.scope.meaning(self.mask), Counted):
+            return None
+        return nest.at(self.mask, tuple(nest.lanes[k] for k in self._masked))
+
+
+def _transfer_read(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    (result,) = op.results
+    rank = _rank(op, 0)
+    indices, given = op.operands[1 : 1 + rank], op.operands[1 + rank :]
+    if len(given) > 2:
+        raise Unsupported("vector.transfer_read has too many operands", "write a padding value and a mask")
+    transfer = _transfer(op, op.operands[0], indices, result, given[1] if len(given) > 1 else None, scope)
+    dtype = dtype_of(element_of(result.type))
+    padding = scope.value(given[0]) if given else Const(0 if dtype[0] in "iu" else 0.0, dtype)
+    _read(result, transfer, lambda nest: padding, (scope, out, line))
+
+
+def _transfer_write(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    value = op.operands[0]
+    rank = _rank(op, 1)
+    indices, given = op.operands[2 : 2 + rank], op.operands[2 + rank :]
+    transfer = _transfer(op, op.operands[1], indices, value, given[0] if given else None, scope)
+    if None in transfer.dims:
+        raise Unsupported("a vector is written along a dimension that repeats", "name d0, d1 … in the map")
+    _write(value, transfer, (scope, out, line))
+
+
+def _load(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """vector.load: all lanes are in the array."""
+    (result,) = op.results
+    transfer = _last(op.operands[0], op.operands[1:], result, scope)
+    _read(result, transfer, lambda nest: Const(0, "i64"), (scope, out, line))
+
+
+def _store(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    transfer = _last(op.operands[1], op.operands[2:], op.operands[0], scope)
+    _write(op.operands[0], transfer, (scope, out, line))
+
+
+def _masked_load(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    (result,) = op.results
+    *indices, mask, other = op.operands[1:]
+    transfer = _last(op.operands[0], indices, result, scope, mask)
+    _read(result, transfer, lambda nest: nest.at(other), (scope, out, line))
+
+
+def _masked_store(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    *indices, mask, value = op.operands[1:]
+    _write(value, _last(op.operands[0], indices, value, scope, mask), (scope, out, line))
+
+
+def _gather(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """vector.gather, of indices that are affine in the lanes."""
+    (result,) = op.results
+    *indices, moved, mask, other = op.operands[1:]
+    shape = vector_shape(result.type)
+    for each in (moved, mask, other):
+        _same_shape(each, shape)
+    transfer = Transfer(
+        scope.array(op.operands[0]),
+        tuple(map(scope.index, indices)),
+        (None,) * len(shape),
+        (True,) * len(shape),
+    )
+    _same_elements(op.operands[0], result)
+    if not indices:
+        raise Unsupported("vector.gather of a memref without dimensions", "load its element")
+    meaning = scope.meaning(mask)
+    memref = scope.hold(result, dtype_of(element_of(result.type)), shape)
+    fill = Nest(scope, shape, line)
+    fill.store(memref, fill.at(other))
+    out += fill.loops()
+    nest = Nest(scope, shape, line)
+    lane = index_of(nest.at(moved))
+    if lane is None:
+        raise Unsupported(
+            "vector.gather by indices that hang on data is not supported",
+            "make them of constants, loop indices, additions and multiples",
+        )
+    base = (*transfer.base[:-1], add_indices(transfer.base[-1], lane))
+    load = Load(transfer.view.memref.name, transfer.view.subscripts(base), memref.dtype)
+    where = None if isinstance(meaning, Counted) else nest.at(mask)
+    nest.store(memref, load, where)
+    out += nest.loops(meaning.limits if isinstance(meaning, Counted) else ())
+    scope.values[result] = Held(memref)
+
+
+def _read(
+    result: SSAValue,
+    transfer: Transfer,
+    padding: Callable[[Nest], Value],
+    place: tuple[Scope, list[Statement], int],
+) -> None:
+    """Copy the lanes that are accessed; the others are the padding."""
+    scope, out, line = place
+    shape = vector_shape(result.type)
+    memref = scope.hold(result, dtype_of(element_of(result.type)), shape)
+    limits = transfer.limits(scope)
+    nest = Nest(scope, shape, line)
+    where = transfer.where(nest)
+    if where is not None or any(limits):
+        rest = Nest(scope, shape, line)
+        rest.store(memref, padding(rest))
+        # In one dimension with one bound, the others are the lanes from there on.
+        only = limits[0] if len(shape) == 1 and len(limits[0]) == 1 and where is None else ()
+        out += rest.loops(first=only)
+    nest.store(memref, Load(transfer.view.memref.name, transfer.subscripts(nest.lanes), memref.dtype), where)
+    out += nest.loops(limits)
+    scope.values[result] = Held(memref)
+
+
+def _write(value: SSAValue, transfer: Transfer, place: tuple[Scope, list[Statement], int]) -> None:
+    """Store the lanes that are accessed."""
+    scope, out, line = place
+    nest = Nest(scope, vector_shape(value.type), line)
+    tests = [test for test in (scope.where, transfer.where(nest)) if test is not None]
+    where = Op("and", tuple(tests), "i1") if len(tests) == 2 else tests[0] if tests else None
+    name = transfer.view.memref.name
+    nest.body.append(Store(name, transfer.subscripts(nest.lanes), nest.at(value), where=where))
+    out += nest.loops(transfer.limits(scope))
+
+
+def _rank(op: Operation, at: int) -> int:
+    """The dimensions of the memref that an operation has there."""
+    kind = op.operands[at].type
+    if not isinstance(kind, MemRefType):
+        raise Unsupported(f"{op.name} of {kind} is not supported", "read from, and write to, memrefs")
+    return len(kind.get_shape())
+
+
+def _transfer(
+    op: Operation,
+    array: SSAValue,
+    indices: Sequence[SSAValue],
+    vector: SSAValue,
+    mask: SSAValue | None,
+    scope: Scope,
+) -> Transfer:
+    """A transfer with its permutation map and its promises."""
+    view, shape = scope.array(array), vector_shape(vector.type)
+    _same_elements(array, vector)
+    rank = len(view.sizes)
+    if "permutation_map" in op.properties:
+        dims = _dims(op.properties["permutation_map"], rank)
+    elif len(shape) <= rank:
+        dims = tuple(range(rank - len(shape), rank))
+    else:
+        raise Unsupported(
+            f"{vector.type} has more dimensions than {view.memref.name}",
+            "write a permutation_map that repeats",
+        )
+    if len(dims) != len(shape):
+        raise Unsupported(
+            f"the permutation map gives {len(dims)} dimensions to {vector.type}", "write one result for each"
+        )
+    inside = _promises(op, len(dims))
+    transfer = Transfer(view, tuple(map(scope.index, indices)), dims, inside, mask)
+    if mask is not None:
+        order = sorted((dim, n) for dim, n in zip(dims, shape, strict=True) if dim is not None)
+        _same_shape(mask, tuple(n for _, n in order))
+    return transfer
+
+
+def _last(
+    array: SSAValue, indices: Sequence[SSAValue], vector: SSAValue, scope: Scope, mask: SSAValue | None = None
+) -> Transfer:
+    """A transfer along the last dimensions, all of which is inside the array."""
+    view, shape = scope.array(array), vector_shape(vector.type)
+    _same_elements(array, vector)
+    rank = len(view.sizes)
+    if len(shape) > rank or len(indices) != rank:
+        raise Unsupported(
+            f"{vector.type} is no part of {view.memref.name}, which has {rank} dimensions",
+            "write an index for each dimension, and a vector of at most as many",
+        )
+    if mask is not None:
+        _same_shape(mask, shape)
+    dims = tuple(range(rank - len(shape), rank))
+    return Transfer(view, tuple(map(scope.index, indices)), dims, (True,) * len(shape), mask)
+
+
+def _dims(attribute: object, rank: int) -> tuple[int | None, ...]:
+    """(d0, d1) -> (d1, 0) of an array with two dimensions -> 1, None"""
+    found = getattr(attribute, "data", None)
+    if not isinstance(found, AffineMap) or found.num_dims != rank or found.num_symbols:
+        raise Unsupported(
+            "the permutation map has other dimensions than the memref",
+            f"write affine_map of {rank} dimensions",
+        )
+    dims: list[int | None] = []
+    for e in found.results:
+        match e:
+            case AffineDimExpr() if e.position not in dims:
+                dims.append(e.position)
+            case AffineConstantExpr(0):
+                dims.append(None)
+            case _:
+                raise Unsupported(f"({e}) in a permutation map is not supported", "write d0, d1 …, or 0")
+    return tuple(dims)
+
+
+def _promises(op: Operation, count: int) -> tuple[bool, ...]:
+    """in_bounds: for each dimension whether all lanes are inside the array; not without it."""
+    given = op.properties.get("in_bounds")
+    if given is None:
+        return (False,) * count
+    listed = given.data if isinstance(given, ArrayAttr) else ()
+    truths = [each.value.data for each in listed if isinstance(each, IntegerAttr)]
+    if len(truths) != count:
+        raise Unsupported("in_bounds misfits the vector", f"write {count} of true and false in brackets")
+    return tuple(map(bool, truths))
+
+
+def _same_elements(array: SSAValue, vector: SSAValue) -> None:
+    kind = array.type
+    if not isinstance(kind, MemRefType) or not isinstance(vector.type, VectorType):
+        raise Unsupported(f"{kind} holds no elements of {vector.type}", "write a memref and a vector")
+    if kind.element_type != vector.type.element_type:
+        raise Unsupported(
+            f"{kind} has other elements than {vector.type}", "write one type of elements for both"
+        )
+
+
+def _same_shape(value: SSAValue, shape: tuple[int, ...]) -> None:
+    if vector_shape(value.type) != shape:
+        size = "x".join(map(str, shape))
+        raise Unsupported(f"{value.type} has other lanes than the vector", f"write a vector of {size}")
+
+
+TRANSFERS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] = {
+    "vector.transfer_read": _transfer_read,
+    "vector.transfer_write": _transfer_write,
+    "vector.load": _load,
+    "vector.store": _store,
+    "vector.maskedload": _masked_load,
+    "vector.maskedstore": _masked_store,
+    "vector.gather": _gather,
+}
+"""Operations of the vector dialect that access arrays."""
+
+WRITES = ("vector.transfer_write", "vector.store", "vector.maskedstore")

@@ -1,0 +1,335 @@
+"""The vector dialect in the IR of kernels: loops over lanes, which become super-vectors when they run.
+
+    %x = vector.transfer_read %A[%i], %pad              for lane in max(0, A.shape[0] - i)..256: x[lane] = pad
+        : memref<?xf32>, vector<256xf32>                for lane in 0..min(256, A.shape[0] - i):
+                                                            x[lane] = A[i + lane]
+    %y = arith.addf %x, %x : vector<256xf32>            (computed where it is stored)
+    vector.transfer_write %y, %C[%i]                    for lane in 0..min(256, C.shape[0] - i):
+        : vector<256xf32>, memref<?xf32>                    C[i + lane] = x[lane] + x[lane]
+
+What is read is copied, so that later writes change nothing about it, even if arrays share memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, i1
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from codegen import Affine, Carried, Const, For, Load, Local, Op, Statement, Store, Value
+from tilejit.mlir.arithmetic import arithmetic
+from tilejit.mlir.dtypes import INDEX, MemRef
+from tilejit.mlir.lanes import Nest, checked_lanewise
+from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
+from tilejit.mlir.places import Unsupported
+from tilejit.mlir.plain_text import numbers_of
+from tilejit.mlir.scope import Scope
+from tilejit.mlir.transfers import TRANSFERS
+from tilejit.mlir.types import constant_of, dtype_of, element_of, vector_shape
+
+DEEPEST = 64
+"""Operations below one another, after which a vector is kept in an array."""
+
+MOST_LISTED = 4096
+"""Lanes of a constant that lists them, unless they go up by steps."""
+
+REDUCTIONS = {
+    "add": ("arith.addf", "arith.addi"),
+    "mul": ("arith.mulf", "arith.muli"),
+    **dict.fromkeys(("minf", "minimumf"), ("arith.minimumf", "")),
+    **dict.fromkeys(("maxf", "maximumf"), ("arith.maximumf", "")),
+    "minnumf": ("arith.minnumf", ""),
+    "maxnumf": ("arith.maxnumf", ""),
+    **{name: ("", f"arith.{name}") for name in ("minsi", "minui", "maxsi", "maxui")},
+    **{name: ("", f"arith.{name}i") for name in ("and", "or", "xor")},
+}
+"""What vector.reduction combines floats and integers with."""
+
+
+def is_vectorial(op: Operation) -> bool:
+    """Whether an operation, without those inside it, reads or gives vectors."""
+    values = (*op.operands, *op.results)
+    return op.name.startswith("vector.") or any(isinstance(v.type, VectorType) for v in values)
+
+
+def widest(function: FuncOp) -> tuple[int, ...]:
+    """The shape of a function's vectors that kernels run it with: the largest, if all have its dimensions.
+
+    Vectors of one dimension and of several run along the last; () of a function without vectors.
+    """
+    values = [value for op in function.walk() for value in (*op.operands, *op.results)]
+    values += [argument for block in function.body.blocks for argument in block.args]
+    vectors = [value.type for value in values if isinstance(value.type, VectorType)]
+    # A mask of columns is of rows, where a transfer transposes.
+    numbers = [kind for kind in vectors if kind.element_type != i1] or vectors
+    shapes = dict.fromkeys(map(vector_shape, numbers))
+    if len({len(shape) for shape in shapes}) == 1:
+        return max(shapes, key=prod)
+    return (max(shape[-1] for shape in shapes),) if shapes else ()
+
+
+def vector_operation(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """One operation on vectors: statements for what it does, a meaning for each of its results.
+
+    Raises:
+        Unsupported: kernels cannot say it.
+    """
+    for value in (*op.operands, *op.results):
+        vector_shape(value.type)
+    if op.name in TRANSFERS:
+        TRANSFERS[op.name](op, scope, out, line)
+    elif op.name in VECTORS:
+        VECTORS[op.name](op, scope, out, line)
+    elif op.name.startswith(("arith.", "math.", "tilejit.")) and len(op.results) == 1:
+        _compute(op, scope, out, line)
+    else:
+        raise Unsupported(
+            f"{op.name} is not supported",
+            "write vector.transfer_read, vector.transfer_write, vector.broadcast, vector.create_mask, "
+            "vector.reduction, and operations of arith and math",
+        )
+
+
+def held(value: SSAValue, scope: Scope, out: list[Statement], line: int) -> MemRef:
+    """The array that holds a vector: its own, or a new one that it is put into."""
+    meaning = scope.meaning(value)
+    return meaning.memref if isinstance(meaning, Held) else copied(value, scope, out, line)
+
+
+def copied(value: SSAValue, scope: Scope, out: list[Statement], line: int) -> MemRef:
+    """A new array with the lanes of a vector."""
+    nest = Nest(scope, vector_shape(value.type), line)
+    memref = scope.hold(value, dtype_of(element_of(value.type)), nest.shape)
+    nest.store(memref, nest.at(value))
+    out += nest.loops()
+    return memref
+
+
+def updated(pairs: Sequence[tuple[SSAValue, MemRef]], scope: Scope, out: list[Statement], line: int) -> None:
+    """Put vectors into arrays that hold what a loop carries, all at once."""
+    shapes = {vector_shape(value.type) for value, _ in pairs}
+    nest = Nest(scope, min(shapes, default=()), line)
+    if len(shapes) == 1:
+        lanes = [nest.at(value) for value, _ in pairs]
+        for (_, memref), lane in zip(pairs, lanes, strict=True):
+            nest.store(memref, lane)
+        if not nest.mixed:
+            out += nest.loops()
+            return
+    made = [copied(value, scope, out, line) for value, _ in pairs]
+    for source, (value, memref) in zip(made, pairs, strict=True):
+        nest = Nest(scope, vector_shape(value.type), line)
+        nest.store(memref, Load(source.name, nest.lanes, source.dtype))
+        out += nest.loops()
+
+
+def selected(
+    result: SSAValue,
+    holds: Value,
+    sides: tuple[SSAValue, SSAValue],
+    scope: Scope,
+    out: list[Statement],
+    line: int,
+) -> None:
+    """A vector that a test chooses."""
+    nest = Nest(scope, vector_shape(result.type), line)
+    then, otherwise = map(nest.at, sides)
+    memref = scope.hold(result, then.dtype, nest.shape)
+    nest.store(memref, Op("select", (holds, then, otherwise), then.dtype))
+    out += nest.loops()
+    scope.values[result] = Held(memref)
+
+
+def _compute(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """Arithmetic lane by lane, where it is needed."""
+    if op.name == "arith.constant":
+        _constant(op, scope, out, line)
+        return
+    checked_lanewise(op)
+    depth = 1 + max((_depth(operand, scope) for operand in op.operands), default=0)
+    (result,) = op.results
+    scope.values[result] = Lanewise(op, depth)
+    if depth > DEEPEST:
+        scope.values[result] = Held(copied(result, scope, out, line))
+
+
+def _depth(value: SSAValue, scope: Scope) -> int:
+    match scope.meaning(value):
+        case Lanewise(_, depth):
+            return depth
+        case Moved(source):
+            return 1 + _depth(source, scope)
+    return 0
+
+
+def _constant(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """The same number in all lanes, numbers that go up by steps, or some that are listed."""
+    value, (result,) = op.properties["value"], op.results
+    shape, dtype = vector_shape(result.type), dtype_of(element_of(result.type))
+    if not isinstance(value, DenseIntOrFPElementsAttr):
+        raise Unsupported("the constant is no vector", "write dense<1.0> : vector<8xf32>")
+    if value.is_splat():
+        first = next(iter(value.iter_attrs()))
+        scope.values[result] = Splat(Const(constant_of(first, dtype), dtype))
+        return
+    numbers = [constant_of(each, dtype) for each in value.iter_attrs()]
+    steps = _steps(numbers, shape) if dtype[0] in "iu" and dtype != "i1" else None
+    if steps is not None:
+        scope.values[result] = Progression(int(numbers[0]), steps)
+        return
+    if len(numbers) > MOST_LISTED:
+        raise Unsupported(
+            f"a constant of {len(numbers)} lanes is not supported",
+            f"list at most {MOST_LISTED}, or read them from a memref",
+        )
+    memref = scope.hold(result, dtype, shape)
+    for k, number in enumerate(numbers):
+        out.append(Store(memref.name, _position(k, shape), Const(number, dtype)))
+    scope.values[result] = Held(memref)
+
+
+def _position(k: int, shape: Sequence[int]) -> tuple[Affine, ...]:
+    """The subscripts of an element by its number."""
+    where: list[Affine] = []
+    for size in reversed(shape):
+        k, rest = divmod(k, size)
+        where.append(Affine(rest))
+    return tuple(reversed(where))
+
+
+def _steps(numbers: Sequence[int | float | bool], shape: Sequence[int]) -> tuple[int, ...] | None:
+    """The steps of numbers that go up evenly along each dimension: 0, 2, 4, 6 -> (2,)"""
+    strides, stride = [], 1
+    for size in reversed(shape):
+        strides.append(stride)
+        stride *= size
+    strides.reverse()
+    first = int(numbers[0])
+    steps = tuple(int(numbers[s]) - first if n > 1 else 0 for n, s in zip(shape, strides, strict=True))
+    for k, number in enumerate(numbers):
+        where = (k // s % n for n, s in zip(shape, strides, strict=True))
+        if number != first + sum(a * b for a, b in zip(where, steps, strict=True)):
+            return None
+    return steps
+
+
+def _broadcast(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """A number in all lanes; or a vector along dimensions before its own, and along those of size 1."""
+    (source,), (result,) = op.operands, op.results
+    shape, have = vector_shape(result.type), vector_shape(source.type)
+    _same_elements(op)
+    if not have:
+        scope.values[result] = Splat(scope.value(source))
+        return
+    before = len(shape) - len(have)
+    if before < 0 or any(n not in (1, m) for n, m in zip(have, shape[before:], strict=True)):
+        raise Unsupported(f"{source.type} does not broadcast to {result.type}", "make sizes equal, or 1")
+    scope.values[result] = Moved(source, tuple(None if n == 1 else before + k for k, n in enumerate(have)))
+
+
+def _same_elements(op: Operation) -> None:
+    a, b = op.operands[0].type, op.results[0].type
+    if element_of(a) != element_of(b) or not vector_shape(b):
+        raise Unsupported(f"{op.name} from {a} to {b} is not supported", "write one type of elements")
+
+
+def _shape_cast(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """Dimensions of size 1 that come or go."""
+    (source,), (result,) = op.operands, op.results
+    have, shape = vector_shape(source.type), vector_shape(result.type)
+    _same_elements(op)
+    kept = [k for k, n in enumerate(shape) if n > 1]
+    if [shape[k] for k in kept] != [n for n in have if n > 1]:
+        raise Unsupported(
+            f"{source.type} as {result.type} is not supported", "add or drop dimensions of size 1 only"
+        )
+    left = iter(kept)
+    scope.values[result] = Moved(source, tuple(next(left) if n > 1 else None for n in have))
+
+
+def _transpose(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    (source,), (result,) = op.operands, op.results
+    have, shape = vector_shape(source.type), vector_shape(result.type)
+    order = numbers_of(op.properties["order"])
+    _same_elements(op)
+    if sorted(order) != list(range(len(have))) or shape != tuple(have[k] for k in order):
+        raise Unsupported(
+            f"{source.type} is not {result.type} with its dimensions in the order {list(order)}",
+            "name each dimension once",
+        )
+    scope.values[result] = Moved(source, tuple(order.index(k) for k in range(len(have))))
+
+
+def _create_mask(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    (result,) = op.results
+    shape = _mask_shape(result, len(op.operands))
+    assert len(shape) == len(op.operands)
+    scope.values[result] = Counted(tuple(map(scope.several, op.operands)))
+
+
+def _constant_mask(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    (result,) = op.results
+    counts = numbers_of(op.properties["counts"])
+    shape = _mask_shape(result, len(counts))
+    if any(not 0 <= n <= size for n, size in zip(counts, shape, strict=True)):
+        raise Unsupported(
+            f"a mask of {list(counts)} lanes does not fit {result.type}", "write numbers from 0 to the size"
+        )
+    scope.values[result] = Counted(tuple((Affine(n),) for n in counts))
+
+
+def _mask_shape(result: SSAValue, count: int) -> tuple[int, ...]:
+    shape = vector_shape(result.type)
+    if not shape or dtype_of(element_of(result.type)) != "i1" or len(shape) != count:
+        raise Unsupported(
+            f"the mask {result.type} has {count} numbers",
+            "write a number for each dimension of a vector of i1",
+        )
+    return shape
+
+
+def _step(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    (result,) = op.results
+    if len(vector_shape(result.type)) != 1 or dtype_of(element_of(result.type)) != INDEX:
+        raise Unsupported(f"vector.step of {result.type} is not supported", "write vector<8xindex>")
+    scope.values[result] = Progression(0, (1,))
+
+
+def _reduction(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """All lanes in their order, from the value that is given or from the first of them."""
+    source, *start = op.operands
+    (result,) = op.results
+    shape, dtype = vector_shape(source.type), dtype_of(element_of(source.type))
+    kind = op.properties["kind"].data
+    of_floats, of_integers = REDUCTIONS.get(kind, ("", ""))
+    name = of_floats if dtype[0] in "fb" else of_integers
+    if not name or len(shape) != 1 or result.type != element_of(source.type):
+        raise Unsupported(
+            f"vector.reduction <{kind}> from {source.type} to {result.type} is not supported",
+            "reduce one dimension to its type of elements, by add, mul, minsi, maximumf …",
+        )
+    memref = held(source, scope, out, line)
+    first = Load(memref.name, (Affine(0),), dtype)
+    begin = scope.let(None, scope.value(start[0]) if start else first, out, "start")
+    lane, total = scope.fresh(None, "lane"), Local(scope.fresh(result, "total"), dtype)
+    update = arithmetic(name, [total, Load(memref.name, (Affine(0, ((lane, 1),)),), dtype)], dtype)
+    lower, upper = (Affine(0 if start else 1),), (Affine(shape[0]),)
+    carried = (Carried(total.name, begin, update),)
+    out.append(For(lane, lower, upper, 1, (), carried, line=line))
+    scope.values[result] = total
+
+
+VECTORS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] = {
+    **dict.fromkeys(("vector.broadcast", "vector.splat"), _broadcast),
+    "vector.shape_cast": _shape_cast,
+    "vector.transpose": _transpose,
+    "vector.create_mask": _create_mask,
+    "vector.constant_mask": _constant_mask,
+    "vector.step": _step,
+    "vector.reduction": _reduction,
+    "vector.fma": _compute,
+}
+"""Operations of the vector dialect that access no array."""
