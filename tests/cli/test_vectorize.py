@@ -56,6 +56,38 @@ def test_mlir(files: Path) -> None:
     assert result.stdout.startswith("// line 7, loop i0: vectorized")
 
 
+def test_without_masks(files: Path) -> None:
+    """As MLIR's pass prints them; refused where a store might write too much."""
+    pytest.importorskip("xdsl", reason="the extra mlir is not installed")
+    result = run("vectorize", files / "add.mlir", "--masks", "none")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("vector.transfer_write") == 3
+    assert "create_mask" not in result.stdout
+    (files / "some.mlir").write_text(
+        "func.func @f(%A: memref<9xf32>, %x: f32) {\n  affine.for %i = 0 to 7 {\n"
+        "    affine.store %x, %A[%i] : memref<9xf32>\n  }\n  return\n}\n"
+    )
+    assert "@f needs masks" in fails("vectorize", files / "some.mlir", "--masks", "none")
+    assert 'masks is "needed" or "none"' in fails("vectorize", files / "add.mlir", "--masks", "all")
+    assert "--masks and --check are for MLIR" in fails("vectorize", files / "loops.py", "--masks", "none")
+
+
+def test_check(files: Path) -> None:
+    """Two files, run on the same arrays."""
+    pytest.importorskip("xdsl", reason="the extra mlir is not installed")
+    (files / "wide.mlir").write_text(run("vectorize", files / "add.mlir").stdout)
+    result = run("vectorize", files / "add.mlir", "--check", files / "wide.mlir")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("@vector_add_2d: ")
+    assert result.stdout.endswith(" calls agree exactly\n")
+    wrong = (files / "wide.mlir").read_text().replace("dense<1.0>", "dense<3.0>")
+    (files / "wrong.mlir").write_text(wrong)
+    assert "differs in super-vectors" in fails(
+        "vectorize", files / "add.mlir", "--check", files / "wrong.mlir"
+    )
+    assert "bad.mlir: " in fails("vectorize", files / "add.mlir", "--check", files / "bad.mlir")
+
+
 def test_functions_that_cannot_be_read_stay(files: Path) -> None:
     """A comment says why; the others are vectorized."""
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")

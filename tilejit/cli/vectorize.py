@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -48,6 +49,22 @@ def vectorize(
             "--dtype", metavar="T", help="Of arrays and numbers of a .py file that no annotation types."
         ),
     ] = "f32",
+    masks: Annotated[
+        str,
+        typer.Option(
+            "--masks",
+            metavar="needed|none",
+            help="Of stores; none prints MLIR as its pass does, where arrays end with loops.",
+        ),
+    ] = "needed",
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check",
+            metavar="OTHER",
+            help="Print nothing: run FILE and its super-vector form OTHER on random arrays and compare.",
+        ),
+    ] = None,
     python: Annotated[
         bool, typer.Option("--python", help="Standard input holds functions of Python, which are run.")
     ] = False,
@@ -64,15 +81,20 @@ def vectorize(
         dims = None if fastest is None else numbers("--fastest-varying", fastest)
     if python and str(file) != "-":
         raise typer.BadParameter("--python is for standard input; name a file .py")
-    if python:
+    of_mlir = not python and (str(file) == "-" or file.suffix == ".mlir")
+    if not of_mlir and (masks != "needed" or check is not None):
+        raise typer.BadParameter("--masks and --check are for MLIR; name a file .mlir")
+    if check is not None:
+        typer.echo(_checked(file, check))
+    elif python:
         from tilejit.cli.python_functions import from_text, vectorized_functions
 
         module = from_text(input_text())
         typer.echo("\n".join(vectorized_functions(module, shape, dims, reductions, dtype)))
     elif str(file) == "-":
-        typer.echo(_of_mlir("standard input", input_text(), shape, dims, reductions))
+        typer.echo(_of_mlir("standard input", input_text(), shape, dims, reductions, masks))
     elif file.suffix == ".mlir":
-        typer.echo(_of_mlir(str(file), file.read_text(errors="replace"), shape, dims, reductions))
+        typer.echo(_of_mlir(str(file), file.read_text(errors="replace"), shape, dims, reductions, masks))
     elif file.suffix == ".py":
         from tilejit.cli.python_functions import load, vectorized_functions
 
@@ -96,12 +118,14 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
 
 
 def _of_mlir(
-    name: str, text: str, shape: tuple[int, ...], dims: tuple[int, ...] | None, reductions: bool
+    name: str,
+    text: str,
+    shape: tuple[int, ...],
+    dims: tuple[int, ...] | None,
+    reductions: bool,
+    masks: str,
 ) -> str:
-    try:
-        from tilejit import mlir
-    except ImportError as error:
-        raise KernelError(str(error)) from None
+    mlir = _mlir()
     try:
         made = mlir.super_vectorize(
             text,
@@ -109,7 +133,29 @@ def _of_mlir(
             fastest_varying=dims,
             vectorize_reductions=reductions,
             report=True,
+            masks=masks,
         )
     except KernelError as error:
         raise KernelError(f"{name}: {error}") from None
-    return made.rstrip("\n")
+    return str(made.rstrip("\n"))
+
+
+def _checked(file: Path, other: Path) -> str:
+    """What `tilejit.mlir.check` says of two files, of which the first may be standard input."""
+    mlir = _mlir()
+    modules = []
+    for path in (file, other):
+        text = input_text() if str(path) == "-" else path.read_text(errors="replace")
+        try:
+            modules.append(mlir.parse(text))
+        except KernelError as error:
+            raise KernelError(f"{path}: {error}") from None
+    return str(mlir.check(*modules))
+
+
+def _mlir() -> ModuleType:
+    try:
+        from tilejit import mlir
+    except ImportError as error:
+        raise KernelError(str(error)) from None
+    return mlir
