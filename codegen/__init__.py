@@ -15,7 +15,6 @@ if _TYPE_CHECKING:
     from codegen.analysis.integers import check_fits as check_fits
     from codegen.analysis.integers import check_indices as check_indices
     from codegen.analysis.integers import check_powers as check_powers
-    from codegen.analysis.reductions import neutral as neutral
     from codegen.analysis.report import LoopReport as LoopReport
     from codegen.analysis.strides import ELEMENT_BYTES as ELEMENT_BYTES
     from codegen.backend.store import KernelStore as KernelStore
@@ -37,6 +36,7 @@ if _TYPE_CHECKING:
     from codegen.frontend.ranges import LOOP_MARK as LOOP_MARK
     from codegen.frontend.source_text import pointed as pointed
     from codegen.ir import dtypes as dtypes
+    from codegen.ir.combiners import neutral as neutral
     from codegen.ir.dtypes import FLOAT_FUNCTIONS as FLOAT_FUNCTIONS
     from codegen.ir.dtypes import numpy_dtype as numpy_dtype
     from codegen.ir.element_types import HALF_TYPES as HALF_TYPES
@@ -214,7 +214,6 @@ _HOMES = {
     "analysis.bounds": "check_bounds nested_accesses",
     "analysis.divisibility": "check_divisible",
     "analysis.integers": "check_fits check_indices check_powers",
-    "analysis.reductions": "neutral",
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
     "backend.store": "KernelStore compiler_digest default_store",
@@ -227,6 +226,7 @@ _HOMES = {
     "frontend.python_ast": "read_function",
     "frontend.ranges": "LOOP_MARK",
     "frontend.source_text": "pointed",
+    "ir.combiners": "neutral",
     "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
     "ir.element_types": "HALF_TYPES INTEGER_TYPES can_convert",
     "ir.index": (
