@@ -1,6 +1,10 @@
-"""What the seed about super-vectorization prints, in its own spelling."""
+"""What the seed about super-vectorization prints, in its own spelling, and that spelling as today's."""
 
 from __future__ import annotations
+
+import re
+
+from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 
 ADD_BY_256 = """\
 func.func @vector_add_2d(%arg0 : index, %arg1 : index) -> f32 {
@@ -101,3 +105,39 @@ func.func @vecred(%arg0: memref<512xf32>) -> f32 {
   return %1 : f32
 }
 """
+
+SEED = {
+    "256": (VECTOR_ADD_2D, ADD_BY_256, "virtual-vector-size=256 test-fastest-varying=0"),
+    "32x256": (VECTOR_ADD_2D, ADD_BY_32X256, "virtual-vector-size=32,256 test-fastest-varying=1,0"),
+    "128": (
+        VECRED,
+        VECRED_BY_128,
+        "virtual-vector-size=128 test-fastest-varying=0 \\\n vectorize-reductions=true",
+    ),
+}
+"""Each scalar text, what becomes of it, and the options of the pass."""
+
+SPELLED = (
+    (r"dense<vector<[^>]*>, ", "dense<"),
+    (r"(?<![\w.])(select|load) ", lambda old: {"select": "arith.select ", "load": "memref.load "}[old[1]]),
+    (r"0\.000000e\+00", "0.0"),
+    (r"> vector<", ">, vector<"),
+    (r"(%\w+) : index", r"\1: index"),
+    (r"\s*//[^\n]*", ""),
+    (r"#map\(", "affine_map<(d0) -> (-d0 + 500)>("),
+    (r"#map = [^\n]*\n", ""),
+)
+"""The spelling of years ago, and today's."""
+
+
+def lines(text: str, *, padding: bool = True) -> list[str]:
+    """The lines of a text: today's spelling, and values numbered in the order of their definition."""
+    for old, new in SPELLED:
+        text = re.sub(old, new, text)
+    if not padding:
+        # The seed's first example leaves out the padding of reads, and its constant.
+        text = re.sub(r"(transfer_read [^\n]*\]), %\w+", r"\1", text)
+        text = re.sub(r"\n *%\w+ = arith\.constant 0\.0 : f32(?=\n *%\w+ = vector\.transfer_read)", "", text)
+    numbers: dict[str, str] = {}
+    named = re.sub(r"%[\w.$]+", lambda found: numbers.setdefault(found[0], f"%{len(numbers)}"), text)
+    return [line for line in named.splitlines() if line.strip()]

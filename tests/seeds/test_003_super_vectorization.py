@@ -1,0 +1,546 @@
+"""The page "About Super Vectorization": seed 003."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.mlir.seed_texts import SEED, lines
+from tests.mlir.texts import VECRED, VECTOR_ADD_2D
+
+
+def add(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j] + b[i, j]
+
+
+def transposed(a, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[j, i] = a[i, j]
+
+
+def far(a, c):
+    for i in range(16, a.shape[0]):
+        c[i] = c[i - 16] + a[i]
+
+
+def added(**options: Any) -> Any:
+    """The kernel of `add` after a call, whose result is checked."""
+    a = np.arange(40 * 300, dtype=np.float32).reshape(40, 300)
+    c = np.zeros_like(a)
+    kernel = tj.kernel(add, **options)
+    kernel(a, a, c)
+    assert (c == 2 * a).all()
+    return kernel
+
+
+def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The kernel after a call; what it writes is what Python writes."""
+    ours, expected = ([x.copy() if isinstance(x, np.ndarray) else x for x in arguments] for _ in range(2))
+    kernel = tj.kernel(function, **options)
+    kernel(*ours)
+    function(*expected)
+    for x, y in zip(ours, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-5)
+    return kernel
+
+
+def ones(*shape: int) -> Any:
+    return np.ones(shape, np.float32)
+
+
+@pytest.fixture
+def mlir() -> Any:
+    return pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
+
+
+def wide(mlir: Any, text: str, **options: Any) -> str:
+    """The text in super-vectors of 128, or as the options say."""
+    printed: str = mlir.super_vectorize(text, **{"virtual_vector_size": 128} | options)
+    return printed
+
+
+# --- About super-vectorization ---
+
+
+def test_one_compact_vector_type() -> None:
+    """Loads, arithmetic and stores are of one type; there is one operation for each in the source."""
+    text = str(added(virtual_vector_size=(4, 32)).vectorized)
+    assert set(re.findall(r"vector<([^>]*)xf32>", text)) == {"4x32"}
+    assert [text.count(op) for op in ("transfer_read", "arith.addf", "transfer_write")] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("size", [16, (2, 8)], ids=str)
+def test_multiples_of_a_hardware_vector(size: Any) -> None:
+    """vector<16xf32> and vector<2x8xf32> for registers of 8."""
+    shape = "x".join(map(str, size)) if isinstance(size, tuple) else size
+    assert f"super-vectors {shape} " in str(added(virtual_vector_size=size).report())
+
+
+@pytest.mark.parametrize("size", [24, 20, 5, (3, 7)], ids=str)
+def test_no_multiple_of_registers_is_needed(size: Any) -> None:
+    """A super-vector is tiles of registers, whole or not."""
+    shape = "x".join(map(str, size)) if isinstance(size, tuple) else size
+    assert f"vector<{shape}xf32>" in str(added(virtual_vector_size=size).vectorized)
+
+
+def test_vectorization_goes_by_super_vectors() -> None:
+    """A loop steps by the size of one."""
+    text = str(added(virtual_vector_size=256).vectorized)
+    assert "affine.for %j = 0 to %a_dim1 step 256 {" in text
+
+
+@pytest.mark.parametrize(("size", "runs"), [(16, True), (32, False)])
+def test_a_vector_type_is_a_slice_without_dependences(size: int, runs: bool) -> None:
+    """Of a static size: 16 elements here, since an element depends on the 16th before it."""
+    report = str(called(far, ones(200), ones(200), virtual_vector_size=size).report())
+    assert ("vectorized by 16" in report) == runs
+    assert ("carried-dependence" in report) == (not runs)
+
+
+def test_later_passes_keep_the_super_vector() -> None:
+    """The loop over super-vectors is in the source that registers are in."""
+    kernel = added(virtual_vector_size=256)
+    assert "vector<256xf32>" in str(kernel.vectorized)
+    assert "step 256" in kernel.source
+    assert "load_f32x" in kernel.source
+
+
+def test_vectors_come_before_unrolling() -> None:
+    """One operation in the vector form becomes several only where registers are chosen."""
+    kernel = added(virtual_vector_size=256)
+    assert str(kernel.vectorized).count("arith.addf") == 1
+    assert kernel.source.count("store_f32x") > 2
+
+
+def test_contiguity_is_found_along_the_fastest_varying_dimension() -> None:
+    """Of each access in a nest of loops, rather than of statements in a row as SLP does."""
+    report = str(added(virtual_vector_size=16).report())
+    assert "a[i, j] contiguous, b[i, j] contiguous, c[i, j] contiguous" in report
+
+
+# --- Size of super-vectorization ---
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_multiples_of_the_hardware_vector(count: int) -> None:
+    """CPU: vector<k . HW>."""
+    (size,) = re.findall(r"vector<(\d+)xf32>, mem", str(added(virtual_vector_size=f"{count}*hw").vectorized))
+    (register,) = re.findall(r"vector<(\d+)xf32>, mem", str(added(virtual_vector_size="1*hw").vectorized))
+    assert int(size) == count * int(register)
+
+
+@pytest.mark.parametrize("size", [(2, 16), (4, 32), (2, 2, 16)], ids=str)
+def test_multiples_of_cores_by_hardware_vectors(size: Any) -> None:
+    """CPU: vector<k' . cores x k . HW>, and sockets before them; a loop for each where there are so many."""
+    added(virtual_vector_size=size)
+
+
+@pytest.mark.parametrize("size", [64, (32, 2), (32, 4)], ids=str)
+def test_shapes_of_gpus(size: Any) -> None:
+    """vector<k . warp>, vector<k . warp x float2>, vector<k . warp x float4>: shapes like any other."""
+    added(virtual_vector_size=size)
+
+
+@pytest.mark.parametrize("size", [16, 256, (32, 256)], ids=str)
+def test_loops_have_the_shape_and_registers_come_later(size: Any) -> None:
+    """Loops and operations are of super-vectors; lowering makes hardware's vectors of them."""
+    kernel = added(virtual_vector_size=size)
+    registers = {int(lanes) for lanes in re.findall(r"load_f32x(\d+)", kernel.source)}
+    assert registers
+    assert max(registers) <= 16
+    shape = "x".join(map(str, size)) if isinstance(size, tuple) else size
+    assert f"vector<{shape}xf32>" in str(kernel.vectorized)
+
+
+# --- Transfer vector ---
+
+READS = """
+func.func @f(%A: memref<?xf32>, %C: memref<?xf32>, %n: index) {
+  affine.for %i = 0 to %n {
+    %x = affine.load %A[%i] : memref<?xf32>
+    affine.store %x, %C[%i] : memref<?xf32>
+  }
+  return
+}
+"""
+
+
+def test_loads_become_transfers(mlir: Any) -> None:
+    """%v = vector.transfer_read A[%i] : memref<?xf32>, vector<128xf32>."""
+    line = r"vector\.transfer_read %A\[%i\], %\w+ : memref<\?xf32>, vector<128xf32>"
+    assert re.search(line, wide(mlir, READS))
+
+
+# --- Where in a pipeline ---
+
+
+def summed(a, c):
+    s = np.float32(0)
+    for i in tj.reduction(range(a.shape[0])):
+        s += a[i]
+    c[0] = s
+
+
+def scanned(a, c):
+    s = np.float32(0)
+    for i in tj.scan(range(a.shape[0])):
+        s += a[i]
+        c[i] = s
+
+
+def shifted(y, k):
+    for i in tj.min_distance(range(y.shape[0] - k), 32):
+        y[i + k] = 0.5 * y[i]
+
+
+def in_parallel(y, k):
+    for i in tj.parallel(range(y.shape[0] - k)):
+        y[i + k] = 0.5 * y[i]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (summed, (ones(200), ones(1))),
+        (scanned, (ones(200), ones(200))),
+        (shifted, (ones(200), 50)),
+        (in_parallel, (ones(200), 150)),
+    ],
+    ids=["reduction", "scan", "distance", "parallel"],
+)
+def test_pattern_1_annotations_of_loops(function: Callable[..., Any], arguments: Any) -> None:
+    """Parallel loops, reductions, scans and distances of dependences are known from the user."""
+    assert "vectorized by 16" in str(called(function, *arguments, virtual_vector_size=16).report())
+
+
+def test_pattern_1_annotations_of_memory() -> None:
+    """Writes without aliases."""
+    memory = np.arange(400, dtype=np.float32)
+
+    def halved(x, y):
+        for i in range(x.shape[0]):
+            y[i] = 0.5 * x[i]
+
+    kernel = tj.kernel(halved, virtual_vector_size=16, no_alias="y")
+    kernel(memory[::2], memory[1::2])
+    assert (memory[1::2] == np.arange(0, 200)).all()
+    assert "no_alias promises" in str(kernel.report())
+
+
+def test_pattern_2_dependence_analysis() -> None:
+    """It decides which loops vectorize, and costs decide among those."""
+    report = str(called(far, ones(200), ones(200), virtual_vector_size=64).report())
+    assert "c[i] is written and c[i - 16] read in a later iteration" in report
+    assert "loop i: scalar, other-loop-chosen: j run as lanes" in str(added(virtual_vector_size=16).report())
+
+
+def test_benefit_vectors_are_protected_from_later_passes() -> None:
+    """Tiling and threads leave the shape as it is."""
+    for options in ({"parallel": 2}, {"vectorize_at": "after_tile"}, {"tail": "scalar"}, {"fastmath": True}):
+        assert "vector<16xf32>" in str(added(virtual_vector_size=16, **options).vectorized)
+
+
+def test_benefit_of_what_a_type_keeps() -> None:
+    """The shape of the vector, and along which dimension of memory each access goes."""
+    text = str(called(transposed, ones(40, 50), ones(50, 40), virtual_vector_size=(16, 16)).vectorized)
+    assert "vector<16x16xf32>" in text
+    assert "permutation_map = affine_map<(d0, d1) -> (d1, d0)>" in text
+
+
+@pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
+def test_risk_a_every_later_pass_knows_vectors(tail: str) -> None:
+    """Of sizes and shapes that divide nothing."""
+    for size in (7, 100, (3, 50), (64, 512)):
+        added(virtual_vector_size=size, tail=tail)
+
+
+def test_risk_b_distances_become_coarse() -> None:
+    """An early size forbids what a smaller one allows; the report says which dependence it is."""
+    for size, code in ((8, "vectorized by 8"), (16, "vectorized by 16"), (17, "carried-dependence")):
+        assert code in str(called(far, ones(200), ones(200), virtual_vector_size=size).report())
+
+
+def test_pattern_3_transfers_recover_contiguity() -> None:
+    """Loops in an order that is against memory: the transfer transposes."""
+    kernel = called(transposed, ones(40, 50), ones(50, 40), virtual_vector_size=(16, 16))
+    assert "blocks transposed in registers" in str(kernel.report())
+
+
+def test_patterns_4_and_5_after_tiling() -> None:
+    """Tiles first, and super-vectors inside them."""
+    kernel = added(virtual_vector_size=16, vectorize_at="after_tile")
+    assert "affine.for %i_tile = 0 to %a_dim0 step 32" in str(kernel.vectorized)
+    assert "tiles 32x32 | super-vectors 16" in str(kernel.report())
+
+
+@pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
+def test_tiles_need_not_be_full(tail: str) -> None:
+    """40 x 300 is no multiple of 32 x 32."""
+    added(virtual_vector_size=16, vectorize_at="after_tile", tail=tail)
+
+
+# --- Matching and rewrite algorithm ---
+
+
+def imperfect(a, b, c):
+    for i in range(a.shape[0]):
+        c[i] = 0
+        for j in range(a.shape[1]):
+            b[i, j] = a[i, j] * 2
+        for k in range(a.shape[1]):
+            a[i, k] = b[i, k] + 1
+
+
+def test_step_1_patterns_match_imperfect_nests() -> None:
+    """Every loop that fits, wherever it is in the tree."""
+    report = str(called(imperfect, ones(9, 50), ones(9, 50), ones(9), virtual_vector_size=16).report())
+    assert report.count("vectorized by 16") == 2
+
+
+def test_step_1a_loops_are_annotated_or_proven() -> None:
+    """A reduction without a word is none."""
+
+    def plain(a, c):
+        s = np.float32(0)
+        for i in range(a.shape[0]):
+            s += a[i]
+        c[0] = s
+
+    report = str(called(plain, ones(200), ones(1), virtual_vector_size=16).report())
+    assert "vectorized by" not in report
+    assert "vectorized by 16" in str(called(summed, ones(200), ones(1), virtual_vector_size=16).report())
+
+
+@pytest.mark.parametrize(("fastest", "loop"), [(0, "j"), (1, "i")])
+def test_step_1b_accesses_are_contiguous_along_the_given_dimension(fastest: int, loop: str) -> None:
+    """`fastest_varying` counts from the innermost."""
+    report = str(added(virtual_vector_size=16, fastest_varying=fastest).report())
+    assert re.search(rf"loop {loop}: vectorized by 16", report)
+
+
+def test_step_2_profit() -> None:
+    """Of two loops that both may, the one with contiguous accesses is taken, and the report says so."""
+
+    def down(a, c):
+        for j in range(a.shape[1]):
+            for i in range(a.shape[0]):
+                c[i, j] = a[i, j] + 1
+
+    report = str(called(down, ones(40, 50), ones(40, 50), virtual_vector_size=16).report())
+    assert re.search(r"loop j: vectorized by 16", report)
+
+
+REWRITTEN = """
+func.func @f(%A: memref<?x?xf32>, %B: memref<?xf32>, %C: memref<?x?xf32>, %s: f32, %m: index, %n: index) {
+  %one = arith.constant 1.0 : f32
+  affine.for %i = 0 to %m {
+    affine.for %j = 0 to %n {
+      %x = affine.load %A[%i, %j] : memref<?x?xf32>
+      %b = affine.load %B[%i] : memref<?xf32>
+      %y = arith.mulf %x, %s : f32
+      %z = arith.addf %y, %one : f32
+      %w = arith.addf %z, %b : f32
+      affine.store %w, %C[%i, %j] : memref<?x?xf32>
+    }
+  }
+  return
+}
+"""
+
+
+def test_step_3_loops_become_coarse(mlir: Any) -> None:
+    """Their steps are multiplied by the size."""
+    assert re.search(r"affine\.for %j = 0 to %n step 128", wide(mlir, REWRITTEN))
+    stepped = READS.replace("0 to %n", "0 to %n step 3")
+    assert re.search(r"step 384", wide(mlir, stepped))
+
+
+def test_step_3_in_topological_order(mlir: Any) -> None:
+    """Every operand is wide before the operation that uses it."""
+    defined: set[str] = set()
+    for line in wide(mlir, REWRITTEN).splitlines():
+        result, _, rest = line.strip().partition(" = ")
+        if rest.startswith("arith."):
+            assert defined.issuperset(re.findall(r"%[\w.]+", rest)), line
+        if "vector<128xf32>" in rest:
+            defined.add(result)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"vector\.transfer_read %A\[%i, %j\], %\w+ : memref<\?x\?xf32>, vector<128xf32>",
+        r"vector\.transfer_write %\w+, %C\[%i, %j\].* : vector<128xf32>, memref<\?x\?xf32>",
+        r"arith\.constant dense<1\.0> : vector<128xf32>",
+        r"vector\.(broadcast|splat) %s : (f32 to )?vector<128xf32>",
+        r"arith\.mulf %\w+, %\w+ : vector<128xf32>",
+    ],
+    ids=["loads", "stores", "constants", "uniform operands", "the rest"],
+)
+def test_step_3a_what_becomes_of_operations(mlir: Any, pattern: str) -> None:
+    """Transfers, splats, broadcasts, and the same operation of vectors."""
+    assert re.search(pattern, wide(mlir, REWRITTEN))
+
+
+def test_step_3a_iter_args_are_vectors(mlir: Any) -> None:
+    """Of a loop, its operands and its results."""
+    text = wide(mlir, VECRED, vectorize_reductions=True)
+    assert re.search(r"iter_args\(%[\w.]+ = %[\w.]+\) -> \(vector<128xf32>\)", text)
+    assert "affine.yield" in text
+
+
+CARRIED = READS.replace("affine.store %x, %C[%i]", "affine.store %x, %A[%i + 1]")
+
+
+def test_step_3b_all_or_nothing(mlir: Any) -> None:
+    """The scalar loop is gone where everything under it is wide, and else stays as it was."""
+    assert "affine.load" not in wide(mlir, READS)
+    assert "vector" not in wide(mlir, CARRIED)
+    assert "affine.load" in wide(mlir, CARRIED)
+
+
+def test_step_3c_vectors_are_not_vectorized_again(mlir: Any) -> None:
+    """A text that has them stays as it is."""
+    once = wide(mlir, READS)
+    assert wide(mlir, once).strip() == once.strip()
+
+
+# --- Example ---
+
+
+def test_the_scalar_example_runs(mlir: Any) -> None:
+    """1 + 2, plus 1 and plus 2, added: 9 at [7, 42]."""
+    assert mlir.run(VECTOR_ADD_2D, "vector_add_2d", 64, 512) == np.float32(9)
+
+
+@pytest.mark.parametrize("name", ["256", "32x256"])
+def test_the_examples_are_printed_line_by_line(mlir: Any, name: str) -> None:
+    """With the option strings of the seed: the innermost loop, then both."""
+    text, expected, options = SEED[name]
+    printed = mlir.super_vectorize(text, options=options, masks="none")
+    assert lines(printed, padding=False) == lines(expected)
+
+
+@pytest.mark.parametrize(("name", "steps"), [("256", {"256"}), ("32x256", {"32", "256"})])
+def test_which_loops_of_the_examples_are_wide(mlir: Any, name: str, steps: set[str]) -> None:
+    """The innermost ones; and the outer ones, each by its own size."""
+    text, _, options = SEED[name]
+    printed = mlir.super_vectorize(text, options=options, masks="none")
+    assert set(re.findall(r"step (\d+)", printed)) == steps
+    assert set(re.findall(r"vector<([\dx]+)xf32>", printed)) == {name}
+
+
+@pytest.mark.parametrize("name", ["256", "32x256"])
+def test_the_printed_examples_run(mlir: Any, name: str) -> None:
+    """As the scalar text does, for sizes that divide and others."""
+    for sizes in ((64, 512), (9, 43)):
+        assert mlir.run(SEED[name][1], "vector_add_2d", *sizes) == np.float32(9)
+
+
+# --- Reduction ---
+
+COMBINED = """
+func.func @f(%A: memref<?xTYPE>, %n: index) -> TYPE {
+  %zero = arith.constant ZERO : TYPE
+  %r = affine.for %i = 0 to %n iter_args(%s = %zero) -> (TYPE) {
+    %x = affine.load %A[%i] : memref<?xTYPE>
+    %y = arith.OP %s, %x : TYPE
+    affine.yield %y : TYPE
+  }
+  return %r : TYPE
+}
+"""
+NESTED = """
+func.func @f(%A: memref<?x?xf32>, %n: index, %m: index) -> f32 {
+  %zero = arith.constant 0.0 : f32
+  %r = affine.for %i = 0 to %n iter_args(%s = %zero) -> (f32) {
+    %q = affine.for %j = 0 to %m iter_args(%t = %s) -> (f32) {
+      %x = affine.load %A[%i, %j] : memref<?x?xf32>
+      %y = arith.addf %t, %x : f32
+      affine.yield %y : f32
+    }
+    affine.yield %q : f32
+  }
+  return %r : f32
+}
+"""
+KINDS = {
+    **dict.fromkeys(("addf", "mulf", "maximumf", "minimumf"), ("f32", "0.0")),
+    **dict.fromkeys(("addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori"), ("i32", "0")),
+}
+
+
+@pytest.mark.parametrize("op", KINDS)
+def test_supported_kinds_of_reductions(mlir: Any, op: str) -> None:
+    """Condition 1."""
+    dtype, zero = KINDS[op]
+    text = COMBINED.replace("TYPE", dtype).replace("ZERO", zero).replace("OP", op)
+    assert "vector.reduction <" in wide(mlir, text, vectorize_reductions=True)
+
+
+def test_reductions_are_of_one_dimension(mlir: Any) -> None:
+    """Condition 2: two sizes leave the loops as they are, and the report says why."""
+    text = wide(mlir, NESTED, vectorize_reductions=True)
+    assert "vector.reduction <" in text
+    options = {"virtual_vector_size": (32, 128), "vectorize_reductions": True}
+    text = wide(mlir, NESTED, report=True, **options)
+    assert "reduction-not-1-d" in text
+    assert "vector<" not in text
+
+
+def test_reductions_of_step_1(mlir: Any) -> None:
+    """Condition 3 is the seed's; steps of other lengths run in lanes as well, with the same sum."""
+    text = VECRED.replace("0 to 500", "0 to 500 step 4")
+    x = np.random.default_rng(0).random(512, np.float32)
+    found = mlir.run(text, "vecred", x, virtual_vector_size=16, vectorize_reductions=True)
+    assert found == pytest.approx(np.cos(x[:500:4].astype(float)).sum(), rel=1e-6)
+
+
+def test_the_vector_of_a_loop_is_reduced_behind_it(mlir: Any) -> None:
+    """To a scalar."""
+    text = wide(mlir, VECRED, vectorize_reductions=True)
+    assert re.search(r"vector\.reduction <add>, %[\w.]+, %cst_0 : vector<128xf32> into f32", text)
+
+
+def test_a_mask_keeps_garbage_out_of_the_accumulator(mlir: Any) -> None:
+    """500 is no multiple of 128: the elements behind are read and do not count."""
+    text = wide(mlir, VECRED, vectorize_reductions=True)
+    assert "vector.create_mask" in text
+    assert "arith.select" in text
+    x = np.random.default_rng(0).random(512, np.float32)
+    x[500:] = np.nan
+    found = mlir.run(VECRED, "vecred", x, virtual_vector_size=128, vectorize_reductions=True)
+    assert found == pytest.approx(np.cos(x[:500].astype(float)).sum(), rel=1e-6)
+
+
+def test_reductions_are_off_unless_asked_for(mlir: Any) -> None:
+    """By an option of the pass; of a kernel by an option, or for one loop by its annotation."""
+    assert "vector" not in wide(mlir, VECRED)
+    assert "vector<128xf32>" in wide(mlir, VECRED, vectorize_reductions=True)
+    options = "virtual-vector-size=128 test-fastest-varying=0 vectorize-reductions=true"
+    assert mlir.super_vectorize(VECRED, options=options) == wide(
+        mlir, VECRED, vectorize_reductions=True, fastest_varying=0
+    )
+
+
+def test_the_example_of_a_reduction(mlir: Any) -> None:
+    """With the option string of the seed, the text of the seed."""
+    text, expected, options = SEED["128"]
+    assert lines(mlir.super_vectorize(text, options=options, masks="none")) == lines(expected)
+
+
+def test_the_mask_of_the_example_leaves_out_12_elements(mlir: Any) -> None:
+    """Of 4 super-vectors of 128, the last has 116 elements."""
+    _, expected, _ = SEED["128"]
+    for garbage in (np.nan, 1e30):
+        x = np.zeros(512, np.float32)
+        x[500:] = garbage
+        assert mlir.run(expected, "vecred", x) == 500
