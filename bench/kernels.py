@@ -1,4 +1,4 @@
-"""Loops compiled by `tilejit.kernel`: maps, stencils, transposed stores, reductions; in and out of cache."""
+"""Loops compiled by `tilejit.kernel`: maps, stencils, transposes, reductions, scans; in and out of cache."""
 
 from __future__ import annotations
 
@@ -49,6 +49,26 @@ def row_sums(a: Array, c: Array) -> None:
             c[i] += a[i, j]
 
 
+def running_sums(a: Array, c: Array) -> None:
+    """The sum of each row up to each element."""
+    for i in range(a.shape[0]):
+        s = a[i, 0]
+        c[i, 0] = s
+        for j in range(1, a.shape[1]):
+            s += a[i, j]
+            c[i, j] = s
+
+
+def running_maxima(a: Array, c: Array) -> None:
+    """The largest element of each row up to each one."""
+    for i in range(a.shape[0]):
+        s = a[i, 0]
+        c[i, 0] = s
+        for j in range(1, a.shape[1]):
+            s = max(s, a[i, j])
+            c[i, j] = s
+
+
 def _stencil(a: Array, c: Array) -> None:
     c[1:-1, 1:-1] = a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:]
 
@@ -80,6 +100,21 @@ KERNELS = (
         Loops("reductions", "row sums", row_sums, dtype, 1, lambda a, c: np.sum(a, 1, a.dtype, c))
         for dtype in (S32, F32)
     ),
+    *(
+        Loops("scans", "running sums", running_sums, dtype, 1, lambda a, c: np.cumsum(a, 1, a.dtype, c))
+        for dtype in (S32, F32, F64)
+    ),
+    *(
+        Loops(
+            "scans",
+            "running maxima",
+            running_maxima,
+            dtype,
+            1,
+            lambda a, c: np.maximum.accumulate(a, 1, None, c),
+        )
+        for dtype in (S32, F32)
+    ),
 )
 
 
@@ -105,7 +140,7 @@ def _job(loops: Loops, side: int, threads: int) -> Job:
         moved_bytes=sum(x.nbytes for x in given) + out.nbytes,
         out=out,
         expected=answer_of(lambda: loops.numpys(*given, out), out),
-        ours=lambda: _bound(tj.kernel(vectorize_reductions=True, parallel=threads)(loops.python), given, out),
+        ours=lambda: _bound(_kernel(loops.python, threads), given, out),
         peers={
             "numpy": lambda: _bound(loops.numpys, given, out),
             "numba": lambda: _bound(_compiled(loops.python), given, out),
@@ -127,6 +162,10 @@ def _bound(function: Callable[..., object], given: list[Array], out: Array) -> W
         function(*given, out)
 
     return run
+
+
+def _kernel(python: Callable[..., None], threads: int) -> Callable[..., object]:
+    return tj.kernel(vectorize_reductions=True, vectorize_scans=True, parallel=threads)(python)
 
 
 def _compiled(python: Callable[..., None]) -> Callable[..., object]:
