@@ -116,6 +116,16 @@ def test_options_in_one_string(file: str, files: Path) -> None:
     assert "give one or the other" in fails("vectorize", files / file, "--options", text, "--reductions")
 
 
+def test_scans_are_asked_for(tmp_path: Path) -> None:
+    source = (
+        "def f(a, y):\n    s = 0.0\n    for i in range(a.shape[0]):\n        s += a[i]\n        y[i] = s\n"
+    )
+    path = tmp_path / "scan.py"
+    path.write_text(source)
+    assert "scan-not-asked" in run("vectorize", path).stdout
+    assert "vector.scan <add>" in run("vectorize", path, "--scans").stdout
+
+
 def test_reductions_are_asked_for(files: Path) -> None:
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     plain = run("vectorize", files / "red.mlir", "--virtual-vector-size", "128").stdout

@@ -34,6 +34,7 @@ def vectorized_functions(
     fastest: tuple[int, ...] | None,
     reductions: bool,
     dtype: str,
+    scans: bool,
 ) -> Iterator[str]:
     """The functions of a module, each in super-vectors, what became of its loops before it.
 
@@ -47,9 +48,8 @@ def vectorized_functions(
         name = (module.__file__ or "").strip("<>")
         raise KernelError(f"{name} defines no function; write one with `for` loops over arrays")
     for python in functions:
-        wide = vectorize_function(
-            read_function(python).typed(arguments_of(python, dtype)), sizes, fastest, reductions, "mask"
-        )
+        function = read_function(python).typed(arguments_of(python, dtype))
+        wide = vectorize_function(function, sizes, fastest, reductions, "mask", scans)
         yield "".join(f"// {loop}\n" for loop in wide.loops) + format_function(wide.function).rstrip("\n")
 
 

@@ -39,9 +39,16 @@ def vectorize(
     reductions: Annotated[
         bool, typer.Option("--reductions", help="Reductions too; changes rounding.")
     ] = False,
+    scans: Annotated[
+        bool, typer.Option("--scans", help="Running sums and the like too; changes rounding of floats.")
+    ] = False,
     options: Annotated[
         str | None,
-        typer.Option("--options", metavar="TEXT", help="These three as mlir-opt takes them, in one string."),
+        typer.Option(
+            "--options",
+            metavar="TEXT",
+            help="Sizes, dimensions and reductions as mlir-opt takes them, in one string.",
+        ),
     ] = None,
     dtype: Annotated[
         str,
@@ -90,15 +97,16 @@ def vectorize(
         from tilejit.cli.python_functions import from_text, vectorized_functions
 
         module = from_text(input_text())
-        typer.echo("\n".join(vectorized_functions(module, shape, dims, reductions, dtype)))
+        typer.echo("\n".join(vectorized_functions(module, shape, dims, reductions, dtype, scans)))
     elif str(file) == "-":
-        typer.echo(_of_mlir("standard input", input_text(), shape, dims, reductions, masks))
+        typer.echo(_of_mlir("standard input", input_text(), shape, dims, reductions, masks, scans))
     elif file.suffix == ".mlir":
-        typer.echo(_of_mlir(str(file), file.read_text(errors="replace"), shape, dims, reductions, masks))
+        text = file.read_text(errors="replace")
+        typer.echo(_of_mlir(str(file), text, shape, dims, reductions, masks, scans))
     elif file.suffix == ".py":
         from tilejit.cli.python_functions import load, vectorized_functions
 
-        typer.echo("\n".join(vectorized_functions(load(file), shape, dims, reductions, dtype)))
+        typer.echo("\n".join(vectorized_functions(load(file), shape, dims, reductions, dtype, scans)))
     else:
         raise KernelError(f"{file} is neither .mlir nor .py; name it for what it holds")
 
@@ -124,6 +132,7 @@ def _of_mlir(
     dims: tuple[int, ...] | None,
     reductions: bool,
     masks: str,
+    scans: bool,
 ) -> str:
     mlir = _mlir()
     try:
@@ -134,6 +143,7 @@ def _of_mlir(
             vectorize_reductions=reductions,
             report=True,
             masks=masks,
+            vectorize_scans=scans,
         )
     except KernelError as error:
         raise KernelError(f"{name}: {error}") from None

@@ -29,8 +29,8 @@ from tilejit.mlir.program import Program
 from tilejit.mlir.unmasked import check_unmasked
 
 Sizes: TypeAlias = int | Sequence[int]
-Request: TypeAlias = tuple[tuple[int, ...], tuple[int, ...] | None, bool]
-"""Sizes, the dimensions that they walk, and whether reductions are vectorized."""
+Request: TypeAlias = tuple[tuple[int, ...], tuple[int, ...] | None, bool, bool]
+"""Sizes, the dimensions that they walk, and whether reductions and scans are vectorized."""
 Results: TypeAlias = tuple[Any, ...]
 
 TAIL = "mask"
@@ -46,6 +46,7 @@ def super_vectorize(
     options: str | None = None,
     report: bool = False,
     masks: str = "needed",
+    vectorize_scans: bool = False,
 ) -> str:
     """The text with its loops super-vectorized, as `mlir-opt -affine-super-vectorize` prints them.
 
@@ -59,6 +60,8 @@ def super_vectorize(
     report                what became of each loop, and why a function was not read, in comments before it
     masks                 "needed": stores are masked where a loop may end inside a super-vector; "none": as
                           MLIR prints them, for loops that end with their arrays or after whole super-vectors
+    vectorize_scans       carried values that the loop also uses, such as running sums; floats are then added
+                          in another grouping
 
     Raises:
         KernelError: no function of the text can be read, a size or a dimension makes no sense, or `masks`
@@ -68,7 +71,7 @@ def super_vectorize(
     if masks not in ("needed", "none"):
         raise KernelValueError(f'masks is "needed" or "none", not {str(masks)[:40]!r}\n  write one of these')
     module = parse(text)
-    request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options)
+    request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options, vectorize_scans)
     if request is None:
         raise TypeError(
             "virtual_vector_size is a number or a tuple of numbers, not None\n"
@@ -104,6 +107,7 @@ def run(
     vectorize_reductions: bool = False,
     options: str | None = None,
     interpreted: bool = False,
+    vectorize_scans: bool = False,
 ) -> Any:
     """Run a function of a text on arrays and numbers; arrays are written in place.
 
@@ -117,20 +121,20 @@ def run(
         TypeError: an argument is neither an array nor a number, or an option is of a wrong type.
     """
     program = parse(text)[name]
-    request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options)
+    request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options, vectorize_scans)
     execute = _interpret if interpreted else compiled
     return program(*arguments, execute=partial(execute, request_of(request, program)))
 
 
 def request_of(request: Request | None, program: Program) -> Request | None:
     """How to vectorize a program: as it is asked for, or by the shape of the vectors that it has."""
-    return (program.lanes, None, False) if request is None and program.lanes else request
+    return (program.lanes, None, False, False) if request is None and program.lanes else request
 
 
 def _about_vectors(program: Program) -> str:
     """Comments on a function that has vectors: what becomes of their lanes when it runs."""
     size = "x".join(map(str, program.lanes))
-    wide = vectorized(program, program.lanes, None, False)
+    wide = vectorized(program, program.lanes, None, False, False)
     lines = [
         f"@{program.name} has vectors and stays as it is; it runs in super-vectors of {size}",
         *wide.loops,
@@ -141,7 +145,7 @@ def _about_vectors(program: Program) -> str:
 def _interpret(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
     """By the interpreter, either form."""
     if request is not None:
-        wide = vectorize_function(function, *request, TAIL)
+        wide = _in_lanes(function, *request)
         by_name = {a.name: value for a, value in zip(function.arguments, given, strict=True)}
         if not any(np.may_share_memory(by_name[a], by_name[b]) for a, b in wide.checks):
             function = wide.function
@@ -150,8 +154,9 @@ def _interpret(request: Request | None, function: Function, given: Sequence[Any]
 
 def compiled(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
     """By a kernel; one lane is the scalar loops."""
-    sizes, fastest, reductions = request or ((1,), None, False)
-    results = _kernel(function, LoopOptions(sizes, fastest, reductions))(*given)
+    sizes, fastest, reductions, scans = request or ((1,), None, False, False)
+    options = LoopOptions(sizes, fastest, reductions, vectorize_scans=scans)
+    results = _kernel(function, options)(*given)
     return results if isinstance(results, tuple) else () if results is None else (results,)
 
 
@@ -161,17 +166,24 @@ def _kernel(function: Function, options: LoopOptions) -> LoopProgram:
 
 
 def vectorized(
-    program: Program, sizes: tuple[int, ...], fastest: tuple[int, ...] | None, reductions: bool
+    program: Program, sizes: tuple[int, ...], fastest: tuple[int, ...] | None, reductions: bool, scans: bool
 ) -> Vectorized:
     """The super-vector form of a program's kernel, and what became of its loops."""
-    return vectorize_function(program.function, sizes, fastest, reductions, TAIL)
+    return _in_lanes(program.function, sizes, fastest, reductions, scans)
+
+
+def _in_lanes(
+    function: Function, sizes: tuple[int, ...], fastest: tuple[int, ...] | None, reductions: bool, scans: bool
+) -> Vectorized:
+    return vectorize_function(function, sizes, fastest, reductions, TAIL, scans)
 
 
 def _requested(
-    sizes: Sizes | None, fastest: Sizes | None, reductions: bool, options: str | None
+    sizes: Sizes | None, fastest: Sizes | None, reductions: bool, options: str | None, scans: bool
 ) -> Request | None:
     """The options as keywords or as a string, checked; None without sizes."""
     reductions = read_truth("vectorize_reductions", reductions)
+    scans = read_truth("vectorize_scans", scans)
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
             raise TypeError("options= says what the other keywords say\n  give one or the other")
@@ -186,7 +198,7 @@ def _requested(
             f"fastest_varying is {dims} where virtual_vector_size is {shape}\n"
             "  write one dimension for each size, none twice"
         )
-    return shape, dims, reductions
+    return shape, dims, reductions, scans
 
 
 def _dimensions(given: Sizes) -> tuple[int, ...]:
