@@ -18,10 +18,10 @@ if _TYPE_CHECKING:
     from codegen.analysis.report import LoopReport as LoopReport
     from codegen.analysis.strides import ELEMENT_BYTES as ELEMENT_BYTES
     from codegen.backend.store import KernelStore as KernelStore
-    from codegen.backend.store import compiler_digest as compiler_digest
     from codegen.backend.store import default_store as default_store
     from codegen.backend.store_check import remove_entries as remove_entries
     from codegen.backend.store_check import verify_store as verify_store
+    from codegen.backend.store_key import compiler_digest as compiler_digest
     from codegen.frontend.calls import strong_operand as strong_operand
     from codegen.frontend.functions import UFUNCS as UFUNCS
     from codegen.frontend.functions import call_ufunc as call_ufunc
@@ -216,7 +216,8 @@ _HOMES = {
     "analysis.integers": "check_fits check_indices check_powers",
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
-    "backend.store": "KernelStore compiler_digest default_store",
+    "backend.store": "KernelStore default_store",
+    "backend.store_key": "compiler_digest",
     "backend.store_check": "remove_entries verify_store",
     "frontend.calls": "strong_operand",
     "frontend.functions": "UFUNCS call_ufunc",

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from codegen.backend.store_files import (
     UNFINISHED,
     Held,
-    digest_of,
     distrust,
     plan_name,
     read_checked,
@@ -30,24 +28,17 @@ from codegen.backend.store_files import (
     user_cache,
     write_checked,
 )
-from codegen.support.caching import cached
-from codegen.support.cpu import CpuLevel
-from codegen.support.dataclasses import dataclass
+from codegen.backend.store_key import FORMAT, StoreKey, lowering_digest
 from codegen.support.errors import StoreError
 from codegen.support.settings import settings
-from codegen.support.versions import library_stamp, package_version
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 1
 MAX_ENTRY_BYTES = 16 << 20
 MAX_NOTE_BYTES = 1 << 14
 MAX_STORE_BYTES = 512 << 20
 """Approximate size limit of a store; TILEJIT_CACHE_BYTES overrides it."""
-
-LLVM_LIBRARIES = ("binding/libllvmlite.so", "binding/libllvmlite.dylib", "binding/llvmlite.dll")
-"""Paths of LLVM's library within llvmlite, one per system."""
 
 PLANS_PER_PROCESS = 32
 """The largest number of launch plans that a process writes, because there is one for each shape.
@@ -55,169 +46,11 @@ PLANS_PER_PROCESS = 32
 Reading them has no limit, so processes that run the same copies write the plans of all in turn.
 """
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
-
 PLANS_PER_SCAN = 128
 """Launch plans written per scan of the files, on average. Most processes write few plans and no kernel."""
 
 FILES_PER_WRITE = 250
 """Files scanned per write, on average; that takes a hundredth of the time of compiling a kernel."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoreKey:
-    """Every input of the compiler: equal keys give the same machine code."""
-
-    source_digest: str
-    compiler_digest: str
-    numba: str
-    llvmlite: str
-    llvm: str
-    level: str
-    triple: str
-    cpu: str
-    features: str
-    format: int = FORMAT
-
-    @property
-    def digest(self) -> str:
-        """The entry's name."""
-        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-
-
-def store_key(source_digest: str, level: CpuLevel, store: KernelStore | None = None) -> StoreKey:
-    """The key of a source compiled for a CPU level; a store avoids loading LLVM for its version."""
-    spelled = level.name, level.triple, level.llvm_cpu, level.llvm_features
-    versions = package_version("numba"), package_version("llvmlite"), llvm_version(store)
-    return StoreKey(source_digest, compiler_digest(store), *versions, *spelled)
-
-
-@cached(8)
-def llvm_version(store: KernelStore | None) -> str:
-    """LLVM's version, such as "20.1.8". Only its library knows it, so a store remembers it per library.
-
-    The same version of llvmlite may be built with different versions of LLVM.
-    """
-    stamp = library_stamp("llvmlite", LLVM_LIBRARIES) if store else ""
-    note = f"llvm-{digest_of(stamp.encode())[:32]}"
-    known = (store.get_note(note) or {}).get("version") if store and stamp else None
-    if isinstance(known, str):
-        return known
-    from llvmlite import binding
-
-    found = ".".join(map(str, binding.llvm_version_info))
-    if store and stamp:
-        store.put_note(note, {"version": found})
-    return found
-
-
-@cached(8)
-def compiler_digest(store: KernelStore | None = None) -> str:
-    """Digest of the code that turns sources into machine code: the build and the kernels' routines.
-
-    A store may have noted it, which avoids reading the files.
-    """
-    known = _package_note(store).known.get("compiler")
-    return known if isinstance(known, str) else _digest_of_compiler()
-
-
-@cached(1)
-def _digest_of_compiler() -> str:
-    return _digest_of_files(compiler_files())
-
-
-@cached(8)
-def lowering_digest(store: KernelStore) -> str:
-    """Digest of the whole package, whose code turns the structure of a kernel into its source.
-
-    The store notes both digests. A process that cannot list the files has a digest of its own.
-    """
-    note = _package_note(store)
-    known = note.known.get("package")
-    if isinstance(known, str):
-        return known
-    if not note.files:
-        return os.urandom(32).hex()
-    found = _digest_of_files(path for path, _ in note.files)
-    facts = {"compiler": compiler_digest(store), "package": found}
-    if _package_files() == note.files:
-        store.put_note(note.name, facts)
-    return found
-
-
-class _PackageNote(NamedTuple):
-    """The note of the package's digests, named after the sizes and times of its files.
-
-    Those take a third of the time to read that the files take.
-    """
-
-    name: str
-    files: list[tuple[str, tuple[int, ...]]]
-    known: dict[str, Any]
-
-
-@cached(8)
-def _package_note(store: KernelStore | None) -> _PackageNote:
-    """The note; an empty one for a process that may no longer list the files, and has read them before."""
-    try:
-        files = _package_files()
-    except OSError:
-        return _PackageNote("", [], {})
-    stamp = digest_of("\n".join(f"{path} {facts}" for path, facts in files).encode())
-    name = f"package-{stamp[:32]}"
-    return _PackageNote(name, files, (store.get_note(name) if store else None) or {})
-
-
-def compiler_files() -> tuple[str, ...]:
-    """The files whose text determines the machine code of a source.
-
-    Routines use constants of other modules, such as the length of a table entry.
-    """
-    names = (
-        "backend/build.py",
-        "ir/access_families.py",
-        "ir/accesses.py",
-        "ir/blocks.py",
-        "ir/c_functions.py",
-        "ir/dtypes.py",
-        "ir/element_types.py",
-        "ir/families.py",
-        "ir/instruction.py",
-        "ir/instructions.py",
-        "ir/lines.py",
-        "ir/packed_bits.py",
-        "ir/routines.py",
-        "support/dataclasses.py",
-    )
-    simd = os.path.join(_PACKAGE, "simd", "")
-    return (
-        *(os.path.join(_PACKAGE, *name.split("/")) for name in names),
-        *(path for path, _ in _package_files() if path.startswith(simd)),
-    )
-
-
-def _digest_of_files(files: Iterable[str]) -> str:
-    texts: list[bytes] = []
-    for file in files:
-        with open(file, "rb", buffering=0) as opened:
-            texts.append(opened.read())
-    return digest_of(b"\0".join(texts))
-
-
-def _package_files() -> list[tuple[str, tuple[int, ...]]]:
-    """The source files in order of their paths, each with what changes when it is written or replaced."""
-    found: list[tuple[str, tuple[int, ...]]] = []
-    folders = [_PACKAGE]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.name.endswith(".py"):
-                    status = entry.stat()
-                    facts = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-                    found.append((entry.path, facts))
-                elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-    return sorted(found)
 
 
 class KernelStore:

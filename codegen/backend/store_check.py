@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 
-from codegen.backend.store import KernelStore, StoreKey
+from codegen.backend.store import KernelStore
 from codegen.backend.store_files import open_safely
+from codegen.backend.store_key import StoreKey
 from codegen.support.dataclasses import dataclass
 
 HEAD_BYTES = 1 << 16

@@ -15,7 +15,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.backend.store import KernelStore, compiler_digest, default_store
+from codegen.backend.store import KernelStore, default_store
+from codegen.backend.store_key import compiler_digest
 from codegen.ir.strided_box import Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.pipeline.copy_options import CopyOptions

@@ -13,8 +13,9 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from codegen.backend.store import KernelStore, default_store, lowering_digest
+from codegen.backend.store import KernelStore, default_store
 from codegen.backend.store_files import digest_of
+from codegen.backend.store_key import lowering_digest
 from codegen.maps.access import in_common_units
 from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.launch_plans import plan_of, program_of

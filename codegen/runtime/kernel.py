@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codegen.backend.object_loader import load_object
 from codegen.backend.object_symbols import can_be_loaded
-from codegen.backend.store import default_store, store_key
+from codegen.backend.store import default_store
 from codegen.backend.store_files import digest_of
+from codegen.backend.store_key import store_key
 from codegen.support.caching import lazy
 from codegen.support.cpu import cpu_level
 from codegen.support.dataclasses import dataclass

@@ -19,8 +19,9 @@ from random import Random
 from subprocess import PIPE, Popen
 from typing import Any
 
-from codegen.backend.store import KernelStore, StoreKey
+from codegen.backend.store import KernelStore
 from codegen.backend.store_files import UNFINISHED
+from codegen.backend.store_key import StoreKey
 from tests.tools.oracle import environment
 
 PAGE_BYTES = 4096

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen.backend.store import KernelStore, store_key
+from codegen.backend.store import KernelStore
+from codegen.backend.store_key import store_key
 from codegen.support.cpu import level_named
 from tests.faults.store import Fault, calls, damages, starts, truncations
 from tests.tools.stress import is_stress

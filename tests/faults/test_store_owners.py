@@ -14,7 +14,8 @@ from subprocess import run
 import pytest
 
 from codegen.backend import store_files
-from codegen.backend.store import KernelStore, store_key
+from codegen.backend.store import KernelStore
+from codegen.backend.store_key import store_key
 from codegen.support.cpu import level_named
 from tests.tools.oracle import environment
 
@@ -214,7 +215,8 @@ import numpy as np
 import tilejit as tj
 from codegen.backend.build import build
 from codegen.support.cpu import cpu_level
-from codegen.backend.store import default_store, store_key
+from codegen.backend.store import default_store
+from codegen.backend.store_key import store_key
 
 for package in (codegen, tj):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

@@ -13,8 +13,9 @@ from subprocess import run
 import pytest
 
 from codegen.backend import store_files
-from codegen.backend.store import KernelStore, store_key
+from codegen.backend.store import KernelStore
 from codegen.backend.store_files import UNFINISHED, UNFINISHED_SECONDS
+from codegen.backend.store_key import store_key
 from codegen.support.cpu import level_named
 from tests.faults.syscalls import Syscalls
 from tests.tools.oracle import environment

@@ -1,7 +1,7 @@
 """The kernels of test runs: compiled once, kept between runs in the user's cache folder.
 
-A folder belongs to one Python, NumPy, Numba and llvmlite. Inside it `codegen.backend.store` keys machine code
-by the kernel's source and the sources of the compiler. `numba_ir` keys what Numba makes of a kernel in the
+A folder belongs to one Python, NumPy, Numba and llvmlite. Inside it `codegen.backend.store_key` keys machine
+code by the kernel's source and the sources of the compiler. `numba_ir` keys what Numba makes of a kernel in the
 same way: Numba takes two thirds of the time of a build, and its part serves all CPU levels.
 """
 
@@ -26,8 +26,9 @@ import numpy as np
 
 from codegen.backend import build
 from codegen.backend.build import NumbaIr
-from codegen.backend.store import KernelStore, StoreKey, compiler_digest, llvm_version
+from codegen.backend.store import KernelStore
 from codegen.backend.store_files import digest_of, distrust, user_cache
+from codegen.backend.store_key import StoreKey, compiler_digest, llvm_version
 from codegen.pipeline.calibrate import remember
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS
 from codegen.support.cpu import LEVELS

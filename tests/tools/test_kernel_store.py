@@ -14,7 +14,8 @@ import pytest
 
 import codegen
 from codegen.backend.build import NumbaIr
-from codegen.backend.store import KernelStore, store_key
+from codegen.backend.store import KernelStore
+from codegen.backend.store_key import store_key
 from codegen.support.cpu import LEVELS, cpu_level
 from tests.tools import kernel_store
 from tests.tools.kernel_store import (
@@ -135,7 +136,7 @@ def test_a_stale_entry_is_never_used(
         assert len(compiled) == number, fact
 
 
-DIGEST = "from codegen.backend.store import compiler_digest; print(compiler_digest())"
+DIGEST = "from codegen.backend.store_key import compiler_digest; print(compiler_digest())"
 
 
 def test_an_edited_routine_is_another_compiler(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from codegen.backend.build import NumbaIr, machine_code, parse, target_machine
 from codegen.backend.object_symbols import can_be_loaded, undefined_symbols
-from codegen.backend.store import KernelStore, store_key
+from codegen.backend.store import KernelStore
 from codegen.backend.store_files import digest_of
+from codegen.backend.store_key import store_key
 from codegen.runtime import kernel
 from codegen.support.cpu import cpu_level, level_named
 from codegen.support.errors import KernelError

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from codegen.backend import store as store_module
+from codegen.backend import store_key as store_key_module
 from codegen.backend.object_symbols import undefined_symbols
-from codegen.backend.store import LLVM_LIBRARIES, KernelStore, StoreKey, compiler_files, store_key
+from codegen.backend.store import KernelStore
 from codegen.backend.store_files import user_cache
+from codegen.backend.store_key import LLVM_LIBRARIES, StoreKey, compiler_files, store_key
 from codegen.support.cpu import LEVELS, level_named
 from codegen.support.errors import StoreError
 from codegen.support.versions import library_stamp
@@ -74,7 +76,7 @@ def test_every_input_of_the_compiler_is_in_the_key(store: KernelStore, key: Stor
 def test_another_compiler_has_other_keys(
     compiler: str, key: StoreKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, compiler, lambda *_: "other")
+    monkeypatch.setattr(store_key_module, compiler, lambda *_: "other")
     assert store_key("def kernel(): pass", level_named("avx2")).digest != key.digest
 
 
@@ -305,8 +307,8 @@ def test_llvms_version_is_asked_once_for_a_library(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr("llvmlite.binding", Binding())
     for stamp, wanted in zip([*stamps, *stamps], ["20.1.8", "21.0.0"] * 2, strict=True):
-        monkeypatch.setattr(store_module, "library_stamp", lambda *_, stamp=stamp: stamp)
-        assert store_module.llvm_version.__wrapped__(store) == wanted
+        monkeypatch.setattr(store_key_module, "library_stamp", lambda *_, stamp=stamp: stamp)
+        assert store_key_module.llvm_version.__wrapped__(store) == wanted
     assert len(store.notes()) == 2
 
 

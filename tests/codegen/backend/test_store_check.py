@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codegen.backend.store import KernelStore, StoreKey, store_key
+from codegen.backend.store import KernelStore
 from codegen.backend.store_check import HEAD_BYTES, remove_entries, verify_store
+from codegen.backend.store_key import StoreKey, store_key
 from codegen.support.cpu import level_named
 
 CODE = b"\x7fELF machine code"

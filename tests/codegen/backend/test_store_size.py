@@ -14,7 +14,7 @@ import pytest
 
 from codegen.backend import store as store_module
 from codegen.backend import store_files
-from codegen.backend.store import MAX_STORE_BYTES, PLANS_PER_SCAN, KernelStore, StoreKey, store_key
+from codegen.backend.store import MAX_STORE_BYTES, PLANS_PER_SCAN, KernelStore
 from codegen.backend.store_files import (
     MOST_PLANS,
     ROOM_SHARE,
@@ -24,6 +24,7 @@ from codegen.backend.store_files import (
     digest_of,
     plan_name,
 )
+from codegen.backend.store_key import StoreKey, store_key
 from codegen.support.cpu import level_named
 from tests.faults.syscalls import Syscalls
 from tests.tools.oracle import environment

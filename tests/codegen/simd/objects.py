@@ -10,8 +10,9 @@ from subprocess import run
 from typing import TypeVar
 
 from codegen.backend.build import assembly, build
-from codegen.backend.store import default_store, store_key
+from codegen.backend.store import default_store
 from codegen.backend.store_files import digest_of
+from codegen.backend.store_key import store_key
 from codegen.support.cpu import CpuLevel
 from tests.codegen.simd.case import Compiled
 
