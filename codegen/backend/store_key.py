@@ -35,6 +35,9 @@ class Notes(Protocol):
     def put_note(self, name: str, facts: Mapping[str, Any]) -> None:
         """Note facts under a name."""
 
+    def __hash__(self) -> int:
+        """What is found for these notes is remembered by them."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreKey:

@@ -57,6 +57,7 @@ class StridedBox:
     unit_bits  8 if offsets are in bytes, 1 if they are in bits
     swap       whether the bytes of each source element are reversed
     entries    entries of the tables of offsets that are added to both sides, one by one; 0 without tables
+    blocks     how many of the first axes run around blocks that stay in cache, outside of all other loops
     """
 
     axes: tuple[Axis, ...]
@@ -67,6 +68,7 @@ class StridedBox:
     unit_bits: int = 8
     swap: bool = False
     entries: int = 0
+    blocks: int = 0
 
     @property
     def converts(self) -> bool:
@@ -115,6 +117,11 @@ class StridedBox:
         if self.source is None:
             return None
         return next((axis for axis in self.axes if axis.src == self.source_width), None)
+
+    @property
+    def one_block(self) -> StridedBox:
+        """The first block."""
+        return replace(self, axes=self.axes[self.blocks :], blocks=0)
 
     def with_axes(self, axes: Iterable[Axis]) -> StridedBox:
         """The same box over other axes."""

@@ -21,13 +21,14 @@ from codegen.pipeline.copy_options import STRUCTURE, CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.gather import joined_launch
 from codegen.pipeline.observer import Observer, nobody
-from codegen.pipeline.passes import NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
+from codegen.pipeline.passes import BLOCK, NORMALIZE, SPLIT, STRIP, WIDEN, run_passes
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.steps import launch_of, step_of, with_alternative
 from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.launch import Launch
 from codegen.schedule.candidates import candidates, joined_candidates
 from codegen.schedule.choose import choose
+from codegen.schedule.choose_cache_blocks import cache_blocks
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.choose_width import wide_axes
@@ -48,9 +49,12 @@ def compile_copy(request: CopyRequest, observe: Observer = nobody) -> CopyProgra
         verify_copy(boxed)
     make = _Maker(boxed, request.source, request.target, request.swap, request.padding, options, observe)
     joinings = (None,) if request.apart else make.joinings()
-    if options.pick_copy is None or len(joinings) == 1:
+    if options.pick_copy is None:
         return make.program(joinings[0])
-    return options.pick_copy([make.program(joined) for joined in joinings])
+    programs = [make.program(joined) for joined in joinings]
+    if any(launch.step.box.blocks for program in programs for launch in program.launches):
+        programs.append(replace(make, in_blocks=False).program(None))
+    return options.pick_copy(programs) if len(programs) > 1 else programs[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class _Maker:
     padding: bytes | None
     options: CopyOptions
     observe: Observer
+    in_blocks: bool = True
 
     @property
     def footprint(self) -> int:
@@ -154,7 +159,12 @@ class _Maker:
 
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
         options = self.options.threads, self.footprint, self.options.thresholds
-        return run_passes(SPLIT, box, choose_cuts(box, *options), self.observe)
+        cuts = choose_cuts(box, *options)
+        may_block = self.in_blocks and self.options.virtual_vector_size is None
+        blocks = cache_blocks(box, cuts, *options) if may_block else None
+        if blocks:
+            return run_passes(BLOCK, box, blocks, self.observe)
+        return run_passes(SPLIT, box, cuts, self.observe)
 
     def _launches(self, box: StridedBox, tables: tuple[PairTable, ...]) -> list[Launch]:
         """The launches of a box: one, or one for full strips and one for the remainder."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from codegen.passes.block_axes import block_axes
 from codegen.passes.join_boxes import join_boxes
 from codegen.passes.move_bytes import move_bytes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
@@ -34,6 +35,9 @@ WIDEN = (widen_elements,)
 
 SPLIT = (split_axes,)
 """Box to boxes, as `choose_cuts` says; then as `cuts_of_long_digits` does, if the schedule splits them."""
+
+BLOCK = (block_axes,)
+"""Box to boxes, as `cache_blocks` says."""
 
 STRIP = (move_bytes, strip_mine)
 """Box to boxes, as the schedule says."""

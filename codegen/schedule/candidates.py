@@ -13,6 +13,7 @@ from codegen.ir.lines import LANE_BYTES
 from codegen.ir.strided_box import StridedBox, in_bytes
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.schedule.choose import (
+    around_blocks,
     choose,
     goes_past_cache,
     is_far,
@@ -80,6 +81,10 @@ def candidates(
     Other methods come first: stores, staging, transfers. Then each decision is changed alone. Fills and
     copies with offset tables have no other schedule.
     """
+    if box.blocks:
+        block, names = box.one_block, tuple(x.name for x in box.axes[: box.blocks])
+        of_a_block = candidates(block, footprint=2 * block.size_bytes, thresholds=thresholds)
+        return tuple(around_blocks(schedule, names, threads) for schedule in of_a_block)
     how: dict[str, Any] = {"threads": threads, "footprint": footprint, "thresholds": thresholds}
     how |= {"virtual_vector_size": virtual_vector_size, "into_cache": into_cache}
     first, plain = choose(box, **how), choose(box, **how, shuffles=False)

@@ -25,7 +25,7 @@ from codegen.schedule.schedule import (
 )
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
-from codegen.schedule.transpose_loops import shares_sets
+from codegen.schedule.transpose_loops import shares_sets, with_outer_loops
 
 LONG_DIGIT = 1 << 13
 """Elements per block of a transpose's long digit: a multiple of a line for every element size."""
@@ -75,6 +75,10 @@ def choose(
     elements of the box. Without `shuffles`, the schedule is that of the other methods. `into_cache` says that
     the destination is in cache and the source is not.
     """
+    if box.blocks:
+        block = box.one_block
+        inside = choose(block, footprint=2 * block.size_bytes, thresholds=thresholds, shuffles=shuffles)
+        return around_blocks(inside, tuple(x.name for x in box.axes[: box.blocks]), threads)
     found = _without_shuffles(box, threads, footprint, thresholds, virtual_vector_size, into_cache)
     if not shuffles or virtual_vector_size:
         return found
@@ -111,6 +115,14 @@ def _without_shuffles(
     elif into_cache and (mode == "run" or interleave == "src"):
         outer = by_source(outer)  # whose next lines are prefetched, while those of the block are near anyway
     return loop_schedule(box, transfer, outer, threads, size, stream=stream)
+
+
+def around_blocks(inside: Schedule, names: tuple[str, ...], threads: int) -> Schedule:
+    """The schedule of a block with the loops around blocks."""
+    outer = *names, *inside.outer
+    if inside.transpose:
+        return replace(inside, outer=outer, transpose=with_outer_loops(inside.transpose, names, threads))
+    return replace(inside, outer=outer, rank=padded_rank(len(outer), threads), shared=threads > 1)
 
 
 def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:

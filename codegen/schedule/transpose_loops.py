@@ -89,6 +89,12 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     return replace(cut, loops=loops, order=order, prefetch_bytes=ahead)
 
 
+def with_outer_loops(cut: TransposeSchedule, names: tuple[str, ...], threads: int) -> TransposeSchedule:
+    """The schedule with more loops around all others."""
+    own = tuple(x for x in cut.loops if not x.startswith("one"))
+    return replace(cut, loops=_padded((*names, *own), threads))
+
+
 def _padded(loops: tuple[str, ...], threads: int) -> tuple[str, ...]:
     """Add loops that run once, outermost, up to the next count of `OTHER_LOOPS`: ranks share kernels.
 

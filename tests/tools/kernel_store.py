@@ -1,8 +1,8 @@
 """The kernels of test runs: compiled once, kept between runs in the user's cache folder.
 
 A folder belongs to one Python, NumPy, Numba and llvmlite. Inside it `codegen.backend.store_key` keys machine
-code by the kernel's source and the sources of the compiler. `numba_ir` keys what Numba makes of a kernel in the
-same way: Numba takes two thirds of the time of a build, and its part serves all CPU levels.
+code by the kernel's source and the sources of the compiler. `numba_ir` keys what Numba makes of a kernel in
+the same way: Numba takes two thirds of the time of a build, and its part serves all CPU levels.
 """
 
 from __future__ import annotations

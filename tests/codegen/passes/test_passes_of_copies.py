@@ -15,6 +15,7 @@ from codegen.frontend.box_copy import MAX_BOXES
 from codegen.ir.buffers import Buffer
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, StridedBox
+from codegen.passes.block_axes import block_axes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.parametrize import parametrize_sizes
@@ -28,6 +29,7 @@ from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.pipeline.steps import first_arguments, kernel_of, launch_of
 from codegen.runtime.step import Step
 from codegen.schedule.choose import EDGE_PART, choose, padded_rank
+from codegen.schedule.choose_cache_blocks import CacheBlocks
 from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
 from codegen.schedule.choose_width import wide_axes
 from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule
@@ -204,6 +206,16 @@ def test_splitting_runs_keeps_meaning(extra: int, width: int) -> None:
     for block_bytes in (16 * 8, 1):  # elements may be larger than a block
         parts = split_axes(box, cuts_of_a_run(box, block_bytes))
         assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
+
+
+@given(st.integers(2, 9), st.integers(2, 20), st.integers(2, 9), st.integers(1, 20))
+def test_blocks_keep_meaning(rows: int, middle: int, columns: int, extent: int) -> None:
+    box = box_of([(rows, columns, middle), (middle, rows * columns, 1), (columns, 1, rows * middle)])
+    for name, outer in (("d1", ()), ("d1", ("d0",)), ("d2", ("d1",))):
+        parts = block_axes(box, CacheBlocks(outer, name, min(extent, box.axis(name).extent)))
+        assert sorted(pair for part in parts for pair in visited(part)) == visited(box)
+        for part in parts:
+            assert [x.name for x in part.axes[: part.blocks]] == [*outer, "block"]
 
 
 def test_strip_mine() -> None:

@@ -11,9 +11,10 @@ from math import prod
 import pytest
 
 from codegen.ir.strided_box import StridedBox
-from codegen.pipeline.passes import SPLIT, run_passes
+from codegen.pipeline.passes import BLOCK, SPLIT, run_passes
 from codegen.schedule import machine as machine_module
 from codegen.schedule.choose import choose
+from codegen.schedule.choose_cache_blocks import CacheBlocks, cache_blocks
 from codegen.schedule.choose_cuts import choose_cuts
 from codegen.schedule.choose_order import by_source
 from codegen.schedule.machine import Machine
@@ -54,6 +55,13 @@ def chosen(text: str) -> Schedule:
     parts = run_passes(SPLIT, box, choose_cuts(box, 1, footprint, THRESHOLDS))
     largest: StridedBox = max(parts, key=lambda part: part.size_bytes)
     return choose(largest, footprint=footprint, thresholds=THRESHOLDS)
+
+
+def blocks_of(text: str) -> CacheBlocks | None:
+    """The blocks through which the copy goes, if it does."""
+    box = permuted(text)
+    footprint = 2 * box.size_bytes
+    return cache_blocks(box, choose_cuts(box, 1, footprint, THRESHOLDS), 1, footprint, THRESHOLDS)
 
 
 def transposed(text: str) -> TransposeSchedule:
@@ -135,3 +143,47 @@ def test_cut_runs_are_read_in_order(copy: str, in_order: bool) -> None:
     outer = [box.axis(name) for name in schedule.outer]
     assert schedule.stream
     assert (outer == by_source(outer)) == in_order
+
+
+@pytest.mark.parametrize(
+    ("copy", "blocked"),
+    [
+        ("u16 [598,181,13,6,2] (3,2,4,1,0)", True),  # panels read 24 bytes of each source row
+        ("u16 [302,1282,30] (2,1,0)", False),  # 60 bytes, but three rows that follow each other
+        ("u64 [142,382,18,2] (3,2,1,0)", False),  # 288 bytes
+        ("u16 [2,18,504,363] (3,2,0,1)", True),  # panels write runs of 72 bytes
+        ("u16 [9,2,31,404,30] (3,0,4,1,2)", False),  # 3,720 bytes
+        ("u16 [2,593,32,70,8] (2,1,4,3,0)", True),  # digits are cut, so that runs have 192 bytes of 280
+        ("u32 [454,512,32] (1,2,0)", True),  # source rows share cache sets
+        ("u32 [454,515,32] (1,2,0)", False),
+        ("u8 [14394,538,3,2] (2,0,3,1)", True),  # blocks of few bytes
+        ("u8 [103,66612] (1,0)", True),  # the last cache holds it
+        ("u8 [342,22550] (1,0)", False),  # too many rows
+        ("u64 [597,921,6,2] (1,0,3,2)", True),  # interleaves of 96 bytes
+        ("u64 [32,8,304,72,2] (2,4,1,0,3)", False),  # of 128 bytes
+        ("u8 [67,95,248,7] (1,2,0,3)", False),  # shuffles
+        ("u16 [64,50] (1,0)", False),
+    ],
+)
+def test_copies_that_would_move_parts_of_lines_go_in_blocks(copy: str, blocked: bool) -> None:
+    assert (blocks_of(copy) is not None) == blocked
+
+
+@pytest.mark.parametrize(
+    "copy", ["u16 [598,181,13,6,2] (3,2,4,1,0)", "u16 [2,593,32,70,8] (2,1,4,3,0)", "u8 [103,66612] (1,0)"]
+)
+def test_blocks_fit_the_second_cache_and_all_lines_of_the_copy(copy: str) -> None:
+    box, blocks = permuted(copy), blocks_of(copy)
+    assert blocks is not None
+    parts = run_passes(BLOCK, box, blocks)
+    assert sum(part.size_bytes for part in parts) == box.size_bytes
+    for part in parts:
+        block = part.one_block
+        assert block.size_bytes <= ZEN_4.second_cache_bytes // 2
+        assert all(min(abs(x.src), abs(x.dst)) >= 64 for x in part.axes[: part.blocks] if x.extent > 1)
+        schedule = choose(part, footprint=2 * box.size_bytes, thresholds=THRESHOLDS)
+        assert not schedule.stream
+        assert schedule.transpose
+        assert not schedule.transpose.stream
+        loops = [name for name in schedule.transpose.loops if not name.startswith("one")]
+        assert loops[: part.blocks] == [x.name for x in part.axes[: part.blocks]]

@@ -1,0 +1,164 @@
+"""Choose the copies that go block by block through the caches: past them, they would move parts of lines.
+
+    for block in blocks:  dst[block] = src[block]
+
+A block and what it reads fit in the second cache. There, lines that are read or written in parts cost little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.strided_box import Axis, StridedBox, cut_axis
+from codegen.schedule.choose import choose, goes_past_cache
+from codegen.schedule.choose_cuts import Cut
+from codegen.schedule.machine import SET_BYTES, machine
+from codegen.schedule.schedule import OUTER_RANKS, Schedule, TransposeSchedule
+from codegen.schedule.thresholds import Thresholds
+from codegen.support.dataclasses import dataclass
+
+SHORT_RUN_BYTES, CUT_RUN_BYTES = 2 * LINE_BYTES, 6 * LINE_BYTES
+"""Panels write runs of up to this length in parts of lines, unless they are full lines; the second one is for
+runs whose digit is cut in two, so that the copy visits their lines twice."""
+
+NEAR_PART_BYTES, NEAR_ROWS = 80, 320
+"""The longest parts of source rows in a panel, and the most rows, for which blocks pay if the last cache
+holds the copy: the lines of such parts are read twice. u8 [103,66612] (1,0) has 0.26 of memcpy in panels and
+0.46 in blocks, but u8 [342,22550] 0.28 and 0.18 (Zen 4, 2026-11)."""
+
+SHARED_PART_BYTES = 3 * LINE_BYTES
+"""Source rows that share cache sets evict the lines of parts up to this length before the next panel."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheBlocks:
+    """Which axes of a box run around its blocks.
+
+    outer   the axes that blocks do not have
+    cut     the axis of which each block has a part
+    extent  iterations of `cut` per block
+    """
+
+    outer: tuple[str, ...]
+    cut: str
+    extent: int
+
+
+def cache_blocks(
+    box: StridedBox, cuts: tuple[Cut, ...], threads: int, footprint: int, thresholds: Thresholds
+) -> CacheBlocks | None:
+    """The blocks of a copy; None if it is faster without them, with these cuts."""
+    if box.source is None or box.converts or box.entries or box.unit_bits != 8:
+        return None
+    if box.size_bytes < 2 * _most_bytes() or len(box.axes) >= OUTER_RANKS[-1]:
+        return None
+    first = box
+    for cut in cuts:
+        first = cut_axis(first, cut.axis, cut.block, cut.outer)[0]
+    schedule = choose(first, threads=threads, footprint=footprint, thresholds=thresholds)
+    is_far = goes_past_cache(box, footprint, thresholds)
+    short = CUT_RUN_BYTES if cuts else SHORT_RUN_BYTES
+    return _blocks(box) if _moves_parts_of_lines(first, schedule, short, is_far=is_far) else None
+
+
+def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, is_far: bool) -> bool:
+    """Whether a schedule past the caches reads or writes most lines in parts.
+
+    Of 220 random copies of 4 to 190 MB, such copies run at 0.05 to 0.4 of memcpy, in blocks at 0.25 to 0.8;
+    others at 0.3 to 2.5, in blocks at 0.05 to 0.7 (Zen 4, 2026-11).
+    """
+    cut = schedule.transpose
+    if cut and cut.stream and cut.stage:
+        panel = Panel.of(box, cut)
+        return panel.has_narrow_parts(is_far=is_far) or (is_far and panel.has_short_runs(short))
+    if schedule.mode != "interleave" or not schedule.stream or len(schedule.inner) != 2:
+        return False
+    chunk = prod(box.extents[name] for name in schedule.inner) * box.width
+    return chunk < 2 * LINE_BYTES and chunk % LINE_BYTES != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What a panel of a streamed transpose reads and writes.
+
+    cut    its schedule
+    rows   the axes of its source rows
+    part   bytes that it reads in one place of a source row
+    run    bytes that it writes in one place
+    lines  whether runs are full lines
+    """
+
+    cut: TransposeSchedule
+    rows: tuple[Axis, ...]
+    part: int
+    run: int
+    lines: bool
+
+    @classmethod
+    def of(cls, box: StridedBox, cut: TransposeSchedule) -> Panel:
+        """The panel of a schedule."""
+        rows = tuple(map(box.axis, cut.rows))
+        part, run = cut.tile[1] * box.width, cut.tile[0] * box.width
+        following = [(box.axis(name), box.axis(name).extent) for name in cut.columns]
+        following += [(box.axis(cut.layers), cut.together)] if cut.layers else []
+        for axis, extent in following:
+            run *= extent if axis.dst == run else 1
+        if cut.layers and box.axis(cut.layers).src == part:
+            part *= cut.together
+        ends = run, *(x.dst for x in box.axes if x not in rows)
+        return cls(cut, rows, part, run, all(end % LINE_BYTES == 0 for end in ends))
+
+    def has_short_runs(self, most: int) -> bool:
+        """Whether it stores most lines in parts, or has blocks of few bytes."""
+        if self.cut.stage != "dense":
+            return False
+        return self.cut.block == "short" or (self.run <= most and not self.lines)
+
+    def has_narrow_parts(self, *, is_far: bool) -> bool:
+        """Whether the next panel reads most lines of the source again, and finds them evicted."""
+        pitch = min(abs(row.src) for row in self.rows)
+        if pitch <= max(self.part, LINE_BYTES):
+            return False
+        if is_far:
+            return self.part < LINE_BYTES or (pitch % SET_BYTES == 0 and self.part <= SHARED_PART_BYTES)
+        return self.part <= NEAR_PART_BYTES and self.cut.tile[0] <= NEAR_ROWS
+
+
+def _blocks(box: StridedBox) -> CacheBlocks | None:
+    """The blocks: complete axes in the order of their strides, of the nearer side, and a part of one more.
+
+    Blocks have all axes whose iterations share a line, so the longest of these is cut if they do not fit.
+
+    for i in 315: for j in 281: for k in 36:  dst[2*i + 630*k + 22680*j] = src[72*j + 2*k + 20232*i]
+    ->  blocks of all of i and k, and 22 of j
+    """
+    room = _most_bytes() // box.width
+    near = sorted(box.axes, key=lambda x: (_step(x), abs(x.dst)))
+    inside = [x for x in near if _step(x) < LINE_BYTES]
+    for axis in near[len(inside) :]:
+        if _size(inside) > room:
+            break
+        inside.append(axis)
+    if _size(inside) <= room:
+        return None
+    cut = inside[-1] if _step(inside[-1]) >= LINE_BYTES else max(inside, key=lambda x: x.extent)
+    most = room // _size(x for x in inside if x is not cut)
+    if most < 2:
+        return None
+    extent = -(-cut.extent // -(-cut.extent // most))
+    return CacheBlocks(tuple(x.name for x in box.axes if x not in inside), cut.name, extent)
+
+
+def _most_bytes() -> int:
+    """Most bytes that a block writes. Half and a quarter of them are up to a third slower (Zen 4)."""
+    return machine().second_cache_bytes // 2
+
+
+def _step(axis: Axis) -> int:
+    return min(abs(axis.src), abs(axis.dst))
+
+
+def _size(axes: Iterable[Axis]) -> int:
+    return prod(x.extent for x in axes)
