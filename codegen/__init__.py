@@ -217,8 +217,8 @@ _HOMES = {
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
     "backend.store": "KernelStore default_store",
-    "backend.store_key": "compiler_digest",
     "backend.store_check": "remove_entries verify_store",
+    "backend.store_key": "compiler_digest",
     "frontend.calls": "strong_operand",
     "frontend.functions": "UFUNCS call_ufunc",
     "frontend.operands": (

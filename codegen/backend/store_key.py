@@ -161,6 +161,7 @@ def compiler_files() -> tuple[str, ...]:
         "ir/instructions.py",
         "ir/lines.py",
         "ir/packed_bits.py",
+        "ir/prefix_steps.py",
         "ir/routines.py",
         "support/dataclasses.py",
     )
