@@ -66,9 +66,6 @@ def scan_of(carried: Carried, node: For) -> Scan | None:
     found = chain.term(carried.update)
     if found is None or found.value is None:
         return None
-    others = {c.name for c in node.carried}
-    if _names(found.value) & others:
-        return None
     lets = chain.lets
     after = carried.update.name if isinstance(carried.update, Local) else ""
     unused = _unused(carried, node, chain.holders, after)
@@ -80,8 +77,9 @@ def scan_of(carried: Carried, node: For) -> Scan | None:
     place = min((*uses, ends))
     later = {s.name for s in node.body[place:] if isinstance(s, Let)}
     term = map_value(found.value, lambda v: chain.inlined(v) if _names(v) & later else v)
-    moved = {load.array for load in loads(found.value)} & _stored(node.body[place:ends])
-    if _names(term) & later or moved or not (before or after):
+    read = min([place, *(node.body.index(lets[name]) for name in chain.followed)])
+    moved = {load.array for load in loads(found.value)} & _stored(node.body[read:ends])
+    if _names(term) & (later | {c.name for c in node.carried}) or moved or not (before or after):
         return None
     return Scan(carried.name, found.combiner, term, found.swapped, place, after, before, unused)
 
@@ -103,6 +101,7 @@ class _Chain:
         self.lets = {s.name: s for s in body if isinstance(s, Let)}
         self.stored = _stored(body)
         self.holders = {name}
+        self.followed: set[str] = set()
         for let in self.lets.values():
             if self.mentions(let.value):
                 self.holders.add(let.name)
@@ -117,6 +116,7 @@ class _Chain:
             case Local(name) if name == self.name:
                 return _Term()
             case Local(name) if name in self.holders:
+                self.followed.add(name)
                 return self.term(self.lets[name].value)
             case Op("select", (test, then, otherwise)):
                 return self.picked(test, then, otherwise) or self.selected(test, then, otherwise)

@@ -930,6 +930,30 @@ SCANS = (
         gives=(VALUE,),
     ),
     scans(
+        "of a scan that comes later",
+        over_n(
+            "i",
+            store("C", (i,), local("s")),
+            Let("t", add(local("v"), B_I)),
+            Let("u", add(local("s"), T)),
+            store("D", (i,), T),
+            carried=[Carried("s", number(0), local("u")), Carried("v", number(2), T)],
+        ),
+        gives=(VALUE,),
+    ),
+    scans(
+        "of what is overwritten",
+        over_n(
+            "i",
+            Let("t", add(local("s"), A_I)),
+            store("A", (i,), B_I),
+            Let("u", op("select", op("gt", B_I, number(0), dtype="i1"), T, local("s"))),
+            store("C", (i,), local("u")),
+            carried=[Carried("s", number(0), local("u"))],
+        ),
+        gives=(VALUE,),
+    ),
+    scans(
         "and a reduction",
         over_n(
             "i",
