@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
 
 from tests.mlir.loops import LOOPS, SIZE, inputs
+from tests.mlir.opt_texts import OPT
 from tests.mlir.texts import VECTOR_ADD_2D
 from tilejit import mlir
 
@@ -124,3 +125,17 @@ func.func @main() -> f32 {
 """
     wide = mlir.super_vectorize(VECTOR_ADD_2D, virtual_vector_size=sizes)
     assert float(by_mlir(wide + main, "f32")) == 9.0
+
+
+VECTORIZED = [name for name in OPT if name.startswith("loop: ")]
+
+
+@needs_mlir
+@pytest.mark.parametrize("name", VECTORIZED)
+def test_mlir_runs_its_own_text_alike(name: str) -> None:
+    """Right or wrong, MLIR's vectors write into %C what TileJIT reads them to write."""
+    text = OPT[name]
+    a, c = inputs()
+    mlir.run(text, "f", a, c)
+    within = text.rstrip().removesuffix("}") + MAIN + "}\n"
+    assert by_mlir(within, "i32") == str(checksum(c))

@@ -224,6 +224,27 @@ def test_vectors_that_are_made(interpreted: bool) -> None:
     assert listed.tolist() == [0.5, -1.0, 4.0]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "bits", "number"),
+    [
+        ("f32", "0xFF800000", -np.inf),
+        ("f16", "0x3C00", 1),
+        ("bf16", "0x3F80", 1),
+        ("f64", "0x7FF0000000000000", np.inf),
+    ],
+)
+def test_constants_by_their_bits(dtype: str, bits: str, number: float) -> None:
+    """MLIR prints infinities so, which are where maxima begin."""
+    text = f"""
+func.func @f() -> vector<2x{dtype}> {{
+  %x = arith.constant dense<{bits}> : vector<2x{dtype}>
+  return %x : vector<2x{dtype}>
+}}"""
+    assert mlir.run(text, "f", interpreted=True).tolist() == [number] * 2
+    with pytest.raises(KernelError, match=f"{dtype} has "):
+        mlir.parse(text.replace("0x", "0xFFFFFFFF0"))
+
+
 UNDER_A_TEST = """
 func.func @f(%A: memref<?xf32>, %C: memref<?xf32>, %n: index) -> vector<4xf32> {
   %pad = arith.constant 7.0 : f32

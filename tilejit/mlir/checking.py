@@ -154,12 +154,13 @@ def _compared(one: Program, other: Program, sizes: Sequence[int], seed: int) -> 
     bodies = one.function.body, other.function.body
     sums, approximates = any(map(_carries_floats, bodies)), any(map(_approximates, bodies))
     done: set[str] = set()
+    needed = _largest_bound(one.function.body)
     for size in sizes:
-        for longer in (0, LONGER):
-            if not all(_fits(memref, size + longer) for memref in (*one.memrefs, *one.allocations)):
+        for extent in (size, max(size + LONGER, needed)):
+            if not all(_fits(memref, extent) for memref in (*one.memrefs, *one.allocations)):
                 continue
-            rng = np.random.default_rng([seed, size, longer])
-            arguments = _arguments(one, size, longer, rng)
+            rng = np.random.default_rng([seed, size, extent])
+            arguments = _arguments(one, size, extent, rng)
             case = _described(one, arguments)
             if case in done:
                 continue
@@ -186,18 +187,18 @@ def _fits(memref: MemRef | None, size: int) -> bool:
     return prod(numbers) <= MOST_ELEMENTS
 
 
-def _arguments(program: Program, size: int, longer: int, rng: np.random.Generator) -> list[Any]:
+def _arguments(program: Program, size: int, extent: int, rng: np.random.Generator) -> list[Any]:
     """Random arrays and numbers; indices are the size, or less where arrays go on after loops."""
     out: list[Any] = []
     indices = 0
     for declared, memref in zip(program.declared, program.memrefs, strict=True):
         if memref is not None:
             shape = tuple(
-                n.constant if isinstance(n, Affine) and not n.terms else size + longer for n in memref.sizes
+                n.constant if isinstance(n, Affine) and not n.terms else extent for n in memref.sizes
             )
             out.append(_random(declared.dtype, shape, rng))
         elif declared.name in program.indices:
-            out.append(max(0, size - 3 * indices) if longer else size)
+            out.append(max(0, size - 3 * indices) if extent > size else size)
             indices += 1
         else:
             out.append(_random(declared.dtype, (), rng)[()])
@@ -291,6 +292,16 @@ def _carries_floats(body: Sequence[Statement]) -> bool:
         any(carried.start.dtype[0] in "fb" for carried in loop.carried) or _carries_floats(loop.body)
         for loop in loops
     )
+
+
+def _largest_bound(body: Sequence[Statement]) -> int:
+    """The largest number that loops end at, which arrays must have as elements."""
+    found = 0
+    for loop in body:
+        if isinstance(loop, For):
+            numbers = [n.constant for n in loop.upper if isinstance(n, Affine) and not n.terms]
+            found = max(found, *numbers, _largest_bound(loop.body))
+    return found
 
 
 def _approximates(body: tuple[Statement, ...]) -> bool:

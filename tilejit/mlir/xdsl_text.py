@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import affine
 from xdsl.dialects.arith import Arith
@@ -20,10 +21,11 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.test_value import create_ssa_value
 
-from codegen import KernelError, dataclass
+from codegen import KernelError, dataclass, numpy_dtype
 from tilejit.mlir.advice import advice, instead_of
 from tilejit.mlir.places import mistake
 from tilejit.mlir.plain_text import Plain
+from tilejit.mlir.types import FLOATS
 from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, without
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
@@ -143,6 +145,21 @@ class _UnknownOperation(Exception):
     """The name of an operation that no dialect has here."""
 
 
+class _Bits(Parser._TensorLiteralElement):
+    """An element of a constant that is written by its bits, which xdsl takes for a number."""
+
+    def to_type(self, parser: Parser, type: Attribute) -> int | float:
+        """The number with these bits, of a float's type."""
+        name = FLOATS.get(type.__class__)
+        if name is None:
+            number: int | float = super().to_type(parser, type)
+            return number
+        dtype = numpy_dtype(name)
+        if self.value >> 8 * dtype.itemsize:
+            parser.raise_error(f"{type} has {8 * dtype.itemsize} bits", at_position=self.span)
+        return float(np.frombuffer(self.value.to_bytes(dtype.itemsize, "little"), dtype)[0])
+
+
 class _Parser(Parser):
     """xdsl's parser; remembers where operations stand, knows them without their dialect's name."""
 
@@ -166,6 +183,11 @@ class _Parser(Parser):
         self.seen.operation = name
         found: type[Operation] = super()._get_op_by_name(name)
         return found
+
+    def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
+        element = super()._parse_tensor_literal_element()
+        is_hex = self.lexer.input.content[element.span.start : element.span.end].lower().startswith("0x")
+        return _Bits(element.is_negative, element.value, element.span) if is_hex else element
 
     def _parse_generic_operation(self, op_type: type[Operation]) -> Operation:
         if issubclass(op_type, Plain) and op_type not in FOREIGN:
