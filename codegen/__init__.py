@@ -178,8 +178,9 @@ if _TYPE_CHECKING:
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
-    from codegen.schedule.vector_size import MOST_ELEMENTS as MOST_ELEMENTS
+    from codegen.schedule.vector_size import Size as Size
     from codegen.schedule.vector_size import read_vector_sizes as read_vector_sizes
+    from codegen.schedule.vector_size import sizes_in_elements as sizes_in_elements
     from codegen.support.caching import Cache as Cache
     from codegen.support.caching import cached as cached
     from codegen.support.caching import clear_caches as clear_caches
@@ -288,7 +289,7 @@ _HOMES = {
     ),
     "schedule.machine": "machine",
     "schedule.slowness": "has_costly slowness_of",
-    "schedule.vector_size": "MOST_ELEMENTS read_vector_sizes",
+    "schedule.vector_size": "Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",
     "support.cpu": "cpu_level cpu_name",
     "support.dataclasses": "dataclass",

@@ -57,7 +57,7 @@ tj.pack(a, "{0}", casting="same-kind")  # wrong
 tj.pack(a, "{0}", specialize="shapes")  # wrong
 tj.pack(a, "{0}", padding="zero")  # wrong
 tj.pack(a, 3)  # wrong
-tj.unpack(a, "f64[3]{0}", virtual_vector_size="widest")  # wrong
+tj.unpack(a, "f64[3]{0}", virtual_vector_size=2.5)  # wrong
 tj.copyto(a, a, "always")  # wrong
 tj.asarray(a, order="R")  # wrong
 """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from codegen.ir.building import minus
 from codegen.ir.combiners import scan_parts
-from codegen.ir.index import index_symbol, index_symbols
+from codegen.ir.index import Affine, index_symbol, index_symbols
 from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads
@@ -17,6 +18,38 @@ def shared_loop(function: Function) -> For | None:
         return None
     (loop,) = function.body
     return loop if isinstance(loop, For) and not loop.carried else None
+
+
+def vector_nest(loop: For) -> list[For]:
+    """The loops over super-vectors that are perfectly nested from this one on, down to the innermost one.
+
+    for i step 32: for j step 256: C[i, j] = A[i, j]               i, j
+    for i step 32: B[i] = A[i]; for j step 256: C[i, j] = A[i]     none: j is not alone in i
+    """
+    nest: list[For] = []
+    while loop.size > 1:
+        nest.append(loop)
+        inside = [s for s in flat(loop.body) if isinstance(s, For)]
+        if not any(each.size > 1 for each in inside):
+            return nest
+        if loop.carried or len(loop.body) != 1 or inside[0].carried:
+            return []
+        loop = inside[0]
+    return []
+
+
+def strip_around(loop: For) -> tuple[str, int] | None:
+    """The index of the loop over strips around a loop over one of them, and iterations per strip; else None.
+
+    for i in i_strip..min(i_strip + 256, n) step 64     i_strip, 256 iterations of the scalar loop
+    """
+    match loop.lower:
+        case (Affine(0, ((name, 1),)) as start,):
+            stops = (minus(bound, start) for bound in loop.upper if isinstance(bound, Affine))
+            found = (x.constant for x in stops if isinstance(x, Affine) and not x.terms)
+            extent = next(found, None)
+            return None if extent is None else (name, extent * loop.size // loop.step)
+    return None
 
 
 def full_blocks(loop: For) -> For:

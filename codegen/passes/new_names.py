@@ -20,6 +20,15 @@ class NewNames:
         return f"{wanted}:{self.by}{next(self.numbers)}"
 
 
+def fresh_name(wanted: str, taken: set[str]) -> str:
+    """The name, with a number if it is taken, which it is from now on."""
+    name, k = wanted, 2
+    while name in taken:
+        name, k = f"{wanted}{k}", k + 1
+    taken.add(name)
+    return name
+
+
 def wanted(name: str) -> str:
     """The part of a name that source may have."""
     return name.partition(":")[0]

@@ -46,6 +46,7 @@ class _Peel:
     names: NewNames
     plans: Iterator[LoopPlan]
     sums: dict[str, _Sums] = field(default_factory=dict)
+    rests: dict[str, Local] = field(default_factory=dict)
 
     def body(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """A body that is under no lanes."""
@@ -62,6 +63,8 @@ class _Peel:
                 if isinstance(plan, VectorLoop) and node.size > 1:
                     self.skip(node.body)
                     return self.vector_loop(node, plan)
+                if any(c.start.shape for c in node.carried):
+                    return [self.strips(node)]
                 carried = tuple(replace(c, start=self.value(c.start)) for c in node.carried)
                 body = self.body(node.body)
                 carried = tuple(replace(c, update=self.value(c.update)) for c in carried)
@@ -90,6 +93,22 @@ class _Peel:
             return node
 
         return map_value(value, part)
+
+    def strips(self, strips: For) -> For:
+        """Strips that carry an accumulator for each lane of a block, and those of scalar tails."""
+        sums = [c for c in strips.carried if c.start.shape]
+        for c in sums:
+            self.rests[c.name] = Local(self.names.name(wanted(c.name)), c.start.dtype)
+        body, carried = self.body(strips.body), [c for c in strips.carried if c not in sums]
+        for c in sums:
+            assert isinstance(c.update, Local), "strips carry what their loops do"
+            found, rest = self.sums[c.update.name], self.rests[c.name]
+            carried.append(replace(c, update=found.lanes))
+            if found.rest is not None:
+                carried.append(Carried(rest.name, replace(c.start, shape=()), found.rest, c.combiner))
+            lanes = Local(c.name, c.start.dtype, c.start.shape)
+            self.sums[c.name] = _Sums(lanes, None if found.rest is None else rest)
+        return replace(strips, body=body, carried=tuple(carried))
 
     def vector_loop(self, loop: For, plan: VectorLoop) -> list[Statement]:
         """Full blocks of registers, then the tail."""
@@ -162,8 +181,16 @@ class _Peel:
         """The tail element by element, and the names of its accumulators."""
         new = {c.name: self.names.name(wanted(c.name)) for c in loop.carried if c.start.shape}
         single = replace(_renamed(in_sizes(_going_on(loop), 1, 0), new), lanes=1)
+        single = replace(single, carried=tuple(map(self.after_strips, single.carried)))
         rest = {c.name: Local(new[c.name], c.start.dtype) for c in loop.carried if c.name in new}
         return with_ends(single, first, last), rest
+
+    def after_strips(self, carried: Carried) -> Carried:
+        """The accumulator of a scalar tail, which goes on with that of the strips before."""
+        match carried.start:
+            case Local(name) if name in self.rests:
+                return replace(carried, start=self.rests[name])
+        return carried
 
     def shifted(self, loop: For, once: For, ends: tuple[Index, Index, Index]) -> list[Statement]:
         """A last register that begins early enough to be full, or single elements if there are too few."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from codegen.analysis.bodies import flat
 from codegen.ir.building import minus
 from codegen.ir.combiners import scan_parts
 from codegen.ir.index import Affine, index_symbol
@@ -92,6 +93,8 @@ class _Split:
             step = loop.step // loop.size
             live = index_symbol(loop.live) if loop.live else None
             scope = replace(scope, lanes=Lanes(loop.index, loop.lanes, loop.size // loop.lanes, step, live))
+        elif scope.lanes is None and (blocks := _carries_blocks(loop)):
+            scope = replace(scope, lanes=blocks)
         if once:
             return self.body(loop.body, replace(scope, held=dict(scope.held)))
         inside = replace(scope, held=dict(scope.held))
@@ -201,6 +204,16 @@ def _carried(
             new = Op("select", (_first(lanes), new, local), new.dtype, new.shape)
         made.append(replace(each, name=local.name, start=begin, update=new))
     return made
+
+
+def _carries_blocks(loop: For) -> Lanes | None:
+    """The registers that a loop over strips carries: those of the blocks in it."""
+    shapes = [c.start.shape for c in loop.carried if c.start.shape]
+    if not shapes:
+        return None
+    ((block,), *_), inside = shapes, [s for s in flat(loop.body) if isinstance(s, For) and s.lanes]
+    lanes = inside[0].lanes
+    return Lanes(loop.index, lanes, block // lanes, 0)
 
 
 def _runs_once(loop: For) -> bool:

@@ -9,6 +9,7 @@ from codegen.analysis.dependence import goes_back
 from codegen.ir.index import Affine, index_symbol, index_symbols
 from codegen.ir.nodes import For, Function, Statement
 from codegen.ir.visit import Loop, accesses_of, loops_of
+from codegen.passes.new_names import fresh_name
 from codegen.support.dataclasses import dataclass
 
 
@@ -47,7 +48,7 @@ def tile_loops(function: Function, sizes_of: Mapping[int, int]) -> TiledLoops:
             return replace(loop.node, body=cut(loop.node.body, loop.inside))
         sizes = tuple(sizes_of[each.number] for each in band)
         tiles.append(sizes)
-        names = [_fresh(f"{each.node.index}_tile", taken) for each in band]
+        names = [fresh_name(f"{each.node.index}_tile", taken) for each in band]
         return _in_tiles(band, sizes, names)
 
     return TiledLoops(replace(function, body=cut(function.body, roots)), tuple(tiles))
@@ -65,14 +66,6 @@ def _band(loop: Loop) -> list[Loop]:
             break
         (loop,) = loop.inside
     return band
-
-
-def _fresh(wanted: str, taken: set[str]) -> str:
-    name, k = wanted, 2
-    while name in taken:
-        name, k = f"{wanted}{k}", k + 1
-    taken.add(name)
-    return name
 
 
 def _in_tiles(band: Sequence[Loop], sizes: Sequence[int], names: Sequence[str]) -> For:

@@ -15,6 +15,7 @@ from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
 from codegen.ir.summary import summary_of
 from codegen.passes.python_names import name_for_python
+from codegen.passes.strip_loops import strip_loops
 from codegen.passes.super_vectorize import super_vectorize
 from codegen.passes.tile import TiledLoops, tile_loops
 from codegen.pipeline.observer import Observer
@@ -22,6 +23,7 @@ from codegen.pipeline.passes import run_passes, vector_passes
 from codegen.runtime.loop_kernel import LoopKernel, LoopsSource
 from codegen.schedule.choose_lanes import choose_lanes
 from codegen.schedule.choose_registers import choose_registers
+from codegen.schedule.choose_strips import choose_strips
 from codegen.schedule.choose_tiles import choose_tiles
 from codegen.schedule.machine import machine
 from codegen.schedule.registers import RegisterSchedule
@@ -78,15 +80,33 @@ def tile_function(function: Function, lanes: Mapping[int, int]) -> TiledLoops:
 
 
 def loop_kernel(
-    function: Function, tail: str = "mask", *, stream: bool = False, fast: bool = False
+    function: Function,
+    tail: str = "mask",
+    *,
+    strips: bool = False,
+    stream: bool = False,
+    fast: bool = False,
 ) -> LoopKernel:
     """A loop function, scalar or super-vectorized, as a kernel for this machine.
 
+    strips   whether super-vectors of more than one block of registers become loops of their own
     stream   whether arrays that are only written bypass the cache, where that pays off
     fast     whether float vector operations may be contracted and reassociated
     """
+    if strips:
+        function, tail = strip_mined(function, machine().register_bytes, tail)
     schedule = choose_registers(function, machine().register_bytes, tail, stream=stream, fast=fast)
     return LoopKernel(function, loops_source(function, schedule))
+
+
+def strip_mined(function: Function, register_bytes: int, tail: str = "mask") -> tuple[Function, str]:
+    """A super-vectorized function in strips of its super-vectors, and the tail that its loops have.
+
+    Blocks of registers may leave iterations of a strip even if strips leave none.
+    """
+    schedule = choose_strips(function, register_bytes)
+    leaves = tail == "assume_divisible" and schedule.ragged
+    return strip_loops(function, schedule), "scalar" if leaves else tail
 
 
 def loops_source(

@@ -13,7 +13,7 @@ from codegen.analysis.report import UNPROFITABLE, Refusal
 from codegen.ir.nodes import Function
 from codegen.ir.visit import Access, Loop, accesses_of, loops_of
 from codegen.schedule.lane_costs import cost, unit
-from codegen.schedule.vector_size import read_vector_sizes
+from codegen.schedule.vector_size import WIDEST_BITS, read_vector_sizes, sizes_in_elements
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
@@ -101,7 +101,7 @@ def _promised(roots: Sequence[Loop], accesses: Sequence[Access], size: int) -> t
 def _checked(
     sizes: tuple[int, ...], fastest_varying: tuple[int, ...] | None, reductions: bool, tail: str, scans: bool
 ) -> Request:
-    sizes = read_vector_sizes(sizes, MOST_DIMS, "write 256 or (32, 256)")
+    sizes = sizes_in_elements(read_vector_sizes(sizes, MOST_DIMS, "write 256 or (32, 256)"), WIDEST_BITS)
     if fastest_varying is not None and len(fastest_varying) != len(sizes):
         raise KernelError(
             f"fastest_varying {fastest_varying} has another length than the sizes {sizes}; give a memory "

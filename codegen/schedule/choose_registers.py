@@ -62,9 +62,7 @@ class _Choice:
 
     def vector_loop(self, loop: For, around: tuple[str, ...]) -> VectorLoop:
         """The lanes per register, limited by the widest dtype and the super-vector, and the registers."""
-        widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(full_blocks(loop))), default=8)
-        lanes = min(max(1, self.register_bytes // widest), 1 << (loop.size.bit_length() - 1))
-        registers = min(MAX_REGISTERS, max(1, loop.size // lanes))
+        lanes, registers = lanes_and_registers(loop, self.register_bytes)
         streamed = streamed_array(self.function, loop, around, lanes) if self.stream else ""
         return VectorLoop(lanes, registers, self.legal_tail(loop, lanes * registers), streamed)
 
@@ -79,3 +77,10 @@ class _Choice:
     def may_leave(self, loop: For, block: int) -> bool:
         """Whether iterations may be left that do not fill a block."""
         return self.tail != "assume_divisible" or loop.size % block != 0
+
+
+def lanes_and_registers(loop: For, register_bytes: int) -> tuple[int, int]:
+    """Lanes per register of a loop over super-vectors, and the registers that are processed together."""
+    widest = max((ELEMENT_BYTES[held_dtype(d)] for d in vector_dtypes(full_blocks(loop))), default=8)
+    lanes = min(max(1, register_bytes // widest), 1 << (loop.size.bit_length() - 1))
+    return lanes, min(MAX_REGISTERS, max(1, loop.size // lanes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
 from codegen.support.cpu import cpu_level
@@ -17,6 +18,7 @@ SET_BYTES = 4096
 """Lines at a multiple of this distance share a set of an L1 cache."""
 
 CACHES = "/sys/devices/system/cpu/cpu0/cache"
+SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Machine:
         first_cache_ways: ways of a core's L1 data cache: how many lines 4 KiB apart it holds at one time.
         second_cache_bytes: the size of a core's L2 cache.
         last_cache_bytes: the size of the L3 cache, which cores share; 0 if it is not known.
+        first_cache_bytes: the size of a core's L1 data cache.
     """
 
     level: str
@@ -38,6 +41,7 @@ class Machine:
     first_cache_ways: int
     second_cache_bytes: int
     last_cache_bytes: int
+    first_cache_bytes: int = 1 << 15
 
 
 @cache
@@ -49,8 +53,27 @@ def machine() -> Machine:
     """
     level = cpu_level().name
     ways, size = _read("index0/ways_of_associativity"), _read("index2/size")
-    last = _read("index3/size") << 10
-    return Machine(level, *REGISTERS.get(level, (16, 16)), ways or 8, size << 10 or 1 << 20, last)
+    last, first = _read("index3/size") << 10, _read("index0/size") << 10
+    return Machine(
+        level, *REGISTERS.get(level, (16, 16)), ways or 8, size << 10 or 1 << 20, last, first or 1 << 15
+    )
+
+
+@cache
+def usable_cores() -> int:
+    """The number of physical cores that this process may run on."""
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    return len({_siblings(cpu) for cpu in os.sched_getaffinity(0)})
+
+
+def _siblings(cpu: int) -> str:
+    """The CPUs that share a core with this one; itself if the system does not tell."""
+    try:
+        with open(SIBLINGS.format(cpu), encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return str(cpu)
 
 
 def _read(name: str) -> int:

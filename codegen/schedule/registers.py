@@ -53,6 +53,19 @@ LoopPlan: TypeAlias = VectorLoop | TransposedLoops | None
 
 
 @dataclass(frozen=True, slots=True)
+class StripSchedule:
+    """How loops over super-vectors are strip-mined.
+
+    blocks  for each loop in source order, the iterations that are processed together of each loop of the nest
+            that begins there; () if it begins none, or is inside one
+    ragged  whether blocks leave iterations of a full strip
+    """
+
+    blocks: tuple[tuple[int, ...], ...]
+    ragged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterSchedule:
     """How the loops of one function run in registers.
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
+from codegen.schedule.machine_size import MachineSize, read_machine_size
 from codegen.support.errors import ScheduleError, shown
 
 NAME = "virtual_vector_size"
@@ -13,37 +16,64 @@ NAME = "virtual_vector_size"
 MOST_ELEMENTS = 1 << 20
 """Elements of the largest super-vector; more is surely a mistake."""
 
+WIDEST_BITS = 128
+"""Bits of the widest element of an array."""
+
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
 
+Size: TypeAlias = int | MachineSize
+"""Elements along one dimension of a super-vector, or a number of them that depends on the machine."""
 
-def read_vector_sizes(value: object, most: int, write: str) -> tuple[int, ...]:
+
+def read_vector_sizes(value: object, most: int, write: str) -> tuple[Size, ...]:
     """The sizes of a super-vector, outermost first: one to `most` of them.
 
-    256 -> (256,)    [32, 256] -> (32, 256)
+    256 -> (256,)    [32, 256] -> (32, 256)    ("4", "2*hw") -> (4, 2*hw)
 
     write: how to write a size, for error messages
 
     Raises:
-        ScheduleError: there are too many sizes or none, one is less than 1, or there are more than
-            MOST_ELEMENTS elements.
-        TypeError: a size is not an integer.
+        ScheduleError: there are too many sizes or none, a text is not a size, one is less than 1, or there
+            are more than MOST_ELEMENTS elements.
+        TypeError: a size is neither an integer nor a text.
     """
-    sizes = tuple(_integer(each) for each in (value if isinstance(value, tuple | list) else (value,)))
+    sizes = tuple(_size(each, write) for each in (value if isinstance(value, tuple | list) else (value,)))
     if not 1 <= len(sizes) <= most:
         expected = f"one {'or' if most == 2 else 'to'} {_NUMBERS[most]} sizes"
         raise ScheduleError(f"{NAME} has {len(sizes)} numbers; expected {expected}\n  {write}")
-    text = ", ".join(map(shown, sizes))
-    if min(sizes) < 1:
+    if min(each for each in (1, *sizes) if isinstance(each, int)) < 1:
+        text = ", ".join(map(_shown, sizes))
         raise ScheduleError(f"{NAME} is {text}; a super-vector has at least one element\n  {write}")
-    if prod(sizes) > MOST_ELEMENTS:
-        raise ScheduleError(
-            f"{NAME} is {text}, which is more than {MOST_ELEMENTS} elements\n"
-            f"  some hundreds fill all registers; {write}"
-        )
+    sizes_in_elements(sizes, WIDEST_BITS, write)
     return sizes
 
 
-def _integer(value: object) -> int:
+def sizes_in_elements(
+    sizes: Sequence[Size], bits: int, write: str = "write smaller sizes"
+) -> tuple[int, ...]:
+    """The sizes in elements of so many bits, on this machine.
+
+    (4, 2*hw) -> (4, 32) for 32 bits in registers of 64 bytes
+
+    Raises:
+        ScheduleError: there are more than MOST_ELEMENTS elements.
+    """
+    found = tuple(each if isinstance(each, int) else each.elements(bits) for each in sizes)
+    if prod(found) > MOST_ELEMENTS:
+        raise ScheduleError(
+            f"{NAME} is {', '.join(map(_shown, sizes))}, which is more than {MOST_ELEMENTS} elements\n"
+            f"  some hundreds fill all registers; {write}"
+        )
+    return found
+
+
+def _size(value: object, write: str) -> Size:
+    if isinstance(value, str):
+        return read_machine_size(NAME, value, write)
     if isinstance(value, bool | np.ndarray) or not hasattr(type(value), "__index__"):
         raise TypeError(f"{NAME} is a number or a tuple of numbers, not {type(value).__name__}")
     return int(value.__index__())  # type: ignore[attr-defined]
+
+
+def _shown(size: Size) -> str:
+    return shown(size) if isinstance(size, int) else str(size)

@@ -536,7 +536,7 @@ def test_keywords_and_defaults() -> None:
         {"virtual_vector_size": 1 << 30},
         {"virtual_vector_size": 1 << 20_000},
         {"virtual_vector_size": (1 << 12, 1 << 12)},
-        {"virtual_vector_size": "99999*hw"},
+        {"virtual_vector_size": "9999999*hw"},
         {"virtual_vector_size": "999999999999*hw"},
         {"fastest_varying": (0, 1), "virtual_vector_size": 8},
         {"fastest_varying": -1},

@@ -12,7 +12,7 @@ from codegen.runtime import threads
 from codegen.runtime.loop_kernel import BoundKernel
 from codegen.schedule.call_limits import PARALLEL_BYTES
 from tilejit.kernels import program as loop_program
-from tilejit.kernels.program import LoopOptions
+from tilejit.kernels.loop_options import LoopOptions
 
 MOST = 3
 SMALL, LARGE = 1 << 10, PARALLEL_BYTES >> 3

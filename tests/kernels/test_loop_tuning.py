@@ -10,9 +10,10 @@ import pytest
 
 import tilejit as tj
 from codegen.backend.store import KernelStore
+from codegen.schedule.vector_size import read_vector_sizes
 from codegen.support.caching import Cache
 from tilejit.kernels import tuning as loop_tuning
-from tilejit.kernels.program import LoopOptions
+from tilejit.kernels.loop_options import LoopOptions
 
 
 def double(a: Any, c: Any) -> None:
@@ -32,7 +33,7 @@ def test_the_fastest_is_kept_and_remembered(tmp_path: Path, monkeypatch: pytest.
     options = LoopOptions(tune=True)
     for _ in range(2):
         made = loop_tuning.tuned(function, options, [a, a], measure=measure, store=store)
-        assert made == LoopOptions(virtual_vector_size="2*hw")
+        assert made == LoopOptions(virtual_vector_size=read_vector_sizes("2*hw", 1, ""))
         loop_tuning._winners.clear()
     assert asked == [4]
 

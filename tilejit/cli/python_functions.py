@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from codegen import ArrayArg, KernelError, ScalarArg, format_function, read_function, vectorize_function
+from tilejit.kernels.options import KernelKeywords, read_options
 
 ANNOTATION = re.compile(
     r"\s*(?P<dtype>i1|[iu](?:8|16|32|64)|f16|bf16|f32|f64)\s*(?:\[(?P<dims>[\s:,]*)\])?\s*"
@@ -30,7 +31,7 @@ PYTHONS = {int: "weak_int", float: "weak_float", bool: "weak_bool"}
 
 def vectorized_functions(
     module: ModuleType,
-    sizes: tuple[int, ...],
+    sizes: tuple[int | str, ...],
     fastest: tuple[int, ...] | None,
     reductions: bool,
     dtype: str,
@@ -47,9 +48,10 @@ def vectorized_functions(
     if not functions:
         name = (module.__file__ or "").strip("<>")
         raise KernelError(f"{name} defines no function; write one with `for` loops over arrays")
+    options = read_options("kernel", KernelKeywords, {"virtual_vector_size": sizes})
     for python in functions:
         function = read_function(python).typed(arguments_of(python, dtype))
-        wide = vectorize_function(function, sizes, fastest, reductions, "mask", scans)
+        wide = vectorize_function(function, options.sizes(function), fastest, reductions, "mask", scans)
         yield "".join(f"// {loop}\n" for loop in wide.loops) + format_function(wide.function).rstrip("\n")
 
 

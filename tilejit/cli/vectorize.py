@@ -10,7 +10,7 @@ import typer
 
 from codegen import KernelError
 from tilejit.cli.streams import input_text
-from tilejit.kernels.pass_options import read_pass_options
+from tilejit.kernels.pass_options import read_pass_options, read_size_list
 
 
 def vectorize(
@@ -25,7 +25,7 @@ def vectorize(
         typer.Option(
             "--virtual-vector-size",
             metavar="N[,N…]",
-            help="One to three sizes, outermost first; 256 without it.",
+            help="One to three sizes, outermost first, such as 32,256 or 2*hw; 256 without it.",
         ),
     ] = None,
     fastest: Annotated[
@@ -84,7 +84,7 @@ def vectorize(
         shape, dims = read.virtual_vector_size, read.fastest_varying
         reductions = read.vectorize_reductions
     else:
-        shape = numbers("--virtual-vector-size", "256" if sizes is None else sizes)
+        shape = _sizes("256" if sizes is None else sizes)
         dims = None if fastest is None else numbers("--fastest-varying", fastest)
     if python and str(file) != "-":
         raise typer.BadParameter("--python is for standard input; name a file .py")
@@ -111,6 +111,18 @@ def vectorize(
         raise KernelError(f"{file} is neither .mlir nor .py; name it for what it holds")
 
 
+def _sizes(text: str) -> tuple[int | str, ...]:
+    """The sizes of super-vectors.
+
+    "32,256" -> (32, 256)    "2*hw" -> ("2*hw",)
+
+    Raises:
+        BadParameter: it is no list of sizes.
+    """
+    found = read_size_list(text.replace(" ", ""))
+    return numbers("--virtual-vector-size", text) if found is None else found
+
+
 def numbers(option: str, text: str) -> tuple[int, ...]:
     """The numbers of an option.
 
@@ -128,7 +140,7 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
 def _of_mlir(
     name: str,
     text: str,
-    shape: tuple[int, ...],
+    shape: tuple[int | str, ...],
     dims: tuple[int, ...] | None,
     reductions: bool,
     masks: str,

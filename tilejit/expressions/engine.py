@@ -19,7 +19,8 @@ from tilejit.expressions.recording import Stage
 from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
 from tilejit.kernels.direct_loops import DirectLoops, Number, Parameters, Result, elementwise_entry
 from tilejit.kernels.failures import judge
-from tilejit.kernels.program import LoopOptions, LoopProgram
+from tilejit.kernels.loop_options import LoopOptions
+from tilejit.kernels.program import LoopProgram
 from tilejit.kernels.tuning import tuned
 
 
@@ -134,12 +135,10 @@ class Engine(DirectLoops[Parameters, Result]):
         return known
 
     def _reduction(
-        self, key: tuple[Any, ...], function: Callable[[str], Function], sizes: str
+        self, key: tuple[Any, ...], function: Callable[[str], Function], registers: int
     ) -> LoopProgram:
-        """The program of a reduction."""
-        wish = self.options.virtual_vector_size
-        own = sizes if wish == "auto" or (isinstance(wish, tuple) and len(wish) > 1) else wish
-        options = replace(self.options, virtual_vector_size=own, fastest_varying=None)
+        """The program of a reduction, whose super-vectors have one dimension."""
+        options = replace(self.options.of_rank(1), fastest_varying=None, auto_registers=registers)
         program = self.program_for(key, lambda: (function(self.name), options))
         self.ran(program)
         return program
@@ -165,7 +164,7 @@ class Engine(DirectLoops[Parameters, Result]):
             ins["where"] = mask
         if not fresh:
             ins = {name: apart(x, outs) for name, x in ins.items()}
-        operands = coalesced(list(ins.values()), outs, shape)
+        operands = coalesced(list(ins.values()), outs, shape, self.options.rank)
         first, *more = parts_of_few_loops(operands)
         program = self._mapped(recorded, which, list(ins), first, numbers)
         if more:
@@ -209,7 +208,8 @@ class Engine(DirectLoops[Parameters, Result]):
         loops = Lowering([*ins, *targets], operands, recorded.scalars)
         outputs = [recorded.outputs[k] for k in which] if which else recorded.outputs
         function = loops.mapped(self.name, outputs, targets, "where" if "where" in ins else "")
-        return function, tuned(function, self.options, [*operands, *numbers])
+        options = self.options.of_rank(operands[0].ndim)
+        return function, tuned(function, options, [*operands, *numbers])
 
     @property
     def name(self) -> str:

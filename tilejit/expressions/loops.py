@@ -32,16 +32,29 @@ from tilejit.arrays.strided import order_of
 MOST_LOOPS = 8
 
 
-def coalesced(ins: Sequence[Array], outs: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
+def coalesced(
+    ins: Sequence[Array], outs: Sequence[Array], shape: tuple[int, ...], rank: int = 1
+) -> list[Array]:
     """All operands with the fewest dimensions along which they walk together, those of the outputs first.
 
     [(100, 70) C, (70,)] -> two of (100, 70), the second with strides (0, 4)    all C order -> one dimension
+
+    rank: the dimensions of a super-vector; so many stay apart, where there are as many
     """
-    if all(x.shape == shape and x.flags.c_contiguous for x in (*ins, *outs)):
+    if rank == 1 and all(x.shape == shape and x.flags.c_contiguous for x in (*ins, *outs)):
         return [x.reshape(-1) for x in (*ins, *outs)]
     everything = [*(np.broadcast_to(x, shape) for x in ins), *outs]
-    order = memory_order(outs[0] if outs else everything[0])
-    return fused(everything, [order])[0]
+    return fused(everything, groups_of(memory_order(outs[0] if outs else everything[0]), rank))[0]
+
+
+def groups_of(order: Sequence[int], rank: int) -> list[Sequence[int]]:
+    """The dimensions that may become one: the last rank - 1 of them stay alone.
+
+    (2, 0, 1), 1 -> (2, 0, 1)    (2, 0, 1), 2 -> (2, 0), (1)
+    """
+    alone = max(0, min(rank, len(order)) - 1)
+    first = len(order) - alone
+    return [order[:first], *([d] for d in order[first:])]
 
 
 def memory_order(lead: Array) -> list[int]:

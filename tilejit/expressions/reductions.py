@@ -21,6 +21,7 @@ from codegen import (
     has_costly,
     machine,
     run_parts,
+    sizes_in_elements,
     thread_count,
 )
 from tilejit.arrays.memory import Array, address, empty
@@ -31,11 +32,15 @@ from tilejit.expressions.outputs import laid
 from tilejit.expressions.recording import Stage
 from tilejit.expressions.reduced_axes import kept_shape
 from tilejit.expressions.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
-from tilejit.kernels.program import CHUNKS, BoundCall, LoopOptions, LoopProgram
+from tilejit.kernels.loop_options import CHUNKS, LoopOptions
+from tilejit.kernels.program import BoundCall, LoopProgram
 
 Arrays: TypeAlias = Mapping[str, Array]
-Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], str], LoopProgram]
-"""(what a program hangs on, how its function is made from a name, the super-vector for "auto")."""
+Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], int], LoopProgram]
+"""(what a program hangs on, how its function is made from a name, the registers that "auto" stands for)."""
+
+COLUMN_CHUNKS = 8
+"""Registers of the super-vector that "auto" stands for where columns are combined."""
 
 
 def shape_of(names: frozenset[str], arrays: Arrays) -> tuple[int, ...]:
@@ -171,9 +176,9 @@ class Plan:
         """Accumulators that a block of a row is added up in."""
         sizes = self._options.virtual_vector_size
         most = CHUNKS * (machine().register_bytes // ELEMENT_BYTES[near])
-        if isinstance(sizes, tuple):
-            return min(sizes[-1], most)
-        return most if sizes == "auto" else min(most, int(sizes.removesuffix("*hw")) * most // CHUNKS)
+        if isinstance(sizes, str):
+            return most
+        return min(most, sizes_in_elements(sizes[-1:], 8 * ELEMENT_BYTES[near])[0])
 
     def _block(self, views: Sequence[Array], first: int, *, columns: bool) -> int:
         """Elements, or rows, of a block; 0 where what is combined is not longer."""
@@ -282,7 +287,7 @@ class Plan:
             return loops.in_rows(name, targets, block)
 
         key = self.stages, columns, block, first, tuple(map(form_of, views))
-        return self._make(key, function, "8*hw" if columns else "auto")
+        return self._make(key, function, COLUMN_CHUNKS if columns else CHUNKS)
 
 
 def form_of(x: Array) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from tilejit.arrays.memory import Array, address, empty
 from tilejit.arrays.strided import share_memory
 from tilejit.copies.convert import pack
 from tilejit.expressions.engine import BlockPlan, Engine
-from tilejit.expressions.loops import Lowering, fused, memory_order
+from tilejit.expressions.loops import Lowering, fused, groups_of, memory_order
 from tilejit.expressions.outputs import check_array, check_dtype, check_written
 from tilejit.expressions.recorded import (
     array_name,
@@ -32,7 +32,8 @@ from tilejit.expressions.recorded import (
 )
 from tilejit.expressions.reductions import form_of, reduce_all
 from tilejit.kernels.call_arguments import bits_of
-from tilejit.kernels.program import LoopOptions, LoopProgram
+from tilejit.kernels.loop_options import LoopOptions
+from tilejit.kernels.program import LoopProgram
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map, shape_name
@@ -239,7 +240,7 @@ class _Call:
             blocks = [
                 np.lib.stride_tricks.as_strided(x, extents, s) for x, s in zip(own, strides, strict=True)
             ]
-            views, _ = fused(blocks, [memory_order(blocks[first])])
+            views, _ = fused(blocks, groups_of(memory_order(blocks[first]), self.e.options.rank))
             program = self._program(names, views)
             shapes = {name: x.shape for name, x in zip(names, views, strict=True)}
             check_bounds(program.function, shapes, {})
@@ -257,7 +258,7 @@ class _Call:
             loops = Lowering(names, views, recorded.scalars)
             targets = [name for name in names if name.startswith("out")]
             mask = "where" if self.mask is not None else ""
-            return loops.mapped(e.name, recorded.outputs, targets, mask), e.options
+            return loops.mapped(e.name, recorded.outputs, targets, mask), e.options.of_rank(views[0].ndim)
 
         return e.program_for(key, made)
 

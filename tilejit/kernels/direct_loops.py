@@ -31,7 +31,8 @@ from codegen import (
 from tilejit.arrays.memory import HUGE_BYTES, Array, address
 from tilejit.arrays.strided import span
 from tilejit.kernels.call_arguments import bits_of
-from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram
+from tilejit.kernels.loop_options import LoopOptions
+from tilejit.kernels.program import BoundCall, LoopProgram
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from tilejit.arrays.strided import order_of
 from tilejit.kernels.call_arguments import call_key
 from tilejit.kernels.direct_loops import DirectLoops, Parameters, Result, kernel_entry
 from tilejit.kernels.failures import judge
+from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.options import KernelKeywords, options_signature, read_options
-from tilejit.kernels.program import BoundCall, LoopOptions, LoopProgram
+from tilejit.kernels.program import BoundCall, LoopProgram
 from tilejit.kernels.promises import check_names, is_promised
 from tilejit.kernels.tuning import tuned
 from tilejit.programs.tuning import SIZES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter, Signature
@@ -10,10 +9,10 @@ from typing import Any, Literal, TypeAlias, TypedDict, get_args, get_type_hints
 
 import numpy as np
 
-from codegen import MOST_ELEMENTS, KernelValueError, ScheduleError, read_vector_sizes, shown
-from tilejit.kernels.program import LoopOptions
+from codegen import KernelValueError, Size, read_vector_sizes, shown
+from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.promises import NoAlias
-from tilejit.programs.tuning import Specialize
+from tilejit.programs.tuning import AUTO, Specialize
 
 Tail: TypeAlias = Literal["scalar", "mask", "shift", "assume_divisible"]
 OnFail: TypeAlias = Literal["scalar", "warn", "raise"]
@@ -24,15 +23,13 @@ _WORDS = {
     "vectorize_at": get_args(VectorizeAt),
     "specialize": get_args(Specialize),
 }
-_A_SIZE = 'write 256, (32, 256), "2*hw" or "auto"'
-MOST_REGISTERS = MOST_ELEMENTS // 64
-"""Of 64 bytes, that have so many elements at most."""
+_A_SIZE = 'write 256, (32, 256), "2*hw", "l1/4", "2*cores*hw" or "auto"'
 
 
 class LoopKeywords(TypedDict, total=False):
     """The keywords of `tilejit.kernel` and `tilejit.elementwise`, which `tilejit.kernel` describes."""
 
-    virtual_vector_size: int | Sequence[int] | str
+    virtual_vector_size: int | str | Sequence[int | str]
     fastest_varying: int | Sequence[int] | None
     vectorize_reductions: bool
     tail: Tail
@@ -138,18 +135,8 @@ def _threads(value: Any) -> bool | int | None:
     return threads
 
 
-def _sizes(value: Any) -> tuple[int, ...] | str:
-    if isinstance(value, str):
-        registers = re.fullmatch(r"([1-9]\d*)\*hw", value)
-        if registers and (len(registers[1]) > 9 or int(registers[1]) > MOST_REGISTERS):
-            raise ScheduleError(
-                f"virtual_vector_size={value!r:.40} has more than {MOST_REGISTERS} registers\n"
-                f'  a few are worked on side by side; write a size such as "4*hw", or "auto"'
-            )
-        if value == "auto" or registers:
-            return value
-        raise ScheduleError(f"virtual_vector_size={value!r:.40} is not a size\n  {_A_SIZE}")
-    return read_vector_sizes(value, 3, _A_SIZE)
+def _sizes(value: Any) -> tuple[Size, ...] | str:
+    return AUTO if isinstance(value, str) and value == AUTO else read_vector_sizes(value, 3, _A_SIZE)
 
 
 def _dimensions(value: Any) -> tuple[int, ...]:

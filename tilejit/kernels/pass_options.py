@@ -14,6 +14,8 @@ TRUTHS = {
     **dict.fromkeys(("", "1", "true", "True", "TRUE"), True),
     **dict.fromkeys(("0", "false", "False", "FALSE"), False),
 }
+SIZE = r"(\d{1,18}|[\d*/]*(hw|l1|cores)[\w*/]*)"
+"""A number, or what looks like a size in terms of the machine."""
 EXAMPLE = f"{SIZES}=32,256 {FASTEST}=1,0 {REDUCTIONS}"
 
 
@@ -21,7 +23,7 @@ EXAMPLE = f"{SIZES}=32,256 {FASTEST}=1,0 {REDUCTIONS}"
 class PassOptions:
     """What a string of options says; they are checked where they are used."""
 
-    virtual_vector_size: tuple[int, ...]
+    virtual_vector_size: tuple[int | str, ...]
     fastest_varying: tuple[int, ...] | None = None
     vectorize_reductions: bool = False
 
@@ -30,6 +32,7 @@ def read_pass_options(text: str) -> PassOptions:
     """Read the options of a pass, with or without its name, as mlir-opt does.
 
     "virtual-vector-size=32,256 test-fastest-varying=1,0" -> PassOptions((32, 256), (1, 0), False)
+    "virtual-vector-size=2*hw" -> PassOptions(("2*hw",), None, False)
     -affine-super-vectorize="virtual-vector-size=128 vectorize-reductions" -> PassOptions((128,), None, True)
 
     Backslashes at the end of lines, as in a shell, are blanks.
@@ -54,11 +57,24 @@ def read_pass_options(text: str) -> PassOptions:
         raise _refused(f"the options have no {SIZES}")
     if given.get(REDUCTIONS, "") not in TRUTHS:
         raise _refused(f"{REDUCTIONS} is true or false, not {given[REDUCTIONS][:40]!r}")
+    sizes = read_size_list(given[SIZES])
+    if sizes is None:
+        raise _refused(f"{SIZES} is a list of numbers, not {given[SIZES][:40]!r}")
     return PassOptions(
-        _numbers(SIZES, given[SIZES]),
+        sizes,
         _numbers(FASTEST, given[FASTEST]) if FASTEST in given else None,
         REDUCTIONS in given and TRUTHS[given[REDUCTIONS]],
     )
+
+
+def read_size_list(text: str) -> tuple[int | str, ...] | None:
+    """Sizes between commas, numbers or in terms of the machine; None if the text is something else.
+
+    "32,256" -> (32, 256)    "cores,2*hw" -> ("cores", "2*hw")    "many" -> None
+    """
+    if not re.fullmatch(f"{SIZE}(,{SIZE})*", text, re.ASCII):
+        return None
+    return tuple(int(part) if part.isdigit() else part for part in text.split(","))
 
 
 def _numbers(name: str, value: str) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, TypeGuard
 
 from codegen import (
     CALIBRATED_FROM_BYTES,
-    ELEMENT_BYTES,
     LOOPS_HOLD_GIL_BYTES,
     ArrayArg,
     BoundKernel,
@@ -27,7 +26,6 @@ from codegen import (
     check_divisible,
     check_indices,
     check_powers,
-    dataclass,
     flatten_values,
     in_dask_worker,
     lazy,
@@ -44,7 +42,8 @@ from codegen import (
 from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import order_of, overlaps_itself, share_memory, span
 from tilejit.kernels.call_arguments import bits_of, call_key, integer_word
-from tilejit.kernels.promises import NoAlias, check_promises, is_promised, verifies
+from tilejit.kernels.loop_options import LoopOptions
+from tilejit.kernels.promises import check_promises, is_promised, verifies
 from tilejit.programs.direct_policy import LOOPS_AGAIN, LOOPS_FROM
 
 WRITTEN_PART = 4
@@ -52,42 +51,6 @@ WRITTEN_PART = 4
 
 LEAST_RUN_BYTES = 1024
 """Shorter rows have too many lines that two rows share, which are stored in two parts."""
-
-CHUNKS = 4
-"""Registers of the super-vector that "auto" stands for."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoopOptions:
-    """What `tilejit.kernel` was asked for, checked; its docstring says what each is."""
-
-    virtual_vector_size: tuple[int, ...] | str = "auto"
-    fastest_varying: tuple[int, ...] | None = None
-    vectorize_reductions: bool = False
-    tail: str = "mask"
-    on_fail: str = "scalar"
-    vectorize_at: str = "before_tile"
-    parallel: bool | int | None = None
-    fastmath: bool = False
-    specialize: str = "structure"
-    tune: bool = False
-    vectorize_scans: bool = False
-    no_alias: NoAlias = False
-    verify: bool = False
-
-    @property
-    def threads(self) -> int | None:
-        """How many threads `parallel` asks for; None where the size of the arrays decides."""
-        return None if self.parallel is None or self.parallel is True else max(self.parallel, 1)
-
-    def sizes(self, function: Function) -> tuple[int, ...]:
-        """The super-vector's shape: multiples of a register are of its lanes of the widest array."""
-        if isinstance(self.virtual_vector_size, tuple):
-            return self.virtual_vector_size
-        text = self.virtual_vector_size
-        pieces = CHUNKS if text == "auto" else int(text.removesuffix("*hw"))
-        widths = [ELEMENT_BYTES[a.dtype] for a in function.arguments if isinstance(a, ArrayArg)]
-        return (pieces * (machine().register_bytes // max(widths, default=8)),)
 
 
 class LoopProgram:
@@ -150,7 +113,13 @@ class LoopProgram:
 
     def _vector_kernel(self, *, stream: bool) -> LoopKernel:
         options = self.options
-        return loop_kernel(self.vectorized.function, options.tail, stream=stream, fast=options.fastmath)
+        return loop_kernel(
+            self.vectorized.function,
+            options.tail,
+            strips=not options.is_auto,
+            stream=stream,
+            fast=options.fastmath,
+        )
 
     def sized_kernel(self, arrays: Mapping[str, Array]) -> LoopKernel:
         """The one of both for arrays of such sizes, by what this machine's copies have shown."""
@@ -184,7 +153,7 @@ class LoopProgram:
         """How super-vectors become registers and threads, in a line."""
         if self.kernel is self.scalar_kernel:
             return "schedule  element by element"
-        shape = "x".join(map(str, self.options.sizes(self.function)))
+        shape = "x".join(map(str, self.options.sizes(self.function))) + self.options.machine_sizes
         registers = f"registers of {machine().register_bytes} bytes"
         parts = [
             f"super-vectors {shape}",

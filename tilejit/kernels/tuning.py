@@ -10,12 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from codegen import Cache, Function, KernelStore, compiler_digest, cpu_level, cpu_name, default_store
+from codegen import (
+    Cache,
+    Function,
+    KernelStore,
+    compiler_digest,
+    cpu_level,
+    cpu_name,
+    default_store,
+    read_vector_sizes,
+)
 from tilejit.arrays.memory import Array
-from tilejit.kernels.program import LoopOptions, LoopProgram
+from tilejit.kernels.loop_options import LoopOptions
+from tilejit.kernels.program import LoopProgram
+from tilejit.programs.tuning import AUTO
 
-CANDIDATES = ("4*hw", "1*hw", "2*hw", "8*hw")
-"""Super-vectors that are tried, in registers; the first is kept where nothing can be measured."""
+CANDIDATES = (AUTO, "1*hw", "2*hw", "16*hw")
+"""Super-vectors that are tried; the first is kept where nothing can be measured."""
 
 MOST_BYTES = 256 << 20
 """Arrays that take more together are not copied to be measured on."""
@@ -48,18 +59,22 @@ def tuned(
         return options
     plain = replace(options, tune=False)
     size = sum(x.nbytes for x in given if isinstance(x, np.ndarray))
-    if options.virtual_vector_size != "auto" or size > MOST_BYTES:
+    if options.virtual_vector_size != AUTO or size > MOST_BYTES:
         return plain
     store = store or default_store()
     facts = function, plain, size.bit_length(), CANDIDATES, cpu_name(), cpu_level().name, compiler_digest()
     name = f"loops-{sha256(repr(facts).encode()).hexdigest()[:32]}"
     known = _winners.get(name) or (store.get_note(name) or {}).get("winner")
     if known not in CANDIDATES:
-        programs = [LoopProgram(function, replace(plain, virtual_vector_size=c)) for c in CANDIDATES]
+        programs = [LoopProgram(function, _with_size(plain, c)) for c in CANDIDATES]
         times = list((measure or timed)(programs, given))
         known = CANDIDATES[times.index(min(times))]
         store.put_note(name, {"winner": known})
-    return replace(plain, virtual_vector_size=_winners.keep(name, known))
+    return _with_size(plain, _winners.keep(name, known))
+
+
+def _with_size(options: LoopOptions, size: str) -> LoopOptions:
+    return options if size == AUTO else replace(options, virtual_vector_size=read_vector_sizes(size, 1, ""))
 
 
 def timed(programs: Sequence[LoopProgram], given: Sequence[Any]) -> list[float]:

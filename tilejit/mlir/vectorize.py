@@ -13,6 +13,7 @@ import numpy as np
 from codegen import (
     Function,
     KernelValueError,
+    Size,
     Vectorized,
     cached,
     interpret,
@@ -20,16 +21,18 @@ from codegen import (
     shown,
     vectorize_function,
 )
+from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.options import read_truth
 from tilejit.kernels.pass_options import read_pass_options
-from tilejit.kernels.program import LoopOptions, LoopProgram
+from tilejit.kernels.program import LoopProgram
 from tilejit.mlir.module import Unread, aliases_of, parse
 from tilejit.mlir.printing import format_program
 from tilejit.mlir.program import Program
 from tilejit.mlir.unmasked import check_unmasked
 
-Sizes: TypeAlias = int | Sequence[int]
-Request: TypeAlias = tuple[tuple[int, ...], tuple[int, ...] | None, bool, bool]
+Sizes: TypeAlias = int | str | Sequence[int | str]
+Dims: TypeAlias = int | Sequence[int]
+Request: TypeAlias = tuple[tuple[Size, ...], tuple[int, ...] | None, bool, bool]
 """Sizes, the dimensions that they walk, and whether reductions and scans are vectorized."""
 Results: TypeAlias = tuple[Any, ...]
 
@@ -41,7 +44,7 @@ def super_vectorize(
     text: str,
     *,
     virtual_vector_size: Sizes | None = None,
-    fastest_varying: Sizes | None = None,
+    fastest_varying: Dims | None = None,
     vectorize_reductions: bool = False,
     options: str | None = None,
     report: bool = False,
@@ -52,7 +55,7 @@ def super_vectorize(
 
     Functions that can't be read stay as they are, unless there are no others; so do functions with vectors.
 
-    virtual_vector_size   one to three sizes, the outermost first: 256, (32, 256)
+    virtual_vector_size   one to three sizes, the outermost first: 256, (32, 256), ("cores", "2*hw")
     fastest_varying       for each the memory dimension, counted from the innermost, that it walks: 0, (1, 0)
     vectorize_reductions  reductions too, one size only; floats are then added in another order
     options               these three as a string of mlir-opt's instead:
@@ -88,7 +91,7 @@ def super_vectorize(
         if member.lanes:
             made.append((_about_vectors(member) if report else "") + member.source)
             continue
-        wide = vectorized(member, *request)
+        wide = vectorized(member.function, *request)
         comments = "".join(f"// {loop}\n" for loop in wide.loops) if report else ""
         if masks == "none":
             check_unmasked(member, wide.function)
@@ -103,7 +106,7 @@ def run(
     /,
     *arguments: Any,
     virtual_vector_size: Sizes | None = None,
-    fastest_varying: Sizes | None = None,
+    fastest_varying: Dims | None = None,
     vectorize_reductions: bool = False,
     options: str | None = None,
     interpreted: bool = False,
@@ -134,7 +137,7 @@ def request_of(request: Request | None, program: Program) -> Request | None:
 def _about_vectors(program: Program) -> str:
     """Comments on a function that has vectors: what becomes of their lanes when it runs."""
     size = "x".join(map(str, program.lanes))
-    wide = vectorized(program, program.lanes, None, False, False)
+    wide = vectorized(program.function, program.lanes, None, False, False)
     lines = [
         f"@{program.name} has vectors and stays as it is; it runs in super-vectors of {size}",
         *wide.loops,
@@ -145,7 +148,7 @@ def _about_vectors(program: Program) -> str:
 def _interpret(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
     """By the interpreter, either form."""
     if request is not None:
-        wide = _in_lanes(function, *request)
+        wide = vectorized(function, *request)
         by_name = {a.name: value for a, value in zip(function.arguments, given, strict=True)}
         if not any(np.may_share_memory(by_name[a], by_name[b]) for a, b in wide.checks):
             function = wide.function
@@ -166,20 +169,18 @@ def _kernel(function: Function, options: LoopOptions) -> LoopProgram:
 
 
 def vectorized(
-    program: Program, sizes: tuple[int, ...], fastest: tuple[int, ...] | None, reductions: bool, scans: bool
+    function: Function,
+    sizes: tuple[Size, ...],
+    fastest: tuple[int, ...] | None,
+    reductions: bool,
+    scans: bool,
 ) -> Vectorized:
-    """The super-vector form of a program's kernel, and what became of its loops."""
-    return _in_lanes(program.function, sizes, fastest, reductions, scans)
-
-
-def _in_lanes(
-    function: Function, sizes: tuple[int, ...], fastest: tuple[int, ...] | None, reductions: bool, scans: bool
-) -> Vectorized:
-    return vectorize_function(function, sizes, fastest, reductions, TAIL, scans)
+    """The super-vector form of a kernel, and what became of its loops."""
+    return vectorize_function(function, LoopOptions(sizes).sizes(function), fastest, reductions, TAIL, scans)
 
 
 def _requested(
-    sizes: Sizes | None, fastest: Sizes | None, reductions: bool, options: str | None, scans: bool
+    sizes: Sizes | None, fastest: Dims | None, reductions: bool, options: str | None, scans: bool
 ) -> Request | None:
     """The options as keywords or as a string, checked; None without sizes."""
     reductions = read_truth("vectorize_reductions", reductions)
@@ -191,7 +192,7 @@ def _requested(
         sizes, fastest, reductions = read.virtual_vector_size, read.fastest_varying, read.vectorize_reductions
     if sizes is None:
         return None
-    shape = read_vector_sizes(sizes, 3, "write 256 or (32, 256)")
+    shape = read_vector_sizes(sizes, 3, 'write 256, (32, 256) or "2*hw"')
     dims = None if fastest is None else _dimensions(fastest)
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
         raise KernelValueError(
@@ -201,7 +202,7 @@ def _requested(
     return shape, dims, reductions, scans
 
 
-def _dimensions(given: Sizes) -> tuple[int, ...]:
+def _dimensions(given: Dims) -> tuple[int, ...]:
     many = tuple(given) if isinstance(given, tuple | list) else (given,)
     wrong = [type(n).__name__ for n in many if isinstance(n, bool) or not isinstance(n, Integral)]
     if wrong:

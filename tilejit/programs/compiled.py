@@ -15,6 +15,7 @@ from codegen import (
     find_copy,
     footprint_bytes,
     machine_thresholds,
+    sizes_in_elements,
 )
 from tilejit.layout.cute_shape import Spec
 from tilejit.programs.tuning import DEFAULT, Tuning
@@ -47,7 +48,7 @@ def compiled(
         pick_copy = tuned_copies(threads, specialize=tuning.specialize)
     options = CopyOptions(
         threads=threads,
-        virtual_vector_size=tuning.virtual_vector_size,
+        virtual_vector_size=_elements(tuning, target),
         specialize=tuning.specialize,
         thresholds=machine_thresholds(footprint_bytes(src, dst)),
         pick=pick,
@@ -92,6 +93,14 @@ def staged(
         pick=pick,
     )
     return found or direct
+
+
+def _elements(tuning: Tuning, element: Element) -> int | tuple[int, int] | None:
+    """The sizes of super-vectors in elements of the destination."""
+    if tuning.virtual_vector_size is None:
+        return None
+    rows, *columns = sizes_in_elements(tuning.virtual_vector_size, element.bits)
+    return (rows, columns[0]) if columns else rows
 
 
 def buffer_element(spec: Spec) -> Element:

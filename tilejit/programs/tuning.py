@@ -6,12 +6,12 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, ScheduleError, dataclass, read_vector_sizes
+from codegen import LayoutError, Size, dataclass, read_vector_sizes
 
 AUTO: Final = "auto"
 STRUCTURE: Final = "structure"
 SIZES: Final = "sizes"
-_A_SIZE = 'write 64, (16, 16) or "auto"'
+_A_SIZE = 'write 64, (16, 16), "2*hw", "l1/4", "2*cores*hw" or "auto"'
 
 SAME_KIND: Final = "same_kind"
 CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
@@ -19,8 +19,11 @@ CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 Order: TypeAlias = Literal["K", "A", "C", "F"]
-VectorSize: TypeAlias = int | tuple[int, int] | Literal["auto"]
-"""What `virtual_vector_size` takes: elements, rows and columns, or "auto"."""
+VectorSize: TypeAlias = int | str | tuple[int | str, int | str]
+"""What `virtual_vector_size` takes: elements, rows and columns, or "auto".
+
+Texts such as "2*hw" count elements in terms of the machine.
+"""
 Specialize: TypeAlias = Literal["structure", "sizes"]
 """Whether kernels are shared between shapes, or made for one shape alone."""
 PaddingNumber: TypeAlias = int | float | complex | np.generic
@@ -33,7 +36,7 @@ Padding: TypeAlias = PaddingNumber | Literal["keep"]
 class Tuning:
     """What the caller asked of the kernels; None for `virtual_vector_size` lets the compiler choose."""
 
-    virtual_vector_size: int | tuple[int, int] | None = None
+    virtual_vector_size: tuple[Size, ...] | None = None
     specialize: str = STRUCTURE
     tune: bool = False
 
@@ -109,10 +112,5 @@ def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides:
     )
 
 
-def _vector_size(size: Any) -> int | tuple[int, int] | None:
-    if isinstance(size, str):
-        if size != AUTO:
-            raise ScheduleError(f"virtual_vector_size={size[:40]!r} is not a size\n  {_A_SIZE}")
-        return None
-    rows, *columns = read_vector_sizes(size, 2, _A_SIZE)
-    return (rows, columns[0]) if columns else rows
+def _vector_size(size: Any) -> tuple[Size, ...] | None:
+    return None if isinstance(size, str) and size == AUTO else read_vector_sizes(size, 2, _A_SIZE)

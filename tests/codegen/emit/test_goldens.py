@@ -12,7 +12,7 @@ import pytest
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.printer import format_function
-from codegen.pipeline.loops import loops_source, tile_function, vectorize_function
+from codegen.pipeline.loops import loops_source, strip_mined, tile_function, vectorize_function
 from codegen.schedule.choose_registers import choose_registers
 from tests.tools.goldens import GOLDEN, check_golden
 
@@ -73,6 +73,7 @@ class Case:
     reductions: bool = False
     scans: bool = False
     tiles: bool = False
+    strips: bool = False
 
 
 CASES = {
@@ -85,6 +86,10 @@ CASES = {
     "running_sum": Case(running, (1,), (16,)),
     "scan": Case(scanned, (1, 1), (32,), scans=True),
     "scan_before_scalar": Case(scanned_before, (1, 1), (16,), "scalar", scans=True),
+    "sum_in_strips": Case(total, (1,), (256,), reductions=True, strips=True),
+    "stretched_in_strips": Case(stretched, (1, 1), (256,), strips=True),
+    "blend_in_strips": Case(blend, (2, 1, 2), (32, 256), strips=True),
+    "transposed_in_strips": Case(transposed, (2, 2), (32, 64), strips=True),
 }
 
 
@@ -97,7 +102,8 @@ def text_of(case: Case) -> str:
         function = tile_function(function, {1: case.sizes[-1]}).function
     made = vectorize_function(function, case.sizes, None, case.reductions, case.tail, case.scans)
     loops = [f"{report.index}: {str(report).partition(f'loop {report.index}: ')[2]}" for report in made.loops]
-    source = loops_source(made.function, choose_registers(made.function, 64, case.tail)).source
+    lowered, tail = strip_mined(made.function, 64, case.tail) if case.strips else (made.function, case.tail)
+    source = loops_source(lowered, choose_registers(lowered, 64, tail)).source
     return "\n".join([*loops, "", format_function(made.function), source])
 
 

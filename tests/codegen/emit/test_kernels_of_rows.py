@@ -14,7 +14,8 @@ from tests.codegen.frontend import kernels
 from tests.codegen.passes import table
 from tests.codegen.passes.meaning import arguments
 from tests.codegen.passes.rows import ROWS, Row
-from tilejit.kernels.program import LoopOptions, LoopProgram
+from tilejit.kernels.loop_options import LoopOptions
+from tilejit.kernels.program import LoopProgram
 
 pytestmark = pytest.mark.share(15)
 

@@ -15,7 +15,7 @@ from codegen.ir.interpreter import interpret
 from codegen.ir.nodes import RESULTS, ArrayArg, For, Function
 from codegen.ir.operations import compute
 from codegen.ir.printer import format_function
-from codegen.pipeline.loops import lower_vectors, vectorize_function
+from codegen.pipeline.loops import lower_vectors, strip_mined, vectorize_function
 from codegen.pipeline.passes import vector_passes
 from codegen.schedule.choose_registers import choose_registers
 from codegen.schedule.registers import RegisterSchedule
@@ -94,6 +94,28 @@ def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
     schedule = choose_registers(wide, 16, tail)
     for numbers in ({"n": 37, "m": 21}, {"n": 3, "m": 1}):
         check(row.kernel, wide, schedule, numbers)
+
+
+@pytest.mark.parametrize("tail", ["mask", "scalar"])
+@pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
+def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
+    """Strips of 10 lanes, which blocks of 16 bytes do not divide; then all passes after them."""
+    options, sizes = {**row.options, "tail": tail}, (*row.sizes[:-1], 10)
+    wide = vectorize_function(row.kernel, sizes, **options).function  # type: ignore[arg-type]
+    strips, tail = strip_mined(wide, 16, tail)
+    for numbers in ({"n": 37, "m": 21}, {"n": 3, "m": 1}):
+        check(row.kernel, strips, choose_registers(strips, 16, tail, stream=tail == "mask"), numbers)
+
+
+@pytest.mark.parametrize("sizes", [(5, 40), (40, 8), (12, 12), (1, 100), (64, 64)], ids=str)
+@pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
+def test_strips_of_two_dimensions_keep_the_meaning(sizes: tuple[int, int], tail: str) -> None:
+    for body in BLOCKS.values():
+        kernel = function(body)
+        wide = vectorize_function(kernel, sizes, tail=tail).function
+        strips, _ = strip_mined(wide, 16, tail)
+        for numbers in ({"n": 47, "m": 43}, {"n": 3, "m": 1}):
+            check(kernel, strips, choose_registers(strips, 16, tail), numbers)
 
 
 COLUMNS = over_n("i", over_m("j", store("C", (j, i), add(load("A", i, j), load("B", i)))))

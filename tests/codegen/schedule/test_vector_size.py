@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilejit as tj
-from codegen.schedule.vector_size import MOST_ELEMENTS, read_vector_sizes
+from codegen.schedule import machine_size
+from codegen.schedule.machine import Machine, usable_cores
+from codegen.schedule.vector_size import MOST_ELEMENTS, read_vector_sizes, sizes_in_elements
 from codegen.support.errors import ScheduleError
 
 
@@ -16,6 +19,56 @@ def test_sizes() -> None:
     assert read_vector_sizes(256, 2, "") == (256,)
     assert read_vector_sizes([np.int8(4), 8], 2, "") == (4, 8)
     assert read_vector_sizes(MOST_ELEMENTS, 1, "") == (MOST_ELEMENTS,)
+
+
+MACHINE = Machine("avx2", 32, 16, 8, 1 << 20, 32 << 20, 1 << 15)
+
+
+@pytest.fixture
+def machine_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_size, "machine", lambda: MACHINE)
+    monkeypatch.setattr(machine_size, "usable_cores", lambda: 6)
+
+
+@pytest.mark.usefixtures("machine_of_tests")
+@pytest.mark.parametrize(
+    ("text", "bits", "elements"),
+    [
+        ("hw", 32, 8),
+        ("2*hw", 8, 64),
+        ("2*hw", 64, 8),
+        ("l1/4", 32, 2048),
+        ("l1 / 4 / 2", 64, 512),
+        ("2*cores*hw", 32, 96),
+        ("cores", 32, 6),
+        ("3*hw/2", 32, 12),
+        ("hw/3*2", 32, 5),
+        ("hw/64", 64, 1),
+        ("64", 32, 64),
+        (" 4*4 ", 8, 16),
+    ],
+)
+def test_sizes_in_terms_of_the_machine(text: str, bits: int, elements: int) -> None:
+    assert sizes_in_elements(read_vector_sizes(text, 1, ""), bits) == (elements,)
+
+
+@pytest.mark.usefixtures("machine_of_tests")
+def test_texts_in_tuples() -> None:
+    sizes = read_vector_sizes(("4", "2*hw"), 2, "")
+    assert sizes_in_elements(sizes, 32) == (4, 16)
+    assert [str(each) for each in sizes] == ["4", "2*hw"]
+
+
+@pytest.mark.usefixtures("machine_of_tests")
+def test_too_many_elements_of_a_machine_are_refused_once_the_dtype_is_known() -> None:
+    sizes = read_vector_sizes("64*l1", 1, "")
+    assert sizes_in_elements(sizes, 32) == (1 << 19,)
+    with pytest.raises(ScheduleError, match=r"is 64\*l1, which is more than"):
+        sizes_in_elements(sizes, 8)
+
+
+def test_cores_are_those_of_this_process() -> None:
+    assert 1 <= usable_cores() <= (os.cpu_count() or 1)
 
 
 WRONG = (
@@ -29,7 +82,19 @@ WRONG = (
     (4.0, TypeError, "number or a tuple of numbers, not float"),
     (None, TypeError, "not NoneType"),
     (True, TypeError, "not bool"),
-    ((4, "4"), TypeError, "not str"),
+    ((4, "four"), ScheduleError, "expected a number, hw, l1, cores; got 'four'\n  four\n  \\^\n  write"),
+    ("2*hw*", ScheduleError, "the text ends\n  2\\*hw\\*\n       \\^"),
+    ("2 hw", ScheduleError, "expected \\* or / between two factors\n  2 hw\n    \\^"),
+    ("2*hw/0", ScheduleError, "expected numbers of at least 1, got 0"),
+    ("-2*hw", ScheduleError, "got '-'"),
+    ("", ScheduleError, "the text ends"),
+    ("2**hw", ScheduleError, "got '\\*'"),
+    ("1/2", ScheduleError, "is 0; .* at least one element"),
+    ("0*hw", ScheduleError, "of at least 1, got 0"),
+    ("1234567890*hw", ScheduleError, "at most 9 digits"),
+    ("9999999*hw", ScheduleError, "is 9999999\\*hw, which is more than 1048576 elements"),
+    ("hw" + "*1" * 99, ScheduleError, "more than 80 characters"),
+    ("２*hw", ScheduleError, "got"),
     (np.array([4]), TypeError, "not ndarray"),
     (np.array(4), TypeError, "not ndarray"),
 )

@@ -1,0 +1,58 @@
+"""Choose how loops over super-vectors are strip-mined: into blocks of registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from codegen.analysis.bodies import flat, vector_nest
+from codegen.ir.nodes import For, Function, Statement
+from codegen.schedule.choose_blocks import block_of
+from codegen.schedule.choose_registers import lanes_and_registers
+from codegen.schedule.registers import StripSchedule
+
+
+def choose_strips(function: Function, register_bytes: int) -> StripSchedule:
+    """The strips of a super-vectorized function, for registers of `register_bytes` bytes.
+
+    for i step 256: C[i] = A[i]                        f32, 64 bytes: blocks of 64
+    for i step 32: for j step 256: C[i, j] = A[i, j]   f32, 64 bytes: rows of 1, blocks of 64
+    for i step 32: for j step 256: C[j, i] = A[i, j]   f32, 64 bytes: blocks of 16 x 16
+
+    A super-vector that is one block has no strips. Neither have loops whose bodies hold other statements
+    beside a loop over super-vectors.
+    """
+    found = tuple(_strips(function, function.body, register_bytes))
+    ragged = any(size % block for blocks, sizes in found for block, size in zip(blocks, sizes, strict=True))
+    return StripSchedule(tuple(blocks for blocks, _ in found), ragged)
+
+
+_Strips: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""The blocks and the sizes of the loops of a nest."""
+
+
+def _strips(function: Function, body: tuple[Statement, ...], register_bytes: int) -> Iterator[_Strips]:
+    """The strips of each loop of a body, in source order: those of a nest belong to its outermost loop."""
+    none = (), ()
+    for loop in body:
+        if not isinstance(loop, For):
+            continue
+        nest = vector_nest(loop)
+        if not nest:
+            yield none
+            yield from _strips(function, loop.body, register_bytes)
+            continue
+        blocks, sizes = _blocks_of(function, nest, register_bytes), tuple(each.size for each in nest)
+        yield none if blocks == sizes else (blocks, sizes)
+        yield from (none for statement in flat(loop.body) if isinstance(statement, For))
+
+
+def _blocks_of(function: Function, nest: list[For], register_bytes: int) -> tuple[int, ...]:
+    """The iterations of each loop of a nest that are processed together."""
+    inner, rows = nest[-1], (1,) * (len(nest) - 2)
+    if len(nest) > 1:
+        block = block_of(function, nest[-2], register_bytes)
+        if block is not None and block.inner == inner:
+            return (*rows, block.side, block.side)
+    lanes, registers = lanes_and_registers(inner, register_bytes)
+    return (*rows, *((1,) if len(nest) > 1 else ()), lanes * registers)

@@ -1,0 +1,195 @@
+"""Super-vectors of any size: the bytes of the scalar function, loops of their own, bounds kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tests.tools.guard import Guarded
+
+pytestmark = pytest.mark.share(3)
+
+SIZES_1D = (1, 3, 7, 16, 64, 100, 256, 1000, 1024, 1 << 20, "2*hw", "l1/4", "2*cores*hw")
+SIZES_2D = ((1, 1), (2, 3), (5, 100), (16, 16), (32, 256), (1024, 1024), ("4", "2*hw"))
+EXTENTS = (1, 2, 63, 64, 65, 255, 256, 257, 1111)
+
+
+def triad(a, b, c):
+    for i in range(a.shape[0]):
+        c[i] = a[i] * 2 + b[i]
+
+
+def backwards(a, b, c):
+    for i in range(a.shape[0] - 1, -1, -1):
+        c[i] = a[i] + b[a.shape[0] - 1 - i]
+
+
+def every_third(a, b, c):
+    for i in range(1, a.shape[0], 3):
+        c[i] = a[i] - b[i]
+
+
+def branched(a, b, c):
+    for i in range(a.shape[0]):
+        if a[i] > b[i]:
+            c[i] = a[i]
+
+
+def scaled(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j] + 2 * b[i, j]
+
+
+def turned(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            c[i, j] = b[i, j] + a[j, i]
+
+
+def uneven(a, b, c):
+    for i in range(a.shape[0]):
+        b[i, 0] = a[i, 0] + 1
+        for j in range(a.shape[1]):
+            c[i, j] = a[i, j] * 3
+
+
+def total(a, b, c):
+    s = np.int64(0)
+    for i in range(a.shape[0]):
+        s += a[i]
+    c[0] = s
+
+
+def arrays(shape: tuple[int, ...], dtype: str = "f4") -> list[Any]:
+    count = int(np.prod(shape))
+    return [(np.arange(count) * k % 97).reshape(shape).astype(dtype) for k in (1, 5, 7)]
+
+
+def check(python: Callable[..., None], shape: tuple[int, ...], dtype: str = "f4", **options: Any) -> None:
+    """A kernel leaves in its arrays what the function does."""
+    given, wanted = arrays(shape, dtype), arrays(shape, dtype)
+    tj.kernel(**options)(python)(*given)
+    python(*wanted)
+    for got, want in zip(given, wanted, strict=True):
+        assert got.tobytes() == want.tobytes(), (python.__name__, shape, options)
+
+
+@pytest.mark.parametrize("size", SIZES_1D, ids=str)
+@pytest.mark.parametrize("python", [triad, backwards, every_third, branched])
+def test_one_dimension(python: Callable[..., None], size: Any) -> None:
+    kernel = tj.kernel(virtual_vector_size=size)(python)
+    for count in EXTENTS:
+        given, wanted = arrays((count,)), arrays((count,))
+        kernel(*given)
+        python(*wanted)
+        assert given[2].tobytes() == wanted[2].tobytes(), (count, size)
+
+
+@pytest.mark.parametrize("size", [*SIZES_2D, 64, 1000], ids=str)
+@pytest.mark.parametrize("python", [scaled, turned, uneven])
+def test_two_dimensions(python: Callable[..., None], size: Any) -> None:
+    for shape in ((1, 1), (33, 33), (70, 70)):
+        check(python, shape, virtual_vector_size=size)
+
+
+@pytest.mark.parametrize("size", [3, 64, 100, 1000, 1 << 20, "2*hw"], ids=str)
+@pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
+def test_reductions(size: Any, tail: str) -> None:
+    for count in (1, 64, 100, 999, 4321):
+        check(total, (count,), "i8", virtual_vector_size=size, vectorize_reductions=True, tail=tail)
+
+
+@pytest.mark.parametrize("size", [3, 64, 100, 256])
+def test_sizes_that_divide_leave_no_tail_but_blocks_may(size: int) -> None:
+    check(triad, (3 * size,), virtual_vector_size=size, tail="assume_divisible")
+    with pytest.raises(tj.KernelError, match="no multiple"):
+        tj.kernel(virtual_vector_size=size, tail="assume_divisible")(triad)(*arrays((3 * size + 1,)))
+
+
+@pytest.mark.parametrize("size", [5, 64, 100, 1024, (3, 100), (16, 64)], ids=str)
+def test_nothing_outside_is_touched(size: Any) -> None:
+    python = scaled if isinstance(size, tuple) else triad
+    shape = (37, 67) if isinstance(size, tuple) else (2479,)
+    count = int(np.prod(shape))
+    rooms = [Guarded(4 * count) for _ in range(3)]
+    kernel = tj.kernel(virtual_vector_size=size)(python)
+    for at_end in (False, True):
+        given = [room.place(4 * count, at_end=at_end).view("f4").reshape(shape) for room in rooms]
+        wanted = arrays(shape)
+        for x, own in zip(given, wanted, strict=True):
+            x[...] = own
+        kernel(*given)
+        python(*wanted)
+        assert given[2].tobytes() == wanted[2].tobytes()
+        assert all(room.untouched() for room in rooms)
+
+
+def source_of(python: Callable[..., None], size: Any, shape: tuple[int, ...] = (1000,)) -> str:
+    return tj.kernel(virtual_vector_size=size)(python).specialize(*arrays(shape)).source
+
+
+def test_each_size_has_loops_of_its_own() -> None:
+    sources = {size: source_of(triad, size) for size in (64, 128, 256, 1024)}
+    assert len({source.partition('"""')[2] for source in sources.values()}) == 4
+    for size in (256, 1024):
+        assert f"for i_strip in range(begin, end, {size}):" in sources[size]
+        assert f"i_strip + {size}" in sources[size]
+
+
+def test_two_dimensions_have_four_loops() -> None:
+    source = source_of(scaled, (32, 256), (64, 512))
+    assert "for i_strip in range(begin, end, 32):" in source
+    assert ", 256):" in source
+    assert "i_strip + 32" in source
+    assert "j_strip + 256" in source
+    assert source != source_of(scaled, (32, 512), (64, 512))
+    assert source != source_of(scaled, (16, 256), (64, 512))
+
+
+def test_auto_has_no_strips() -> None:
+    assert "strip" not in source_of(triad, "auto")
+    assert "strip" not in source_of(scaled, "auto", (64, 64))
+
+
+def test_the_report_says_what_a_size_became() -> None:
+    kernel = tj.kernel(virtual_vector_size="2*l1/4")(triad).specialize(*arrays((100,)))
+    elements = tj.kernel(virtual_vector_size="l1/2")(triad).specialize(*arrays((100,)))
+    assert "(2*l1/4)" in kernel.report()
+    shape = kernel.program.vectorized.loops[0].shape
+    assert shape == elements.program.vectorized.loops[0].shape
+    assert f"super-vectors {shape[0]} (2*l1/4)" in kernel.report()
+
+
+@pytest.mark.parametrize("size", [3, 100, 1024, (5, 48), (32, 256), "2*hw", ("2", "hw")], ids=str)
+def test_expressions(size: Any) -> None:
+    run = tj.elementwise(lambda x, y: x * 2 + y, virtual_vector_size=size)
+    sums = tj.elementwise(lambda x: x.sum(axis=0), virtual_vector_size=size)
+    for shape in ((), (7,), (257,), (33, 65), (3, 17, 40)):
+        a, b = arrays(shape)[:2]
+        assert run(a, b).tobytes() == (a * 2 + b).tobytes()
+        assert run(a.T, b.T).tobytes() == (a.T * 2 + b.T).tobytes()
+        if shape:
+            assert np.array_equal(sums(a), a.sum(axis=0))
+    assert np.array_equal(
+        run(arrays((40, 60))[0][:, ::2], np.float32(3)), arrays((40, 60))[0][:, ::2] * 2 + 3
+    )
+
+
+def test_expressions_have_strips_of_two_dimensions() -> None:
+    run = tj.elementwise(lambda x, y: x + y, virtual_vector_size=(8, 256))
+    run(*arrays((64, 512))[:2])
+    assert "for i0_strip in range(begin, end, 8):" in run.source
+    assert "i1_strip + 256" in run.source
+
+
+def test_tiled_operands() -> None:
+    a, b = arrays((300, 500))[:2]
+    for size in (100, (5, 48), "2*hw"):
+        run = tj.elementwise(lambda x, y: x * 2 + y, virtual_vector_size=size)
+        packed = tj.pack(a, "{1,0:T(8,128)}")
+        assert np.array_equal(np.asarray(run(packed, b, layout="{1,0:T(8,128)}")), a * 2 + b)

@@ -1,0 +1,77 @@
+"""The options of kernels and expressions once they are checked, and the sizes that they ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen import ELEMENT_BYTES, ArrayArg, Function, Size, dataclass, machine, sizes_in_elements
+from tilejit.kernels.promises import NoAlias
+from tilejit.programs.tuning import AUTO
+
+CHUNKS = 4
+"""Registers of the super-vector that "auto" stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """What `tilejit.kernel` was asked for, checked; its docstring says what each is.
+
+    auto_registers: registers of the super-vector that "auto" stands for
+    """
+
+    virtual_vector_size: tuple[Size, ...] | str = AUTO
+    fastest_varying: tuple[int, ...] | None = None
+    vectorize_reductions: bool = False
+    tail: str = "mask"
+    on_fail: str = "scalar"
+    vectorize_at: str = "before_tile"
+    parallel: bool | int | None = None
+    fastmath: bool = False
+    specialize: str = "structure"
+    tune: bool = False
+    vectorize_scans: bool = False
+    no_alias: NoAlias = False
+    verify: bool = False
+    auto_registers: int = CHUNKS
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads `parallel` asks for; None where the size of the arrays decides."""
+        return None if self.parallel is None or self.parallel is True else max(self.parallel, 1)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether TileJIT chooses the size of super-vectors."""
+        return self.virtual_vector_size == AUTO
+
+    @property
+    def rank(self) -> int:
+        """The dimensions of a super-vector."""
+        return len(self.virtual_vector_size) if isinstance(self.virtual_vector_size, tuple) else 1
+
+    def of_rank(self, rank: int) -> LoopOptions:
+        """The options for so many loops: super-vectors of more dimensions lose their outer ones."""
+        if self.rank <= rank:
+            return self
+        sizes, fastest = self.virtual_vector_size, self.fastest_varying
+        return replace(
+            self,
+            virtual_vector_size=sizes[-rank:],
+            fastest_varying=fastest if fastest is None else fastest[-rank:],
+        )
+
+    @property
+    def machine_sizes(self) -> str:
+        """The sizes as they were asked for, in parentheses, if they depend on the machine; else ""."""
+        sizes = self.virtual_vector_size
+        if isinstance(sizes, str) or all(isinstance(each, int) for each in sizes):
+            return ""
+        return f" ({', '.join(map(str, sizes))})"
+
+    def sizes(self, function: Function) -> tuple[int, ...]:
+        """The super-vector's shape; sizes in terms of the machine count elements of the widest array."""
+        widths = [ELEMENT_BYTES[a.dtype] for a in function.arguments if isinstance(a, ArrayArg)]
+        widest = max(widths, default=8)
+        if isinstance(self.virtual_vector_size, tuple):
+            return sizes_in_elements(self.virtual_vector_size, 8 * widest)
+        return (self.auto_registers * (machine().register_bytes // widest),)
