@@ -32,7 +32,7 @@ from codegen.schedule.choose_cache_blocks import cache_blocks
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
 from codegen.schedule.choose_width import wide_axes
-from codegen.schedule.schedule import OUTER_RANKS, Schedule, VectorSize
+from codegen.schedule.schedule import OUTER_RANKS, Schedule, TileSize, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
 from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
@@ -178,7 +178,7 @@ class _Maker:
     def _schedule(self, box: StridedBox) -> Schedule:
         """How a box moves, as `choose` says or as measurements do; with the size that the caller gave."""
         found, given = self._choose(box), self.options.virtual_vector_size
-        if found.sized and given is not None:
+        if found.sized and given is not None and not isinstance(given, TileSize):
             found = replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))
         self.observe("choose", found)
         return found
@@ -205,6 +205,8 @@ class _Maker:
                 return rows, -(-columns // merged)
             case int(size):
                 return -(-size // merged)
+            case TileSize(rows, columns):
+                return TileSize(rows, -(-columns // merged))
         return None
 
     def _launch(self, box: StridedBox, schedule: Schedule, tables: tuple[PairTable, ...]) -> Launch:

@@ -12,6 +12,7 @@ from codegen.pipeline.stages import box_schedules, compile_stage
 from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_conversion import conversion_blocks
 from codegen.schedule.choose_grid import block_bytes, block_strides
+from codegen.schedule.schedule import TileSize
 
 
 def in_converted_blocks(
@@ -64,6 +65,6 @@ def _stages(
     moved = Element(f"u{8 * narrow}", 8 * narrow)
     inwards = compile_stage(src, cached, source, target, streams=False)
     outwards = compile_stage(
-        cached, dst, moved, moved, streams=True, virtual_vector_size=block, candidate=candidate
+        cached, dst, moved, moved, streams=True, virtual_vector_size=TileSize(*block), candidate=candidate
     )
     return inwards, outwards

@@ -20,6 +20,7 @@ from codegen.schedule.schedule import (
     Mode,
     RunSchedule,
     Schedule,
+    TileSize,
     VectorSize,
     long_loop,
 )
@@ -213,7 +214,8 @@ def loop_schedule(
     """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size."""
     mode, inner, interleave = transfer
     strip = _strip(box, transfer, size)
-    sized = None if size is None else GivenSize(size, _elements(box, transfer, strip))
+    given = (size.rows, size.columns) if isinstance(size, TileSize) else size
+    sized = None if given is None else GivenSize(given, _elements(box, transfer, strip))
     outer, groups, together = list(outer), None, None
     if stream and interleave == "src":
         groups, together = grouped_axes(box, inner, outer, threads)
@@ -256,7 +258,7 @@ def _runs(box: StridedBox, transfer: Selection) -> RunSchedule:
 def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int | None:
     """Elements per strip, a multiple of a byte if elements are packed; None if one transfer takes all."""
     mode, inner, interleave = transfer
-    elements = prod(size) if isinstance(size, tuple) else size
+    elements = elements_of(size)
     if mode == "interleave":
         return strip_of(box, inner, interleave, elements)
     if mode == "reverse" and len(inner) == 2:
@@ -270,6 +272,15 @@ def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int
         strip = -(-strip // per_byte) * per_byte
     extent = box.axis(inner[0]).extent
     return strip if strip < extent else None
+
+
+def elements_of(size: VectorSize | None) -> int | None:
+    """The elements of a super-vector."""
+    match size:
+        case TileSize(rows, columns) | (rows, columns):
+            return rows * columns
+        case _:
+            return size
 
 
 def _elements(box: StridedBox, transfer: Selection, strip: int | None) -> int | None:

@@ -10,7 +10,7 @@ from codegen.schedule.choose import LONG_DIGIT, choose, goes_past_cache, streams
 from codegen.schedule.choose_order import window_cut
 from codegen.schedule.choose_transfer import transfer_of
 from codegen.schedule.choose_transpose import LONG_ROW_BYTES, transpose_schedule
-from codegen.schedule.schedule import OUTER_RANKS, Schedule
+from codegen.schedule.schedule import OUTER_RANKS, Schedule, TileSize
 from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transpose_box import DENSE_BYTES, MOST_JOINED, TransposeBox, size_of
 from codegen.support.dataclasses import dataclass
@@ -117,7 +117,7 @@ def schedule_of_part(part: StridedBox, whole: Schedule, threads: int) -> Schedul
     if cut is None:
         raise AssertionError("only transposes are split")
     always, never = Thresholds(stream_bytes=0), Thresholds(stream_bytes=1 << 62)
-    size = cut.tile if whole.sized else None
+    size = (cut.strips or TileSize(*cut.tile)) if whole.sized else None
     thresholds = always if cut.stream else never
     return choose(part, threads=threads, thresholds=thresholds, virtual_vector_size=size)
 

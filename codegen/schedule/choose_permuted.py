@@ -16,7 +16,7 @@ from codegen.maps.permuted import PermutedMap, block_digits
 from codegen.schedule.choose_grid import has_few_sorts
 from codegen.schedule.choose_stages import LEAST_BYTES, BoxSchedule
 from codegen.schedule.machine import machine
-from codegen.schedule.schedule import VectorSize
+from codegen.schedule.schedule import TileSize
 
 BLOCK_BYTES = min(256 << 10, machine().second_cache_bytes // 4)
 """Most bytes of a block: with the memory that is read and written meanwhile, less than a second cache."""
@@ -78,6 +78,6 @@ def goes_in_periods(boxes: Sequence[BoxSchedule], footprint: int, *, packs: bool
     return bool(modes) and "gather" not in modes and not (packs and modes <= {"chunks", "run"})
 
 
-def packing_tile(itemsize: int) -> VectorSize:
+def packing_tile(itemsize: int) -> TileSize:
     """Rows and columns that are transposed together on the way into a block."""
-    return LINE_BYTES // itemsize or 1, MOST_COLUMNS
+    return TileSize(LINE_BYTES // itemsize or 1, MOST_COLUMNS)

@@ -11,8 +11,17 @@ from codegen.ir.strided_box import Side
 from codegen.schedule.shuffles import ShuffleSchedule
 from codegen.support.dataclasses import dataclass
 
-VectorSize: TypeAlias = int | tuple[int, int]
-"""A virtual vector size: elements, or rows and columns of a tile."""
+
+@dataclass(frozen=True, slots=True)
+class TileSize:
+    """The tile of a transpose that is a stage of another copy."""
+
+    rows: int
+    columns: int
+
+
+VectorSize: TypeAlias = int | tuple[int, int] | TileSize
+"""A virtual vector size: elements, or rows and columns of a super-vector; or the size of tiles."""
 
 Mode: TypeAlias = Literal[
     "run",
@@ -78,6 +87,7 @@ class TileSchedule:
     prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
     separate              with dense panels: whether each column of a block has its own address, and not one
                           from the columns before it
+    strips                rows and columns of a super-vector, whose blocks run together; None: a tile is one
     """
 
     stage: Staging = ""
@@ -85,6 +95,7 @@ class TileSchedule:
     order: BlockOrder = "columns"
     prefetch_bytes: int = 0
     separate: bool = False
+    strips: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,7 @@ class TransposeSchedule(TileSchedule):
         rows, columns = " ".join(self.rows), " ".join(self.columns)
         blocks = "short blocks" if self.block == "short" else f"blocks of {self.block} bytes"
         text = f"rows {rows} | columns {columns} | tiles {self.tile[0]}x{self.tile[1]} in {blocks}"
+        text += f" | super-vectors {self.strips[0]}x{self.strips[1]}" if self.strips else ""
         text += f" | staged {self.stage}" if self.stage else ""
         text += f", {self.lines} lines each" if self.lines > 1 else ""
         text += f", {self.together} layers of {self.layers}" if self.layers else ""
@@ -139,13 +151,13 @@ class GivenSize:
     """The caller's virtual_vector_size, and what it became.
 
     given   elements of the copy; until a schedule is picked, elements of the box
-    size    elements of a strip, or rows and columns of a tile, in elements of the box; None: the loop is no
-            longer than that, or the transfer has none
+    size    elements of a strip, or rows and columns of a super-vector or panel, in elements of the box; None:
+            the loop is no longer than that, or the transfer has none
     merged  elements of the copy in one of the box
     """
 
-    given: VectorSize
-    size: VectorSize | None
+    given: int | tuple[int, int]
+    size: int | tuple[int, int] | None
     merged: int = 1
 
     def __str__(self) -> str:
@@ -153,15 +165,15 @@ class GivenSize:
             case None, _:
                 return ""
             case (rows, columns), given:
-                became: VectorSize = rows, columns * self.merged
+                became: int | tuple[int, int] = rows, columns * self.merged
                 same = became == (given if isinstance(given, tuple) else (given, given))
-            case size, given:
+            case int(size), given:
                 became = size * self.merged
                 same = became == (prod(given) if isinstance(given, tuple) else given)
         return "" if same else f"virtual_vector_size {_shown(self.given)} became {_shown(became)}"
 
 
-def _shown(size: VectorSize) -> str:
+def _shown(size: int | tuple[int, int]) -> str:
     return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
 
 

@@ -8,7 +8,7 @@ from math import gcd
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
-from codegen.schedule.schedule import BlockOrder, GivenSize, Schedule, TransposeSchedule, VectorSize
+from codegen.schedule.schedule import BlockOrder, GivenSize, Schedule, TileSize, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
 
 OTHER_LOOPS = (2, 4)
@@ -30,18 +30,25 @@ times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 
 def scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
-    """The schedule of a cut, with tiles of the caller's size, or enough of them for all threads."""
+    """The schedule of a cut, in super-vectors of the caller's size, or enough tiles for all threads."""
     sized = size is not None
-    if size is not None:
-        cut = _resized(box, cut, size if isinstance(size, tuple) else (size, size))
+    if isinstance(size, TileSize):
+        cut = _resized(box, cut, (size.rows, size.columns))
+    elif size is not None:
+        cut = _in_strips(box, cut, size if isinstance(size, tuple) else (size, size))
     taken = (*cut.rows, *cut.columns, cut.layers)
     others = sorted((x for x in box.axes if x.name not in taken), key=lambda x: -abs(x.src))
     if threads > 1 and not sized:
         cut = _shared(box, cut, size_of(others), threads)
     cut = with_loops(box, _in_blocks(box, cut, sized=sized), threads)
-    tile = cut.tile[0], cut.tile[1] * cut.together
-    given = None if size is None else GivenSize(size, tile)
+    given = None if size is None else _given(cut, size)
     return Schedule("transpose", tuple(x.name for x in others), (), transpose=cut, sized=given)
+
+
+def _given(cut: TransposeSchedule, size: VectorSize) -> GivenSize:
+    """What the caller's size became."""
+    became = cut.strips or (cut.tile[0], cut.tile[1] * cut.together)
+    return GivenSize((size.rows, size.columns) if isinstance(size, TileSize) else size, became)
 
 
 def shares_sets(box: TransposeBox, distance: int) -> bool:
@@ -218,6 +225,26 @@ def _even(count: int, tile: int) -> int:
     """
     tiles = -(-count // tile)
     return -(-count // tiles) if 1 < tiles <= MOST_EVEN else tile
+
+
+def _in_strips(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
+    """Super-vectors of the caller's size, in full blocks, and tiles of a multiple of them.
+
+    Panels of short rows are super-vectors themselves: their columns are those of the size.
+    """
+    if cut.stage == "dense" or cut.block == "short":
+        return _resized(box, cut, size)
+    most = (MOST_LINES * box.side, PANEL_COLUMNS) if cut.stage else (1 << 62, 1 << 62)
+    rows = cut.lines * box.side if cut.stage else cut.tile[0]
+    pairs = list(zip(size, (rows, cut.tile[1]), most, strict=True))
+    strips = tuple(min(-(-each // box.side) * box.side, limit) for each, _, limit in pairs)
+    tile = tuple(
+        min(-(-wide // strip) * strip, limit // strip * strip)
+        for strip, (_, wide, limit) in zip(strips, pairs, strict=True)
+    )
+    lines = tile[0] // box.side if cut.stage else cut.lines
+    kept = None if strips == tile else (strips[0], strips[1])
+    return replace(cut, tile=(tile[0], tile[1]), lines=lines, strips=kept)
 
 
 def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:

@@ -34,8 +34,8 @@ def test_keywords_of_copies() -> None:
     one, other = (
         tj.explain(np.zeros((120, 100), "f4"), F4.T, virtual_vector_size=size).schedule for size in (16, 32)
     )
-    assert "tiles 16x16" in one
-    assert "tiles 32x32" in other
+    assert "tiles 96x96 in blocks of 64x16 bytes | super-vectors 16x16" in one
+    assert "super-vectors 32x32" in other
     sized = tj.explain("{1,0:T(8,128)}", F4, specialize="sizes").source
     assert sized != tj.explain("{1,0:T(8,128)}", F4).source
     with pytest.raises(tj.LayoutError, match="specialize"):

@@ -202,25 +202,38 @@ def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
 def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
     shape = tj.Shape.parse("s4[8,260]{1,0:T(128)E(4)}")
     program = single_pass_unpack(
-        shape, (260, 1), array_element(shape), False, 1, Tuning(virtual_vector_size=3)
+        shape, (260, 1), array_element(shape), False, 1, Tuning(virtual_vector_size=(3,))
     )
     strips = {step.schedule.strip for step in program.steps}
     assert strips == {4}
     assert not any(isinstance(step.nest.transfer, PackBits) for step in program.steps)
 
 
-def test_a_transpose_is_told_its_tile() -> None:
-    """Full lines each way, 16 elements; the sizes of tiles are literals of the kernel."""
-    sizes = ((16, (16, 16)), ((32, 64), (32, 64)), ((8, 65), (16, 80)), (200, (208, 208)), ("auto", (96, 96)))
-    for size, tile in sizes:
+def test_a_transpose_is_told_its_super_vector() -> None:
+    """Full lines each way, 16 elements, in tiles of a multiple; both are literals of the kernel."""
+    sizes: tuple[tuple[Any, tuple[int, int] | None, tuple[int, int]], ...] = (
+        (16, (16, 16), (96, 96)),
+        ((32, 64), (32, 64), (96, 128)),
+        ((8, 65), (16, 80), (96, 160)),
+        ((200, 8), (208, 16), (208, 96)),
+        (200, None, (208, 208)),
+        ("auto", None, (96, 96)),
+    )
+    sources = set()
+    for size, strips, tile in sizes:
         program = plan_of((123, 77), virtual_vector_size=size)._program
         assert program is not None
         (cut,) = {step.schedule.transpose for step in program.steps}
         assert cut is not None
-        assert cut.tile == tile
+        assert (cut.strips, cut.tile) == (strips, tile)
         (kernel,) = program.kernels
         assert f"min(i_tile + {tile[0]}, rows)" in kernel.source
         assert f"min(j_tile + {tile[1]}, columns)" in kernel.source
+        for name, each in zip("ij", strips or (), strict=False):
+            assert f"for {name}_strip in range({name}_tile, {name}_stop, {each}):" in kernel.source
+            assert f"min({name}_strip + {each}, {name}_stop)" in kernel.source
+        sources.add(kernel.source)
+    assert len(sources) == len(sizes)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +362,10 @@ def test_a_transpose_that_begins_inside_a_line_is_told_its_tile_too(size: tuple[
     if size is None:
         assert [cut and cut.tile[1] for cut in tiles] == [80, PANEL_COLUMNS]
     else:
-        assert [cut and cut.tile for cut in tiles] == [size, size]
+        assert [cut and (cut.strips or cut.tile) for cut in tiles] == [size, size]
+        for cut in tiles:
+            assert cut is not None
+            assert all(whole % part == 0 for whole, part in zip(cut.tile, size, strict=True))
     x, room = np.arange(rows * columns, dtype="u4"), np.zeros(rows * columns + 32, "u4")
     first = -room.ctypes.data % 64 // 4 + 1
     made.run(x.ctypes.data, room[first:].ctypes.data)

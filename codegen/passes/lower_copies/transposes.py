@@ -42,7 +42,9 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
     at = "".join(f"{x.axis}, " for x in other_loops(t))
     if t.lanes:
         tile, block = f"{t.tile[0]} rows", f"{block}, of which `columns` are stored"
-    how = f"{'Panels' if t.staged else 'Tiles'} of {tile}, super-vectors of {block}"
+    strips = "x".join(map(str, t.schedule.strips or ()))
+    how = f"{'Panels' if t.staged else 'Tiles'} of {tile}, super-vectors of {strips or block}"
+    how += f" in blocks of {block}" if strips else ""
     how += ", lines streamed" if t.stream else ""
     how += ", blocks at the end by elements" if t.lanes else ""
     how += "" if sides.in_table else f"; parallel over {PARALLEL.get(t.loops[0].axis, t.loops[0].axis)}"
@@ -70,31 +72,61 @@ def _tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, 
     inner = Blocks(streamed=streamed, prefetch_bytes=t.schedule.prefetch_bytes)
     if t.lanes:
         return (lower_short_rows(t, t.lanes, *views, replace(inner, staged=t.staged)),)
-    outer, (rows, columns), body = Blocks(staged=t.staged), t.block, _block(t, views)
+    blocks = _ordered_blocks(t, inner, _block(t, views))
+    outer = _in_strips(t, blocks) if t.schedule.strips else blocks
+    return (replace(outer, blocks=replace(outer.blocks or Blocks(), staged=t.staged)),)
+
+
+def _ordered_blocks(t: TransposeTiles, inner: Blocks, body: tuple[Statement, ...]) -> For:
+    """Both loops over the blocks of a tile or strip, in the schedule's order."""
+    (rows, columns), (first, stop) = (
+        t.block,
+        ("strip", "strip_stop") if t.schedule.strips else ("tile", "stop"),
+    )
 
     def over(index: str, blocks: Blocks, *inside: Statement) -> For:
         """The loop over the blocks of one side."""
         size, count = (rows, t.rows) if index == "i" else (columns, t.columns)
         blocks = replace(blocks, latest=minus(count, size))
-        return loop(index, f"{index}_tile", f"{index}_stop", *inside, step=size, blocks=blocks)
+        return loop(index, f"{index}_{first}", f"{index}_{stop}", *inside, step=size, blocks=blocks)
 
     if t.schedule.order == "rows":
-        return (over("i", outer, over("j", inner, *body)),)
+        return over("i", Blocks(), over("j", inner, *body))
     if t.schedule.order == "columns":
-        return (over("j", outer, over("i", inner, *body)),)
+        return over("j", Blocks(), over("i", inner, *body))
     j = let("j", least("j_block", minus(t.columns, columns)))
-    down = _wrapping(over("i", inner, j, *body), columns)
-    return (loop("diagonal", "j_tile", "j_stop", down, step=columns, blocks=outer),)
+    down = _wrapping(over("i", inner, j, *body), columns, first, stop)
+    return loop("diagonal", f"j_{first}", f"j_{stop}", down, step=columns)
 
 
-def _wrapping(down: For, columns: int) -> For:
+def _in_strips(t: TransposeTiles, blocks: For) -> For:
+    """The loops over the super-vectors of a tile, in the order of their blocks.
+
+    before:  for i in i_tile..i_stop step 16: for j in j_tile..j_stop step 4: …             32 x 64
+    after:   for i_strip in i_tile..i_stop step 32:
+               i_strip_stop = min(i_strip + 32, i_stop)
+               for j_strip in j_tile..j_stop step 64:
+                 j_strip_stop = min(j_strip + 64, j_stop)
+                 for i in i_strip..i_strip_stop step 16: for j in j_strip..j_strip_stop step 4: …
+    """
+    assert t.schedule.strips is not None, "only super-vectors smaller than tiles have strips"
+    sizes = dict(zip("ij", t.schedule.strips, strict=True))
+    made = blocks
+    for index in "ji" if t.schedule.order == "rows" else "ij":
+        size = sizes[index]
+        stop = let(f"{index}_strip_stop", least(plus(f"{index}_strip", size), f"{index}_stop"))
+        made = loop(f"{index}_strip", f"{index}_tile", f"{index}_stop", stop, made, step=size)
+    return made
+
+
+def _wrapping(down: For, columns: int, first: str, stop: str) -> For:
     """The loop over rows of blocks, which moves on by one column of blocks each time, around the tile.
 
     Blocks of one row, and blocks of one column, share cache sets at many pitches.
     """
     following = plus("j_block", columns)
-    inside = Op("lt", (IndexValue(following), IndexValue(index_of("j_stop"))), "i1")
-    wrapped = Op("select", (inside, IndexValue(following), IndexValue(index_of("j_tile"))), "i64")
+    inside = Op("lt", (IndexValue(following), IndexValue(index_of(f"j_{stop}"))), "i1")
+    wrapped = Op("select", (inside, IndexValue(following), IndexValue(index_of(f"j_{first}"))), "i64")
     carried = Carried("j_block", IndexValue(index_of("diagonal")), wrapped)
     return replace(down, carried=(carried,))
 

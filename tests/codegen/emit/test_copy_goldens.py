@@ -49,6 +49,7 @@ COPIES = {
     "copy_u8_transposed_staged": ("u1", "u1", (32771, 32769)),
     "copy_f32_to_bf16_transposed": ("f4", ml_dtypes.bfloat16, (300, 200)),
     "copy_u64_swapped_transposed": ("<u8", ">u8", (300, 200)),
+    "copy_u32_transposed_in_strips": ("u4", "u4", (300, 200)),
 }
 """Dtypes and shape of the source, which is transposed."""
 
@@ -73,7 +74,9 @@ def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
 def program_of(name: str) -> CopyProgram:
     if name in COPIES:
         source, target, dims = COPIES[name]
-        return tj.explain(virtual(dims[::-1], np.dtype(target)), virtual(dims, np.dtype(source)).T).program
+        dst, src = virtual(dims[::-1], np.dtype(target)), virtual(dims, np.dtype(source)).T
+        size: tuple[int, int] | str = (32, 48) if name.endswith("in_strips") else "auto"
+        return tj.explain(dst, src, virtual_vector_size=size).program
     if name in VIEWS:
         dtype, dims, steps = VIEWS[name]
         view = virtual(dims, np.dtype(dtype))[tuple(slice(None, None, step) for step in steps)]

@@ -90,14 +90,17 @@ def test_a_transpose_has_candidates_by_stage_stores_and_tile() -> None:
     assert {schedule.transpose for schedule in ways(BLOCKS)} == {None}
 
 
-@pytest.mark.parametrize(("size", "tile"), [((48, 96), (48, 96)), ((8, 8), (16, 16)), (17, (32, 32))])
-def test_candidates_keep_the_size_asked_for(size: Any, tile: tuple[int, int]) -> None:
-    """In whole blocks of 16 by 16; rows that are staged one by one too."""
+@pytest.mark.parametrize(("size", "strips"), [((48, 96), (48, 96)), ((8, 8), (16, 16)), (17, (32, 32))])
+def test_candidates_keep_the_size_asked_for(size: Any, strips: tuple[int, int]) -> None:
+    """In whole blocks of 16 by 16, in tiles of a multiple; rows that are staged one by one too."""
     for stream_bytes in (0, 1 << 40):
         asked = candidates(
             TRANSPOSED, virtual_vector_size=size, thresholds=Thresholds(stream_bytes=stream_bytes)
         )
-        assert {cut.tile for x in asked if (cut := x.transpose)} == {tile}
+        cuts = [cut for x in asked if (cut := x.transpose)]
+        assert {cut.strips or cut.tile for cut in cuts} == {strips}
+        for cut in cuts:
+            assert all(whole % part == 0 for whole, part in zip(cut.tile, strips, strict=True))
 
 
 SHORT_ROWS = [(12, 1000, 2), (500, 2, 24), (7, 12000, 12000)]
