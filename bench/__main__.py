@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console, RenderableType
 
-from bench import chart_figures, cliffs, cold_start, peers, sizes
+from bench import chart_figures, cliffs, cold_start, peers, sizes, sweep, sweep_tables
 from bench.markdown import report
 from bench.measure import Method, Row
 from bench.plot import plot, roof
@@ -33,6 +33,7 @@ QUICK_ROUNDS, QUICK_PEER_SECONDS = 3, 0.1
 TABLES: dict[str, Callable[[Sequence[Row]], Iterable[RenderableType]]] = {
     sizes.TABLE: sizes.tables,
     cliffs.TABLE: cliffs.tables,
+    sweep.SUITE: sweep_tables.tables,
 }
 """Suites that print tables of their own."""
 
@@ -40,6 +41,7 @@ PICTURES: dict[str, Callable[[Runs], str]] = {
     sizes.TABLE: chart_figures.recipes,
     cliffs.TABLE: chart_figures.cliffs,
     cold_start.SUITE: chart_figures.cold_start,
+    sweep.SUITE: sweep_tables.chart,
 }
 """Suites with a chart of their own; others have the roofline of copies."""
 

@@ -25,7 +25,7 @@ from bench import (
     relayout,
     sizes,
     subbyte,
-    sweep_cases,
+    sweep,
 )
 from bench.cold_start import Starts
 from bench.gains import Gain, measure_gain
@@ -49,13 +49,13 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
 ALL = "all"
 LONG = ("sizes", "cliffs")
 """Suites of more than a thousand cases, which `all` leaves out."""
-NAMES = (*SUITES, cold_start.SUITE)
-"""Of all that can be measured; a cold start has no cases, and `all` leaves it out."""
+NAMES = (*SUITES, cold_start.SUITE, sweep.SUITE)
+"""Of all that can be measured; a cold start and a sweep have no cases, and `all` leaves them out."""
 
 
 def every_case(quick: bool) -> list[tuple[str, Case]]:
     """All cases, each with the name of its suite; a sweep has one for each size of super-vectors."""
-    makers = {**SUITES, "sweep": sweep_cases.cases}
+    makers = {**SUITES, sweep.SUITE: sweep.cases}
     return [(name, case) for name, make in makers.items() for case in make(quick)]
 
 
@@ -82,6 +82,11 @@ class Choice:
     def has(self, case: Case) -> bool:
         """Whether its table, group or name has the text."""
         return self.only in f"{case.table} {case.group} {case.name}"
+
+    def sweeps(self) -> list[sweep.Workload]:
+        """The workloads whose super-vectors have many sizes."""
+        found = sweep.workloads(self.quick) if sweep.SUITE in self.suites else []
+        return [each for each in found if self.only in f"{sweep.SUITE} {each.name}"][: self.most]
 
     def command(self, suite: str) -> str:
         """What somebody types for these cases, defaults left out, and the seconds, which change no figure."""
@@ -110,7 +115,7 @@ def run_cases(choice: Choice, method: Method, figures: Figures, progress: Consol
     """Every case in turn; the arrays of one are gone before the next."""
     cases = choice.cases()
     pairs = [case for case in copies.threaded(choice.quick) if "copies" in choice.suites and choice.has(case)]
-    if not cases and not pairs and cold_start.SUITE not in choice.suites:
+    if not cases and not pairs and not choice.sweeps() and cold_start.SUITE not in choice.suites:
         raise typer.BadParameter(f"no case has {choice.only!r} in its table, group or name")
     ends = time.monotonic() + choice.seconds
     queue = [each for _ in range(choice.runs) for each in enumerate(cases)]
@@ -124,9 +129,29 @@ def run_cases(choice: Choice, method: Method, figures: Figures, progress: Consol
         text = row.problem or f"{row.rate:.1f} GB/s, {row.share:.2f} of memcpy"
         count = f"{done + 1}/{len(queue)}"
         progress.print(f"{count} {case.table}: {case.name}: {text}", highlight=False, soft_wrap=True)
+    _run_sweeps(choice, method, figures, progress, ends)
     for case in pairs[: choice.most]:
         figures.gains.append(measure_gain(case, method.rounds))
         gc.collect()
     if cold_start.SUITE in choice.suites:
         empty = -(-method.rounds // cold_start.ROUNDS_AN_EMPTY_STORE)
         cold_start.measure(figures.starts, method.rounds, empty, progress.print)
+
+
+def _run_sweeps(choice: Choice, method: Method, figures: Figures, progress: Console, ends: float) -> None:
+    """Every workload at all sizes, which take turns."""
+    numbers: dict[tuple[str, str], int] = {}
+    queue = [each for _ in range(choice.runs) for each in choice.sweeps()]
+    for done, workload in enumerate(queue):
+        if done and time.monotonic() > ends:
+            figures.note = f"Stopped after {choice.seconds:g} s: {done} of {len(queue)} workloads."
+            return
+        rows = sweep.measure(workload, method)
+        gc.collect()
+        for row in rows:
+            number = numbers.setdefault((row.group, row.case), -1 - len(numbers))
+            figures.found.setdefault(number, []).append(row)
+        for _, _, best, auto in sweep.best_of(rows):
+            share = "" if auto is None else f", auto {auto.rate / best.rate:.2f} of it"
+            text = f"{done + 1}/{len(queue)} {workload.name}: {best.rate:.1f} GB/s with {best.case}{share}"
+            progress.print(text, highlight=False, soft_wrap=True)
