@@ -65,11 +65,18 @@ CASTS = (
 )
 
 
+VECTOR_SIZES = (
+    *("auto", 1, 3, 16, 64, 100, 256, 1024, 1 << 20),
+    *((16, 32), (7, 5), (1, 1), (64, 64), (32, 256), (1024, 1024)),
+    *("2*hw", "l1/4", "2*cores*hw", ("4", "2*hw")),
+)
+
+
 def keywords(case: Case) -> dict[str, Any]:
     """threads, and now and then what the kernels are to be like; kernels for one shape are compiled anew."""
     wanted: dict[str, Any] = {"threads": case.one_of(1, 1, 2, 3, None)}
     if case.chance(6):
-        wanted["virtual_vector_size"] = case.one_of("auto", 1, 16, 100, (16, 32), (7, 5))
+        wanted["virtual_vector_size"] = case.one_of(*VECTOR_SIZES)
     if case.chance(60):
         wanted["specialize"] = "sizes"
     if case.chance(60):

@@ -16,7 +16,7 @@ import tilejit as tj
 from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.ir.interpreter import interpret
-from codegen.pipeline.loops import vectorize_function
+from codegen.pipeline.loops import strip_mined, vectorize_function
 from codegen.support.errors import KernelError
 from tests.codegen.passes.random_nests import ARRAYS, Nest, nest
 from tests.tools.guard import Guarded, span_bytes, strided_view
@@ -28,7 +28,12 @@ Array = NDArray[Any]
 COMPILED_ONE_IN = 40
 """Of nests, each of which is another kernel; the others are interpreted."""
 
-SIZES = ((4,), (8,), (3,), (64,), (2, 4), (4, 4), (2, 2, 4))
+SIZES = (
+    *((4,), (8,), (3,), (64,), (100,), (256,), (1024,), (1 << 20,)),
+    *((2, 4), (4, 4), (5, 7), (8, 32), (32, 256), (2, 2, 4), (3, 5, 40)),
+)
+MACHINE_SIZES = (("2*hw",), ("4", "2*hw"), ("l1/64",), ("2*cores", "hw"))
+SIZES_OF_EXPRESSIONS = (3, 100, 1024, (5, 48), (32, 256), "2*hw", "2*cores*hw")
 TAILS = ("mask", "scalar", "shift")
 
 DTYPES = ("f4", "f8", "i4", "u1")
@@ -47,7 +52,11 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
     "greatest of rows": lambda a: a.max(axis=-1),
     "means": lambda a: np.mean(a, axis=0),
 }
-KERNELS = {name: tj.elementwise(f) for name, f in (EXPRESSIONS | REDUCTIONS).items()}
+KERNELS = {
+    (name, size): tj.elementwise(f, virtual_vector_size=size)
+    for name, f in (EXPRESSIONS | REDUCTIONS).items()
+    for size in ("auto", *SIZES_OF_EXPRESSIONS)
+}
 """Made once: the first case of some dtypes and order of dimensions compiles for all."""
 
 NO_ROOM = re.compile(r"(-?\d+) does not fit ([su])(\d+)\n")
@@ -93,7 +102,9 @@ def _nest(case: Case, drawn: Nest) -> None:
         return
     if case.chance(COMPILED_ONE_IN):
         case.bench.counts["nests compiled"] += 1
-        kernel = tj.kernel(virtual_vector_size=sizes, tail=tail)(drawn.python)
+        wish = case.one_of(sizes, sizes, *MACHINE_SIZES)
+        case.note(virtual_vector_size=wish)
+        kernel = tj.kernel(virtual_vector_size=wish, tail=tail)(drawn.python)
         views, rooms = zip(
             *(_guarded(case, case.bench.arena(k), a) for k, a in enumerate(drawn.arrays)), strict=True
         )
@@ -106,6 +117,8 @@ def _nest(case: Case, drawn: Nest) -> None:
         function = read_function(drawn.python).typed([argument(name, value) for name, value in given])
         if case.chance(2):
             function = vectorize_function(function, sizes, tail=tail).function
+            if case.chance(2):
+                function, _ = strip_mined(function, case.one_of(16, 32, 64), tail)
         found = drawn.copied()
         interpret(function, found)
     for name, mine, right in zip(ARRAYS, found, wanted, strict=False):
@@ -120,11 +133,12 @@ def expression(case: Case) -> None:
     dims = (0,)
     while 0 in dims or not dims:
         dims = random_of.extents(case.pick, case.one_of(30, 600, MOST_ELEMENTS))[:4]
-    case.note(expression=name)
+    size = case.one_of(*SIZES_OF_EXPRESSIONS) if case.chance(10) else "auto"
+    case.note(expression=name, virtual_vector_size=size)
     if name in REDUCTIONS:
         (a,) = _operands(case, dims, 1)
         with np.errstate(all="ignore"):
-            got, want = KERNELS[name](a), function(a)
+            got, want = KERNELS[name, size](a), function(a)
         _close(case, np.asarray(got), np.asarray(want), float(np.abs(a.astype("f8")).sum()))
         return
     a, b = _operands(case, dims, 2)
@@ -138,7 +152,7 @@ def expression(case: Case) -> None:
             out, room = _guarded(case, case.bench.arena(2), like, copied=False)
             case.note(out_strides=steps)
     with np.errstate(all="ignore"):
-        got = KERNELS[name](a, b, out=out)
+        got = KERNELS[name, size](a, b, out=out)
     case.check(got.dtype == want.dtype and got.shape == want.shape, f"{got.dtype}{got.shape}")
     case.check(np.array_equal(got, want, equal_nan=want.dtype.kind == "f"), "other elements than NumPy's")
     if out is not None and room is not None:
