@@ -65,6 +65,14 @@ def total(a, b, c):
     c[0] = s
 
 
+def scanned(a, b, c):
+    s = np.int64(3)
+    for i in range(a.shape[0]):
+        s += a[i]
+        c[i] = s
+    b[0] = s
+
+
 def arrays(shape: tuple[int, ...], dtype: str = "f4") -> list[Any]:
     count = int(np.prod(shape))
     return [(np.arange(count) * k % 97).reshape(shape).astype(dtype) for k in (1, 5, 7)]
@@ -102,6 +110,13 @@ def test_two_dimensions(python: Callable[..., None], size: Any) -> None:
 def test_reductions(size: Any, tail: str) -> None:
     for count in (1, 64, 100, 999, 4321):
         check(total, (count,), "i8", virtual_vector_size=size, vectorize_reductions=True, tail=tail)
+
+
+@pytest.mark.parametrize("size", [3, 64, 100, 1000, "2*hw"], ids=str)
+@pytest.mark.parametrize("tail", ["mask", "scalar"])
+def test_scans(size: Any, tail: str) -> None:
+    for count in (1, 64, 100, 999, 4321):
+        check(scanned, (count,), "i8", virtual_vector_size=size, vectorize_scans=True, tail=tail)
 
 
 @pytest.mark.parametrize("size", [3, 64, 100, 256])
