@@ -92,7 +92,8 @@ class _Outcomes:
             code, text = self.reason(loop)
             return LoopReport(node.index, node.line, False, (), code, text)
         lanes = self.request.lanes(self.choice)
-        shape = (*self.request.sizes[: self.choice[loop.number]], lanes[loop.number])
+        path = (n for root in self.roots for n in around(root, loop.number))
+        shape = tuple(lanes[n] for n in path if n in lanes)
         own = [a for a in self.accesses if any(each.number == loop.number for each in a.loops)]
         patterns = [describe(self.function, access, loop) for access in own]
         promised = promise(loop, own, lanes[loop.number])
