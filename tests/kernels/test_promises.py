@@ -97,7 +97,7 @@ def delayed_in_order(y, k):
         y[i + k] = 0.5 * y[i] + 1
 
 
-@pytest.mark.parametrize("size", ["auto", 4, 8, 64])
+@pytest.mark.parametrize("size", ["auto", 4, 8, 9, 64])
 def test_loops_run_in_as_many_lanes_as_promised(size: Any) -> None:
     """Dependence analysis knows nothing of k. With at least the promised distance, lanes are exact."""
     kernel = tj.kernel(delayed, virtual_vector_size=size)
