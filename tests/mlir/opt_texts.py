@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PATH = Path(__file__).parents[1] / "data" / "mlir_opt_16.mlir"
+DATA = Path(__file__).parents[1] / "data"
+VERSIONS = (16, 22)
+"""Of MLIR. In 22, what pads reads is poison."""
 
 
-def _texts() -> dict[str, str]:
-    _, *parts = PATH.read_text().split("// -----\n")
+def _texts(version: int) -> dict[str, str]:
+    _, *parts = (DATA / f"mlir_opt_{version}.mlir").read_text().split("// -----\n")
     named = (part.removeprefix("// ").split("\n", 1) for part in parts)
     return {name: text for name, text in named}  # noqa: C416
 
 
-OPT = _texts()
+OPT = {version: _texts(version) for version in VERSIONS}
 """By the names of cases, and "loop: " with the names of loops."""

@@ -59,7 +59,7 @@ def test_errors_say_what_to_write(name: str) -> None:
     assert said in str(caught.value).splitlines()[-1]
 
 
-DEFINED = ("func.func", "arith.constant", "vector.constant_mask", "vector.step")
+DEFINED = ("func.func", "arith.constant", "vector.constant_mask", "vector.step", "ub.poison")
 """Operations without operands, whose lines are complete."""
 
 

@@ -115,7 +115,7 @@ def test_refused_with_a_place(name: str) -> None:
     assert "object" not in lines[0]
 
 
-TEXTS = (ADD_BY_256, ADD_BY_32X256, VECRED_BY_128, *OPT.values())
+TEXTS = (ADD_BY_256, ADD_BY_32X256, VECRED_BY_128, *OPT[16].values(), *OPT[22].values())
 
 
 @pytest.mark.parametrize("turn", range(40))

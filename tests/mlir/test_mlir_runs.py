@@ -127,14 +127,14 @@ func.func @main() -> f32 {
     assert float(by_mlir(wide + main, "f32")) == 9.0
 
 
-VECTORIZED = [name for name in OPT if name.startswith("loop: ")]
+VECTORIZED = [name for name in OPT[16] if name.startswith("loop: ")]
 
 
 @needs_mlir
 @pytest.mark.parametrize("name", VECTORIZED)
 def test_mlir_runs_its_own_text_alike(name: str) -> None:
     """Right or wrong, MLIR's vectors write into %C what TileJIT reads them to write."""
-    text = OPT[name]
+    text = OPT[16][name]
     a, c = inputs()
     mlir.run(text, "f", a, c)
     within = text.rstrip().removesuffix("}") + MAIN + "}\n"

@@ -12,7 +12,7 @@ pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", ex
 from codegen.support.errors import KernelError
 from tests.mlir.loops import LOOPS, inputs
 from tests.mlir.opt_cases import CASES, OptCase, modern
-from tests.mlir.opt_texts import OPT
+from tests.mlir.opt_texts import OPT, VERSIONS
 from tests.mlir.test_mlir_opt import opt, passes
 from tests.mlir.test_run import INTEGER_CASES, binary
 from tilejit import mlir
@@ -20,6 +20,7 @@ from tilejit.mlir.arithmetic import DIRECT, FLOAT_PREDICATES, INTEGER_PREDICATES
 
 pytestmark = pytest.mark.share(3)
 
+WRONG = [name.removeprefix("loop: ") for name in OPT[16] if name.startswith("loop: ")]
 RIGHT = ("none at all", "a sum into an element", "sums of rows")
 """Loops that MLIR's pass vectorizes rightly."""
 
@@ -42,10 +43,11 @@ def test_what_is_printed_agrees_with_the_scalar_loops(case: OptCase) -> None:
 SIZES = {1: (1, 63, 64, 131), 2: (1, 9, 31, 43), 3: (1, 9, 20)}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_what_mlir_prints_agrees_where_arrays_end_with_loops(case: OptCase) -> None:
+def test_what_mlir_prints_agrees_where_arrays_end_with_loops(case: OptCase, version: int) -> None:
     """MLIR's stores have no masks: they go on to the end of the array."""
-    text = OPT[case.name]
+    text = OPT[version][case.name]
     if case.name in ENDS_ELSEWHERE:
         with pytest.raises(KernelError, match=r"differs in super-vectors with .*: \w+\[.*\] is "):
             mlir.check(case.text, text, sizes=SIZES[len(case.sizes)])
@@ -72,21 +74,22 @@ def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bo
         assert mlir.super_vectorize(wide, virtual_vector_size=sizes) == wide
 
 
-@pytest.mark.parametrize("name", [name.removeprefix("loop: ") for name in OPT if name.startswith("loop: ")])
-def test_what_mlir_gets_wrong_is_found(name: str) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", WRONG)
+def test_what_mlir_gets_wrong_is_found(name: str, version: int) -> None:
     """`check` says where the super-vectors of MLIR's pass differ from its loops."""
     if name in RIGHT:
-        assert mlir.check(LOOPS[name], OPT[f"loop: {name}"]).cases
+        assert mlir.check(LOOPS[name], OPT[version][f"loop: {name}"]).cases
         return
     found = r"@f (differs in super-vectors with .* C\[\d+\] is |in super-vectors fails)"
     with pytest.raises(KernelError, match=found):
-        mlir.check(LOOPS[name], OPT[f"loop: {name}"])
+        mlir.check(LOOPS[name], OPT[version][f"loop: {name}"])
 
 
 @pytest.mark.skipif(shutil.which("mlir-opt-16") is None, reason="mlir-opt-16 is not installed")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_data_is_what_mlir_prints(case: OptCase) -> None:
-    assert opt(modern(case.text), passes(case)).split() == OPT[case.name].split()
+    assert opt(modern(case.text), passes(case)).split() == OPT[16][case.name].split()
 
 
 def of_one_operand(name: str, dtype: str) -> str:

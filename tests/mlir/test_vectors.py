@@ -210,6 +210,8 @@ func.func @f(%x: i32, %n: index) -> (vector<2x3xi32>, vector<4xindex>, vector<4x
   %j = arith.muli %i, %m : vector<4xindex>
   %c = vector.constant_mask [3] : vector<4xi1>
   %l = arith.constant dense<[0.5, -1.0, 4.0]> : vector<3xf32>
+  %u = ub.poison : vector<3xf32>
+  %unused = ub.poison : index
   return %b, %j, %c, %l : vector<2x3xi32>, vector<4xindex>, vector<4xi1>, vector<3xf32>
 }"""
 

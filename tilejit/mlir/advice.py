@@ -35,6 +35,7 @@ FORMS = {
         "%B = memref.reinterpret_cast %A to offset: [%i], sizes: [%n], strides: [2] "
         ": memref<?xf32> to memref<?xf32, strided<[2], offset: ?>>"
     ),
+    "ub.poison": "%x = ub.poison : f32",
     "scf.if": "scf.if %p {",
     "scf.yield": "scf.yield %x : f32",
     "vector.transfer_read": "%v = vector.transfer_read %A[%i], %x : memref<?xf32>, vector<8xf32>",

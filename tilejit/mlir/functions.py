@@ -33,7 +33,7 @@ from tilejit.mlir.advice import OPERATIONS
 from tilejit.mlir.arithmetic import cast, unsigned, unsigned_of
 from tilejit.mlir.dtypes import MemRef
 from tilejit.mlir.index_arithmetic import index_arithmetic
-from tilejit.mlir.lanes import check_foreign, computed
+from tilejit.mlir.lanes import check_foreign, computed, zero
 from tilejit.mlir.maps import condition, results
 from tilejit.mlir.meanings import Held
 from tilejit.mlir.memrefs import MEMREFS, access
@@ -192,6 +192,10 @@ class _Reader:
                 if not is_index and not self.loops:
                     self.constants.append(constant)
                 self.scope.values[op.results[0]] = IndexValue(Affine(int(number))) if is_index else constant
+            case "ub.poison":
+                dtype = dtype_of(op.results[0].type)
+                is_index = isinstance(op.results[0].type, IndexType)
+                self.scope.values[op.results[0]] = IndexValue(Affine()) if is_index else zero(dtype)
             case name if name.startswith(("arith.", "math.", "tilejit.")):
                 self.compute(op, out)
             case name:

@@ -152,6 +152,11 @@ def computed(op: Operation, operands: Sequence[Value], dtype: str) -> Value:
     return arithmetic(op.name, operands, dtype, predicate)
 
 
+def zero(dtype: str) -> Const:
+    """What poison and lanes outside of arrays are, where a text says nothing else."""
+    return Const(False if dtype == "i1" else 0 if dtype[0] in "iu" else 0.0, dtype)
+
+
 def check_foreign(op: Operation) -> None:
     """Refuse an operation with a name of TileJIT's that has other operands than it takes.
 

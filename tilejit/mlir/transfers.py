@@ -9,7 +9,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from codegen import (
-    Const,
     Index,
     Load,
     Op,
@@ -21,7 +20,7 @@ from codegen import (
     scale_index,
 )
 from tilejit.mlir.dtypes import View
-from tilejit.mlir.lanes import Limits, Nest, index_of
+from tilejit.mlir.lanes import Limits, Nest, index_of, zero
 from tilejit.mlir.meanings import Counted, Held
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
@@ -88,7 +87,7 @@ def _transfer_read(op: Operation, scope: Scope, out: list[Statement], line: int)
         raise Unsupported("vector.transfer_read has too many operands", "write a padding value and a mask")
     transfer = _transfer(op, op.operands[0], indices, result, given[1] if len(given) > 1 else None, scope)
     dtype = dtype_of(element_of(result.type))
-    padding = scope.value(given[0]) if given else Const(0 if dtype[0] in "iu" else 0.0, dtype)
+    padding = scope.value(given[0]) if given else zero(dtype)
     _read(result, transfer, lambda nest: padding, (scope, out, line))
 
 
@@ -106,7 +105,8 @@ def _load(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     """vector.load: all lanes are in the array."""
     (result,) = op.results
     transfer = _last(op.operands[0], op.operands[1:], result, scope)
-    _read(result, transfer, lambda nest: Const(0, "i64"), (scope, out, line))
+    nothing = zero(dtype_of(element_of(result.type)))
+    _read(result, transfer, lambda nest: nothing, (scope, out, line))
 
 
 def _store(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:

@@ -174,6 +174,19 @@ class Fma(Plain):
         return cls.made([parser.resolve_operand(x, vector) for x in given], vector)
 
 
+class Poison(Plain):
+    """ub.poison: a value that nobody counts on."""
+
+    name = "ub.poison"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Plain:
+        """: f32"""
+        parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        return cls.made([], parser.parse_type())
+
+
 class Select(Plain):
     """arith.select, whose condition is a bit or one for each lane."""
 

@@ -22,7 +22,7 @@ from xdsl.ir import Operation, SSAValue
 from codegen import Affine, Carried, Const, For, Load, Local, Op, Statement, Store, Value
 from tilejit.mlir.arithmetic import arithmetic
 from tilejit.mlir.dtypes import INDEX, MemRef
-from tilejit.mlir.lanes import Nest, checked_lanewise
+from tilejit.mlir.lanes import Nest, checked_lanewise, zero
 from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.plain_text import numbers_of
@@ -322,6 +322,11 @@ def _reduction(op: Operation, scope: Scope, out: list[Statement], line: int) -> 
     scope.values[result] = total
 
 
+def _poison(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    (result,) = op.results
+    scope.values[result] = Splat(zero(dtype_of(element_of(result.type))))
+
+
 VECTORS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] = {
     **dict.fromkeys(("vector.broadcast", "vector.splat"), _broadcast),
     "vector.shape_cast": _shape_cast,
@@ -331,5 +336,6 @@ VECTORS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] 
     "vector.step": _step,
     "vector.reduction": _reduction,
     "vector.fma": _compute,
+    "ub.poison": _poison,
 }
 """Operations of the vector dialect that access no array."""

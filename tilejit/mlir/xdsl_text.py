@@ -26,7 +26,7 @@ from tilejit.mlir.advice import advice, instead_of
 from tilejit.mlir.places import mistake
 from tilejit.mlir.plain_text import Plain
 from tilejit.mlir.types import FLOATS
-from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, without
+from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, Poison, without
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
 """What operations were called in MLIR 16."""
@@ -127,7 +127,7 @@ def _readable(text: str) -> str:
 def reader_context() -> Context:
     """The dialects whose operations xdsl reads here."""
     context = Context()
-    for dialect in (Builtin, Func, NUMBERS, Math, MEMREF, AFFINE, SCF, VECTORS, OWN):
+    for dialect in (Builtin, Func, NUMBERS, Math, MEMREF, AFFINE, SCF, UB, VECTORS, OWN):
         context.load_dialect(dialect)
     return context
 
@@ -268,5 +268,6 @@ AFFINE = Dialect(
 NUMBERS = without(Arith, *ARITH)
 MEMREF = without(MemRef, MemRefCast)
 SCF = Dialect("scf", [ScfIf, ScfYield], [])
+UB = Dialect("ub", [Poison], [])
 VECTORS = Dialect("vector", list(VECTOR), [])
 OWN = Dialect("tilejit", list(FOREIGN), [])
