@@ -118,6 +118,8 @@ class _Chain:
             case Local(name) if name in self.holders:
                 self.followed.add(name)
                 return self.term(self.lets[name].value)
+            case Op("cast", (same,), dtype) if _as_signed(same.dtype) == _as_signed(dtype):
+                return self.term(same)  # MLIR's integers have no sign
             case Op("select", (test, then, otherwise)):
                 return self.picked(test, then, otherwise) or self.selected(test, then, otherwise)
             case Op("sub", (left, right)) if not self.mentions(right):
@@ -202,6 +204,10 @@ def _unused(carried: Carried, node: For, holders: set[str], after: str) -> froze
         else:
             unused.add(let.name)
     return frozenset(unused)
+
+
+def _as_signed(dtype: str) -> str:
+    return f"i{dtype[1:]}" if dtype[0] == "u" else dtype
 
 
 def _names(value: Value) -> set[str]:

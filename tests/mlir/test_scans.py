@@ -35,6 +35,8 @@ SCANS: dict[str, tuple[str, Combine]] = {
     "arith.xori": ("i8", np.bitwise_xor),
     "arith.minsi": ("i16", np.minimum),
     "arith.maxsi": ("i32", np.maximum),
+    "arith.minui": ("i16", lambda a, b: np.int16(np.minimum(np.uint16(a), np.uint16(b)))),
+    "arith.maxui": ("i32", lambda a, b: np.int32(np.maximum(np.uint32(a), np.uint32(b)))),
     "arith.addf": ("f32", np.add),
     "arith.maximumf": ("f64", np.maximum),
 }

@@ -39,7 +39,7 @@ from tilejit.mlir.meanings import Held
 from tilejit.mlir.memrefs import MEMREFS, access
 from tilejit.mlir.places import Unsupported, line_of, mistake
 from tilejit.mlir.program import Program
-from tilejit.mlir.reductions import combiner
+from tilejit.mlir.reductions import combiner, scans_unsigned
 from tilejit.mlir.scope import Extremum, Scope
 from tilejit.mlir.transfers import WRITES
 from tilejit.mlir.types import constant_of, dtype_of, is_strided, static_sizes, vector_shape
@@ -237,7 +237,8 @@ class _Reader:
             numbers.append(y)
             dtype = dtype_of(value.type)
             combines, is_unsigned = combiner(y, value)
-            local = Local(self.scope.fresh(value, "carried"), unsigned_of(dtype) if is_unsigned else dtype)
+            held = unsigned_of(dtype) if is_unsigned or scans_unsigned(y, value) else dtype
+            local = Local(self.scope.fresh(value, "carried"), held)
             self.scope.values[value] = self.scope.values[result] = cast(local, dtype)
             locals_.append((local, combines))
         self.loops += 1

@@ -24,6 +24,14 @@ def combiner(yielded: SSAValue, carried: SSAValue) -> tuple[str, bool]:
     return name.removeprefix(OF_UNSIGNED), name.startswith(OF_UNSIGNED)
 
 
+def scans_unsigned(yielded: SSAValue, carried: SSAValue) -> bool:
+    """Whether a value that is carried, and used otherwise, is the minimum or maximum of unsigned numbers."""
+    op = yielded.owner
+    if not isinstance(op, Operation) or dtype_of(yielded.type) == "i1":
+        return False
+    return op.name in ("arith.minui", "arith.maxui") and carried in op.operands
+
+
 def _chain(value: SSAValue, carried: SSAValue) -> str | None:
     """What the carried value was combined by on its way to `value`: "" by nothing, None if it isn't there."""
     if len(list(value.uses)) != 1:
