@@ -175,6 +175,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.call_limits import LEND_BUFFER_BYTES as LEND_BUFFER_BYTES
     from codegen.schedule.call_limits import LOOPS_HOLD_GIL_BYTES as LOOPS_HOLD_GIL_BYTES
     from codegen.schedule.call_limits import TRANSPOSES as TRANSPOSES
+    from codegen.schedule.choose_lanes import choose_shape as choose_shape
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
@@ -287,6 +288,7 @@ _HOMES = {
     "schedule.call_limits": (
         "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES TRANSPOSES"
     ),
+    "schedule.choose_lanes": "choose_shape",
     "schedule.machine": "machine",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.vector_size": "Size read_vector_sizes sizes_in_elements",

@@ -12,7 +12,7 @@ from codegen.analysis.outcomes import describe
 from codegen.analysis.report import UNPROFITABLE, Refusal
 from codegen.ir.nodes import Function
 from codegen.ir.visit import Access, Loop, accesses_of, loops_of
-from codegen.schedule.lane_costs import cost, unit
+from codegen.schedule.lane_costs import cost, strided, unit
 from codegen.schedule.vector_size import WIDEST_BITS, read_vector_sizes, sizes_in_elements
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
@@ -20,6 +20,9 @@ from codegen.support.errors import KernelError
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
 MOST_DIMS = 3
 """Maximum number of dimensions of a super-vector."""
+
+LEAST_SQUARE = 4
+"""Lanes of a register below which a block of as many rows is not worth transposing."""
 
 MOST_CHOICES = 64
 """Maximum number of loop choices tried per root."""
@@ -76,15 +79,44 @@ def choose_lanes(
         KernelError: the sizes are refused by `read_vector_sizes`, fastest_varying has a different length, or
             tail is unknown.
     """
-    request = _checked(sizes, fastest_varying, reductions, tail, scans)
+    return _cheapest(function, _checked(sizes, fastest_varying, reductions, tail, scans))[0]
+
+
+def choose_shape(
+    function: Function, registers: int, lanes: int, reductions: bool, tail: str, scans: bool
+) -> tuple[int, ...]:
+    """The sizes that "auto" stands for: a row of registers, or a square where a row would take strides.
+
+    c[i, j] = a[i, j], 4 registers of 16 lanes -> (64,)    c[j, i] = a[i, j] -> (16, 16)
+
+    A square is transposed in registers. One of few lanes doesn't pay off, and extents that are said to be
+    multiples are those of one loop.
+    """
+    row = (registers * lanes,)
+    if lanes < LEAST_SQUARE or tail == "assume_divisible":
+        return row
+    found, price = _cheapest(function, _checked(row, None, reductions, tail, scans))
+    if not any(
+        strided(function, a, found.lanes) for a in accesses_of(function.body, loops_of(function.body))
+    ):
+        return row
+    square = (lanes, lanes)
+    _, other = _cheapest(function, _checked(square, None, reductions, tail, scans))
+    return square if other < price else row
+
+
+def _cheapest(function: Function, request: Request) -> tuple[LaneSchedule, float]:
+    """The cheapest choice for such a request, and its cost."""
     if not request.sizes:
-        return LaneSchedule(request, ())
+        return LaneSchedule(request, ()), 0.0
     roots = loops_of(function.body)
     accesses = accesses_of(function.body, roots)
     request = replace(request, most=_promised(roots, accesses, max(request.sizes)))
     search = _Search(function, accesses, request, {})
-    dims = tuple(pair for root in roots for choice in search.best(root).nests for pair in choice.items())
-    return LaneSchedule(request, dims, tuple(search.refused.values()))
+    plans = [search.best(root) for root in roots]
+    dims = tuple(pair for plan in plans for choice in plan.nests for pair in choice.items())
+    schedule = LaneSchedule(request, dims, tuple(search.refused.values()))
+    return schedule, sum(plan.cost for plan in plans)
 
 
 def _promised(roots: Sequence[Loop], accesses: Sequence[Access], size: int) -> tuple[tuple[int, int], ...]:

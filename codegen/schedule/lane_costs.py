@@ -92,6 +92,14 @@ def unit(function: Function, access: Access, lanes: Mapping[int, int]) -> float:
     return STRIDED if any(subscript == fast for subscript, _ in strides) else STRIDED - 0.5
 
 
+def strided(function: Function, access: Access, lanes: Mapping[int, int]) -> bool:
+    """Whether the lanes of an access are apart in memory, at one distance from each other."""
+    return any(loop.number in lanes for loop in access.loops) and unit(function, access, lanes) in (
+        STRIDED,
+        STRIDED - 0.5,
+    )
+
+
 def _by_shifts(index: Index) -> bool:
     """Whether every divisor is a power of two."""
     match index:

@@ -105,6 +105,18 @@ def test_two_dimensions(python: Callable[..., None], size: Any) -> None:
         check(python, shape, virtual_vector_size=size)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u1"])
+@pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
+def test_auto_transposes_in_registers(dtype: str, tail: str) -> None:
+    """Where arrays are walked along different dimensions; the same values, whatever the extents."""
+    for shape in ((1, 1), (3, 3), (64, 64), (70, 70)):
+        check(turned, shape, dtype, tail=tail)
+    kernel = tj.kernel(tail=tail)(turned)
+    kernel(*arrays((70, 70), dtype))
+    squares = [n for n in (4, 8, 16, 32, 64) if f"super-vectors {n}x{n}" in kernel.report()]
+    assert squares or dtype == "f8"
+
+
 @pytest.mark.parametrize("size", [3, 64, 100, 1000, 1 << 20, "2*hw"], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_reductions(size: Any, tail: str) -> None:

@@ -243,7 +243,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     ...             c[i, j] = a[i, j] + b[i, j]
 
     virtual_vector_size    lanes of the super-vectors: 256, (32, 256) for two loops, "2*hw" for so many
-                           registers, "auto"
+                           registers, "auto": a few registers, or a square that is transposed in them
+                           where arrays are walked along different dimensions
     fastest_varying        for each size the memory dimension, the innermost 0, that lanes walk; None: any
     vectorize_reductions   sums and the like in lanes too, which changes their rounding
     vectorize_scans        running sums and the like in lanes too (`s += a[i]; y[i] = s`): integers and

@@ -26,6 +26,7 @@ from codegen import (
     check_divisible,
     check_indices,
     check_powers,
+    choose_shape,
     flatten_values,
     in_dask_worker,
     lazy,
@@ -87,12 +88,25 @@ class LoopProgram:
         """
         return self._super_vectorized(self.tiled.function)
 
+    @lazy
+    def sizes(self) -> tuple[int, ...]:
+        """The shape of its super-vectors: as asked for, or chosen where "auto" leaves it open."""
+        options = self.options
+        asked = options.sizes(self.function)
+        if not options.is_auto or options.fastest_varying or options.vectorize_at == "after_tile":
+            return asked
+        registers = options.auto_registers
+        lanes = asked[0] // registers
+        reductions = options.vectorize_reductions or options.fastmath
+        scans = options.vectorize_scans
+        return choose_shape(self.function, registers, lanes, reductions, options.tail, scans)
+
     def _super_vectorized(self, function: Function) -> Vectorized:
         options = self.options
         reductions = options.vectorize_reductions or options.fastmath
-        sizes = options.sizes(function)
         scans = options.vectorize_scans
-        return vectorize_function(function, sizes, options.fastest_varying, reductions, options.tail, scans)
+        fastest = options.fastest_varying
+        return vectorize_function(function, self.sizes, fastest, reductions, options.tail, scans)
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:
@@ -153,7 +167,7 @@ class LoopProgram:
         """How super-vectors become registers and threads, in a line."""
         if self.kernel is self.scalar_kernel:
             return "schedule  element by element"
-        shape = "x".join(map(str, self.options.sizes(self.function))) + self.options.machine_sizes
+        shape = "x".join(map(str, self.sizes)) + self.options.machine_sizes
         registers = f"registers of {machine().register_bytes} bytes"
         parts = [
             f"super-vectors {shape}",
