@@ -47,6 +47,7 @@ from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.layouts import gather, relay, view
 from tests.tools.soak.loops import expression, loops
 from tests.tools.soak.sample import Sample
+from tests.tools.soak.scans import scan
 from tilejit.copies import convert, plan, tile_plans
 from tilejit.copies.convert import pack, unpack
 from tilejit.copies.sizes import SIZES
@@ -66,7 +67,7 @@ COPIES = (
     *("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write", "copy", "copy", "copy", "copy"),
     *("cute", "cute", "swizzle", "swizzle", "relayout", "relayout", "gather", "view"),
 )
-KINDS = (*COPIES, *COPIES, "loops", "expression")
+KINDS = (*COPIES, *COPIES, "loops", "expression", "scan")
 """What a case may be; kernels of loops take a second each to compile."""
 
 CAST_TYPES = (
@@ -548,7 +549,7 @@ def _difference(got: Array, want: Array, shape: Shape) -> str:
     return f"{int((got != want).sum())} wrong bytes, the first at {at}, slot {slot}, {what}"
 
 
-KERNELS = {"loops": loops, "expression": expression}
+KERNELS = {"loops": loops, "expression": expression, "scan": scan}
 
 DOES = {
     "pack": _pack,
