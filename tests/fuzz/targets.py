@@ -116,11 +116,21 @@ def _formats() -> Run:
 
 
 def _mlir() -> Run:
+    from codegen.support.errors import KernelError
     from tilejit import mlir
 
     def run(data: bytes) -> None:
         text = data.decode(errors="surrogateescape")
-        mlir.super_vectorize(text, virtual_vector_size=(4, 8)[: 1 + len(text) % 2], report=True)
+        wide = mlir.super_vectorize(text, virtual_vector_size=(4, 8)[: 1 + len(text) % 2], report=True)
+        module = mlir.parse(text)
+        names = {program.name for program in module.programs}
+        if not names or module.refused or '"tilejit.' in wide:
+            return  # a function as it was, or an access that MLIR can't say
+        try:
+            found = {program.name for program in mlir.parse(wide).programs}
+        except KernelError as error:
+            raise AssertionError(f"what is printed is not read: {error}") from None
+        assert names <= found, "what is printed is read"
 
     return run
 

@@ -41,6 +41,8 @@ HOSTILE = {
     "lanes of no number": f"{READ} : memref<?xf32>, vector<[8]xf32>",
     "lanes that fill the memory": f"{READ} : memref<?xf32>, vector<1073741824xf32>",
     "lanes that fill no memory": f"{READ} : memref<?xf32>, vector<{10**30}xf32>",
+    "a constant that fills the memory": "%x = arith.constant dense<1.0> : vector<1000000000000xf32>",
+    "a tensor that fills the memory": "%x = arith.constant dense<1> : tensor<1000000x1000000xi1>",
     "negative lanes": f"{READ} : memref<?xf32>, vector<-8xf32>",
     "a mask of other lanes": f"{READ}, %m : memref<?xf32>, vector<4xf32>",
     "a mask of numbers": f"{READ}, %w : memref<?xf32>, vector<8xf32>",

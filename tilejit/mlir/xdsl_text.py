@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from math import prod
 
 import numpy as np
 from xdsl.context import Context
@@ -25,7 +26,7 @@ from codegen import KernelError, dataclass, numpy_dtype
 from tilejit.mlir.advice import advice, instead_of
 from tilejit.mlir.places import mistake
 from tilejit.mlir.plain_text import Plain
-from tilejit.mlir.types import FLOATS
+from tilejit.mlir.types import FLOATS, MOST_LANES
 from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, Poison, without
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
@@ -183,6 +184,19 @@ class _Parser(Parser):
         self.seen.operation = name
         found: type[Operation] = super()._get_op_by_name(name)
         return found
+
+    def _parse_vector_attrs(self) -> Attribute:
+        return self._limited(super()._parse_vector_attrs())
+
+    def _parse_tensor_attrs(self) -> Attribute:
+        return self._limited(super()._parse_tensor_attrs())
+
+    def _limited(self, type_: Attribute) -> Attribute:
+        """A type of a size that constants can have: xdsl makes all of their elements at once."""
+        shape = getattr(type_, "shape", None)
+        if shape is not None and prod(n.data for n in shape) > MOST_LANES:
+            self.raise_error(f"{type_} has more than {MOST_LANES} elements")
+        return type_
 
     def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
         element = super()._parse_tensor_literal_element()
