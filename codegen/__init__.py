@@ -10,8 +10,11 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from codegen.analysis.bounds import check_bounds as check_bounds
+    from codegen.analysis.bounds import known_sizes as known_sizes
     from codegen.analysis.bounds import nested_accesses as nested_accesses
     from codegen.analysis.divisibility import check_divisible as check_divisible
+    from codegen.analysis.index_checks import IndexChecks as IndexChecks
+    from codegen.analysis.index_checks import index_arrays as index_arrays
     from codegen.analysis.integers import check_fits as check_fits
     from codegen.analysis.integers import check_indices as check_indices
     from codegen.analysis.integers import check_powers as check_powers
@@ -33,7 +36,7 @@ if _TYPE_CHECKING:
     from codegen.frontend.operands import select_operand as select_operand
     from codegen.frontend.operands import truth_operand as truth_operand
     from codegen.frontend.python_ast import read_function as read_function
-    from codegen.frontend.ranges import LOOP_MARK as LOOP_MARK
+    from codegen.frontend.scope import LOOP_MARK as LOOP_MARK
     from codegen.frontend.source_text import pointed as pointed
     from codegen.ir import dtypes as dtypes
     from codegen.ir.combiners import neutral as neutral
@@ -43,6 +46,7 @@ if _TYPE_CHECKING:
     from codegen.ir.element_types import INTEGER_TYPES as INTEGER_TYPES
     from codegen.ir.element_types import can_convert as can_convert
     from codegen.ir.index import Affine as Affine
+    from codegen.ir.index import ArrayElement as ArrayElement
     from codegen.ir.index import FloorDiv as FloorDiv
     from codegen.ir.index import Index as Index
     from codegen.ir.index import Mod as Mod
@@ -106,6 +110,7 @@ if _TYPE_CHECKING:
     from codegen.maps.refine import PairTable as PairTable
     from codegen.maps.windows import tight_map as tight_map
     from codegen.maps.windows import window_map as window_map
+    from codegen.passes.drop_empty import drop_empty as drop_empty
     from codegen.passes.rename_arrays import rename_arrays as rename_arrays
     from codegen.passes.shallow import flatten_values as flatten_values
     from codegen.passes.specialize_sizes import specialize_sizes as specialize_sizes
@@ -213,8 +218,9 @@ TILEJIT = True
 """Distinguishes this package from others named codegen."""
 
 _HOMES = {
-    "analysis.bounds": "check_bounds nested_accesses",
+    "analysis.bounds": "check_bounds known_sizes nested_accesses",
     "analysis.divisibility": "check_divisible",
+    "analysis.index_checks": "IndexChecks index_arrays",
     "analysis.integers": "check_fits check_indices check_powers",
     "analysis.report": "LoopReport",
     "analysis.strides": "ELEMENT_BYTES",
@@ -227,13 +233,14 @@ _HOMES = {
         "Operand apply_op cast_operand convert_operand literal_operand select_operand truth_operand"
     ),
     "frontend.python_ast": "read_function",
-    "frontend.ranges": "LOOP_MARK",
+    "frontend.scope": "LOOP_MARK",
     "frontend.source_text": "pointed",
     "ir.combiners": "neutral",
     "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
     "ir.element_types": "HALF_TYPES INTEGER_TYPES can_convert",
     "ir.index": (
-        "Affine FloorDiv Index Mod Sum add_indices evaluate_index index_symbol index_symbols scale_index"
+        "Affine ArrayElement FloorDiv Index Mod Sum add_indices evaluate_index index_symbol index_symbols "
+        "scale_index"
     ),
     "ir.instructions": "conversion",
     "ir.interpreter": "interpret",
@@ -254,6 +261,7 @@ _HOMES = {
     "maps.permuted": "PermutedMap",
     "maps.refine": "PairTable",
     "maps.windows": "tight_map window_map",
+    "passes.drop_empty": "drop_empty",
     "passes.rename_arrays": "rename_arrays",
     "passes.shallow": "flatten_values",
     "passes.specialize_sizes": "specialize_sizes",

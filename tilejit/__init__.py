@@ -40,7 +40,15 @@ if _TYPE_CHECKING:
     from tilejit.expressions.elementwise import Elementwise, elementwise
     from tilejit.expressions.no_array import UnknownAttributeError
     from tilejit.kernels.failures import KernelWarning
-    from tilejit.kernels.kernel import Kernel, kernel, min_distance, parallel, reduction, scan
+    from tilejit.kernels.kernel import (
+        Kernel,
+        kernel,
+        min_distance,
+        parallel,
+        permutation,
+        reduction,
+        scan,
+    )
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout, named_format
     from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
     from tilejit.layout.from_parts import make_shape
@@ -162,6 +170,7 @@ __all__ = [
     "pad",
     "parallel",
     "parse_shape",
+    "permutation",
     "plan_copy",
     "plan_pack",
     "plan_relayout",
@@ -197,7 +206,7 @@ _HOMES = {
     "expressions.elementwise": "Elementwise elementwise",
     "expressions.no_array": "UnknownAttributeError",
     "kernels.failures": "KernelWarning",
-    "kernels.kernel": "Kernel kernel min_distance parallel reduction scan",
+    "kernels.kernel": "Kernel kernel min_distance parallel permutation reduction scan",
     "layout.as_layout": "ArrayUnknownError as_layout named_format",
     "layout.formats": "FormatDescription describe_format formats register_format",
     "layout.from_parts": "make_shape",

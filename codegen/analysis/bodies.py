@@ -9,7 +9,7 @@ from codegen.ir.combiners import scan_parts
 from codegen.ir.index import Affine, index_symbol, index_symbols
 from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
-from codegen.ir.visit import loads
+from codegen.ir.visit import element_loads, loads
 
 
 def shared_loop(function: Function) -> For | None:
@@ -102,7 +102,9 @@ def stored(body: tuple[Statement, ...]) -> set[str]:
 
 def read(body: tuple[Statement, ...]) -> set[str]:
     """The arrays that a body reads."""
-    out = {s.array for s in flat(body) if isinstance(s, Store) and s.accumulate}
+    stores = [s for s in flat(body) if isinstance(s, Store)]
+    out = {s.array for s in stores if s.accumulate}
+    out |= {load.array for s in stores for load in element_loads(s.subscripts)}
     for value in values(body):
         out |= {load.array for load in loads(value)}
     return out

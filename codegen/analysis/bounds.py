@@ -13,10 +13,10 @@ from enum import Enum
 from math import gcd
 from typing import TypeAlias
 
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_symbol
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, elements_in, index_symbol
 from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Prefetch, Statement, Store
 from codegen.ir.values import Load
-from codegen.ir.visit import loads
+from codegen.ir.visit import element_loads, loads
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError, KernelIndexError
 
@@ -61,6 +61,7 @@ def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tu
                 yield from ((loops, load) for load in loads(value))
             case Store():
                 yield from ((loops, load) for value in statement.values for load in loads(value))
+                yield from ((loops, load) for load in element_loads(statement.subscripts))
                 yield loops, statement
             case If(tests, then, otherwise):
                 conditions = (test for test in tests if not isinstance(test, Compare))
@@ -80,12 +81,20 @@ def _name(statement: Statement) -> str:
     return f"Call of {statement.instruction}" if isinstance(statement, Call) else type(statement).__name__
 
 
+Nested: TypeAlias = tuple[tuple[For, ...], Access]
+"""An access with its enclosing loops, outermost first."""
+
+
 def check_bounds(
     function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
-) -> None:
-    """Refuse a call of a scalar kernel that might access elements outside an array.
+) -> tuple[Nested, ...]:
+    """Refuse calls of a scalar kernel that might access elements outside an array.
 
     A subscript below 0 is outside: subscripts do not wrap around. Both sides of `x if c else y` are read.
+
+    Returns:
+        The accesses that have elements of arrays among their subscripts. These are not checked: each call
+        must have an `IndexChecks` check them.
 
     Raises:
         KernelIndexError: it names the access, the subscript and the range it may reach.
@@ -95,21 +104,30 @@ def check_bounds(
         raise KernelError(f"bounds: expected a kernel over arrays, got flat buffers in {function.name}")
     values = known_sizes(shapes, scalars)
     domains: dict[tuple[int, ...], Domain | None] = {}
+    indexed: list[Nested] = []
     for loops, access in nested_accesses(function):
         key = tuple(map(id, loops))
         if key not in domains:
-            domains[key] = _domain(loops, values)
+            domains[key] = domain_of(loops, values)
+        if any(depends_on_elements(subscript) for subscript in access.subscripts):
+            indexed.append((loops, access))
         if access.array not in shapes or _is_vector(access):
             raise KernelError(f"bounds: expected one element of an array, got {_text(access)}")
         domain = domains[key]
         if domain is not None:
             _check_access(access, loops, domain, shapes[access.array], values)
+    return tuple(indexed)
+
+
+def depends_on_elements(index: Index) -> bool:
+    """Whether elements of arrays are parts of an expression."""
+    return next(elements_in(index), None) is not None
 
 
 def _is_vector(access: Access) -> bool:
     """Whether an access has lanes, which may be elsewhere than its subscripts."""
     if isinstance(access, Store):
-        return bool(access.dims)
+        return bool(access.dims or access.along) or access.offsets is not None
     return bool(access.shape or access.dims or access.along) or access.offsets is not None
 
 
@@ -131,7 +149,9 @@ def _check_access(
     values: Mapping[str, int],
 ) -> None:
     for dimension, (subscript, extent) in enumerate(zip(access.subscripts, shape, strict=True)):
-        low, high = _extremes(subscript, domain, values)
+        if depends_on_elements(subscript):
+            continue
+        low, high = extremes_in(domain, subscript, values)
         if low is not None and high is not None and (low > high or (low >= 0 and high < extent)):
             continue
         reached = [str(n) if n is not None else "anything" for n in (low, high)]
@@ -150,11 +170,12 @@ def extremes(
 
     (1, 0) if there are no iterations.
     """
-    domain = _domain(loops, values)
-    return (1, 0) if domain is None else _extremes(index, domain, values)
+    domain = domain_of(loops, values)
+    return (1, 0) if domain is None else extremes_in(domain, index, values)
 
 
-def _extremes(index: Index, domain: Domain, values: Mapping[str, int]) -> tuple[int | None, int | None]:
+def extremes_in(domain: Domain, index: Index, values: Mapping[str, int]) -> tuple[int | None, int | None]:
+    """The least and the largest value of an expression over some iterations; None if unknown."""
     constraints = list(domain.constraints)
     expression = _linear(_known(index, values), constraints)
     return _range(expression, constraints)
@@ -169,7 +190,7 @@ def _range(expression: Affine, constraints: list[Affine]) -> tuple[int | None, i
     return (None if low is None else -low), high
 
 
-def _domain(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
+def domain_of(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
     """The constraints inside the loops; None if they have no iterations."""
     constraints: list[Affine] = []
     for loop in loops:

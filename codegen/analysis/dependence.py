@@ -12,7 +12,18 @@ from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
 from codegen.analysis.polyhedra import feasible, projected
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, index_symbol
+from codegen.ir.index import (
+    Affine,
+    ArrayElement,
+    FloorDiv,
+    FromEnd,
+    Index,
+    Inside,
+    Mod,
+    Sum,
+    affine,
+    index_symbol,
+)
 from codegen.ir.visit import Access, Loop
 from codegen.support.caching import Cache, cached
 from codegen.support.dataclasses import dataclass
@@ -28,6 +39,11 @@ class Dependence:
     loop: int
     earlier: Access
     later: Access
+
+    @property
+    def has_same_subscripts(self) -> bool:
+        """Whether it is between accesses with the same subscripts."""
+        return self.earlier.subscripts == self.later.subscripts
 
     def __str__(self) -> str:
         phrase = {
@@ -212,11 +228,12 @@ def _same_element(earlier: _Side, later: _Side) -> _System | None:
     """Like _system_of, for the parts of two accesses that matter; each loop around them repeats the query."""
     system = _System([], [])
     sides = []
-    for (subscripts, loops), mark in ((earlier, "<"), (later, ">")):
+    pairs = (earlier, "<", later[0]), (later, ">", earlier[0])
+    for (subscripts, loops), mark, others in pairs:
         names = {loop.name: f"{loop.name}{mark}" for loop in loops}
         for loop in loops:
             _inside(loop, names, system)
-        sides.append([_linear(index, names, system) for index in subscripts])
+        sides.append([_linear(index, names, system) for index in _told_apart(subscripts, others)])
     system.zero += [a - b for a, b in zip(*sides, strict=True)]
     common = [a for a, b in zip(earlier[1], later[1], strict=False) if a.number == b.number]
     for loop in common:
@@ -246,9 +263,34 @@ def _inside(loop: _Range, names: Mapping[str, str], system: _System) -> None:
     system.not_negative += [(end - index) * sign - Affine(1) for end in ends]
 
 
+def _told_apart(subscripts: Sequence[Index], others: Sequence[Index]) -> Iterator[Index]:
+    """Subscripts, with those of a distinct element in its place, if the other side has the same array there.
+
+    y[p[i]], y[p[j + 1]] -> i and j + 1, which are equal if and only if the elements are
+    """
+    for one, two in zip(subscripts, others, strict=True):
+        here, there = _distinct(one), _distinct(two)
+        if here and there and here.array == there.array:
+            yield from here.subscripts
+        else:
+            yield one
+
+
+def _distinct(index: Index) -> ArrayElement | None:
+    """The element that a subscript is, if different ones are promised to be at different places."""
+    while isinstance(index, FromEnd | Inside):
+        index = index.of
+    return index if isinstance(index, ArrayElement) and index.distinct else None
+
+
 def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
-    """An index expression with its symbols renamed; divisions become new symbols between inequalities."""
+    """An index expression with its symbols renamed; divisions become new symbols between inequalities.
+
+    Elements of arrays may be any numbers, also two that are the same one.
+    """
     match index:
+        case ArrayElement() | FromEnd() | Inside():
+            return system.fresh()
         case Affine(constant, terms):
             return affine(constant, [(names.get(name, name), c) for name, c in terms])
         case FloorDiv(of, by) | Mod(of, by):

@@ -15,13 +15,14 @@ from codegen.analysis.report import (
     NOT_ASKED,
     NOT_CONTIGUOUS,
     SCAN_NOT_ASKED,
+    SCATTER,
     UNSUPPORTED,
     VALUE,
     Refusal,
 )
 from codegen.analysis.scans import scan_of, scanned_in
 from codegen.ir.families import FAMILIES
-from codegen.ir.index import index_symbols
+from codegen.ir.index import Affine, elements_in, index_symbols, replace_loaded
 from codegen.ir.nodes import COMBINERS, Function
 from codegen.ir.values import Op, Reduce
 from codegen.ir.visit import Access, Loop, carried_values, coefficient, parts, values_of
@@ -120,7 +121,7 @@ def _subscripts(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
             index = loop.node.index
             moves = [coefficient(subscript, index) for subscript in access.subscripts]
             if None in moves:
-                if not access.stores:
+                if not access.stores or not divides(access, index):
                     continue  # Each lane has subscripts of its own.
                 return Refusal(loop.number, IRREGULAR, f"{access} divides {index} in a store")
             if sum(1 for c in moves if c) > 1:
@@ -170,21 +171,42 @@ def _apart(accesses: Sequence[Access], chosen: Sequence[Loop]) -> list[Access]:
 
 def _dependences(accesses: Sequence[Access], choice: Choice, request: Request) -> Refusal | None:
     found = first_dependence(accesses, request.lanes(choice))
-    return None if found is None else Refusal(found.loop, CARRIED, str(found))
+    if found is None:
+        return None
+    index = next(x.node.index for x in found.later.loops if x.number == found.loop)
+    code = SCATTER if found.has_same_subscripts and is_scattered(found.later, index) else CARRIED
+    return Refusal(found.loop, code, str(found) if code == CARRIED else _SCATTER.format(found.later))
+
+
+_SCATTER = "{} may store to one element twice; tilejit.permutation promises that its indices differ"
 
 
 def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
     """Refuse a store that does not move: it has no lanes, even if its loop runs once or is parallel."""
     for access in accesses:
         for loop in access.loops if access.stores else ():
-            if loop.number in choice and stride(access, loop)[0] is None:
+            if loop.number in choice and stride(access, loop)[0] is None and not gathered(access, loop):
                 text = f"{access} is one element for all iterations of {loop.node.index}"
                 return Refusal(loop.number, CARRIED, text)
     return None
 
 
+def divides(access: Access, index: str) -> bool:
+    """Whether a subscript divides an index, itself or in that of an element that it depends on."""
+    elements = [e for subscript in access.subscripts for e in elements_in(subscript)]
+    whole = [replace_loaded(subscript, lambda _: Affine()) for subscript in access.subscripts]
+    indices = (*whole, *(s for e in elements for s in e.subscripts))
+    return any(coefficient(replace_loaded(s, lambda _: Affine()), index) is None for s in indices)
+
+
+def is_scattered(access: Access, index: str) -> bool:
+    """Whether elements of arrays, which an index moves, are among the subscripts."""
+    elements = (e for subscript in access.subscripts for e in elements_in(subscript))
+    return any(index in index_symbols(element) for element in elements)
+
+
 def gathered(access: Access, loop: Loop) -> bool:
-    """Whether a loop's lanes are gathered one by one: a subscript divides its index."""
+    """Whether a loop's lanes have addresses of their own: a subscript divides its index, or is an element."""
     return any(coefficient(subscript, loop.node.index) is None for subscript in access.subscripts)
 
 

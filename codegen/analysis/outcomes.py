@@ -50,7 +50,7 @@ def pairs_to_check(function: Function, choice: Choice) -> tuple[tuple[str, str],
 def describe(function: Function, access: Access, loop: Loop) -> str:
     """The access pattern of a loop's lanes in an array, as text."""
     if gathered(access, loop):
-        return f"{access} gathered"
+        return f"{access} {'scattered' if access.stores else 'gathered'}"
     subscript, step = stride(access, loop)
     if subscript is None:
         return f"{access} repeated"

@@ -32,6 +32,9 @@ BOUND = "bound-uses-index"
 IRREGULAR = "irregular-access"
 """A subscript of a store divides the index, so lanes may write the same element."""
 
+SCATTER = "scatter"
+"""Subscripts of a store are elements of arrays, so lanes may write the same element: it runs in order."""
+
 DIAGONAL = "diagonal-access"
 """The index moves two subscripts of one array at once."""
 

@@ -31,6 +31,8 @@ def index_expression(index: Index) -> Text:
             return Text(f"min({', '.join(map(index_text, several))})")
         case Greatest(several):
             return Text(f"max({', '.join(map(index_text, several))})")
+        case _:
+            raise AssertionError(f"emit: no rule for {type(index).__name__}")
 
 
 def address_text(name: str, *offsets: Index) -> str:

@@ -86,8 +86,9 @@ class Values:
         which, last = _some(store.first)
         if store.where is not None:
             which, last = "where", [self.text(store.where)]
+        apart = _apart(store) if store.offsets is None else [self.text(store.offsets)]
         name = name_of(access_family(store).name, store.value.dtype, store.value.shape[0], which)
-        return name, (_address(store), *_apart(store), self.text(store.value), *last)
+        return name, (_address(store), *apart, self.text(store.value), *last)
 
     def value(self, value: Value) -> Text:
         """A value, as an operand."""

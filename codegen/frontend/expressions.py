@@ -7,19 +7,21 @@ import ast
 import numpy as np
 
 from codegen.frontend.calls import called_with
+from codegen.frontend.indexed import counted, inside_arrays, permuted
 from codegen.frontend.operands import (
     Operand,
     apply_op,
     cast_operand,
+    convert_operand,
     indexed,
     literal_operand,
     truth_operand,
 )
 from codegen.frontend.scope import UNKNOWN, Scope
 from codegen.ir import dtypes
-from codegen.ir.index import Affine, Index, index_symbol
+from codegen.ir.index import Affine, ArrayElement, Index, index_symbol
 from codegen.ir.nodes import ArrayArg
-from codegen.ir.values import Const, Load
+from codegen.ir.values import Const, Load, Op, Value
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -102,6 +104,7 @@ def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, .
     """The array and the subscripts of an element.
 
     A[2*i + 1, j] -> A, (Affine(…), Affine(…))    A[i][j] -> A, (i, j)    A[-1] -> A, (A.shape[0] - 1,)
+    A[idx[i]] -> A, (FromEnd(ArrayElement("idx", …), A.shape[0]),)
 
     Raises:
         KernelError: not an array, a wrong number of subscripts, or one that is not an index expression.
@@ -110,6 +113,7 @@ def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, .
     while isinstance(owner, ast.Subscript):
         written.insert(0, owner.slice)
         owner = owner.value
+    owner = permuted(owner, scope) or owner
     if not isinstance(owner, ast.Name):
         raise scope.error(owner, "only array arguments have elements")
     array = scope.meaning(owner)
@@ -130,9 +134,9 @@ def _index(node: ast.expr, array: str, dimension: int, scope: Scope) -> Index:
     if found.index is None:
         raise scope.error(node, not_an_index(found, node, "a subscript"))
     if isinstance(found.index, Affine) and not found.index.terms and found.index.constant < 0:
-        # A negative constant counts from the end, as in Python; other subscripts never do.
+        # A negative constant counts from the end, as in Python; loop indices never do.
         return found.index + index_symbol(f"{array}.shape[{dimension}]")
-    return found.index
+    return counted(found.index, index_symbol(f"{array}.shape[{dimension}]"), masked=scope.masked)
 
 
 def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
@@ -140,7 +144,8 @@ def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
     if dtypes.is_float(found.dtype) or dtypes.is_bool(found.dtype):
         return f"{what} is an integer, not {dtypes.concrete(found.dtype)}"
     if any(isinstance(n, ast.Subscript) and not _is_shape(n.value) for n in ast.walk(node)):
-        return f"{what} that depends on data is not an index expression\n{_INDICES}"
+        more = f"\n{_ELEMENTS}" if what == "a subscript" else ""
+        return f"{what} that depends on data is not an index expression\n{_INDICES}{more}"
     if found.least or found.largest:
         return f"min() and max() are bounds of range(), no subscripts\n{_INDICES}"
     return f"expected an index expression\n{_INDICES}"
@@ -149,6 +154,11 @@ def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
 _INDICES = (
     "those are sums of loop indices, sizes and integer arguments times numbers,\n"
     "and // and % of them by positive numbers"
+)
+
+_ELEMENTS = (
+    "elements of arrays of integers are subscripts, too: x[idx[i]]; unless they are int64,\n"
+    "compute with int(idx[i])"
 )
 
 
@@ -202,7 +212,23 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Operand:
     if _is_shape(node.value):
         return _size(node, scope)
     array, subscripts = element(node, scope)
-    return Operand(array.dtype, Load(array.name, subscripts, array.dtype))
+    value: Value = Load(array.name, subscripts, array.dtype)
+    inside = inside_arrays(subscripts)
+    if inside is not None:
+        test = scope.let("inside", Operand("i1", inside)).value
+        zero = convert_operand(literal_operand(0), array.dtype)
+        value = Op("select", (test, value, zero), array.dtype)
+    if array.dtype == "i1" or array.dtype[0] not in "iu":
+        return Operand(array.dtype, value)
+    distinct = permuted(_owner(node), scope) is not None
+    ends: tuple[Index, ...] = (ArrayElement(array.name, subscripts, array.dtype, distinct),)
+    return Operand(array.dtype, value, ends, ends)
+
+
+def _owner(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _is_shape(node: ast.expr) -> bool:

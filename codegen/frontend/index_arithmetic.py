@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Part, Sum, add_indices, scale_index
+from codegen.ir.index import (
+    Affine,
+    ArrayElement,
+    FloorDiv,
+    FromEnd,
+    Index,
+    Inside,
+    Mod,
+    Part,
+    Sum,
+    add_indices,
+    scale_index,
+)
 
 _NODES, _ENDS = 100, 16
 """Larger index expressions, and minima or maxima of more of them, become plain values instead."""
@@ -40,6 +52,10 @@ def _nodes(index: Index) -> int:
             return 1 + _nodes(of) if by < 2**62 else _NODES + 1
         case Sum(parts, rest):
             return _nodes(rest) + sum(_nodes(part) for part, _ in parts)
+        case ArrayElement(_, subscripts):
+            return 1 + sum(map(_nodes, subscripts))
+        case FromEnd(of) | Inside(of):
+            return 1 + _nodes(of)
         case _:
             return _NODES + 1
 

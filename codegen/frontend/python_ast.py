@@ -50,18 +50,18 @@ class Source:
     tree: ast.FunctionDef
     names: tuple[str, ...]
 
-    def typed(self, arguments: Sequence[ArrayArg | ScalarArg]) -> Function:
+    def typed(self, arguments: Sequence[ArrayArg | ScalarArg], *, masked: bool = False) -> Function:
         """The kernel for arguments of these dtypes and ranks, in the order of the Python function.
 
         codegen.ir.dtypes.argument converts Python numbers to ScalarArg(name, "weak_int"), "weak_float" or
         "weak_bool": a weak 2.0 times f32 is f32. In the Function they are "i64", "f64" and "i1". Omitted
-        arguments have their defaults, as constants.
+        arguments have their defaults, as constants. `masked` is that of `Scope`.
 
         Raises:
             KernelError: an unsupported construct, with file, line and caret, or a wrong number of arguments.
         """
         given = tuple(replace(a, name=name) for name, a in zip(self.names, arguments, strict=False))
-        scope = Scope(self.text, self.function, {}, dict.fromkeys(self.names, 1))
+        scope = Scope(self.text, self.function, {}, dict.fromkeys(self.names, 1), masked=masked)
         for argument in given:
             dtypes.numpy_dtype(dtypes.concrete(argument.dtype))
             scope.names[argument.name] = argument if isinstance(argument, ArrayArg) else _scalar(argument)

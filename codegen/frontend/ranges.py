@@ -7,15 +7,12 @@ from dataclasses import replace
 
 from codegen.frontend.expressions import expression, not_an_index
 from codegen.frontend.operands import Operand, literal_operand
-from codegen.frontend.scope import Scope
-from codegen.ir.index import Affine, Index, add_indices, index_symbol, scale_index
+from codegen.frontend.scope import LOOP_MARK, Scope
+from codegen.ir.index import Affine, Index, add_indices, elements_in, index_symbol, scale_index
 from codegen.support.dataclasses import dataclass
 
 BEYOND = 1 << 62
 """With bounds from this number on, 64 bits may not hold the number of iterations."""
-
-LOOP_MARK = "says_of_loops"
-"""The attribute that identifies functions that mark loops; other functions may have the same names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +89,8 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     for operand, written in ((start, first), (stop, last)):
         if isinstance(operand.literal, int) and abs(operand.literal) >= BEYOND:
             raise scope.error(written, "a bound of more than 62 bits\nwrite the size of an array, A.shape[0]")
+        if any(True for end in (*operand.least, *operand.largest) for _ in elements_in(end)):
+            raise scope.error(written, not_an_index(operand, written, "a bound"))
     if step > 0:
         lower = _ends(start, start.largest, first, "largest", scope)
         return Bounds(lower, _ends(stop, stop.least, last, "least", scope), step, index_symbol(name))

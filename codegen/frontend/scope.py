@@ -16,6 +16,9 @@ from codegen.ir.values import Const, IndexValue, Local, Value
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
+LOOP_MARK = "says_of_loops"
+"""The attribute that identifies functions that mark loops and arrays; others may have the same names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Missing:
@@ -34,6 +37,7 @@ class Scope:
     taken    how often `fresh` has given each name in the function; shared by all its bodies
     indices  the indices of the enclosing loops, named as in the source
     where    the condition of stores under an `if`
+    masked   whether accesses outside arrays are left out, where elements of other arrays are their subscripts
     """
 
     text: SourceText
@@ -42,11 +46,14 @@ class Scope:
     taken: dict[str, int]
     indices: frozenset[str] = frozenset()
     where: Value | None = None
+    masked: bool = False
     statements: list[Statement] = field(default_factory=list)
 
     def inside(self) -> Scope:
         """The scope of a nested body, which sees the names of this one."""
-        return Scope(self.text, self.function, dict(self.names), self.taken, self.indices, self.where)
+        return Scope(
+            self.text, self.function, dict(self.names), self.taken, self.indices, self.where, self.masked
+        )
 
     def fresh(self, name: str) -> str:
         """An unused name: t, t.1, t.2, …"""

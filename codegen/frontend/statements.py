@@ -15,6 +15,7 @@ from codegen.frontend.expressions import (
     expression,
     sizes,
 )
+from codegen.frontend.indexed import inside_arrays
 from codegen.frontend.liveness import assigned, live_after, live_before
 from codegen.frontend.operands import Operand, apply_op, convert_operand, indexed, truth_operand
 from codegen.frontend.ranges import Bounds, Range, read_bounds, read_range
@@ -112,7 +113,12 @@ def _store(
     """C[i] = x; if x combines C[i] with a value, the store accumulates that value."""
     value = scope.text.check(node, convert_operand, operand, array.dtype)
     combiner, rest = _accumulated(Load(array.name, subscripts, array.dtype), value)
-    scope.statements.append(Store(array.name, subscripts, rest, accumulate=combiner, where=scope.where))
+    where, inside = scope.where, inside_arrays(subscripts)
+    if inside is not None:
+        test = Operand("i1", inside)
+        test = test if where is None else apply_op("and", Operand("i1", where), test)
+        where = scope.let("inside", test).value
+    scope.statements.append(Store(array.name, subscripts, rest, accumulate=combiner, where=where))
 
 
 def _accumulated(old: Load, value: Value) -> tuple[str, Value]:

@@ -64,6 +64,7 @@ REGISTER_ACCESSES = (
     AccessFamily("gather", True, COMPUTED, apart="offsets", cost=134),
     AccessFamily("store", False, COMPUTED, forms=_STORES, cost=94),
     AccessFamily("strided_store", False, COMPUTED, forms=_STORES, apart="step", cost=112),
+    AccessFamily("scatter", False, COMPUTED, forms=_STORES, apart="offsets", cost=200),
     AccessFamily("stream", False, COMPUTED, forms=("",), streams=True, least_bytes=LANE_BYTES, cost=94),
 )
 """Accesses of registers of numbers. Those of halves are f32, converted when they are loaded and stored."""
@@ -94,8 +95,8 @@ def access_family(access: Load | Store) -> AccessFamily:
     value = access if isinstance(access, Load) else access.value
     if not value.shape:
         return _OF_NUMBERS[reads]
-    if isinstance(access, Load) and access.offsets is not None:
-        return _OF_REGISTERS[True, "offsets", False]
+    if access.offsets is not None:
+        return _OF_REGISTERS[reads, "offsets", False]
     if access.steps != (bits_of(value.dtype) // 8,):
         return _OF_REGISTERS[reads, "step", False]
     return _OF_REGISTERS[reads, "", isinstance(access, Store) and access.streamed]

@@ -72,7 +72,7 @@ class Evaluation:
 
     arrays: dict[str, NDArray[Any]]
     locals: dict[str, Number]
-    symbols: dict[str, int]
+    symbols: dict[str, Any]
     lanes: list[Lanes] = field(default_factory=list)
     buffers: dict[str, Buffer] = field(default_factory=dict)
 
@@ -96,17 +96,17 @@ class Evaluation:
 
     def offsets(self, access: Load | Store, shape: VectorShape) -> Iterator[tuple[tuple[int, ...], int]]:
         """The active lanes of a load or store, each with its offset in the buffer."""
-        values = self.in_lanes(shape, access.along) if isinstance(access, Load) else self.symbols
+        values = self.in_lanes(shape, access.along)
         start = sum(evaluate_index(s, values) for s in access.subscripts)
+        offsets = None if access.offsets is None else self.value(access.offsets)
         if not shape:
-            yield (), int(start)
+            yield (), int(start) + (0 if offsets is None else int(offsets))
             return
         starts = np.broadcast_to(start, shape)
         moves = [self.step(step) for step in access.steps or (0,) * len(shape)]
         active = list(shape)
         if access.first is not None:
             active[0] = min(shape[0], evaluate_index(access.first, self.symbols))
-        offsets = self.value(access.offsets) if isinstance(access, Load) and access.offsets else None
         mask = self.mask(shape)
         for lane in product(*map(range, active)):
             if mask[lane]:

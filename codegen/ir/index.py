@@ -1,13 +1,15 @@
 """Index expressions: affine in loop indices and sizes, with floor division and remainder by constants.
 
+Elements of arrays of integers may be parts of subscripts, which are then gathers and scatters.
+
 Lowered nests also multiply by strides that are known at run time, and take the least or the greatest of
 several expressions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from codegen.support.dataclasses import dataclass
 
@@ -116,6 +118,46 @@ class Greatest:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayElement:
+    """An element of an array of integers, which a subscript depends on: x[idx[i]].
+
+    No statement of the function stores to the array. Unsigned values of 2**63 or more count as 2**63 - 1.
+
+    distinct  whether elements at different subscripts are known to differ, as `tilejit.permutation` promises
+    """
+
+    array: str
+    subscripts: tuple[Index, ...]
+    dtype: str
+    distinct: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.array}[{', '.join(map(str, self.subscripts))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class FromEnd:
+    """A subscript that counts from the end where it is negative, as NumPy's do: `of + size`."""
+
+    of: Index
+    size: Index
+
+    def __str__(self) -> str:
+        return str(self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A subscript that is 0 where `of` is negative, or `size` or more; a mask leaves such accesses out."""
+
+    of: Index
+    size: Index
+
+    def __str__(self) -> str:
+        return str(self.of)
+
+
+@dataclass(frozen=True, slots=True)
 class Sum:
     """Scaled parts that are not affine, plus an affine rest; `parts` holds (part, scale) pairs."""
 
@@ -128,12 +170,15 @@ class Sum:
 
 
 def _factor(index: Index) -> str:
-    """The expression as an operand: i, or (i + 1)."""
+    """The expression as an operand: i, idx[i], or (i + 1)."""
     text = str(index)
-    return text if text.isidentifier() else f"({text})"
+    return text if text.isidentifier() or isinstance(index, ArrayElement) else f"({text})"
 
 
-Part: TypeAlias = FloorDiv | Mod | Times | Quotient | Least | Greatest
+Loaded: TypeAlias = ArrayElement | FromEnd | Inside
+"""Parts that depend on elements of arrays."""
+
+Part: TypeAlias = FloorDiv | Mod | Times | Quotient | Least | Greatest | Loaded
 Index: TypeAlias = Affine | Part | Sum
 
 
@@ -183,12 +228,19 @@ def index_symbols(index: Index) -> set[str]:
             return index_symbols(of) | {by}
         case Least(several) | Greatest(several):
             return set[str]().union(*map(index_symbols, several))
+        case ArrayElement(_, subscripts):
+            return set[str]().union(*map(index_symbols, subscripts))
+        case FromEnd(of, size) | Inside(of, size):
+            return index_symbols(of) | index_symbols(size)
         case Sum(parts, rest):
             return index_symbols(rest).union(*(index_symbols(part) for part, _ in parts))
 
 
-def evaluate_index(index: Index, values: Mapping[str, int]) -> int:
-    """The value of an expression, given values or arrays of values for its symbols."""
+def evaluate_index(index: Index, values: Mapping[str, Any]) -> Any:
+    """The value of an expression, given values or arrays of values for its symbols.
+
+    The name of an array of integers stands for a function that gives the element at some subscripts.
+    """
     match index:
         case Affine(constant, terms):
             return constant + sum(c * values[name] for name, c in terms)
@@ -204,6 +256,14 @@ def evaluate_index(index: Index, values: Mapping[str, int]) -> int:
             return min(evaluate_index(each, values) for each in several)
         case Greatest(several):
             return max(evaluate_index(each, values) for each in several)
+        case ArrayElement(array, subscripts):
+            return values[array](*(evaluate_index(each, values) for each in subscripts))
+        case FromEnd(of, size):
+            number = evaluate_index(of, values)
+            return number + evaluate_index(size, values) * (number < 0)
+        case Inside(of, size):
+            number = evaluate_index(of, values)
+            return number * ((number >= 0) & (number < evaluate_index(size, values)))
         case Sum(parts, rest):
             return evaluate_index(rest, values) + sum(k * evaluate_index(part, values) for part, k in parts)
 
@@ -233,6 +293,14 @@ def substitute_index(index: Index, name: str, by: Index) -> Index:
             return Least(tuple(substitute_index(each, name, by) for each in several))
         case Greatest(several):
             return Greatest(tuple(substitute_index(each, name, by) for each in several))
+        case ArrayElement(array, subscripts, dtype, distinct):
+            return ArrayElement(
+                array, tuple(substitute_index(each, name, by) for each in subscripts), dtype, distinct
+            )
+        case FromEnd(of, size):
+            return FromEnd(substitute_index(of, name, by), substitute_index(size, name, by))
+        case Inside(of, size):
+            return Inside(substitute_index(of, name, by), substitute_index(size, name, by))
         case Sum(parts, rest):
             total = substitute_index(rest, name, by)
             scaled = [scale_index(substitute_index(part, name, by), k) for part, k in parts]
@@ -260,8 +328,61 @@ def rename_index(index: Index, names: Mapping[str, str]) -> Index:
             return Least(tuple(rename_index(each, names) for each in several))
         case Greatest(several):
             return Greatest(tuple(rename_index(each, names) for each in several))
+        case ArrayElement(array, subscripts, dtype, distinct):
+            renamed = tuple(rename_index(each, names) for each in subscripts)
+            return ArrayElement(names.get(array, array), renamed, dtype, distinct)
+        case FromEnd(of, size):
+            return FromEnd(rename_index(of, names), rename_index(size, names))
+        case Inside(of, size):
+            return Inside(rename_index(of, names), rename_index(size, names))
         case Sum(parts, rest):
             total = rename_index(rest, names)
             for part, k in reversed(parts):
                 total = add_indices(scale_index(rename_index(part, names), k), total)
             return total
+
+
+def elements_in(index: Index) -> Iterator[ArrayElement]:
+    """The elements that an expression depends on, those in the subscripts of others first."""
+    match index:
+        case ArrayElement(_, subscripts):
+            for each in subscripts:
+                yield from elements_in(each)
+            yield index
+        case FromEnd(of) | Inside(of) | FloorDiv(of) | Mod(of) | Times(of) | Quotient(of):
+            yield from elements_in(of)
+        case Least(several) | Greatest(several):
+            for each in several:
+                yield from elements_in(each)
+        case Sum(parts, _):
+            for part, _ in parts:
+                yield from elements_in(part)
+
+
+def replace_loaded(index: Index, change: Callable[[Loaded], Index]) -> Index:
+    """An expression with others in place of the outermost parts that depend on elements."""
+    match index:
+        case ArrayElement() | FromEnd() | Inside():
+            return change(index)
+        case FloorDiv(of, by):
+            return FloorDiv(replace_loaded(of, change), by)
+        case Mod(of, by):
+            return Mod(replace_loaded(of, change), by)
+        case Times(of, name):
+            return Times(replace_loaded(of, change), name)
+        case Sum(parts, rest):
+            total: Index = rest
+            for part, k in reversed(parts):
+                total = add_indices(scale_index(replace_loaded(part, change), k), total)
+            return total
+        case _:
+            return index
+
+
+def inside_parts(index: Index) -> Iterator[Inside]:
+    """The masked parts of an expression, those in the subscripts of elements first."""
+    for element in elements_in(index):
+        for subscript in element.subscripts:
+            yield from inside_parts(subscript)
+    if isinstance(index, Inside):
+        yield index

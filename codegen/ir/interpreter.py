@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from codegen.ir.buffers import Buffer, bits_of_element
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.element_types import bits_of
+from codegen.ir.elements import element_at
 from codegen.ir.evaluation import Evaluation, Lanes, Number, kind_of, lane_offsets
 from codegen.ir.index import evaluate_index
 from codegen.ir.instructions import instruction
@@ -97,6 +99,8 @@ class Run(Evaluation):
             raise KernelError(f"{argument.name} is an array of {dtype}, rank {argument.rank}, not {shown}")
         self.arrays[argument.name] = given
         self.symbols |= {f"{argument.name}.shape[{k}]": size for k, size in enumerate(given.shape)}
+        if dtype.kind in "iu":
+            self.symbols[argument.name] = partial(element_at, given)
 
     def block(self, body: Sequence[Statement]) -> None:
         """Run statements in order."""
@@ -206,15 +210,23 @@ class Run(Evaluation):
         """Store an element, or a super-vector lane by lane."""
         array = self.arrays[store.array]
         value = self.value(store.value)
-        mask = self.mask(np.shape(value), store.subscripts, store.dims)
+        mask = self.mask(np.shape(value), store.subscripts, store.dims, store.along)
         if store.where is not None:
             mask = mask & self.value(store.where)
         if value.dtype != array.dtype:
             raise KernelError(f"interpret: {store.array} of {array.dtype} is given {value.dtype}")
         for lane in product(*map(range, np.shape(value))):
             if mask[lane]:
-                at = self.position(store.array, store.subscripts, lane_offsets(lane, store.dims, store.steps))
+                at = self.stored_at(store, lane, np.shape(value))
                 new = value[lane] if lane else value
                 if store.accumulate:
                     new = compute(store.accumulate, [array[at], new], store.value.dtype)
                 array[at] = new
+
+    def stored_at(self, store: Store, lane: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Where a lane is stored."""
+        if not store.along:
+            return self.position(store.array, store.subscripts, lane_offsets(lane, store.dims, store.steps))
+        values = self.in_lanes(shape, store.along)
+        numbers = [np.broadcast_to(evaluate_index(s, values), shape)[lane] for s in store.subscripts]
+        return self.inside(store.array, store.subscripts, [int(number) for number in numbers], ())

@@ -76,6 +76,8 @@ class Store:
     accumulate  the combiner if the element is combined with the value ("C[i] += x"), else ""
     where       an i1 mask of the value's shape that selects the lanes to store; None stores all
     first       only the first lanes are stored, this many, or the first rows of several; None for all
+    along       only for a scatter (vector.scatter), where each lane has its own subscripts, as in Load
+    offsets     the distance of each lane from the address, for a scatter to a buffer; None for steps
     streamed    whether the lines bypass the cache; the address is a multiple of a line
     """
 
@@ -88,11 +90,13 @@ class Store:
     where: Value | None = None
     first: Index | None = None
     streamed: bool = False
+    along: tuple[str, ...] = ()
+    offsets: Value | None = None
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The stored value and, if there is one, the mask."""
-        return (self.value,) if self.where is None else (self.value, self.where)
+        """The stored value and, if there are any, the mask and the offsets."""
+        return tuple(each for each in (self.value, self.where, self.offsets) if each is not None)
 
 
 @dataclass(frozen=True, slots=True)

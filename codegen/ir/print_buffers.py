@@ -58,12 +58,12 @@ class BufferPrinter(TransferPrinter):
         )
         return self.emit(f"{verb} {self.access(load, names, offsets=offsets)}, {kind}")
 
-    def flat_store(self, store: Store, value: str, tested: str, names: SsaNames) -> None:
-        """A store to a buffer; `tested` is its mask, or ""."""
+    def flat_store(self, store: Store, value: str, tested: str, offsets: str, names: SsaNames) -> None:
+        """A store to a buffer; `tested` is its mask, `offsets` the super-vector of its offsets, or ""."""
         assert not store.accumulate, "stores to buffers do not accumulate"
         kind, shape = mlir_type(store.value.dtype, store.value.shape), store.value.shape
         verb = "vector.transfer_write" if shape else "memref.store"
-        self.line(f"{verb} {value}, {self.access(store, names, mask=tested)}, {kind}")
+        self.line(f"{verb} {value}, {self.access(store, names, offsets, tested)}, {kind}")
 
     def prefetch(self, load: Load, names: SsaNames) -> None:
         """Write a memref.prefetch of the lines of a load."""

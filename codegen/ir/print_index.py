@@ -8,15 +8,20 @@ from dataclasses import replace
 
 from codegen.ir.index import (
     Affine,
+    ArrayElement,
     FloorDiv,
+    FromEnd,
     Greatest,
     Index,
+    Inside,
     Least,
+    Loaded,
     Mod,
     Sum,
     add_indices,
     index_symbol,
     index_symbols,
+    replace_loaded,
     scale_index,
 )
 from codegen.ir.names import BEGIN, END
@@ -143,10 +148,12 @@ class IndexPrinter:
 
     def inline(self, index: Index, names: SsaNames) -> str:
         """An index expression as a subscript of affine.load."""
+        index = self.with_names(index, names)
         return expression(index, lambda name: self.index_name(name, names))
 
     def applied(self, indices: Sequence[Index], names: SsaNames) -> str:
         """affine_map<(d0, d1) -> (d0 + d1)>(%i, %n)"""
+        indices = [self.with_names(index, names) for index in indices]
         used = sorted(set().union(*(index_symbols(index) for index in indices)))
         dims = {name: f"d{k}" for k, name in enumerate(used)}
         results = ", ".join(expression(index, dims.__getitem__) for index in indices)
@@ -155,12 +162,55 @@ class IndexPrinter:
 
     def index(self, index: Index, names: SsaNames) -> str:
         """An index expression as a value of type index."""
+        index = self.with_names(index, names)
         if isinstance(index, Affine):
             if not index.terms:
                 return self.constant(str(index.constant), "index")
             if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
                 return self.index_name(index.terms[0][0], names)
         return self.pure(self.computed(index, names), names)
+
+    def with_names(self, index: Index, names: SsaNames) -> Index:
+        """An index expression in which SSA names stand for the parts that depend on elements of arrays."""
+
+        def named(part: Loaded) -> Index:
+            ssa = self.loaded(part, names)
+            names.indices[ssa] = ssa
+            return index_symbol(ssa)
+
+        return replace_loaded(index, named)
+
+    def loaded(self, part: Loaded, names: SsaNames) -> str:
+        """A part that depends on elements, as a value of type index."""
+        match part:
+            case ArrayElement(name, subscripts, dtype):
+                where = ", ".join(self.index(s, names) for s in subscripts)
+                kind = mlir_memref(self.function.array(name))
+                found = self.pure(f"memref.load {self.memrefs[name]}[{where}] : {kind}", names)
+                return self.pure(f"{index_cast(dtype)} {found} : {mlir_type(dtype)} to index", names)
+            case FromEnd(of, size) | Inside(of, size):
+                at, extent = self.index(of, names), self.index(size, names)
+                return self.held_inside(part, at, extent, self.constant("0", "index"), (), names)
+
+    def held_inside(
+        self,
+        part: FromEnd | Inside,
+        at: str,
+        extent: str,
+        zero: str,
+        shape: VectorShape,
+        names: SsaNames,
+    ) -> str:
+        """A subscript that counts from the end, or is masked; `zero` has the type of the others."""
+        kind, bit = mlir_type("index", shape), mlir_type("i1", shape)
+        select = f"{bit}, {kind}" if shape else kind
+        if isinstance(part, FromEnd):
+            negative = self.pure(f"arith.cmpi slt, {at}, {zero} : {kind}", names)
+            from_end = self.pure(f"arith.addi {at}, {extent} : {kind}", names)
+            return self.pure(f"arith.select {negative}, {from_end}, {at} : {select}", names)
+        # As unsigned numbers, negative ones are the largest.
+        inside = self.pure(f"arith.cmpi ult, {at}, {extent} : {kind}", names)
+        return self.pure(f"arith.select {inside}, {at}, {zero} : {select}", names)
 
     def computed(self, index: Index, names: SsaNames) -> str:
         """affine.apply, affine.min or affine.max"""
@@ -289,6 +339,11 @@ class IndexPrinter:
                     count = self.left_over(name, names, [bound])
                     return self.pure(f"vector.create_mask {count} : {mlir_type('i1', op.shape)}", names)
         return None
+
+
+def index_cast(dtype: str) -> str:
+    """The cast of an integer to an index."""
+    return "arith.index_castui" if dtype[0] == "u" else "arith.index_cast"
 
 
 def _minus(a: Index, b: Index) -> Index:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from codegen.ir.index import index_symbols
+from codegen.ir.index import ArrayElement, FromEnd, Index, Inside, index_symbols
 from codegen.ir.nodes import ArrayArg, Store
-from codegen.ir.print_index import IndexPrinter, SsaNames
+from codegen.ir.print_index import IndexPrinter, SsaNames, index_cast
 from codegen.ir.print_names import mlir_type, number, strided
 from codegen.ir.values import IndexValue, Load, VectorShape
+from codegen.ir.visit import coefficient
 
 
 class TransferPrinter(IndexPrinter):
@@ -30,34 +32,87 @@ class TransferPrinter(IndexPrinter):
 
     def gather(self, load: Load, array: ArrayArg, names: SsaNames) -> str:
         """A load in which each lane has its own subscripts: vector.gather if only the last one varies."""
-        shape, kind = load.shape, mlir_type(load.dtype, load.shape)
-        lanes, wide = list(names.lanes)[: len(shape)], mlir_type("i64", shape)
-        if all(self.whole(name, names) for name in lanes):
-            mask = self.constant("dense<true>", mlir_type("i1", shape))
-        else:
-            counts = ", ".join(self.left_over(name, names) for name in lanes)
-            mask = self.pure(f"vector.create_mask {counts} : {mlir_type('i1', shape)}", names)
-        moved = [bool(index_symbols(subscript) & set(load.along)) for subscript in load.subscripts]
-        own = [
-            self.index_value(IndexValue(s, "i64", shape, load.along), names)
-            for s, moves in zip(load.subscripts, moved, strict=True)
-            if moves
-        ]
-        where = ", ".join(
-            self.constant("0", "index") if moves else self.index(s, names)
-            for s, moves in zip(load.subscripts, moved, strict=True)
-        )
-        source = self.memrefs[load.array]
-        if moved == [False] * (array.rank - 1) + [True]:
+        kind = mlir_type(load.dtype, load.shape)
+        mask, bit, wide = self.lanes_inside(load.shape, names), *self.lane_kinds(load.shape)
+        source, where, own, dims = self.own_subscripts(load, load.shape, names)
+        if dims == [array.rank - 1]:
             passed = self.constant(f"dense<{number(0, load.dtype)}>", kind)
-            kinds = f"{self.memref(array)}, {wide}, {mlir_type('i1', shape)}, {kind} into {kind}"
+            kinds = f"{self.memref(array)}, {wide}, {bit}, {kind} into {kind}"
             return self.emit(f"vector.gather {source}[{where}] [{own[0]}], {mask}, {passed} : {kinds}")
-        dims = [k for k, moves in enumerate(moved) if moves]
-        kinds = ", ".join(
-            [self.memref(array), *["index"] * array.rank, *[wide] * len(own), mlir_type("i1", shape)]
-        )
+        kinds = ", ".join([self.memref(array), *["index"] * array.rank, *[wide] * len(own), bit])
         operands = ", ".join([source, where, *own, mask])
         return self.emit(f'"tilejit.gather"({operands}) {{dims = {dims}}} : ({kinds}) -> {kind}')
+
+    def scatter(
+        self, node: Store, value: str, tested: str, dtype: str, shape: VectorShape, names: SsaNames
+    ) -> None:
+        """A store in which each lane has its own subscripts: vector.scatter if only the last one varies."""
+        array, kind = self.function.array(node.array), mlir_type(dtype, shape)
+        mask, bit, wide = self.lanes_inside(shape, names), *self.lane_kinds(shape)
+        target, where, own, dims = self.own_subscripts(node, shape, names)
+        if tested:
+            mask = self.emit(f"arith.andi {mask}, {tested} : {bit}")
+        if dims == [array.rank - 1]:
+            kinds = f"{self.memref(array)}, {wide}, {bit}, {kind}"
+            self.line(f"vector.scatter {target}[{where}] [{own[0]}], {mask}, {value} : {kinds}")
+            return
+        kinds = ", ".join([kind, self.memref(array), *["index"] * array.rank, *[wide] * len(own), bit])
+        operands = ", ".join([value, target, where, *own, mask])
+        self.line(f'"tilejit.scatter"({operands}) {{dims = {dims}}} : ({kinds}) -> ()')
+
+    def lane_kinds(self, shape: VectorShape) -> tuple[str, str]:
+        """The types of a mask, and of a subscript for each lane."""
+        return mlir_type("i1", shape), mlir_type("i64", shape)
+
+    def lanes_inside(self, shape: VectorShape, names: SsaNames) -> str:
+        """The mask of the lanes that are within the bounds of their loops."""
+        lanes = list(names.lanes)[: len(shape)]
+        if all(self.whole(name, names) for name in lanes):
+            return self.constant("dense<true>", mlir_type("i1", shape))
+        counts = ", ".join(self.left_over(name, names) for name in lanes)
+        return self.pure(f"vector.create_mask {counts} : {mlir_type('i1', shape)}", names)
+
+    def own_subscripts(
+        self, access: Load | Store, shape: VectorShape, names: SsaNames
+    ) -> tuple[str, str, list[str], list[int]]:
+        """The array; its subscripts, 0 for those of which each lane has its own; these, and their numbers."""
+        moved = [bool(index_symbols(subscript) & set(access.along)) for subscript in access.subscripts]
+        pairs = list(zip(access.subscripts, moved, strict=True))
+        own = [
+            self.index_value(IndexValue(s, "i64", shape, access.along), names) for s, moves in pairs if moves
+        ]
+        where = ", ".join(
+            self.constant("0", "index") if moves else self.index(s, names) for s, moves in pairs
+        )
+        return self.memrefs[access.array], where, own, [k for k, (_, moves) in enumerate(pairs) if moves]
+
+    def index_lanes(self, index: Index, value: IndexValue, names: SsaNames) -> str:
+        """An index expression in each lane, where elements of arrays are loaded."""
+        shape, kind = value.shape, mlir_type("index", value.shape)
+        if not index_symbols(index) & set(value.along):
+            return super().index_lanes(index, value, names)
+        match index:
+            case ArrayElement(_, _, dtype):
+                found = self.transfer_read(self.element_lanes(index, value, names), names)
+                return self.pure(f"{index_cast(dtype)} {found} : {mlir_type(dtype, shape)} to {kind}", names)
+            case FromEnd(of, size) | Inside(of, size):
+                at, zero = self.index_lanes(of, value, names), self.constant("dense<0>", kind)
+                extent = self.pure(f"vector.broadcast {self.index(size, names)} : index to {kind}", names)
+                return self.held_inside(index, at, extent, zero, shape, names)
+        return super().index_lanes(index, value, names)
+
+    def element_lanes(self, element: ArrayElement, value: IndexValue, names: SsaNames) -> Load:
+        """The load of an element in each lane."""
+        load = Load(element.array, element.subscripts, element.dtype, value.shape)
+        moves = [[coefficient(s, name) if name else 0 for s in element.subscripts] for name in value.along]
+        if any(None in each for each in moves):
+            return replace(load, along=value.along)
+        dims = [next((k for k, c in enumerate(each) if c), None) for each in moves]
+        steps = [
+            1 if dim is None else (each[dim] or 0) * self.lane_step(name, names)
+            for dim, each, name in zip(dims, moves, value.along, strict=True)
+        ]
+        return replace(load, dims=tuple(dims), steps=tuple(steps))
 
     def transfer_write(
         self, node: Store, value: str, tested: str, dtype: str, shape: VectorShape, names: SsaNames
@@ -65,6 +120,9 @@ class TransferPrinter(IndexPrinter):
         """A store of a super-vector; `tested` is a mask of its shape, or ""."""
         array = self.function.array(node.array)
         kind = mlir_type(dtype, shape)
+        if node.along:
+            self.scatter(node, value, tested, dtype, shape, names)
+            return
         if _shares_subscript(node.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in node.subscripts)
             operands = [value, self.memrefs[node.array], *([tested] if tested else [])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen.ir.combiners import neutral, scan_parts
+from codegen.ir.index import Index, elements_in
 from codegen.ir.instructions import is_instruction
 from codegen.ir.print_buffers import BufferPrinter
 from codegen.ir.print_index import SsaNames
@@ -60,13 +61,19 @@ class ValuePrinter(BufferPrinter):
 
     def scalar_load(self, load: Load, names: SsaNames) -> str:
         """A load of one element."""
-        where = ", ".join(self.inline(s, names) for s in load.subscripts)
+        how, where = self.element_access(load.subscripts, names)
         array = self.memref(self.function.array(load.array))
-        return self.emit(f"affine.load {self.memrefs[load.array]}[{where}] : {array}")
+        return self.emit(f"{how}.load {self.memrefs[load.array]}[{where}] : {array}")
 
     def reduction_start(self, value: Reduce, names: SsaNames) -> tuple[str, ...]:
         """The operand of a reduction that its lanes are combined with."""
         return (self.value(value.start, names),)
+
+    def element_access(self, subscripts: Sequence[Index], names: SsaNames) -> tuple[str, str]:
+        """The dialect that accesses an element, and the subscripts; elements of arrays are not affine."""
+        if any(True for s in subscripts for _ in elements_in(s)):
+            return "memref", ", ".join(self.index(s, names) for s in subscripts)
+        return "affine", ", ".join(self.inline(s, names) for s in subscripts)
 
     def operation(self, op: Op, names: SsaNames) -> str:
         """Arithmetic, comparisons, conversions, functions."""

@@ -324,18 +324,21 @@ class FunctionPrinter(ValuePrinter):
         value = self.value(node.value, names)
         shape = node.value.shape
         if node.array in self.flat:
-            self.flat_store(node, value, "" if node.where is None else self.value(node.where, names), names)
+            tested, offsets = (
+                "" if each is None else self.value(each, names) for each in (node.where, node.offsets)
+            )
+            self.flat_store(node, value, tested, offsets, names)
             return
         dtype = self.arrays[node.array].dtype
         if node.accumulate:
-            load = Load(node.array, node.subscripts, dtype, shape, node.dims, node.steps)
+            load = Load(node.array, node.subscripts, dtype, shape, node.dims, node.steps, node.along)
             value = self.combined(node.accumulate, self.value(load, names), value, dtype, shape)
         tested = "" if node.where is None else self.value(node.where, names)
         if shape:
             self.transfer_write(node, value, tested, dtype, shape, names)
             return
-        where = ", ".join(self.inline(s, names) for s in node.subscripts)
+        how, where = self.element_access(node.subscripts, names)
         array = self.memrefs[node.array]
-        stored = f"affine.store {value}, {array}[{where}] : {self.memref(self.arrays[node.array])}"
+        stored = f"{how}.store {value}, {array}[{where}] : {self.memref(self.arrays[node.array])}"
         for line in (f"scf.if {tested} {{", f"  {stored}", "}") if tested else (stored,):
             self.line(line)

@@ -39,8 +39,13 @@ def map_values(statement: Statement, change: OfValue) -> Statement:
     match statement:
         case Let(_, value):
             return replace(statement, value=change(value))
-        case Store(_, _, value, where=where):
-            return replace(statement, value=change(value), where=None if where is None else change(where))
+        case Store(_, _, value, where=where, offsets=offsets):
+            return replace(
+                statement,
+                value=change(value),
+                where=None if where is None else change(where),
+                offsets=None if offsets is None else change(offsets),
+            )
         case For(body=body, carried=carried):
             held = tuple(replace(c, start=change(c.start), update=change(c.update)) for c in carried)
             return replace(statement, body=tuple(map_values(s, change) for s in body), carried=held)
@@ -212,7 +217,7 @@ def _resized(node: Statement, same: Callable[[tuple[Any, ...]], tuple[Any, ...]]
     """Change the dimensions of stores; values are changed already."""
     match node:
         case Store():
-            return replace(node, dims=same(node.dims), steps=same(node.steps))
+            return replace(node, dims=same(node.dims), steps=same(node.steps), along=same(node.along))
         case For():
             return replace(node, body=tuple(_resized(s, same) for s in node.body))
         case If(tests, then, otherwise):

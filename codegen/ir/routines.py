@@ -10,6 +10,7 @@ the table of declared routines. Instructions have the names of their declaration
     strided_load_DxN(address, step_bytes)        strided_store_DxN(address, step_bytes, v)
     strided_load_DxN_first(…, count)             strided_store_DxN_first(…, count)
     gather_DxN(address, offsets_bytes)           gather_DxN_first(…, count): an offset for each lane
+    scatter_DxN(address, offsets_bytes, v)       scatter_DxN_first(…, count), scatter_DxN_where(…, mask)
     store_DxN_where(address, v, mask)            strided_store_DxN_where(address, step_bytes, v, mask)
     load_H_as_f32xN, strided_load_…, gather_…    store_f32xN_as_H, strided_store_…, with _first and _where
     stream_DxN(address, v)               stream_f32xN_as_H: non-temporal, at multiples of a line

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from codegen.ir.index import Affine, Index, Sum, index_symbols
+from codegen.ir.index import Affine, Index, Sum, elements_in, index_symbols
 from codegen.ir.nodes import Alloc, Call, Carried, Compare, For, If, Let, Prefetch, Statement, Store, View
-from codegen.ir.values import Load, Op, Reduce, Value
+from codegen.ir.values import IndexValue, Load, Op, Reduce, Value
 from codegen.support.dataclasses import dataclass
 
 
@@ -94,6 +94,8 @@ def _collect(
             case Store(array, subscripts):
                 for value in node.values:
                     read(value, around)
+                for load in element_loads(subscripts):
+                    found.append(Access(load.array, load.subscripts, False, len(found), around))
                 if node.accumulate:
                     found.append(Access(array, subscripts, False, len(found), around))
                 found.append(Access(array, subscripts, True, len(found), around))
@@ -130,8 +132,21 @@ def parts(value: Value) -> Iterator[Value]:
 
 
 def loads(value: Value) -> Iterator[Load]:
-    """The loads of a value."""
-    return (part for part in parts(value) if isinstance(part, Load))
+    """The loads of a value, those of the elements that subscripts depend on before their users."""
+    for part in parts(value):
+        match part:
+            case Load(_, subscripts):
+                yield from element_loads(subscripts)
+                yield part
+            case IndexValue(index):
+                yield from element_loads((index,))
+
+
+def element_loads(subscripts: Iterable[Index]) -> Iterator[Load]:
+    """The loads of the elements that subscripts depend on."""
+    for subscript in subscripts:
+        for element in elements_in(subscript):
+            yield Load(element.array, element.subscripts, element.dtype)
 
 
 def values_of(body: tuple[Statement, ...]) -> Iterator[Value]:

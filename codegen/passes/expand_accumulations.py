@@ -25,7 +25,13 @@ def _expanded(statement: Statement, function: Function) -> Statement:
         case Store(accumulate=combiner, value=value) if combiner:
             dtype = function.array(statement.array).dtype
             old = Load(
-                statement.array, statement.subscripts, dtype, value.shape, statement.dims, statement.steps
+                statement.array,
+                statement.subscripts,
+                dtype,
+                value.shape,
+                statement.dims,
+                statement.steps,
+                statement.along,
             )
             return replace(statement, value=Op(combiner, (old, value), dtype, value.shape), accumulate="")
     return statement

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from codegen.analysis.bodies import flat, stored, values
-from codegen.ir.index import index_symbols
+from codegen.ir.index import Index, Loaded, index_symbol, index_symbols, replace_loaded
 from codegen.ir.nodes import For, Function, If, Let, Statement
-from codegen.ir.rewriting import map_value, map_values
-from codegen.ir.values import Load, Local, Op, Value
+from codegen.ir.rewriting import map_indices, map_value, map_values
+from codegen.ir.values import IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import loads
 from codegen.passes.loop_bounds import before, named_ends, with_ends
 from codegen.passes.new_names import NewNames
@@ -23,6 +23,8 @@ def hoist_elements(function: Function, schedule: RegisterSchedule) -> Function:
     after:   if 0 < m:
                B_element = B[i]
                for j in 0..m step 64: C[i, j] = A[i, j] * broadcast(B_element)
+
+    The same goes for elements that subscripts depend on: the row idx[i] of A[idx[i], j].
 
     The loop runs at least once, so its first iteration would read the elements anyway. A loop that carries
     values stays where it is: they must exist even if no iteration runs.
@@ -54,7 +56,7 @@ def _skipped(body: tuple[Statement, ...], plans: Iterator[LoopPlan], _: NewNames
 def _hoisted(loop: For, names: NewNames) -> list[Statement]:
     readable = {load.array for value in values(loop.body) for load in loads(value)} - stored(loop.body)
     moving = {loop.index} | {s.index for s in flat(loop.body) if isinstance(s, For)}
-    lets: dict[Load, Let] = {}
+    lets: dict[Load | Loaded, Let] = {}
 
     def part(value: Value) -> Value:
         if not isinstance(value, Load) or value.array not in readable:
@@ -65,9 +67,16 @@ def _hoisted(loop: For, names: NewNames) -> list[Statement]:
         let = lets.setdefault(element, Let(names.name(f"{value.array}_element"), element))
         return Op("broadcast", (Local(let.name, value.dtype),), value.dtype, value.shape)
 
+    def held(node: Loaded) -> Index:
+        if moving & index_symbols(node):
+            return node
+        return index_symbol(lets.setdefault(node, Let(names.name("index"), IndexValue(node))).name)
+
     def statement(node: Statement) -> Statement:
-        # Loops inside may not run at all.
-        return node if isinstance(node, For) else map_values(node, lambda value: map_value(value, part))
+        if isinstance(node, For):  # it may not run at all
+            return node
+        changed = map_values(node, lambda value: map_value(value, part))
+        return map_indices(changed, lambda index: replace_loaded(index, held))
 
     if loop.carried:
         return [loop]

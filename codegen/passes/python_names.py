@@ -58,9 +58,12 @@ class _Rename:
             case View(name, buffer, offset):
                 moved = self.index(offset)
                 return replace(node, buffer=self.known[buffer], offset=moved, name=self.defined(name))
-            case Store(_, _, value, where=where):
+            case Store(_, _, value, where=where, offsets=offsets):
                 changed = replace(
-                    node, value=self.value(value), where=None if where is None else self.value(where)
+                    node,
+                    value=self.value(value),
+                    where=None if where is None else self.value(where),
+                    offsets=None if offsets is None else self.value(offsets),
                 )
                 return self.access(changed)
             case If(tests, then, otherwise):

@@ -119,6 +119,8 @@ def _load(load: Load, scope: Scope) -> Registers:
     lanes = scope.lanes
     if load in scope.columns:
         return scope.columns[load]
+    if load.offsets is not None:
+        return _at_offsets(load, registers_of(load.offsets, scope), lanes)
     number = Load(load.array, load.subscripts, load.dtype)
     if lanes is None or not load.shape:
         return number
@@ -131,6 +133,21 @@ def _load(load: Load, scope: Scope) -> Registers:
     if step == 0:
         return tuple(Op("broadcast", (each,), load.dtype, lanes.shape) for each in found)
     return tuple(replace(each, shape=lanes.shape, steps=(step,), first=lanes.live) for each in found)
+
+
+def _at_offsets(load: Load, offsets: Registers, lanes: Lanes | None) -> Registers:
+    """Registers whose lanes have the addresses that locals say; or a number, which has one offset."""
+    if not isinstance(offsets, tuple):
+        return Load(load.array, (*load.subscripts, offset_of(offsets)), load.dtype)
+    assert lanes is not None, "registers are under lanes"
+    number = Load(load.array, load.subscripts, load.dtype, lanes.shape, first=lanes.live)
+    return tuple(replace(number, offsets=each) for each in offsets)
+
+
+def offset_of(number: Value) -> Index:
+    """The index expression that a local stands for."""
+    assert isinstance(number, Local), "offsets have names"
+    return index_symbol(number.name)
 
 
 def _gathered(load: Load, lanes: Lanes) -> tuple[Value, ...]:

@@ -12,6 +12,8 @@ from codegen.ir.values import Load, Op, Reduce, Value
 def rename_arrays(function: Function, names: Mapping[str, str]) -> Function:
     """Redirect accesses from some arrays to others, for a call that passes one array for both.
 
+    Arrays of which subscripts have elements keep their names: they share no memory with what is written.
+
     C[i] = A[i] + B[i], {"C": "A"} -> A[i] = A[i] + B[i]
     """
 

@@ -14,7 +14,7 @@ from codegen.ir.values import IndexValue, Local, Op, Value
 from codegen.passes.new_names import NewNames, wanted
 from codegen.passes.register_scans import scanned
 from codegen.passes.register_scope import Lanes, Registers, Scope, spread
-from codegen.passes.register_values import registers_of
+from codegen.passes.register_values import offset_of, registers_of
 from codegen.passes.transposed_registers import by_columns, transposed, with_columns
 from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
@@ -146,6 +146,8 @@ class _Split:
         """
         value, lanes = registers_of(store.value, scope), scope.lanes
         where = None if store.where is None else registers_of(store.where, scope)
+        if store.offsets is not None:
+            return _scattered(store, value, where, registers_of(store.offsets, scope), lanes)
         if lanes is None or not store.steps or store.steps[lanes.dimension] == 0:
             if isinstance(value, tuple) or isinstance(where, tuple):
                 raise KernelError(f"all lanes would be stored to the same element of {store.array}")
@@ -170,6 +172,31 @@ class _Split:
                 )
             )
         return _where(None if isinstance(where, tuple) else where, out)
+
+
+def _scattered(
+    store: Store, value: Registers, where: Registers | None, offsets: Registers, lanes: Lanes | None
+) -> list[Statement]:
+    """A store for each register, whose lanes have the addresses that locals say; or that of one number."""
+    if not isinstance(offsets, tuple):
+        assert not isinstance(value, tuple), "one number has one offset"
+        at = (*store.subscripts, offset_of(offsets))
+        one = replace(store, subscripts=at, value=value, steps=(), where=None, offsets=None)
+        return _where(where, [one])  # type: ignore[arg-type]
+    assert lanes is not None, "registers are under lanes"
+    masks = spread(where, lanes) if isinstance(where, tuple) else None
+    out: list[Statement] = [
+        replace(
+            store,
+            value=each,
+            steps=(),
+            first=lanes.live if masks is None else None,
+            where=None if masks is None else _active(masks[register], lanes),
+            offsets=offsets[register],
+        )
+        for register, each in enumerate(spread(value, lanes))
+    ]
+    return _where(None if isinstance(where, tuple) else where, out)
 
 
 def _where(test: Value | None, body: list[Statement]) -> list[Statement]:

@@ -176,8 +176,15 @@ def lane_mask(node: For, lane: Lane) -> Value | None:
 def _store(node: Store, scope: Scope) -> Store:
     value = _value(node.value, scope)
     where = None if node.where is None else _value(node.where, scope)
+    if _is_indexed(node.subscripts, scope):
+        return replace(node, value=value, where=where, along=_along(scope, *node.subscripts))
     dims, steps = _dims_and_steps(node.subscripts, scope)
     return replace(node, value=value, where=where, dims=dims, steps=steps)
+
+
+def _is_indexed(subscripts: tuple[Index, ...], scope: Scope) -> bool:
+    """Whether each lane has subscripts of its own."""
+    return any(coefficient(s, lane.name) is None for s in subscripts for lane in scope.lanes)
 
 
 def _dims_and_steps(
@@ -215,7 +222,7 @@ def _value(value: Value, scope: Scope) -> Value:
         case Load():
             if not shape:
                 return value
-            if any(coefficient(s, lane.name) is None for s in value.subscripts for lane in scope.lanes):
+            if _is_indexed(value.subscripts, scope):
                 return replace(value, shape=shape, along=_along(scope, *value.subscripts))
             dims, steps = _dims_and_steps(value.subscripts, scope)
             return replace(value, shape=shape, dims=dims, steps=steps)

@@ -68,7 +68,7 @@ def _accesses(body: tuple[Statement, ...]) -> list[Load | Store]:
 
 def _by_columns(function: Function, access: Load | Store, outer: For, inner: For) -> bool:
     """Whether elements are contiguous from row to row, and not from lane to lane."""
-    if isinstance(access, Load) and access.along:
+    if access.along:
         return False
     array, apart = function.array(access.array), False
     row_step, lane_step = outer.step // outer.size, inner.step // inner.size

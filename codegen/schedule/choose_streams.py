@@ -32,6 +32,8 @@ def streamed_array(function: Function, loop: For, around: tuple[str, ...], lanes
     for store in loop.body:
         if not isinstance(store, Store) or store.accumulate or store.where is not None or store.array in kept:
             continue
+        if store.along:
+            continue
         used = frozenset[str]().union(*map(index_symbols, store.subscripts)) | strips
         if not {*around, loop.index} <= used or [s.array for s in stores].count(store.array) > 1:
             continue

@@ -8,7 +8,7 @@ from codegen.analysis.legality import gathered, stride
 from codegen.ir.c_functions import C_FUNCTIONS
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.families import CALL
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum
+from codegen.ir.index import Affine, ArrayElement, FloorDiv, FromEnd, Index, Inside, Mod, Sum
 from codegen.ir.nodes import For, Function, Let, Store
 from codegen.ir.values import Op
 from codegen.ir.visit import Access, Loop, around, carried_values, most_trips, parts, values_of
@@ -109,5 +109,9 @@ def _by_shifts(index: Index) -> bool:
             return by.bit_count() == 1 and _by_shifts(of)
         case Sum(terms, _):
             return all(_by_shifts(term) for term, _ in terms)
+        case ArrayElement(_, subscripts):
+            return all(map(_by_shifts, subscripts))
+        case FromEnd(of) | Inside(of):
+            return _by_shifts(of)
         case _:
             raise AssertionError(f"lane_costs: no rule for {type(index).__name__}")

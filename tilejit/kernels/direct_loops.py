@@ -93,8 +93,11 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:
-    """The entry for calls of a kernel like this one, or None where they go through Python."""
-    settled = _settled(bound, given)
+    """The entry for calls of a kernel like this one, or None where they go through Python.
+
+    Python checks the elements of arrays that are subscripts.
+    """
+    settled = None if bound.program.indexed else _settled(bound, given)
     if settled is None:
         return None
     runs, pairs = settled

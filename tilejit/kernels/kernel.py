@@ -22,6 +22,7 @@ from tilejit.programs.tuning import SIZES
 from tilejit.support.notebook import notebook_html
 
 Loop = TypeVar("Loop", bound=Iterable[int])
+Indices = TypeVar("Indices")
 
 
 def parallel(loop: Loop) -> Loop:
@@ -72,7 +73,27 @@ def min_distance(loop: Loop, distance: int) -> Loop:
     return loop
 
 
-for _function in (parallel, reduction, scan, min_distance):
+def permutation(array: Indices) -> Indices:
+    """Promise that the elements of an array of subscripts differ: `y[tilejit.permutation(idx)[i]] = x[i]`.
+
+    Stores to `y` may then run in lanes, in any order. Negative elements count from the end, and what they
+    count to differs as well. With TILEJIT_VERIFY=1, each call compares the elements. Python runs it as it is.
+
+    >>> @tilejit.kernel
+    ... def scatter(y, idx, x):
+    ...     for i in range(len(idx)):
+    ...         y[tilejit.permutation(idx)[i]] = x[i]
+
+    Args:
+        array: an array of integers, an argument of the kernel.
+
+    Returns:
+        The array itself.
+    """
+    return array
+
+
+for _function in (parallel, reduction, scan, min_distance, permutation):
     setattr(_function, LOOP_MARK, _function.__name__)
 
 
@@ -162,7 +183,7 @@ class Kernel(DirectLoops[Parameters, Result]):
                 f"{self.python.__name__} takes {len(names)} arguments, and {len(given)} are given"
             )
         arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
-        function = self._source.typed(arguments)
+        function = self._source.typed(arguments, masked=self.options.index_bounds == "mask")
         check_names(self.options.no_alias, function)
         if self.options.specialize == SIZES:
             named = zip(function.arguments, given, strict=True)
@@ -266,6 +287,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
                            reciprocals and reordered, reductions too; NaN and infinity stay what they are
     specialize             "structure": a kernel serves arrays of all sizes; "sizes": a kernel for each shape,
                            with the sizes as numbers
+    index_bounds           subscripts that are elements of arrays, x[idx[i]]: "check" refuses a call in which
+                           one is outside; with "mask", such a load gives 0, and such a store is skipped
     tune                   where the size is "auto", the first call with such arguments measures a few sizes
                            on copies of the arrays and keeps the fastest, in the store, too
 
@@ -279,9 +302,10 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     around, `i // n` and `i % n` of integers are 0 where n is, math.sqrt(-1.0) and its like are NaN.
 
     `a[-1]`, with a number in the text, is the last element; other subscripts that become negative are
-    outside of the array. Both sides of `x if c else y` are read,
-    and what stands under an `if` as well, though it stores only where the condition holds. Arrays that share
-    memory run element by element in the order of the loops, unless they are one and the same.
+    outside of the array, except `x[idx[i]]`: elements of arrays of integers count from the end as NumPy's do.
+    Both sides of `x if c else y` are read, and what stands under an `if` as well, though it stores only where
+    the condition holds. Arrays that share memory run element by element in the order of the loops, unless
+    they are one and the same.
 
     Raises:
         KernelError: an option has no such value.

@@ -32,6 +32,7 @@ class LoopOptions:
     vectorize_scans: bool = False
     no_alias: NoAlias = False
     verify: bool = False
+    index_bounds: str = "check"
     auto_registers: int = CHUNKS
 
     @property

@@ -17,11 +17,13 @@ from tilejit.programs.tuning import AUTO, Specialize
 Tail: TypeAlias = Literal["scalar", "mask", "shift", "assume_divisible"]
 OnFail: TypeAlias = Literal["scalar", "warn", "raise"]
 VectorizeAt: TypeAlias = Literal["before_tile", "after_tile"]
+IndexBounds: TypeAlias = Literal["check", "mask"]
 _WORDS = {
     "tail": get_args(Tail),
     "on_fail": get_args(OnFail),
     "vectorize_at": get_args(VectorizeAt),
     "specialize": get_args(Specialize),
+    "index_bounds": get_args(IndexBounds),
 }
 _A_SIZE = 'write 256, (32, 256), "2*hw", "l1/4", "2*cores*hw" or "auto"'
 
@@ -47,6 +49,7 @@ class KernelKeywords(LoopKeywords, total=False):
     vectorize_scans: bool
     no_alias: bool | str | Sequence[str]
     verify: bool
+    index_bounds: IndexBounds
 
 
 def options_signature(keywords: type[LoopKeywords], **defaults: Any) -> Signature:

@@ -15,6 +15,7 @@ from codegen import (
     Cache,
     For,
     Function,
+    IndexChecks,
     KernelValueError,
     LoopKernel,
     ScalarArg,
@@ -27,8 +28,11 @@ from codegen import (
     check_indices,
     check_powers,
     choose_shape,
+    drop_empty,
     flatten_values,
     in_dask_worker,
+    index_arrays,
+    known_sizes,
     lazy,
     loop_kernel,
     machine,
@@ -60,12 +64,17 @@ class LoopProgram:
     function   the scalar form, which is the meaning
     options    how to vectorize it
     free       whether integers among its arguments are only computed with: calls are not bound to them
+    indexed    the arrays whose elements are subscripts
+
+    Raises:
+        KernelError: the function stores to an array whose elements are subscripts.
     """
 
     def __init__(self, function: Function, options: LoopOptions, *, free: bool = False) -> None:
         self.function, self.options, self.free = flatten_values(function), options, free
         self.used = {access.array for _, access in nested_accesses(self.function)}
         self.stored = {a.array for _, a in nested_accesses(self.function) if isinstance(a, Store)}
+        self.indexed = index_arrays(self.function)
         self._bound: Cache[tuple[Any, ...], BoundCall] = Cache()
         self._twins: Cache[tuple[tuple[str, str], ...], LoopProgram] = Cache()
 
@@ -223,6 +232,15 @@ class LoopProgram:
         made = LoopProgram(rename_arrays(self.function, dict(same)), alone, free=self.free)
         return self._twins.keep(same, made)
 
+    def without_empty(
+        self, shapes: Mapping[str, tuple[int, ...]], integers: Mapping[str, int]
+    ) -> LoopProgram:
+        """The program for arrays of these shapes, of which masks leave out those without elements."""
+        if not self.indexed or self.options.index_bounds != "mask":
+            return self
+        function = drop_empty(self.function, known_sizes(shapes, integers))
+        return self if function == self.function else LoopProgram(function, self.options, free=self.free)
+
     def named_by(self, a: str, b: str) -> tuple[str, str]:
         """Of two names of one array, the one that goes and the one that stays, which is written if one is.
 
@@ -235,7 +253,6 @@ class BoundCall:
     """The calls of a program with arrays of certain shapes and strides, and certain integers."""
 
     def __init__(self, program: LoopProgram, given: Sequence[Any]) -> None:
-        self.program, self._runs = program, 0
         named = list(zip(program.function.arguments, given, strict=True))
         self._arrays = [(k, a.name) for k, (a, _) in enumerate(named) if isinstance(a, ArrayArg)]
         arrays = {name: given[k] for k, name in self._arrays}
@@ -243,8 +260,12 @@ class BoundCall:
         self._integers = {a.name: integer_word(a.name, a.dtype, x) for a, x in named if a.name in bound}
         self._shapes = {name: x.shape for name, x in arrays.items()}
         self._strides = {name: x.strides for name, x in arrays.items()}
+        self.program, self._runs = program.without_empty(self._shapes, self._integers), 0
+        program = self.program
         check_indices(program.function, {a.name: int(x) for a, x in named if a.name in bound})
-        check_bounds(program.function, self._shapes, self._integers)
+        indexed = check_bounds(program.function, self._shapes, self._integers)
+        known = known_sizes(self._shapes, self._integers)
+        self._index_checks = IndexChecks(indexed, self._shapes, known) if indexed else None
         check_powers(program.function, self._shapes, self._integers)
         if program.options.tail == "assume_divisible":
             check_divisible(program.vectorized.function, self._shapes, self._integers)
@@ -296,15 +317,28 @@ class BoundCall:
             if low < address(given[j]) - address(given[i]) < high:
                 overlapping = self._overlapping(given)
                 if overlapping:
+                    self._check_apart(overlapping)
                     same = tuple(self.program.named_by(a, b) for a, b, twins in overlapping if twins)
                     if len(same) == len(overlapping):
                         return self.program.twin(same)(*given)
                     kernel, threads = self._scalar, 1
                 break
+        if self._index_checks is not None:
+            self._index_checks.check({name: given[k] for k, name in self._arrays})
         if threads > 1 and self.program.options.threads is None and in_dask_worker():
             threads = 1
         results = kernel.run(at, threads, hold_gil=self._hold and threads == 1, alive=given)
         return (results if len(results) > 1 else results[0]) if results else None
+
+    def _check_apart(self, overlapping: Sequence[tuple[str, str, bool]]) -> None:
+        """Refuse to store to memory that holds subscripts, which would change after they are checked."""
+        for a, b, _ in overlapping:
+            for index, other in ((a, b), (b, a)):
+                if index in self.program.indexed:
+                    raise KernelValueError(
+                        f"{index} holds subscripts and shares memory with {other}, which the kernel writes\n"
+                        f"  give a copy of {index}"
+                    )
 
     def run_part(self, given: Sequence[Any], offsets: Sequence[int]) -> Any:
         """One call that only reads parts of arrays; each part begins so many bytes after the array."""

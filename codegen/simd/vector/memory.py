@@ -48,6 +48,7 @@ def access(name: str, family: AccessFamily, dtype: str, lanes: int, half: str, w
         gather_…(address, offsets)                   by a vector of offsets in bytes
         store_…(address, v)
         strided_store_…(address, step_bytes, v)      of lanes that share an address the last one wins
+        scatter_…(address, offsets, v)               the same, by a vector of offsets in bytes
 
     `which`: "first" forms take a number of leading lanes as the last argument; the other lanes read as 0.
     "where" forms of stores take a mask there.
@@ -106,7 +107,8 @@ class _Access:
             bits = 16 if self.half else max(bits_of(self.dtype), 8)
             mask = first_mask(builder, mask, self.lanes, bits)
         if not self.reads:
-            _write(builder, given, address, step, mask)
+            write = _write_offsets if self.family.apart == "offsets" else _write
+            write(builder, given, address, step, mask)
             return context.get_dummy_value()
         element = I16 if self.half else I8 if self.dtype == MASK else element_kind(self.dtype)
         read = _read_offsets if self.family.apart == "offsets" else _read
@@ -214,12 +216,25 @@ def _read_masked(builder: Any, address: Any, step: Any, kind: Any, mask: Any) ->
 
 def _read_offsets(builder: Any, address: Any, offsets: Any, kind: Any, mask: Any) -> Any:
     """Load each lane from its own offset."""
-    first, distances = (
-        _at_least_vector(builder, x) for x in (repeated(builder, address, _count(kind)), offsets)
-    )
-    pointers = builder.inttoptr(builder.add(first, distances), ir.VectorType(I8.as_pointer(), _count(kind)))
+    pointers = _pointers_at(builder, address, offsets, _count(kind))
     every = number(ir.VectorType(ir.IntType(1), _count(kind)), 1)
     return _masked_gather(builder, pointers, kind, every if mask is None else mask)
+
+
+def _pointers_at(builder: Any, address: Any, offsets: Any, lanes: int) -> Any:
+    """A vector of pointers at these distances from an address."""
+    first, distances = (_at_least_vector(builder, x) for x in (repeated(builder, address, lanes), offsets))
+    return builder.inttoptr(builder.add(first, distances), ir.VectorType(I8.as_pointer(), lanes))
+
+
+def _write_offsets(builder: Any, value: Any, address: Any, offsets: Any, mask: Any) -> None:
+    """Store each lane at its own offset, in order."""
+    if mask is None:
+        for k in range(lanes_of(value)):
+            _store(builder, lane(builder, value, k), builder.add(address, lane(builder, offsets, k)))
+        return
+    value, mask = _at_least_vector(builder, value), _at_least_vector(builder, mask)
+    _masked_scatter(builder, value, _pointers_at(builder, address, offsets, value.type.count), mask)
 
 
 def _masked_gather(builder: Any, pointers: Any, kind: Any, mask: Any) -> Any:
@@ -237,14 +252,20 @@ def _count(kind: Any) -> int:
 
 def _write_masked(builder: Any, value: Any, address: Any, step: Any, mask: Any) -> None:
     value, mask, align = _at_least_vector(builder, value), _at_least_vector(builder, mask), number(I32, 1)
-    if step is None:
-        name, suffix, pointers = "llvm.masked.store", "p0", pointer(builder, address, I8)
-    else:
-        name, suffix = "llvm.masked.scatter", f"v{value.type.count}p0"
-        pointers = _pointers(builder, address, step, value.type.count)
-    operands = [value.type, pointers.type, I32, mask.type]
+    if step is not None:
+        _masked_scatter(builder, value, _pointers(builder, address, step, value.type.count), mask)
+        return
+    to = pointer(builder, address, I8)
+    operands = [value.type, to.type, I32, mask.type]
+    store = intrinsic_of(builder, "llvm.masked.store", ir.VoidType(), operands, "p0", of=value.type)
+    builder.call(store, [value, to, align, mask])
+
+
+def _masked_scatter(builder: Any, value: Any, pointers: Any, mask: Any) -> None:
+    operands, lanes = [value.type, pointers.type, I32, mask.type], value.type.count
+    name, suffix = "llvm.masked.scatter", f"v{lanes}p0"
     store = intrinsic_of(builder, name, ir.VoidType(), operands, suffix, of=value.type)
-    builder.call(store, [value, pointers, align, mask])
+    builder.call(store, [value, pointers, number(I32, 1), mask])
 
 
 def _pointers(builder: Any, address: Any, step: Any, lanes: int) -> Any:

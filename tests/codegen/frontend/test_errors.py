@@ -49,6 +49,8 @@ def gathered(A, B):
                  ^
       those are sums of loop indices, sizes and integer arguments times numbers,
       and // and % of them by positive numbers
+      elements of arrays of integers are subscripts, too: x[idx[i]]; unless they are int64,
+      compute with int(idx[i])
     """
     for i in range(4):
         A[i] = A[B[i] + 1]

@@ -1,0 +1,341 @@
+"""Check, before each call, that the elements which subscripts depend on are inside the arrays.
+
+The least and the largest element that a kernel uses of an array are found first, by one or two passes over
+it. With these, subscripts are bounded as loop indices are. Where the bounds are too wide, every subscript is
+computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from functools import partial
+from math import gcd
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.analysis.bounds import Access, Domain, Nested, depends_on_elements, domain_of, extremes_in
+from codegen.ir.elements import as_indices, element_at
+from codegen.ir.index import (
+    Affine,
+    ArrayElement,
+    FromEnd,
+    Index,
+    Inside,
+    elements_in,
+    evaluate_index,
+    index_symbol,
+    index_symbols,
+    replace_loaded,
+)
+from codegen.ir.nodes import For, Function, Store
+from codegen.ir.values import IndexValue, Load
+from codegen.ir.visit import element_loads, parts, values_of
+from codegen.support.caching import lazy
+from codegen.support.dataclasses import dataclass
+from codegen.support.errors import KernelError, KernelIndexError, KernelValueError
+from codegen.support.settings import settings
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+Range: TypeAlias = tuple[int, int]
+"""The least and the largest value; the first is larger if there is none."""
+
+NONE: Range = (1, 0)
+
+MOST_COMPUTED = 1 << 26
+"""The most iterations whose subscripts are computed one by one."""
+
+
+def index_arrays(function: Function) -> frozenset[str]:
+    """The arrays whose elements are parts of subscripts.
+
+    Raises:
+        KernelError: the function also stores to one of them, which would change later subscripts unchecked.
+    """
+    stores = list(_stores(function.body))
+    used = [subscript for store in stores for subscript in store.subscripts]
+    for value in (*values_of(function.body), *function.results):
+        for part in parts(value):
+            match part:
+                case Load(_, subscripts):
+                    used += subscripts
+                case IndexValue(index):
+                    used.append(index)
+    found = {load.array for load in element_loads(used)}
+    for store in stores:
+        if store.array in found:
+            raise KernelError(
+                f"{store.array} is stored to, and its elements are subscripts\n"
+                "  take the subscripts from another array, such as a copy made before the call"
+            )
+    return frozenset(found)
+
+
+def _stores(body: Iterable[object]) -> Iterable[Store]:
+    for node in body:
+        if isinstance(node, Store):
+            yield node
+        elif isinstance(node, For):
+            yield from _stores(node.body)
+
+
+@dataclass(frozen=True)
+class IndexChecks:
+    """The checks of calls with arrays of some shapes.
+
+    Attributes:
+        accesses: those that depend on elements, in the order in which elements come before their users.
+        shapes: the shapes of all arrays.
+        values: the sizes and integer arguments.
+    """
+
+    accesses: tuple[Nested, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    values: Mapping[str, int]
+
+    def check(self, arrays: Arrays) -> None:
+        """Refuse a call in which a subscript is outside its array.
+
+        With TILEJIT_VERIFY, elements that are promised to differ are compared, too.
+
+        Raises:
+            KernelIndexError: it names the array of indices, the position in it and the index.
+            KernelValueError: elements that are promised to differ are equal.
+        """
+        ranges = _Ranges(self, arrays)
+        for (loops, access), domain in zip(self.accesses, self._domains, strict=True):
+            if domain is None:
+                continue
+            for dimension, subscript in enumerate(access.subscripts):
+                extent = self.shapes[access.array][dimension]
+                if depends_on_elements(subscript) and not ranges.inside(subscript, extent, loops, domain):
+                    _Computed(self, arrays, loops).check(access, dimension)
+                if settings().verify and isinstance(access, Store):
+                    _Computed(self, arrays, loops).check_distinct(access, dimension)
+
+    @lazy
+    def _boxes(self) -> dict[tuple[ArrayElement, tuple[int, ...]], tuple[slice, ...]]:
+        """The parts of arrays of indices that are used, where they do not depend on elements themselves."""
+        return {}
+
+    @lazy
+    def _domains(self) -> tuple[Domain | None, ...]:
+        return tuple(domain_of(loops, self.values) for loops, _ in self.accesses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """The ranges of elements in one call."""
+
+    checks: IndexChecks
+    arrays: Arrays
+    known: dict[tuple[ArrayElement, tuple[int, ...]], Range] = field(default_factory=dict)
+
+    def inside(self, subscript: Index, extent: int, loops: Sequence[For], domain: Domain) -> bool:
+        """Whether a subscript is inside for certain."""
+        if isinstance(subscript, Inside):
+            return extent > 0
+        from_end = isinstance(subscript, FromEnd)
+        found = self.range(subscript.of if isinstance(subscript, FromEnd) else subscript, loops, domain)
+        return found is not None and (
+            found[0] > found[1] or (found[0] >= (-extent if from_end else 0) and found[1] < extent)
+        )
+
+    def range(self, index: Index, loops: Sequence[For], domain: Domain) -> Range | None:
+        """The range of an expression; None if it is not known."""
+        if isinstance(index, ArrayElement):
+            return self.of_part(index, loops, domain)
+        bounds: list[Affine] = []
+        empty = False
+
+        def bounded(part: Index) -> Index:
+            nonlocal empty
+            found = self.of_part(part, loops, domain)
+            if found is None:
+                return index_symbol(str(part))
+            empty = empty or found[0] > found[1]
+            symbol = index_symbol(f"{part}#{len(bounds)}")
+            bounds.extend((symbol - Affine(found[0]), Affine(found[1]) - symbol))
+            return symbol
+
+        plain = replace_loaded(index, bounded)
+        if empty:
+            return NONE
+        within = Domain((*domain.constraints, *bounds))
+        low, high = extremes_in(within, plain, self.checks.values)
+        return None if low is None or high is None else (low, high)
+
+    def of_part(self, part: Index, loops: Sequence[For], domain: Domain) -> Range | None:
+        """The range of an element, or of a subscript that counts from the end or is masked."""
+        match part:
+            case ArrayElement():
+                key = part, tuple(map(id, loops))
+                if key not in self.known:
+                    self.known[key] = self.of_element(part, loops, domain)
+                return self.known[key]
+            case FromEnd(of, size) | Inside(of, size):
+                found, most = self.range(of, loops, domain), evaluate_index(size, self.checks.values) - 1
+                if isinstance(part, FromEnd) and found is not None and found[0] >= 0:
+                    return found
+                return (0, max(most, 0))
+        raise AssertionError(f"index_checks: no rule for {type(part).__name__}")
+
+    def of_element(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> Range:
+        """The range of the elements that are used, or of more elements around them."""
+        array, key = self.arrays[element.array], (element, tuple(map(id, loops)))
+        box = self.checks._boxes.get(key)
+        if box is None:
+            box = tuple(
+                self.used(subscript, extent, loops, domain)
+                for subscript, extent in zip(element.subscripts, array.shape, strict=True)
+            )
+            if not any(map(depends_on_elements, element.subscripts)):
+                self.checks._boxes[key] = box
+        return range_of(array[box])
+
+    def used(self, subscript: Index, extent: int, loops: Sequence[For], domain: Domain) -> slice:
+        """The elements along a dimension that a subscript reaches."""
+        found = self.range(subscript, loops, domain)
+        low, high = (0, extent - 1) if found is None else found
+        low, high = max(low, 0), min(high, extent - 1)
+        return slice(low, max(high + 1, low), _stride(subscript, loops))
+
+
+def _stride(subscript: Index, loops: Sequence[For]) -> int:
+    """The distance between the values that a subscript takes from its least one on: a multiple of this."""
+    if not isinstance(subscript, Affine):
+        return 1
+    own = [loop for loop in loops if subscript.coefficient(loop.index)]
+    if any(len(loop.lower) > 1 or set(_bound_names(loop)) & {x.index for x in loops} for loop in own):
+        return 1
+    return gcd(*(subscript.coefficient(loop.index) * loop.step for loop in own)) or 1
+
+
+def _bound_names(loop: For) -> Iterable[str]:
+    return (name for bound in (*loop.lower, *loop.upper) for name in index_symbols(bound))
+
+
+def range_of(values: NDArray[Any]) -> Range:
+    """The least and the largest of some integers; 0 may stand for a least that is larger.
+
+    One pass suffices where none is negative: as unsigned numbers, negative ones are the largest.
+    """
+    if not values.size:
+        return NONE
+    if values.dtype.kind == "u":
+        return 0, int(values.max())
+    high = int(values.view(values.dtype.str.replace("i", "u")).max())
+    if high <= np.iinfo(values.dtype).max:
+        return 0, high
+    return int(values.min()), int(values.max())
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    """Subscripts of all iterations, computed one by one."""
+
+    checks: IndexChecks
+    arrays: Arrays
+    loops: Sequence[For]
+
+    def check(self, access: Access, dimension: int) -> None:
+        """Refuse a subscript that is outside in some iteration."""
+        subscript, extent = access.subscripts[dimension], self.checks.shapes[access.array][dimension]
+        rows = self.iterations(index_symbols(subscript))
+        from_end = isinstance(subscript, FromEnd)
+        plain = subscript.of if isinstance(subscript, FromEnd | Inside) else subscript
+        low = -extent if from_end else 0
+        line = f" in the loop of line {self.loops[-1].line}" if self.loops and self.loops[-1].line else ""
+        what = f"{access.array}[{', '.join(map(str, access.subscripts))}]{line}"
+        fix = 'correct the index, or leave such elements out with index_bounds="mask"'
+        if rows is None:
+            raise KernelIndexError(
+                f"{what} may leave the array: subscript {dimension} depends on elements of "
+                f"{' and '.join(sorted({e.array for e in elements_in(plain)}))} that may be outside, "
+                f"the extent is {extent}\n  {fix}"
+            )
+        found = np.broadcast_to(evaluate_index(plain, rows), rows["#"].shape)
+        wrong = np.flatnonzero((found < low) | (found >= extent))
+        if wrong.size:
+            at = {name: each if callable(each) else _at(each, wrong[0]) for name, each in rows.items()}
+            *_, element = elements_in(plain)
+            place = ", ".join(str(evaluate_index(s, at)) for s in element.subscripts)
+            value = evaluate_index(element, at)
+            is_value = plain == element
+            reached = "" if is_value else f", which makes subscript {dimension} {found[wrong[0]]}"
+            raise KernelIndexError(
+                f"{what} leaves the array: {element.array}[{place}] is {value}{reached}; expected {low} to "
+                f"{extent - 1}\n  {fix}"
+            )
+
+    def check_distinct(self, access: Access, dimension: int) -> None:
+        """Refuse elements that are promised to differ, but name the same place."""
+        subscript, extent = access.subscripts[dimension], self.checks.shapes[access.array][dimension]
+        element = subscript
+        while isinstance(element, FromEnd | Inside):
+            element = element.of
+        if not isinstance(element, ArrayElement) or not element.distinct or not element.subscripts:
+            return
+        rows = self.iterations(index_symbols(element))
+        if rows is None:
+            raise KernelValueError(f"{element.array} is too long for its indices to be compared")
+        shape = rows["#"].shape
+        columns = [np.broadcast_to(evaluate_index(s, rows), shape) for s in element.subscripts]
+        places = np.unique(np.stack(columns, axis=1), axis=0)
+        values = as_indices(self.arrays[element.array][tuple(places.T)])
+        if isinstance(subscript, Inside):
+            inside = (values >= -extent) & (values < extent)
+            places, values = places[inside], values[inside]
+        values = np.where(values < 0, values + extent, values)
+        order = np.argsort(values, kind="stable")
+        twice = np.flatnonzero(values[order][1:] == values[order][:-1])
+        if twice.size:
+            one, two = (", ".join(map(str, places[order[twice[0] + k]])) for k in (0, 1))
+            raise KernelValueError(
+                f"{element.array}[{one}] and {element.array}[{two}] are both {values[order[twice[0]]]}, but "
+                "tilejit.permutation promises that they differ\n  store without that promise"
+            )
+
+    def iterations(self, names: set[str]) -> dict[str, Any] | None:
+        """The indices of all iterations of the loops that symbols belong to, one after another.
+
+        The functions of elements and the sizes are among the values; "#" has the numbers of the iterations.
+        None if there are too many iterations.
+        """
+        values: dict[str, Any] = {
+            **self.checks.values,
+            **{name: partial(element_at, array) for name, array in self.arrays.items()},
+            "#": np.zeros(1, np.int64),
+        }
+        for loop in self._needed(names):
+            lower, upper = (
+                [np.broadcast_to(evaluate_index(b, values), values["#"].shape) for b in ends]
+                for ends in (loop.lower, loop.upper)
+            )
+            near, far = (np.maximum, np.minimum) if loop.step > 0 else (np.minimum, np.maximum)
+            first, last = near.reduce(lower), far.reduce(upper)
+            counts = np.maximum(-((first - last) // loop.step), 0)
+            total = int(counts.sum())
+            if total > MOST_COMPUTED:
+                return None
+            rows = np.repeat(np.arange(len(counts)), counts)
+            inner = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+            values = {n: x[rows] if isinstance(x, np.ndarray) else x for n, x in values.items()}
+            values[loop.index] = first[rows] + inner * loop.step
+        return values
+
+    def _needed(self, names: set[str]) -> list[For]:
+        """The loops that symbols belong to, with those that their bounds depend on."""
+        found: list[For] = []
+        for loop in reversed(self.loops):
+            if loop.index in names:
+                found.append(loop)
+                names = names | set(_bound_names(loop))
+        return found[::-1]
+
+
+def _at(values: Any, row: int) -> Any:
+    """A value in one iteration."""
+    return int(values[row]) if isinstance(values, np.ndarray) else values

@@ -1,0 +1,101 @@
+"""Index expressions, and the elements that they depend on, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from codegen.ir.elements import MOST
+from codegen.ir.index import (
+    Affine,
+    ArrayElement,
+    FloorDiv,
+    FromEnd,
+    Index,
+    Inside,
+    Loaded,
+    Mod,
+    Sum,
+    Times,
+    elements_in,
+    index_symbol,
+    index_symbols,
+)
+from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value, VectorShape
+
+Lanes: TypeAlias = tuple[tuple[str, int], ...]
+"""The loops over super-vectors around a value, outermost first: an index, and its step from lane to lane."""
+
+
+def index_value(index: Index, lanes: Lanes, held: Callable[[Loaded], Value], shape: VectorShape) -> Value:
+    """An index expression as a number, or in each lane of a super-vector of these loops.
+
+    4 * idx[i] + j [16] -> index * 4 + broadcast(j)
+
+    held: the values of parts that depend on elements.
+    """
+
+    def plain(index: Index) -> Value:
+        along = tuple(name if name in index_symbols(index) else "" for name, _ in lanes)
+        return IndexValue(index, "i64", shape, along)
+
+    def value(index: Index) -> Value:
+        if next(elements_in(index), None) is None:
+            return plain(index)
+        match index:
+            case ArrayElement() | FromEnd() | Inside():
+                return held(index)
+            case FloorDiv(of, by) | Mod(of, by):
+                divides = isinstance(index, FloorDiv)
+                if by.bit_count() > 1:
+                    return operation("floordiv" if divides else "mod", value(of), by)
+                bits = by.bit_length() - 1 if divides else by - 1
+                return operation("shr" if divides else "and", value(of), bits)
+            case Times(of, by):
+                return Op("mul", (value(of), plain(index_symbol(by))), "i64", shape)
+            case Sum(parts, rest):
+                terms = [value(part) if k == 1 else operation("mul", value(part), k) for part, k in parts]
+                terms += [plain(rest)] if rest != Affine() else []
+                total = terms[0]
+                for term in terms[1:]:
+                    total = Op("add", (total, term), "i64", shape)
+                return total
+        raise AssertionError(f"index_value: no rule for {type(index).__name__}")
+
+    def operation(name: str, a: Value, number: int) -> Value:
+        return Op(name, (a, Const(number, "i64", shape)), "i64", shape)
+
+    return value(index)
+
+
+def element_value(
+    part: Loaded,
+    shape: VectorShape,
+    number: Callable[[Index], Value],
+    load: Callable[[Load], Value],
+    named: Callable[[Value], Local],
+) -> Value:
+    """The value of a part that depends on elements.
+
+    idx[i], i32 -> cast(idx[i]) : i64
+    idx[i] from the end -> select(index < 0, index + size, index)
+    idx[i] inside -> select(0 <= index < size, index, 0)
+    """
+    zero = Const(0, "i64", shape)
+    match part:
+        case ArrayElement(array, subscripts, dtype):
+            found = load(Load(array, subscripts, dtype, shape))
+            if dtype == "u64":
+                found = Op("min", (found, Const(MOST, dtype, shape)), dtype, shape)
+            return found if dtype == "i64" else Op("cast", (found,), "i64", shape)
+        case FromEnd(of, size):
+            at = named(number(of))
+            negative = Op("lt", (at, zero), "i1", shape)
+            return Op("select", (negative, Op("add", (at, number(size)), "i64", shape), at), "i64", shape)
+        case Inside(of, size):
+            at = named(number(of))
+            above, below = (
+                Op(name, (at, x), "i1", shape) for name, x in (("ge", zero), ("lt", number(size)))
+            )
+            inside = Op("and", (above, below), "i1", shape)
+            return Op("select", (inside, at, zero), "i64", shape)
