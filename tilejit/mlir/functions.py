@@ -13,12 +13,14 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 from codegen import (
     Affine,
     ArrayArg,
+    ArrayElement,
     Carried,
     Const,
     For,
     Function,
     Index,
     IndexValue,
+    KernelError,
     Load,
     Local,
     Op,
@@ -27,12 +29,13 @@ from codegen import (
     Store,
     Value,
     dataclass,
+    index_arrays,
     index_symbol,
 )
 from tilejit.mlir.advice import OPERATIONS
 from tilejit.mlir.arithmetic import cast, unsigned, unsigned_of
 from tilejit.mlir.dtypes import MemRef
-from tilejit.mlir.index_arithmetic import index_arithmetic
+from tilejit.mlir.index_arithmetic import element_arithmetic, index_arithmetic
 from tilejit.mlir.lanes import check_foreign, computed, zero
 from tilejit.mlir.maps import condition, results
 from tilejit.mlir.meanings import Held
@@ -108,6 +111,8 @@ class _Reader:
         with _Placed(self, op):
             lanes = widest(op)
         kernel = Function(op.sym_name.data, (*arguments, *internal), tuple(body), tuple(values))
+        with _Placed(self, op):
+            _check_stores(kernel)
         indices = frozenset(
             a.name for a, v in zip(arguments, block.args, strict=True) if isinstance(v.type, IndexType)
         )
@@ -173,6 +178,9 @@ class _Reader:
             case "affine.load" | "memref.load":
                 memref, subscripts = access(op, op.operands[0], op.operands[1:], self.scope)
                 self.let(op.results[0], Load(memref.name, subscripts, memref.dtype), out)
+                if memref.dtype[0] in "iu" and memref.dtype != "i1":
+                    element = ArrayElement(memref.name, subscripts, memref.dtype)
+                    self.scope.elements[op.results[0]] = element
             case "affine.store" | "memref.store":
                 memref, subscripts = access(op, op.operands[1], op.operands[2:], self.scope)
                 value = self.scope.value(op.operands[0])
@@ -304,6 +312,9 @@ class _Reader:
             self.scope.values[result] = IndexValue(index)
             return
         check_foreign(op)
+        element = element_arithmetic(op, self.scope)
+        if element is not None:
+            self.scope.elements[result] = element
         operands = [self.scope.value(o) for o in op.operands]
         self.let(result, computed(op, operands, dtype_of(result.type)), out)
 
@@ -331,6 +342,15 @@ def _check_types(values: Sequence[SSAValue], wanted: Sequence[SSAValue]) -> None
     for value, other in zip(values, wanted, strict=True):
         if value.type != other.type:
             raise Unsupported(f"{value.type} is yielded for {other.type}", "yield a value of that type")
+
+
+def _check_stores(function: Function) -> None:
+    """Refuse stores to arrays whose elements are subscripts."""
+    try:
+        index_arrays(function)
+    except KernelError as error:
+        cause, _, mend = str(error).partition("\n")
+        raise Unsupported(cause, mend.strip()) from None
 
 
 def _held(value: Value, local: Local) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
@@ -24,6 +25,24 @@ NONNEGATIVE_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
     **dict.fromkeys(("arith.remsi", "arith.remui"), remainder),
 }
 """Divisions that round toward zero, or read no sign: down, of what is not negative."""
+
+
+def element_arithmetic(op: Operation, scope: Scope) -> Index | None:
+    """An index made of integers that were loaded; None where it would not be exact.
+
+    arith.index_cast %j of %j = memref.load %idx[%i] -> idx[i]    arith.addi %j, %c1 -> idx[i] + 1
+    """
+    if not any(o in scope.elements for o in op.operands):
+        return None
+    if op.name in ("arith.index_cast", "arith.extsi"):
+        wide = isinstance(op.results[0].type, IndexType) or op.name == "arith.extsi"
+        return scope.elements[op.operands[0]] if wide else None
+    if op.name not in INDEX_ARITHMETIC or not isinstance(op.results[0].type, IndexType):
+        return None
+    try:
+        return bounded(INDEX_ARITHMETIC[op.name](*map(scope.subscript, op.operands)))
+    except Unsupported:
+        return None
 
 
 def index_arithmetic(op: Operation, scope: Scope) -> Index | None:

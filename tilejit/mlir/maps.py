@@ -17,6 +17,7 @@ from xdsl.ir.affine import (
 
 from codegen import (
     Affine,
+    ArrayElement,
     Const,
     FloorDiv,
     Index,
@@ -81,6 +82,9 @@ def bounded(index: Index) -> Index:
                 count += 1
                 numbers.append(by)
                 todo.append(of)
+            case ArrayElement(_, subscripts):
+                count += 1
+                todo += subscripts
             case Sum(parts, rest):
                 numbers += [scaled for _, scaled in parts]
                 todo += [*(p for p, _ in parts), rest]
@@ -93,7 +97,8 @@ def bounded(index: Index) -> Index:
             )
         if count > MOST_DIVISIONS:
             raise Unsupported(
-                f"an index is made of more than {MOST_DIVISIONS} divisions", "write it with fewer of them"
+                f"an index is made of more than {MOST_DIVISIONS} divisions and elements",
+                "write it with fewer of them",
             )
     return index
 

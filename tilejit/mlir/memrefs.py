@@ -21,7 +21,7 @@ def access(
 ) -> tuple[MemRef, tuple[Index, ...]]:
     """The memref that a load or a store touches, and where."""
     view = scope.array(array)
-    subscripts = tuple(map(scope.index, indices))
+    subscripts = tuple(map(scope.subscript, indices))
     if "map" in op.properties:
         subscripts = results(op.properties["map"].data, subscripts)
     if len(subscripts) != len(view.sizes):

@@ -36,6 +36,7 @@ class Scope:
     where        an i1 value that says whether stores are made; None where nothing is tested
     allocations  the arrays that the function makes: those of its text, and those that hold vectors
     spelled      the names of the text that are other ones here
+    elements     the index expressions of integers that are loaded, which subscripts may be
     """
 
     values: dict[SSAValue, Meaning] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class Scope:
     names: set[str] = field(default_factory=set)
     allocations: list[MemRef] = field(default_factory=list)
     spelled: dict[str, str] = field(default_factory=dict)
+    elements: dict[SSAValue, Index] = field(default_factory=dict)
 
     def meaning(self, value: SSAValue) -> Meaning:
         """What a value of the text is here."""
@@ -85,6 +87,10 @@ class Scope:
             f"{_shown(value)} is no affine index: it hangs on data, or on more than sums and multiples",
             "make subscripts, sizes and bounds of loop indices, sizes and index arguments",
         )
+
+    def subscript(self, value: SSAValue) -> Index:
+        """A value as a subscript: an index expression, or one of elements that were loaded."""
+        return self.elements[value] if value in self.elements else self.index(value)
 
     def several(self, value: SSAValue) -> tuple[Index, ...]:
         """A value as the index expressions of which the least counts: affine.min has several."""
