@@ -95,10 +95,10 @@ class IndexChecks:
     shapes: Mapping[str, tuple[int, ...]]
     values: Mapping[str, int]
 
-    def check(self, arrays: Arrays) -> None:
+    def check(self, arrays: Arrays, *, verify: bool = False) -> None:
         """Refuse a call in which a subscript is outside its array.
 
-        With TILEJIT_VERIFY, elements that are promised to differ are compared, too.
+        verify: whether to compare elements that are promised to differ, too; TILEJIT_VERIFY does the same.
 
         Raises:
             KernelIndexError: it names the array of indices, the position in it and the index.
@@ -112,7 +112,7 @@ class IndexChecks:
                 extent = self.shapes[access.array][dimension]
                 if depends_on_elements(subscript) and not ranges.inside(subscript, extent, loops, domain):
                     _Computed(self, arrays, loops).check(access, dimension)
-                if settings().verify and isinstance(access, Store):
+                if (verify or settings().verify) and isinstance(access, Store):
                     _Computed(self, arrays, loops).check_distinct(access, dimension)
 
     @lazy

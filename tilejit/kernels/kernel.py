@@ -77,7 +77,7 @@ def permutation(array: Indices) -> Indices:
     """Promise that the elements of an array of subscripts differ: `y[tilejit.permutation(idx)[i]] = x[i]`.
 
     Stores to `y` may then run in lanes, in any order. Negative elements count from the end, and what they
-    count to differs as well. With TILEJIT_VERIFY=1, each call compares the elements. Python runs it as it is.
+    count to differs as well. Verify mode compares the elements in each call. Python runs it as it is.
 
     >>> @tilejit.kernel
     ... def scatter(y, idx, x):
@@ -233,7 +233,7 @@ class Kernel(DirectLoops[Parameters, Result]):
         promises = [
             f"  no_alias promises that {a} and {b} share no memory: calls do not compare them"
             for a, b in program.vectorized.checks
-            if is_promised(self.options.no_alias, a, b)
+            if is_promised(self.options.no_alias, a, b) and not program.indexed & {a, b}
         ]
         return "\n".join([head, *loops, *promises, f"  {program.schedule}"])
 
@@ -272,9 +272,10 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
                            extremes exactly, floats with another rounding
     no_alias               arrays that share no memory with others that the kernel uses, by name: "y",
                            ("y", "z"); True: all. Calls do not compare them then, and run in lanes. A broken
-                           promise gives wrong values, but accesses stay in the arrays
-    verify                 calls check no_alias and `tilejit.min_distance` and raise an error where one is
-                           broken, as they do with TILEJIT_VERIFY=1; slow
+                           promise gives wrong values, but accesses stay in the arrays: calls compare arrays
+                           of subscripts anyway
+    verify                 calls check no_alias, `tilejit.min_distance` and `tilejit.permutation` and raise an
+                           error where one is broken, as they do with TILEJIT_VERIFY=1; slow
     tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins
                            earlier; "mask" where what is written is read), "assume_divisible" (checked)
     on_fail                loops that cannot be vectorized stay "scalar", or do and "warn"; or "raise"

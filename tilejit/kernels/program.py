@@ -277,7 +277,10 @@ class BoundCall:
         self._only_arrays = len(self._missing) == len(self._arrays)
         self._written = [(k, name) for k, name in self._arrays if name in program.stored]
         pairs = _pairs([each for each in self._arrays if each[1] in program.used], program.stored, given)
-        promised = [is_promised(program.options.no_alias, a, b) for (_, a), (_, b), *_ in pairs]
+        promised = [
+            is_promised(program.options.no_alias, a, b) and not program.indexed & {a, b}
+            for (_, a), (_, b), *_ in pairs
+        ]
         self._pairs = [pair for pair, known in zip(pairs, promised, strict=True) if not known]
         self._promised = [
             (i, j) for ((i, _), (j, _), *_), known in zip(pairs, promised, strict=True) if known
@@ -324,7 +327,8 @@ class BoundCall:
                     kernel, threads = self._scalar, 1
                 break
         if self._index_checks is not None:
-            self._index_checks.check({name: given[k] for k, name in self._arrays})
+            named = {name: given[k] for k, name in self._arrays}
+            self._index_checks.check(named, verify=self.program.options.verify)
         if threads > 1 and self.program.options.threads is None and in_dask_worker():
             threads = 1
         results = kernel.run(at, threads, hold_gil=self._hold and threads == 1, alive=given)
