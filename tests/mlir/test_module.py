@@ -46,7 +46,8 @@ func.func @other(%A: memref<?xf32>, %n: index) {
     "a subscript that isn't affine": """\
 func.func @other(%A: memref<4xf32>, %B: memref<4xindex>) -> f32 {
   %x = affine.load %B[0] : memref<4xindex>
-  %y = memref.load %A[%x] : memref<4xf32>
+  %z = arith.muli %x, %x : index
+  %y = memref.load %A[%z] : memref<4xf32>
   return %y : f32
 }
 """,
