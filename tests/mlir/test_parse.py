@@ -292,7 +292,8 @@ ERRORS = {
     ),
     "a tensor": around("%x = arith.constant dense<1.0> : tensor<4xf32>"),
     "data in a subscript": around(
-        "%x = affine.load %B[%i] : memref<?xindex>\n    %y = memref.load %A[%x] : memref<?xf32>",
+        "%x = affine.load %B[%i] : memref<?xindex>\n    %z = arith.muli %x, %x : index\n"
+        "    %y = memref.load %A[%z] : memref<?xf32>",
         "%A: memref<?xf32>, %B: memref<?xindex>, %n: index",
     ),
     "a product of indices": around("%y = affine.load %A[%i * %n] : memref<?xf32>"),
@@ -333,8 +334,8 @@ def test_an_error_as_a_whole() -> None:
     with pytest.raises(KernelError) as caught:
         mlir.parse(ERRORS["data in a subscript"])
     assert str(caught.value) == (
-        "%x is no affine index: it hangs on data, or on more than sums and multiples\n"
-        "  line 4: %y = memref.load %A[%x] : memref<?xf32>\n"
+        "%z is no affine index: it hangs on data, or on more than sums and multiples\n"
+        "  line 5: %y = memref.load %A[%z] : memref<?xf32>\n"
         "          ^\n"
         "  make subscripts, sizes and bounds of loop indices, sizes and index arguments"
     )
