@@ -28,7 +28,7 @@ SUITE = "sweep"
 AUTO = "auto"
 Size: TypeAlias = int | str | tuple[int | str, ...]
 SIZES: tuple[Size, ...] = (
-    *(AUTO, 16, 64, 256, 1024, 4096, 16384),
+    *(16, 64, 256, 1024, 4096, AUTO, 16384),
     *((4, 64), (16, 16), (32, 32), (64, 64), (32, 256)),
     *("4*hw", "16*hw", "l1/4"),
 )
@@ -84,12 +84,26 @@ def total(a: Array, c: Array) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrays:
+    """The arrays of a workload, the right bytes of `out`, and the way of each size, which all share them."""
+
+    moved_bytes: int
+    out: Array
+    expected: Array
+    way: Callable[[Any], Way]
+
+    def job(self, size: Size) -> Job:
+        """One size as a job."""
+        return Job(self.moved_bytes, self.out, self.expected, lambda: self.way(size), {})
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
-    """What is measured at each size; `make` takes a size and threads, and returns arrays and the answer."""
+    """What is measured at each size; `make` gets the number of threads."""
 
     name: str
     dtype: Any
-    make: Callable[[Size, int], Job]
+    make: Callable[[int], Arrays]
     sizes: tuple[Size, ...] = SIZES
 
 
@@ -97,62 +111,66 @@ def workloads(quick: bool = False) -> list[Workload]:
     """Copies of every kind, packs, kernels and reductions, in cache and out of it."""
     side, small = (512, 256) if quick else (2048, 512)
     few, many = small * 64, side * side
+    f32, u32 = np.float32, np.uint32
     one = tuple(size for size in SIZES if not isinstance(size, tuple))
     return [
-        Workload("copy u32 rows", np.uint32, _rows(side, np.uint32)),
-        Workload("copy u32 every other", np.uint32, _every_other(side * side // 2, np.uint32), one),
+        Workload("copy u32 rows", u32, partial(_rows, side, u32)),
+        Workload("copy u32 every other", u32, partial(_every_other, many // 2, u32), one),
         *(
-            Workload(f"transpose u{8 * w} {n}x{n}", f"u{w}", _transposed(n, f"u{w}"))
+            Workload(f"transpose u{8 * w} {n}x{n}", f"u{w}", partial(_transposed, (n, n), f"u{w}"))
             for w, n in ((1, side), (2, side), (4, small), (4, side), (8, side))
         ),
-        Workload("transpose u32 5 rows", np.uint32, _short_rows(side * side // 5, np.uint32)),
-        Workload("pack f32 T(8,128)", np.float32, _packed(side, np.float32, "T(8,128)")),
-        Workload("pack bf16 T(8,128)(2,1)", BF16, _packed(side, BF16, "T(8,128)(2,1)")),
-        Workload("pack u8 {0,1:T(8,128)}", np.uint8, _packed(side, np.uint8, "T(8,128)", "0,1")),
-        Workload(f"kernel add f32 {small}x{small}", np.float32, _kernel(add, small, 2, np.float32)),
-        Workload(f"kernel add f32 {side}x{side}", np.float32, _kernel(add, side, 2, np.float32)),
-        Workload(f"kernel triad f32 {few}", np.float32, _kernel(triad, few, 1, np.float32), one),
-        Workload(f"kernel triad f64 {many}", np.float64, _kernel(triad, many, 1, np.float64), one),
-        Workload(f"kernel transposed f32 {small}", np.float32, _turned(small, np.float32)),
-        Workload(f"kernel sum f32 {many}", np.float32, _summed(many), one),
-        Workload(f"expression f32 {many}", np.float32, _expression(many), one),
-        Workload(f"expression sum f32 {many}", np.float32, _expression_sum(many), one),
+        Workload("transpose u32 5 rows", u32, partial(_transposed, (5, many // 5), u32)),
+        Workload("pack f32 T(8,128)", f32, partial(_packed, side, f32, "{1,0:T(8,128)}")),
+        Workload("pack bf16 T(8,128)(2,1)", BF16, partial(_packed, side, BF16, "{1,0:T(8,128)(2,1)}")),
+        Workload("pack u8 {0,1:T(8,128)}", np.uint8, partial(_packed, side, np.uint8, "{0,1:T(8,128)}")),
+        Workload(f"kernel add f32 {small}x{small}", f32, partial(_kernel, add, small, 2, f32)),
+        Workload(f"kernel add f32 {side}x{side}", f32, partial(_kernel, add, side, 2, f32)),
+        Workload(f"kernel triad f32 {few}", f32, partial(_kernel, triad, few, 1, f32), one),
+        Workload(f"kernel triad f64 {many}", np.float64, partial(_kernel, triad, many, 1, np.float64), one),
+        Workload(f"kernel transposed f32 {small}", f32, partial(_turned, small, f32)),
+        Workload(f"kernel sum f32 {many}", f32, partial(_summed, many), one),
+        Workload(f"expression f32 {many}", f32, partial(_expression, many), one),
+        Workload(f"expression sum f32 {many}", f32, partial(_expression_sum, many), one),
     ]
 
 
 def cases(quick: bool) -> list[Case]:
     """A case for each size of each workload, for `pytest bench`."""
+
+    def job(workload: Workload, size: Size, threads: int) -> Job:
+        return workload.make(threads).job(size)
+
     return [
-        Case(SUITE, each.name, f"virtual_vector_size={shown(size, each.dtype)}", partial(each.make, size))
+        Case(SUITE, each.name, f"virtual_vector_size={shown(size, each.dtype)}", partial(job, each, size))
         for each in workloads(quick)
         for size in each.sizes
     ]
 
 
 def measure(workload: Workload, method: Method) -> list[Row]:
-    """One row a size, all in turns; what fails or is wrong is said in the row."""
+    """One row a size, all in turns on the same arrays; what fails or is wrong is said in the row."""
+    arrays = workload.make(method.threads)
     rows, runs, first = [], {}, {}
-    moved = 0
     for size in workload.sizes:
         name = shown(size, workload.dtype)
         try:
             started = time.perf_counter()
-            job = workload.make(size, method.threads)
-            run = job.ours()
-            first[name] = checked(run, job) - started
+            run = arrays.way(size)
+            first[name] = checked(run, arrays.job(size)) - started
         except Exception as error:  # a bug at one size must not cost the figures of all others
             nothing = Timing(float("nan"), float("nan"))
             row = Row(SUITE, workload.name, name, 0, 0.0, nothing, nothing, problem=described(error))
             rows.append(row)
             continue
-        runs[name], moved = run, job.moved_bytes
+        runs[name] = run
         for _ in range(LEARNING_CALLS):
             run()
-    copy = memcpy(moved // 2, method.threads)
+    copy = memcpy(arrays.moved_bytes // 2, method.threads)
     times = interleaved({"memcpy": copy, **runs}, method.rounds) if runs else {}
     for name in runs:
         figures = first[name], times[name], times["memcpy"]
-        rows.append(Row(SUITE, workload.name, name, moved, *figures))
+        rows.append(Row(SUITE, workload.name, name, arrays.moved_bytes, *figures))
     return rows
 
 
@@ -166,115 +184,98 @@ def shown(size: Size, dtype: Any) -> str:
     return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
 
 
-def _rows(side: int, dtype: Any) -> Callable[[Size, int], Job]:
+def _rows(side: int, dtype: Any, threads: int) -> Arrays:
     """Rows with room behind them on both sides."""
-
-    def make(size: Size, threads: int) -> Job:
-        x, room = filled((side, side + 16), dtype), aligned((side, side + 32), dtype)
-        return _planned(room[:, :side], x[:, :side], room, size, threads)
-
-    return make
+    x, room = filled((side, side + 16), dtype), aligned((side, side + 32), dtype)
+    return _planned(room[:, :side], x[:, :side], room, threads)
 
 
-def _every_other(count: int, dtype: Any) -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        x, out = filled((2 * count,), dtype)[::2], aligned((count,), dtype)
-        return _planned(out, x, out, size, threads)
-
-    return make
+def _every_other(count: int, dtype: Any, threads: int) -> Arrays:
+    out = aligned((count,), dtype)
+    return _planned(out, filled((2 * count,), dtype)[::2], out, threads)
 
 
-def _transposed(side: int, dtype: Any) -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        out = aligned((side, side), dtype)
-        return _planned(out, filled((side, side), dtype).T, out, size, threads)
-
-    return make
+def _transposed(shape: tuple[int, int], dtype: Any, threads: int) -> Arrays:
+    out = aligned(shape[::-1], dtype)
+    return _planned(out, filled(shape, dtype).T, out, threads)
 
 
-def _short_rows(count: int, dtype: Any) -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        out = aligned((count, 5), dtype)
-        return _planned(out, filled((5, count), dtype).T, out, size, threads)
-
-    return make
-
-
-def _planned(dst: Array, src: Array, out: Array, size: Any, threads: int) -> Job:
+def _planned(dst: Array, src: Array, out: Array, threads: int) -> Arrays:
     """A copy into an array that begins where `out` does; bytes between its rows stay as they are."""
     whole = out.copy()
     flat_bytes(whole)[:] = UNTOUCHED
     np.lib.stride_tricks.as_strided(whole, dst.shape, dst.strides)[...] = src
 
-    def ours() -> Way:
+    def way(size: Any) -> Way:
         plan = tj.plan_copy(dst, src, virtual_vector_size=size, threads=threads)
         return lambda: plan(dst, src)
 
-    return Job(2 * src.size * src.itemsize, out, _bytes(whole), ours, {})
+    return Arrays(2 * src.size * src.itemsize, out, _bytes(whole), way)
 
 
-def _packed(side: int, dtype: Any, tiles: str, order: str = "1,0") -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        x, layout = filled((side, side), dtype), f"{{{order}:{tiles}}}"
-        wanted = tj.pack(x, layout)
-        out = aligned((wanted.buffer.size,), dtype)
+def _packed(side: int, dtype: Any, layout: str, threads: int) -> Arrays:
+    x = filled((side, side), dtype)
+    wanted = tj.pack(x, layout).buffer
+    out = aligned((wanted.size,), dtype)
 
-        def ours() -> Way:
-            return lambda: tj.pack(x, layout, out=out, virtual_vector_size=size, threads=threads)  # type: ignore[call-overload]
+    def way(size: Any) -> Way:
+        return lambda: tj.pack(x, layout, out=out, virtual_vector_size=size, threads=threads)
 
-        return Job(x.nbytes + out.nbytes, out, _bytes(wanted.buffer), ours, {})
-
-    return make
+    return Arrays(x.nbytes + out.nbytes, out, _bytes(wanted), way)
 
 
-def _kernel(python: Callable[..., None], side: int, rank: int, dtype: Any) -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        a, b, c = filled((side,) * rank, dtype), filled((side,) * rank, dtype), aligned((side,) * rank, dtype)
-        expected = _bytes(a + b + 1 + 2 if rank == 2 else a + 2 * b)
+def _kernel(python: Callable[..., None], side: int, rank: int, dtype: Any, threads: int) -> Arrays:
+    a, b, c = filled((side,) * rank, dtype), filled((side,) * rank, dtype), aligned((side,) * rank, dtype)
+
+    def way(size: Any) -> Way:
         kernel = tj.kernel(virtual_vector_size=size, parallel=threads)(python)
-        return Job(3 * a.nbytes, c, expected, lambda: lambda: kernel(a, b, c), {})
+        return lambda: kernel(a, b, c)
 
-    return make
+    return Arrays(3 * a.nbytes, c, _bytes(a + b + 1 + 2 if rank == 2 else a + 2 * b), way)
 
 
-def _turned(side: int, dtype: Any) -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        a, c = filled((side, side), dtype), aligned((side, side), dtype)
+def _turned(side: int, dtype: Any, threads: int) -> Arrays:
+    a, c = filled((side, side), dtype), aligned((side, side), dtype)
+
+    def way(size: Any) -> Way:
         kernel = tj.kernel(virtual_vector_size=size, parallel=threads)(turned)
-        return Job(2 * a.nbytes, c, _bytes((a + 1).T), lambda: lambda: kernel(a, c), {})
+        return lambda: kernel(a, c)
 
-    return make
+    return Arrays(2 * a.nbytes, c, _bytes((a + 1).T), way)
 
 
-def _summed(count: int) -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        a, c = _few_numbers(count), aligned((1,), np.float32)
+def _summed(count: int, _: int) -> Arrays:
+    a, c = _few_numbers(count), aligned((1,), np.float32)
+
+    def way(size: Any) -> Way:
         kernel = tj.kernel(virtual_vector_size=size, vectorize_reductions=True)(total)
-        return Job(a.nbytes, c, _bytes(np.array([a.sum(dtype="f8")], "f4")), lambda: lambda: kernel(a, c), {})
+        return lambda: kernel(a, c)
 
-    return make
+    return Arrays(a.nbytes, c, _bytes(np.array([a.sum(dtype="f8")], "f4")), way)
 
 
-def _expression(count: int) -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        a, b, c = (_few_numbers(count), _few_numbers(count), aligned((count,), np.float32))
+def _expression(count: int, threads: int) -> Arrays:
+    a, b, c = _few_numbers(count), _few_numbers(count), aligned((count,), np.float32)
+
+    def way(size: Any) -> Way:
         run = tj.elementwise(lambda x, y: x * 2 + y, virtual_vector_size=size, parallel=threads)
-        return Job(3 * a.nbytes, c, _bytes(a * 2 + b), lambda: lambda: run(a, b, out=c), {})
+        return lambda: run(a, b, out=c)
 
-    return make
+    return Arrays(3 * a.nbytes, c, _bytes(a * 2 + b), way)
 
 
-def _expression_sum(count: int) -> Callable[[Size, int], Job]:
-    def make(size: Size, threads: int) -> Job:
-        a, c = _few_numbers(count), aligned((1,), np.float32)
+def _expression_sum(count: int, threads: int) -> Arrays:
+    a, c = _few_numbers(count), aligned((1,), np.float32)
+
+    def way(size: Any) -> Way:
         reduce = tj.elementwise(lambda x: x.sum(), virtual_vector_size=size, parallel=threads)
 
         def run() -> None:
             c[0] = reduce(a)
 
-        return Job(a.nbytes, c, _bytes(np.array([a.sum(dtype="f8")], "f4")), lambda: run, {})
+        return run
 
-    return make
+    return Arrays(a.nbytes, c, _bytes(np.array([a.sum(dtype="f8")], "f4")), way)
 
 
 def _few_numbers(count: int) -> Array:
@@ -289,12 +290,15 @@ def _bytes(x: Array) -> Array:
 
 
 def best_of(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], Row, Row | None]]:
-    """The name of each workload, its sound rows, the fastest of them, and that of "auto"."""
+    """The name of each workload, its sound rows, the fastest of them, and that of "auto".
+
+    Rates are those of the fastest round: sizes differ by less than what other processes take at times.
+    """
     for name in dict.fromkeys(row.group for row in rows):
         own = [row for row in rows if row.group == name and not row.problem]
         if own:
             auto = next((row for row in own if row.case == AUTO), None)
-            yield name, own, max(own, key=lambda row: row.rate), auto
+            yield name, own, max(own, key=lambda row: row.best_rate), auto
 
 
 def sweep(dtype: Any, rounds: int) -> Points:
