@@ -263,9 +263,11 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     ...         for j in range(a.shape[1]):
     ...             c[i, j] = a[i, j] + b[i, j]
 
-    virtual_vector_size    lanes of the super-vectors: 256, (32, 256) for two loops, "2*hw" for so many
-                           registers, "auto": a few registers, or a square that is transposed in them
-                           where arrays are walked along different dimensions
+    virtual_vector_size    lanes of the super-vectors: 256, (32, 256) for two loops; in terms of the machine,
+                           "2*hw" for two registers, "l1/4" for a quarter of the L1 data cache, "2*cores*hw".
+                           Those of more than a few registers run as strips of registers. "auto": a few
+                           registers, or a square that is transposed in them where arrays are walked along
+                           different dimensions
     fastest_varying        for each size the memory dimension, the innermost 0, that lanes walk; None: any
     vectorize_reductions   sums and the like in lanes too, which changes their rounding
     vectorize_scans        running sums and the like in lanes too (`s += a[i]; y[i] = s`): integers and
