@@ -165,6 +165,26 @@ def test_distances_count_iterations_of_one_run_of_a_loop() -> None:
         kernel(x, y, 3)
 
 
+def counted(y, idx):
+    for i in tj.min_distance(range(idx.shape[0]), 4):
+        y[idx[i]] += 1
+
+
+def test_scatters_run_in_lanes_up_to_a_distance() -> None:
+    """No two of four indices in a row are the same; indices outside are refused as ever."""
+    idx = np.arange(1000) * 7 % 16
+    for verify in (False, True):
+        kernel = tj.kernel(counted, verify=verify)
+        y = np.zeros(16, np.int64)
+        kernel(y, idx)
+        np.testing.assert_array_equal(y, np.bincount(idx))
+        assert "vectorized by 4:" in kernel.report()
+        with pytest.raises(tj.KernelIndexError):
+            kernel(y, np.where(idx == 3, 16, idx))
+    with pytest.raises(tj.KernelValueError, match=r"iterations 0 and 2 of i access y\[0\]"):
+        kernel(np.zeros(16, np.int64), np.arange(1000) % 2)
+
+
 def undistanced(y, k):
     for i in tj.min_distance(range(y.shape[0]), k):
         y[i] = 1
