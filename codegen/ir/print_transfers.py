@@ -25,7 +25,8 @@ class TransferPrinter(IndexPrinter):
         padding = self.constant(number(0, load.dtype), mlir_type(load.dtype))
         if _shares_subscript(load.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in load.subscripts)
-            return self.foreign("read", load, [self.memrefs[load.array]], where, self.memref(array), kind)
+            operands = [self.memrefs[load.array], self.lanes_inside(load.shape, names)]
+            return self.foreign("read", load, operands, where, self.memref(array), kind)
         source, where, source_kind = self.view(load, array, names)
         how = _attributes(_viewed(load.dims), max(array.rank, _varying_count(load.dims)))
         return self.emit(f"vector.transfer_read {source}[{where}], {padding}{how} : {source_kind}, {kind}")
@@ -125,7 +126,10 @@ class TransferPrinter(IndexPrinter):
             return
         if _shares_subscript(node.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in node.subscripts)
-            operands = [value, self.memrefs[node.array], *([tested] if tested else [])]
+            mask = self.lanes_inside(shape, names)
+            if tested:
+                mask = self.emit(f"arith.andi {mask}, {tested} : {mlir_type('i1', shape)}")
+            operands = [value, self.memrefs[node.array], mask]
             self.foreign("write", node, operands, where, self.memref(array), kind)
             return
         target, where, target_kind = self.view(node, array, names)
@@ -201,16 +205,20 @@ class TransferPrinter(IndexPrinter):
     def foreign(
         self, what: str, access: Load | Store, operands: Sequence[str], where: str, source: str, kind: str
     ) -> str:
-        """A transfer that permutation maps cannot express: two vector dimensions share a subscript."""
+        """A transfer that permutation maps cannot express: two vector dimensions share a subscript.
+
+        Its mask has the vector's order.
+        """
         dims = [-1 if dim is None else dim for dim in access.dims]
         attributes = f"dims = {dims}, steps = {list(access.steps)}"
         arguments = ", ".join([*operands, where])
         indices = ", ".join(["index"] * len(access.subscripts))
         call = f'"tilejit.transfer_{what}"({arguments}) {{{attributes}}}'
         if isinstance(access, Load):
-            return self.emit(f"{call} : ({source}, {indices}) -> {kind}")
-        kinds = [kind, source, mlir_type("i1", access.value.shape)][: len(operands)]
-        self.line(f"{call} : ({', '.join([*kinds, indices])}) -> ()")
+            mask = mlir_type("i1", access.shape)
+            return self.emit(f"{call} : ({source}, {mask}, {indices}) -> {kind}")
+        mask = mlir_type("i1", access.value.shape)
+        self.line(f"{call} : ({kind}, {source}, {mask}, {indices}) -> ()")
         return ""
 
 

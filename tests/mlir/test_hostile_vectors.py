@@ -94,6 +94,67 @@ HOSTILE = {
     "an operation of TileJIT's without operands": '%x = "tilejit.asin"() : () -> vector<8xf32>',
     "an operation of TileJIT's with several": '%x = "tilejit.asin"(%v, %v) '
     ": (vector<8xf32>, vector<8xf32>) -> vector<8xf32>",
+    **{
+        f"an access of TileJIT's without {what}": f'%x = "tilejit.transfer_read"({operands}) {attributes} : '
+        f"({kinds}) -> {result}"
+        for what, operands, attributes, kinds, result in (
+            ("operands", "", "{dims = [0], steps = [1]}", "", "vector<8xf32>"),
+            ("a mask", "%A", "{dims = [0], steps = [1]}", "memref<?xf32>", "vector<8xf32>"),
+            (
+                "a mask of bits",
+                "%A, %w, %n",
+                "{dims = [0], steps = [1]}",
+                "memref<?xf32>, vector<8xi32>, index",
+                "vector<8xf32>",
+            ),
+            (
+                "dimensions",
+                "%A, %m, %n",
+                "{steps = [1]}",
+                "memref<?xf32>, vector<8xi1>, index",
+                "vector<8xf32>",
+            ),
+            (
+                "a dimension",
+                "%A, %m, %n",
+                "{dims = [1], steps = [1]}",
+                "memref<?xf32>, vector<8xi1>, index",
+                "vector<8xf32>",
+            ),
+            (
+                "a step",
+                "%A, %m, %n",
+                "{dims = [0], steps = []}",
+                "memref<?xf32>, vector<8xi1>, index",
+                "vector<8xf32>",
+            ),
+            (
+                "numbers",
+                "%A, %m, %n",
+                '{dims = ["0"], steps = [1]}',
+                "memref<?xf32>, vector<8xi1>, index",
+                "vector<8xf32>",
+            ),
+            (
+                "a subscript",
+                "%A, %m",
+                "{dims = [0], steps = [1]}",
+                "memref<?xf32>, vector<8xi1>",
+                "vector<8xf32>",
+            ),
+            (
+                "a result",
+                "%A, %m, %n",
+                "{dims = [0], steps = [1]}",
+                "memref<?xf32>, vector<8xi1>, index",
+                "f32",
+            ),
+        )
+    },
+    "a write of TileJIT's without operands": '"tilejit.transfer_write"() {dims = [0], steps = [1]} '
+    ": () -> ()",
+    "a gather of TileJIT's without a mask": '%x = "tilejit.gather"(%A, %n) {dims = [0]} '
+    ": (memref<?xf32>, index) -> vector<8xf32>",
     "a gather by data": "%a = arith.constant dense<0> : vector<8xi64>\n"
     "  %y = arith.divsi %a, %a : vector<8xi64>\n"
     "  %x = vector.gather %A[%n] [%y], %m, %v : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32> "

@@ -114,3 +114,49 @@ def test_every_operation_is_read_in_lanes(name: str) -> None:
     wide = mlir.super_vectorize(text, virtual_vector_size=16)
     assert "vector.transfer_write" in wide
     assert mlir.check(text, wide, sizes=(1, 16, 35)).tolerance <= 64 * 2**-23
+
+
+def two_loops(load: str, store: str, arithmetic: str = "") -> str:
+    """C[store] = f(A[load]) in two loops, over arrays of two dimensions."""
+    return f"""
+func.func @f(%A: memref<64x64xf32>, %C: memref<64x64xf32>, %m: index, %n: index) {{
+  affine.for %i = 0 to 7 {{
+    affine.for %j = 0 to 6 {{
+      %x = affine.load %A[{load}] : memref<64x64xf32>
+      {arithmetic}
+      affine.store %x, %C[{store}] : memref<64x64xf32>
+    }}
+  }}
+  return
+}}"""
+
+
+COSTLY = "".join(
+    f"%{k} = math.sin %{k - 1 if k else 'x'} : f32\n      affine.store %{k}, %C[%i + {7 * k + 7}, %j] "
+    ": memref<64x64xf32>\n      "
+    for k in range(6)
+)
+FOREIGN = {
+    "two lanes in one subscript, read": (two_loops("%i * 8 + %j, 3", "%i, %j"), "tilejit.transfer_read"),
+    "two lanes in one subscript, written": (two_loops("%i, %j", "%i * 6 + %j, 3"), "tilejit.transfer_write"),
+    "divided subscripts": (
+        two_loops("%i floordiv 2, %j mod 4", "%i, %j", COSTLY),
+        "tilejit.gather",
+    ),
+    "one divided subscript": (two_loops("3, %j floordiv 2", "%i, %j", COSTLY), "vector.gather"),
+}
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_accesses_that_mlir_cannot_say(name: str, interpreted: bool) -> None:
+    """They have names of TileJIT's, and are read as well."""
+    text, operation = FOREIGN[name]
+    wide = mlir.super_vectorize(text, virtual_vector_size=(4, 8))
+    assert operation in wide
+    a = np.random.default_rng(0).random((64, 64)).astype(np.float32)
+    expected, found = np.zeros((64, 64), np.float32), np.zeros((64, 64), np.float32)
+    mlir.run(text, "f", a, expected, 7, 6, interpreted=True)
+    mlir.run(wide, "f", a, found, 7, 6, interpreted=interpreted)
+    assert np.allclose(found, expected, rtol=1e-5)
+    assert np.array_equal(found == 0, expected == 0)

@@ -20,7 +20,7 @@ from codegen import (
     scale_index,
 )
 from tilejit.mlir.dtypes import View
-from tilejit.mlir.lanes import Limits, Nest, index_of, zero
+from tilejit.mlir.lanes import Limits, Nest, zero
 from tilejit.mlir.meanings import Counted, Held
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
@@ -33,7 +33,9 @@ class Transfer:
 
     dims    for each dimension of the vector, the dimension of the view that it walks; None to repeat
     inside  for each, whether the text promises that all lanes are inside the array
-    mask    the lanes to access, in the order of the view's dimensions; None for all
+    mask    the lanes to access; None for all
+    order   the dimension of the vector for each one of the mask
+    steps   elements from lane to lane of each dimension; all 1 without them
     """
 
     view: View
@@ -41,13 +43,15 @@ class Transfer:
     dims: tuple[int | None, ...]
     inside: tuple[bool, ...]
     mask: SSAValue | None = None
+    order: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
 
     def subscripts(self, lanes: Sequence[Index]) -> tuple[Index, ...]:
         """The array's subscripts of a lane."""
         where = list(self.base)
-        for dim, lane in zip(self.dims, lanes, strict=True):
+        for dim, lane, step in zip(self.dims, lanes, self.steps or (1,) * len(lanes), strict=True):
             if dim is not None:
-                where[dim] = add_indices(where[dim], lane)
+                where[dim] = add_indices(where[dim], scale_index(lane, step))
         return self.view.subscripts(where)
 
     def limits(self, scope: Scope) -> Limits:
@@ -56,7 +60,7 @@ class Transfer:
         if self.mask is not None:
             meaning = scope.meaning(self.mask)
             if isinstance(meaning, Counted):
-                for k, several in zip(self._masked, meaning.limits, strict=True):
+                for k, several in zip(self.order, meaning.limits, strict=True):
                     limits[k] += several
         return tuple(limits)
 
@@ -65,18 +69,11 @@ class Transfer:
             return ()
         return tuple(add_indices(size, scale_index(self.base[dim], -1)) for size in self.view.sizes[dim])
 
-    @property
-    def _masked(self) -> list[int]:
-        """The dimensions of the vector, in the order of the mask's."""
-        return sorted(
-            (k for k, dim in enumerate(self.dims) if dim is not None), key=lambda k: self.dims[k] or 0
-        )
-
     def where(self, nest: Nest) -> Value | None:
         """Whether a lane is accessed; None where bounds say it."""
         if self.mask is None or isinstance(nest.scope.meaning(self.mask), Counted):
             return None
-        return nest.at(self.mask, tuple(nest.lanes[k] for k in self._masked))
+        return nest.at(self.mask, tuple(nest.lanes[k] for k in self.order))
 
 
 def _transfer_read(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -88,7 +85,7 @@ def _transfer_read(op: Operation, scope: Scope, out: list[Statement], line: int)
     transfer = _transfer(op, op.operands[0], indices, result, given[1] if len(given) > 1 else None, scope)
     dtype = dtype_of(element_of(result.type))
     padding = scope.value(given[0]) if given else zero(dtype)
-    _read(result, transfer, lambda nest: padding, (scope, out, line))
+    read_lanes(result, transfer, lambda nest: padding, (scope, out, line))
 
 
 def _transfer_write(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -98,7 +95,7 @@ def _transfer_write(op: Operation, scope: Scope, out: list[Statement], line: int
     transfer = _transfer(op, op.operands[1], indices, value, given[0] if given else None, scope)
     if None in transfer.dims:
         raise Unsupported("a vector is written along a dimension that repeats", "name d0, d1 … in the map")
-    _write(value, transfer, (scope, out, line))
+    write_lanes(value, transfer, (scope, out, line))
 
 
 def _load(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -106,63 +103,27 @@ def _load(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     (result,) = op.results
     transfer = _last(op.operands[0], op.operands[1:], result, scope)
     nothing = zero(dtype_of(element_of(result.type)))
-    _read(result, transfer, lambda nest: nothing, (scope, out, line))
+    read_lanes(result, transfer, lambda nest: nothing, (scope, out, line))
 
 
 def _store(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     transfer = _last(op.operands[1], op.operands[2:], op.operands[0], scope)
-    _write(op.operands[0], transfer, (scope, out, line))
+    write_lanes(op.operands[0], transfer, (scope, out, line))
 
 
 def _masked_load(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     (result,) = op.results
     *indices, mask, other = op.operands[1:]
     transfer = _last(op.operands[0], indices, result, scope, mask)
-    _read(result, transfer, lambda nest: nest.at(other), (scope, out, line))
+    read_lanes(result, transfer, lambda nest: nest.at(other), (scope, out, line))
 
 
 def _masked_store(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     *indices, mask, value = op.operands[1:]
-    _write(value, _last(op.operands[0], indices, value, scope, mask), (scope, out, line))
+    write_lanes(value, _last(op.operands[0], indices, value, scope, mask), (scope, out, line))
 
 
-def _gather(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """vector.gather, of indices that are affine in the lanes."""
-    (result,) = op.results
-    *indices, moved, mask, other = op.operands[1:]
-    shape = vector_shape(result.type)
-    for each in (moved, mask, other):
-        _same_shape(each, shape)
-    transfer = Transfer(
-        scope.array(op.operands[0]),
-        tuple(map(scope.index, indices)),
-        (None,) * len(shape),
-        (True,) * len(shape),
-    )
-    _same_elements(op.operands[0], result)
-    if not indices:
-        raise Unsupported("vector.gather of a memref without dimensions", "load its element")
-    meaning = scope.meaning(mask)
-    memref = scope.hold(result, dtype_of(element_of(result.type)), shape)
-    fill = Nest(scope, shape, line)
-    fill.store(memref, fill.at(other))
-    out += fill.loops()
-    nest = Nest(scope, shape, line)
-    lane = index_of(nest.at(moved))
-    if lane is None:
-        raise Unsupported(
-            "vector.gather by indices that hang on data is not supported",
-            "make them of constants, loop indices, additions and multiples",
-        )
-    base = (*transfer.base[:-1], add_indices(transfer.base[-1], lane))
-    load = Load(transfer.view.memref.name, transfer.view.subscripts(base), memref.dtype)
-    where = None if isinstance(meaning, Counted) else nest.at(mask)
-    nest.store(memref, load, where)
-    out += nest.loops(meaning.limits if isinstance(meaning, Counted) else ())
-    scope.values[result] = Held(memref)
-
-
-def _read(
+def read_lanes(
     result: SSAValue,
     transfer: Transfer,
     padding: Callable[[Nest], Value],
@@ -186,7 +147,7 @@ def _read(
     scope.values[result] = Held(memref)
 
 
-def _write(value: SSAValue, transfer: Transfer, place: tuple[Scope, list[Statement], int]) -> None:
+def write_lanes(value: SSAValue, transfer: Transfer, place: tuple[Scope, list[Statement], int]) -> None:
     """Store the lanes that are accessed."""
     scope, out, line = place
     nest = Nest(scope, vector_shape(value.type), line)
@@ -215,7 +176,7 @@ def _transfer(
 ) -> Transfer:
     """A transfer with its permutation map and its promises."""
     view, shape = scope.array(array), vector_shape(vector.type)
-    _same_elements(array, vector)
+    check_elements(array, vector)
     rank = len(view.sizes)
     if "permutation_map" in op.properties:
         dims = _dims(op.properties["permutation_map"], rank)
@@ -231,11 +192,11 @@ def _transfer(
             f"the permutation map gives {len(dims)} dimensions to {vector.type}", "write one result for each"
         )
     inside = _promises(op, len(dims))
-    transfer = Transfer(view, tuple(map(scope.index, indices)), dims, inside, mask)
+    # A mask has the array's dimensions.
+    order = tuple(k for _, k in sorted((dim, k) for k, dim in enumerate(dims) if dim is not None))
     if mask is not None:
-        order = sorted((dim, n) for dim, n in zip(dims, shape, strict=True) if dim is not None)
-        _same_shape(mask, tuple(n for _, n in order))
-    return transfer
+        check_shape(mask, tuple(shape[k] for k in order))
+    return Transfer(view, tuple(map(scope.index, indices)), dims, inside, mask, order)
 
 
 def _last(
@@ -243,7 +204,7 @@ def _last(
 ) -> Transfer:
     """A transfer along the last dimensions, all of which is inside the array."""
     view, shape = scope.array(array), vector_shape(vector.type)
-    _same_elements(array, vector)
+    check_elements(array, vector)
     rank = len(view.sizes)
     if len(shape) > rank or len(indices) != rank:
         raise Unsupported(
@@ -251,9 +212,10 @@ def _last(
             "write an index for each dimension, and a vector of at most as many",
         )
     if mask is not None:
-        _same_shape(mask, shape)
+        check_shape(mask, shape)
     dims = tuple(range(rank - len(shape), rank))
-    return Transfer(view, tuple(map(scope.index, indices)), dims, (True,) * len(shape), mask)
+    order = tuple(range(len(shape)))
+    return Transfer(view, tuple(map(scope.index, indices)), dims, (True,) * len(shape), mask, order)
 
 
 def _dims(attribute: object, rank: int) -> tuple[int | None, ...]:
@@ -288,7 +250,8 @@ def _promises(op: Operation, count: int) -> tuple[bool, ...]:
     return tuple(map(bool, truths))
 
 
-def _same_elements(array: SSAValue, vector: SSAValue) -> None:
+def check_elements(array: SSAValue, vector: SSAValue) -> None:
+    """Refuse an array of other elements than a vector has."""
     kind = array.type
     if not isinstance(kind, MemRefType) or not isinstance(vector.type, VectorType):
         raise Unsupported(f"{kind} holds no elements of {vector.type}", "write a memref and a vector")
@@ -298,7 +261,8 @@ def _same_elements(array: SSAValue, vector: SSAValue) -> None:
         )
 
 
-def _same_shape(value: SSAValue, shape: tuple[int, ...]) -> None:
+def check_shape(value: SSAValue, shape: tuple[int, ...]) -> None:
+    """Refuse a vector of another shape."""
     if vector_shape(value.type) != shape:
         size = "x".join(map(str, shape))
         raise Unsupported(f"{value.type} has other lanes than the vector", f"write a vector of {size}")
@@ -311,8 +275,7 @@ TRANSFERS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]
     "vector.store": _store,
     "vector.maskedload": _masked_load,
     "vector.maskedstore": _masked_store,
-    "vector.gather": _gather,
 }
 """Operations of the vector dialect that access arrays."""
 
-WRITES = ("vector.transfer_write", "vector.store", "vector.maskedstore")
+WRITES = ("tilejit.transfer_write", "vector.transfer_write", "vector.store", "vector.maskedstore")

@@ -22,6 +22,7 @@ from xdsl.ir import Operation, SSAValue
 from codegen import Affine, Carried, Const, For, Load, Local, Op, Statement, Store, Value
 from tilejit.mlir.arithmetic import arithmetic
 from tilejit.mlir.dtypes import INDEX, MemRef
+from tilejit.mlir.gathers import GATHERS
 from tilejit.mlir.lanes import Nest, checked_lanewise, zero
 from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
 from tilejit.mlir.places import Unsupported
@@ -81,6 +82,8 @@ def vector_operation(op: Operation, scope: Scope, out: list[Statement], line: in
         vector_shape(value.type)
     if op.name in TRANSFERS:
         TRANSFERS[op.name](op, scope, out, line)
+    elif op.name in GATHERS:
+        GATHERS[op.name](op, scope, out, line)
     elif op.name in VECTORS:
         VECTORS[op.name](op, scope, out, line)
     elif op.name.startswith(("arith.", "math.", "tilejit.")) and len(op.results) == 1:

@@ -1,0 +1,152 @@
+"""Vectors whose lanes have subscripts of their own, and transfers that MLIR's permutation maps can't say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, VectorType
+from xdsl.ir import Operation, SSAValue
+
+from codegen import Load, Statement, Value, add_indices
+from tilejit.mlir.lanes import Nest, index_of, zero
+from tilejit.mlir.meanings import Counted, Held
+from tilejit.mlir.places import Unsupported
+from tilejit.mlir.scope import Scope
+from tilejit.mlir.transfers import Transfer, check_elements, check_shape, read_lanes, write_lanes
+from tilejit.mlir.types import dtype_of, element_of, vector_shape
+
+SHORT = "write what super_vectorize prints"
+
+
+def _vector_gather(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """vector.gather: each lane's index is added to the last subscript."""
+    (result,) = op.results
+    *indices, moved, mask, other = op.operands[1:]
+    if not indices:
+        raise Unsupported("vector.gather of a memref without dimensions", "load its element")
+    check_shape(other, vector_shape(result.type))
+    lanes = [(len(indices) - 1, moved)]
+    _gathered(op, indices, lanes, mask, lambda nest: nest.at(other), (scope, out, line))
+
+
+def _own_gather(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """tilejit.gather: lanes have indices in several subscripts."""
+    result = _result(op)
+    rank, dims = _rank(op, 0), _numbers(op, "dims")
+    rest = op.operands[1 + rank :]
+    if len(rest) != len(dims) + 1 or any(not 0 <= dim < rank for dim in dims):
+        raise Unsupported("tilejit.gather misfits its dimensions", SHORT)
+    nothing = zero(dtype_of(element_of(result.type)))
+    lanes = list(zip(dims, rest, strict=False))
+    _gathered(op, op.operands[1 : 1 + rank], lanes, rest[-1], lambda nest: nothing, (scope, out, line))
+
+
+def _gathered(
+    op: Operation,
+    indices: Sequence[SSAValue],
+    moved: Sequence[tuple[int, SSAValue]],
+    mask: SSAValue,
+    other: Callable[[Nest], Value],
+    place: tuple[Scope, list[Statement], int],
+) -> None:
+    """Copy the lanes that a mask selects; `moved` are subscripts and what lanes add to them."""
+    scope, out, line = place
+    (result,) = op.results
+    shape = vector_shape(result.type)
+    check_elements(op.operands[0], result)
+    for each in (mask, *(lanes for _, lanes in moved)):
+        check_shape(each, shape)
+    view = scope.array(op.operands[0])
+    base = [scope.index(index) for index in indices]
+    memref = scope.hold(result, dtype_of(element_of(result.type)), shape)
+    fill = Nest(scope, shape, line)
+    fill.store(memref, other(fill))
+    out += fill.loops()
+    nest = Nest(scope, shape, line)
+    for dim, lanes in moved:
+        lane = index_of(nest.at(lanes))
+        if lane is None:
+            raise Unsupported(
+                f"{op.name} by indices that hang on data is not supported",
+                "make them of constants, loop indices, additions and multiples",
+            )
+        base[dim] = add_indices(base[dim], lane)
+    meaning = scope.meaning(mask)
+    where = None if isinstance(meaning, Counted) else nest.at(mask)
+    nest.store(memref, Load(view.memref.name, view.subscripts(base), memref.dtype), where)
+    out += nest.loops(meaning.limits if isinstance(meaning, Counted) else ())
+    scope.values[result] = Held(memref)
+
+
+def _own_read(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """tilejit.transfer_read: several dimensions of the vector walk one of the array."""
+    result = _result(op)
+    transfer = _own_transfer(op, 0, result, scope)
+    nothing = zero(dtype_of(element_of(result.type)))
+    read_lanes(result, transfer, lambda nest: nothing, (scope, out, line))
+
+
+def _own_write(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    transfer = _own_transfer(op, 1, op.operands[0] if op.operands else None, scope)
+    write_lanes(op.operands[0], transfer, (scope, out, line))
+
+
+def _own_transfer(op: Operation, at: int, vector: SSAValue | None, scope: Scope) -> Transfer:
+    """The lanes of a transfer of TileJIT's own: the array, a mask, and a subscript for each dimension."""
+    rank = _rank(op, at)
+    dims, steps = _numbers(op, "dims"), _numbers(op, "steps")
+    assert vector is not None, "an operation with an array has operands"
+    check_elements(op.operands[at], vector)
+    shape = vector_shape(vector.type)
+    mask, *indices = op.operands[at + 1 :] or (vector,)
+    check_shape(mask, shape)
+    if (
+        dtype_of(element_of(mask.type)) != "i1"
+        or not len(dims) == len(steps) == len(shape)
+        or len(indices) != rank
+        or any(not -1 <= dim < rank for dim in dims)
+    ):
+        raise Unsupported(f"{op.name} misfits its dimensions", SHORT)
+    return Transfer(
+        scope.array(op.operands[at]),
+        tuple(map(scope.index, indices)),
+        tuple(None if dim < 0 else dim for dim in dims),
+        (True,) * len(shape),
+        mask,
+        tuple(range(len(shape))),
+        steps,
+    )
+
+
+def _result(op: Operation) -> SSAValue:
+    if len(op.results) != 1 or not isinstance(op.results[0].type, VectorType):
+        raise Unsupported(f"{op.name} gives one vector", SHORT)
+    found: SSAValue = op.results[0]
+    return found
+
+
+def _rank(op: Operation, at: int) -> int:
+    """The dimensions of the array that an operation has there."""
+    kind = op.operands[at].type if len(op.operands) > at else None
+    if not isinstance(kind, MemRefType):
+        raise Unsupported(f"{op.name} has no memref where it should", SHORT)
+    return len(kind.get_shape())
+
+
+def _numbers(op: Operation, name: str) -> tuple[int, ...]:
+    """The numbers of a list among the attributes."""
+    given = op.attributes.get(name)
+    listed = given.data if isinstance(given, ArrayAttr) else ()
+    numbers = tuple(int(each.value.data) for each in listed if isinstance(each, IntegerAttr))
+    if not numbers or len(numbers) != len(listed):
+        raise Unsupported(f"{op.name} has no list of numbers named {name}", SHORT)
+    return numbers
+
+
+GATHERS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] = {
+    "vector.gather": _vector_gather,
+    "tilejit.gather": _own_gather,
+    "tilejit.transfer_read": _own_read,
+    "tilejit.transfer_write": _own_write,
+}
+"""Operations whose lanes have subscripts of their own."""
