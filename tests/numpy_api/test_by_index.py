@@ -201,6 +201,36 @@ def test_nothing_is_written_on_an_error() -> None:
     assert not x.any()
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_change_nothing(axis: int, threads: int) -> None:
+    """Of equal indices in a slice the last one counts, whichever thread has it."""
+    x = np.arange(5 * 6 * 7.0).reshape(5, 6, 7)
+    indices = np.random.default_rng(axis).integers(-5, 5, (5, 6, 7))
+    values = np.arange(5 * 6 * 7.0).reshape(5, 6, 7)
+    assert (
+        tj.take_along_axis(x, indices, axis, threads=threads) == np.take_along_axis(x, indices, axis)
+    ).all()
+    for put in (values, 7):
+        ours, theirs = x.copy(), x.copy()
+        tj.put_along_axis(ours, indices, put, axis, threads=threads)
+        np.put_along_axis(theirs, indices, put, axis)
+        assert (ours == theirs).all()
+    ours, theirs = x.copy().T, x.copy().T
+    tj.put(ours, indices, values, threads=threads)
+    np.put(theirs, indices, values)
+    assert (ours == theirs).all()
+    with pytest.raises(IndexError):
+        tj.take_along_axis(x, indices + 7, axis, threads=threads)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
+def test_threads_are_checked(threads: Any) -> None:
+    for name, arguments in (("put", (1,)), ("take_along_axis", (0,)), ("put_along_axis", (1, 0))):
+        with pytest.raises((tj.KernelError, TypeError), match="threads"):
+            getattr(tj, name)(np.zeros(9), np.arange(9), *arguments, threads=threads)
+
+
 def test_read_only_arrays() -> None:
     x = X.copy()
     x.flags.writeable = False

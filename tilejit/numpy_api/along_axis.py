@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from codegen import dataclass
+from codegen import TRANSPOSES, check_threads, dataclass, run_parts, thread_count
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_put_along_axis, numpy_take, numpy_take_along_axis
@@ -26,41 +27,51 @@ from tilejit.numpy_api.flat_memory import (
 from tilejit.numpy_api.results import allocate, memory_order
 
 
-def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1) -> Any:
+def take_along_axis(
+    arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, *, threads: int | None = None
+) -> Any:
     """Elements by their indices along an axis, others in every slice: numpy.take_along_axis, only faster.
 
     >>> order = np.argsort(x, axis=0)
     >>> tilejit.take_along_axis(x, order, axis=0)      # x, each column sorted
 
     All arguments, results and exceptions as in NumPy. Indices may be negative, and broadcast against the
-    array in all axes but that one.
+    array in all axes but that one. threads: a number, or None to let the size decide.
 
     Raises:
         IndexError: an index is out of range, or indices are no integers.
+        KernelError: threads is less than one.
         ValueError: indices have another number of dimensions.
     """
+    if threads is not None:
+        check_threads(threads)
     given, chosen = as_numpy(arr), as_numpy(indices)
     along = _along(given, chosen, axis)
-    taken = None if along is None else _taken(along, given.dtype)
+    taken = None if along is None else _taken(along, given.dtype, threads)
     return numpy_take_along_axis(given, chosen, axis) if taken is None else taken
 
 
-def put_along_axis(arr: Array, indices: ArrayLike, values: ArrayLike, axis: int | None) -> None:
+def put_along_axis(
+    arr: Array, indices: ArrayLike, values: ArrayLike, axis: int | None, *, threads: int | None = None
+) -> None:
     """Write values to their indices along an axis, others in every slice: numpy.put_along_axis, only faster.
 
     >>> tilejit.put_along_axis(x, np.argmax(x, axis=1, keepdims=True), 0, axis=1)
 
     All arguments and exceptions as in NumPy; of values with one index the last stays. With `axis=None`,
-    NumPy 2.4.6 writes into a copy, and so does this.
+    NumPy 2.4.6 writes into a copy, and so does this. threads: a number, or None to let the size decide.
 
     Raises:
         IndexError: an index is out of range, or indices are no integers; nothing has been written.
+        KernelError: threads is less than one.
         ValueError: indices have another number of dimensions, values do not broadcast, or the array is
             read-only.
     """
+    if threads is not None:
+        check_threads(threads)
     given, chosen, held = as_numpy(arr), as_numpy(indices), as_numpy(values)
     along = None if axis is None else _along(given, chosen, axis)
-    if along is None or not _written(along, given, held):
+    if along is None or not _written(along, given, held, threads):
         numpy_put_along_axis(given, chosen, held, axis)
 
 
@@ -90,15 +101,32 @@ class _Along:
 
     def blocks(self) -> Iterator[tuple[slice, ...]]:
         """Parts of the indices, in order: each is one run of an array of their shape in C order."""
-        shape, axis, inner = self.indices.shape, self.indices.ndim - 1, 1
-        while axis and inner * shape[axis] <= BLOCK_ELEMENTS:
-            inner *= shape[axis]
-            axis -= 1
-        count = -(-shape[axis] // max(BLOCK_ELEMENTS // inner, 1))
+        shape, axis = self.indices.shape, self.cut
+        count = -(-shape[axis] // max(BLOCK_ELEMENTS // prod(shape[axis + 1 :]), 1))
         each = -(-shape[axis] // count)
         for outer in np.ndindex(*shape[:axis]):
             for begin in range(0, shape[axis], each):
                 yield (*(slice(k, k + 1) for k in outer), slice(begin, begin + each))
+
+    @property
+    def cut(self) -> int:
+        """The axis that is cut into blocks, which have all of the later axes."""
+        shape, axis, inner = self.indices.shape, self.indices.ndim - 1, 1
+        while axis and inner * shape[axis] <= BLOCK_ELEMENTS:
+            inner *= shape[axis]
+            axis -= 1
+        return axis
+
+    def run(self, work: Callable[[tuple[slice, ...], Array], None], threads: int) -> None:
+        """Do some work for every block, which is given room for the numbers of its elements."""
+        blocks = [*self.blocks()]
+
+        def part(k: int, parts: int) -> None:
+            room = np.empty(BLOCK_ELEMENTS, np.int64)
+            for block in blocks[k * len(blocks) // parts : (k + 1) * len(blocks) // parts]:
+                work(block, room)
+
+        run_parts(part, min(threads, len(blocks)))
 
     def numbers(self, block: tuple[slice, ...], low: int, room: Array) -> Array:
         """Where the elements of a block are in `flat`, in `room`; `low` is the least of its indices."""
@@ -169,20 +197,26 @@ def _common_shape(x: tuple[int, ...], indices: tuple[int, ...], axis: int) -> tu
     return tuple(m if n == 1 else n for n, m in pairs) if fits else None
 
 
-def _taken(along: _Along, dtype: np.dtype[Any]) -> Array | None:
+def _taken(along: _Along, dtype: np.dtype[Any], threads: int | None) -> Array | None:
     """The elements in the order of the indices; None where an index is out of range."""
     result = allocate(along.indices.shape, dtype)
-    words, room = as_words(result), np.empty(BLOCK_ELEMENTS, np.int64)
-    for block in along.blocks():
-        low = least_within(along.indices[block], along.extent)
+    words, wrong = as_words(result), []
+
+    def take(block: tuple[slice, ...], room: Array) -> None:
+        low = None if wrong else least_within(along.indices[block], along.extent)
         if low is None:
-            return None
+            wrong.append(block)
+            return
         # No index is out of bounds: this mode checks fastest, and writes to `out` without a copy of it.
         numpy_take(along.flat, along.numbers(block, low, room), None, words[block], "wrap")
+
+    along.run(take, thread_count(threads, along.indices.nbytes + 2 * result.nbytes, TRANSPOSES))
+    if wrong:
+        return None
     return result.transpose(np.argsort(along.axes)) if along.turned else result
 
 
-def _written(along: _Along, x: Array, values: Any) -> bool:
+def _written(along: _Along, x: Array, values: Any, threads: int | None) -> bool:
     """Write values to the elements; False, with nothing written, where NumPy shall answer the call."""
     if along.repeats or not x.flags.writeable or overlaps_itself(x.shape, x.strides, x.itemsize):
         return False
@@ -194,17 +228,22 @@ def _written(along: _Along, x: Array, values: Any) -> bool:
     low = least_within(along.indices, along.extent)
     if low is None:
         return False
-    room = np.empty(BLOCK_ELEMENTS, np.int64)
     if held.size == 1 and held.ndim <= x.ndim:
         word = as_words(held).reshape(())[()]
-        for block in along.blocks():
-            along.flat[along.numbers(block, low, room)] = word
-        return True
-    shape = tuple(along.indices.shape[k] for k in np.argsort(along.axes))
-    try:
-        held = as_words(np.broadcast_to(held, shape).transpose(along.axes))
-    except ValueError:
-        return False
-    for block in along.blocks():
-        along.flat[along.numbers(block, low, room)] = np.ascontiguousarray(held[block])
+        parts = None
+    else:
+        shape = tuple(along.indices.shape[k] for k in np.argsort(along.axes))
+        try:
+            parts = as_words(np.broadcast_to(held, shape).transpose(along.axes))
+        except ValueError:
+            return False
+
+    def put(block: tuple[slice, ...], room: Array) -> None:
+        numbers = along.numbers(block, low, room)
+        along.flat[numbers] = word if parts is None else np.ascontiguousarray(parts[block])
+
+    # Blocks of one slice may have the same index, so they are written in order.
+    apart = along.axis > along.cut
+    moved = along.indices.nbytes + 3 * along.indices.size * x.itemsize
+    along.run(put, thread_count(threads, moved, TRANSPOSES) if apart else 1)
     return True

@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
+from codegen import check_threads
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_put
@@ -26,26 +27,37 @@ FEW = 16
 """An array out of C order with more elements than these to each index is not brought into C order first."""
 
 
-def put(a: Array, ind: ArrayLike, v: ArrayLike, mode: Literal["raise", "wrap", "clip"] = "raise") -> None:
+def put(
+    a: Array,
+    ind: ArrayLike,
+    v: ArrayLike,
+    mode: Literal["raise", "wrap", "clip"] = "raise",
+    *,
+    threads: int | None = None,
+) -> None:
     """Write values to elements by their numbers in C order: numpy.put, only faster.
 
     >>> tilejit.put(x, [0, 7], -1)      # x.flat[[0, 7]] = -1
 
     All arguments and exceptions as in NumPy: values are repeated if there are fewer of them than indices, and
     of values with one index the last stays. With an index out of range, nothing is written where NumPy may
-    have written some.
+    have written some. An array that is not in C order is copied to it and back; threads: a number for these
+    copies, or None to let the size decide.
 
     Raises:
         IndexError: an index is out of range, and mode is "raise".
+        KernelError: threads is less than one.
         TypeError: a is not an array, or indices are no integers.
         ValueError: a is read-only.
     """
+    if threads is not None:
+        check_threads(threads)
     given, indices, values = as_numpy(a), as_numpy(ind), as_numpy(v)
-    if not _put(given, indices, values, mode):
+    if not _put(given, indices, values, mode, threads):
         numpy_put(given, indices, values, mode)
 
 
-def _put(a: Any, indices: Any, values: Any, mode: Any) -> bool:
+def _put(a: Any, indices: Any, values: Any, mode: Any, threads: int | None) -> bool:
     """Do such a call; False, with nothing written, where NumPy shall answer it."""
     if type(a) is not ndarray or type(indices) is not ndarray or not isinstance(mode, str):
         return False
@@ -62,9 +74,10 @@ def _put(a: Any, indices: Any, values: Any, mode: Any) -> bool:
     held = as_words(held).reshape(-1)[: numbers.size]
     numbers, held = (x.copy() if np.may_share_memory(a, x) else x for x in (numbers, held))
     if held.size == 1:
-        _write(a, numbers, held[0])  # NumPy assigns one number faster than an array of one
-    else:
-        _write(a, numbers, np.resize(held, numbers.size) if held.size < numbers.size else held)
+        held = held[0]  # NumPy assigns one number faster than an array of one
+    elif held.size < numbers.size:
+        held = np.resize(held, numbers.size)
+    _write(a, numbers, held, threads)
     return True
 
 
@@ -82,7 +95,7 @@ def _reduced(indices: Array, count: int, mode: str) -> Array:
     return np.clip(indices, 0, count - 1) if mode == "clip" else indices % count
 
 
-def _write(a: Array, indices: Array, held: Any) -> None:
+def _write(a: Array, indices: Array, held: Any, threads: int | None) -> None:
     """Write one value, or as many as there are indices, in order.
 
     Raises:
@@ -92,12 +105,12 @@ def _write(a: Array, indices: Array, held: Any) -> None:
     if a.flags.c_contiguous:
         words.reshape(-1)[indices] = held
         return
-    straight = duplicate(words) if FEW * indices.size > a.size else None
+    straight = duplicate(words, threads=threads) if FEW * indices.size > a.size else None
     if straight is None:
         words[np.unravel_index(_from_start(indices, a.size), a.shape)] = held
     else:
         straight.reshape(-1)[indices] = held
-        copyto(words, straight)
+        copyto(words, straight, threads=threads)
 
 
 def _from_start(indices: Array, count: int) -> Array:
