@@ -137,7 +137,7 @@ def test_multiples_of_the_hardware_vector(count: int) -> None:
     assert int(size) == count * int(register)
 
 
-@pytest.mark.parametrize("size", [(2, 16), (4, 32), (2, 2, 16)], ids=str)
+@pytest.mark.parametrize("size", ["2*cores*hw", ("cores", "2*hw"), ("2*cores", "hw"), (2, 2, 16)], ids=str)
 def test_multiples_of_cores_by_hardware_vectors(size: Any) -> None:
     """CPU: vector<k' . cores x k . HW>, and sockets before them; a loop for each where there are so many."""
     added(virtual_vector_size=size)
@@ -233,6 +233,18 @@ def test_pattern_1_annotations_of_memory() -> None:
     kernel(memory[::2], memory[1::2])
     assert (memory[1::2] == np.arange(0, 200)).all()
     assert "no_alias promises" in str(kernel.report())
+
+
+def test_pattern_1_permutations_by_construction() -> None:
+    """Indirect writes to a different element each."""
+
+    def scattered(x, y, idx):
+        for i in range(x.shape[0]):
+            y[tj.permutation(idx)[i]] = x[i]
+
+    x, idx = np.arange(200, dtype=np.float32), np.random.default_rng(0).permutation(200)
+    kernel = called(scattered, x, ones(200), idx, virtual_vector_size=16)
+    assert "vectorized by 16" in str(kernel.report())
 
 
 def test_pattern_2_dependence_analysis() -> None:

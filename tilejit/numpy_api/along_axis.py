@@ -200,7 +200,8 @@ def _common_shape(x: tuple[int, ...], indices: tuple[int, ...], axis: int) -> tu
 def _taken(along: _Along, dtype: np.dtype[Any], threads: int | None) -> Array | None:
     """The elements in the order of the indices; None where an index is out of range."""
     result = allocate(along.indices.shape, dtype)
-    words, wrong = as_words(result), []
+    words = as_words(result)
+    wrong: list[object] = []
 
     def take(block: tuple[slice, ...], room: Array) -> None:
         low = None if wrong else least_within(along.indices[block], along.extent)
