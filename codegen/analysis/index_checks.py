@@ -104,6 +104,9 @@ class IndexChecks:
             KernelIndexError: it names the array of indices, the position in it and the index.
             KernelValueError: elements that are promised to differ are equal.
         """
+        verify = verify or settings().verify
+        if not verify and self._limits is not None and all(x.hold(arrays) for x in self._limits):
+            return
         ranges = _Ranges(self, arrays)
         for (loops, access), domain in zip(self.accesses, self._domains, strict=True):
             if domain is None:
@@ -112,8 +115,31 @@ class IndexChecks:
                 extent = self.shapes[access.array][dimension]
                 if depends_on_elements(subscript) and not ranges.inside(subscript, extent, loops, domain):
                     _Computed(self, arrays, loops).check(access, dimension)
-                if (verify or settings().verify) and isinstance(access, Store):
+                if verify and isinstance(access, Store):
                     _Computed(self, arrays, loops).check_distinct(access, dimension)
+
+    @lazy
+    def _limits(self) -> tuple[_Limits, ...] | None:
+        """Limits that suffice for all accesses; None if some need more."""
+        found: dict[tuple[ArrayElement, tuple[int, ...]], _Limits] = {}
+        for (loops, access), domain in zip(self.accesses, self._domains, strict=True):
+            for subscript, extent in zip(access.subscripts, self.shapes[access.array], strict=True):
+                if domain is None or not depends_on_elements(subscript):
+                    continue
+                if isinstance(subscript, Inside):
+                    if not extent or any(map(depends_on_elements, _element_subscripts(subscript))):
+                        return None
+                    continue
+                from_end = isinstance(subscript, FromEnd)
+                plain = subscript.of if isinstance(subscript, FromEnd) else subscript
+                if not isinstance(plain, ArrayElement) or any(map(depends_on_elements, plain.subscripts)):
+                    return None
+                box = _Ranges(self, {}).box(plain, loops, domain)
+                limits = _Limits(plain.array, box, -extent if from_end else 0, extent - 1)
+                known = found.get((plain, tuple(map(id, loops))), limits)
+                narrower = max(known.low, limits.low), min(known.high, limits.high)
+                found[plain, tuple(map(id, loops))] = _Limits(plain.array, box, *narrower)
+        return tuple(found.values())
 
     @lazy
     def _boxes(self) -> dict[tuple[ArrayElement, tuple[int, ...]], tuple[slice, ...]]:
@@ -123,6 +149,25 @@ class IndexChecks:
     @lazy
     def _domains(self) -> tuple[Domain | None, ...]:
         return tuple(domain_of(loops, self.values) for loops, _ in self.accesses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """The limits of the elements in a part of an array."""
+
+    array: str
+    box: tuple[slice, ...]
+    low: int
+    high: int
+
+    def hold(self, arrays: Arrays) -> bool:
+        """Whether the elements are within the limits."""
+        low, high = range_of(arrays[self.array][self.box])
+        return low > high or (self.low <= low and high <= self.high)
+
+
+def _element_subscripts(index: Index) -> list[Index]:
+    return [subscript for element in elements_in(index) for subscript in element.subscripts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,16 +229,19 @@ class _Ranges:
 
     def of_element(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> Range:
         """The range of the elements that are used, or of more elements around them."""
-        array, key = self.arrays[element.array], (element, tuple(map(id, loops)))
+        return range_of(self.arrays[element.array][self.box(element, loops, domain)])
+
+    def box(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> tuple[slice, ...]:
+        """The part of an array whose elements are used."""
+        key = element, tuple(map(id, loops))
         box = self.checks._boxes.get(key)
         if box is None:
-            box = tuple(
-                self.used(subscript, extent, loops, domain)
-                for subscript, extent in zip(element.subscripts, array.shape, strict=True)
-            )
+            shape = self.checks.shapes[element.array]
+            pairs = zip(element.subscripts, shape, strict=True)
+            box = tuple(self.used(subscript, extent, loops, domain) for subscript, extent in pairs)
             if not any(map(depends_on_elements, element.subscripts)):
                 self.checks._boxes[key] = box
-        return range_of(array[box])
+        return box
 
     def used(self, subscript: Index, extent: int, loops: Sequence[For], domain: Domain) -> slice:
         """The elements along a dimension that a subscript reaches."""
@@ -224,12 +272,15 @@ def range_of(values: NDArray[Any]) -> Range:
     """
     if not values.size:
         return NONE
-    if values.dtype.kind == "u":
-        return 0, int(values.max())
-    high = int(values.view(values.dtype.str.replace("i", "u")).max())
-    if high <= np.iinfo(values.dtype).max:
+    unsigned, most = _UNSIGNED.get(values.dtype, (values.dtype, None))
+    high = int(np.maximum.reduce(values.view(unsigned), axis=None))
+    if most is None or high <= most:
         return 0, high
     return int(values.min()), int(values.max())
+
+
+_UNSIGNED = {np.dtype(f"i{n}"): (np.dtype(f"u{n}"), (1 << 8 * n - 1) - 1) for n in (1, 2, 4, 8)}
+"""The unsigned dtype of each signed one, and its largest number."""
 
 
 @dataclass(frozen=True, slots=True)

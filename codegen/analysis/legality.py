@@ -174,7 +174,7 @@ def _dependences(accesses: Sequence[Access], choice: Choice, request: Request) -
     if found is None:
         return None
     index = next(x.node.index for x in found.later.loops if x.number == found.loop)
-    code = SCATTER if found.has_same_subscripts and is_scattered(found.later, index) else CARRIED
+    code = SCATTER if found.has_same_subscripts and is_indexed(found.later, index) else CARRIED
     return Refusal(found.loop, code, str(found) if code == CARRIED else _SCATTER.format(found.later))
 
 
@@ -199,7 +199,7 @@ def divides(access: Access, index: str) -> bool:
     return any(coefficient(replace_loaded(s, lambda _: Affine()), index) is None for s in indices)
 
 
-def is_scattered(access: Access, index: str) -> bool:
+def is_indexed(access: Access, index: str) -> bool:
     """Whether elements of arrays, which an index moves, are among the subscripts."""
     elements = (e for subscript in access.subscripts for e in elements_in(subscript))
     return any(index in index_symbols(element) for element in elements)

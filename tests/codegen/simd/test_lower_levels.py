@@ -21,6 +21,7 @@ MODULES = (
     *(
         "tests.codegen.schedule.test_choose_swizzle",
         "tests.codegen.emit.test_streams",
+        "tests.kernels.test_indexed",
         "tests.kernels.test_kernels",
         "tests.kernels.test_scans",
     ),
