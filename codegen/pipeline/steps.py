@@ -76,7 +76,7 @@ def _sized(box: StridedBox, schedule: Schedule) -> tuple[str, ...]:
         return PANEL_SIZES
     if schedule.strip is None or box.axis(schedule.stripped).extent != schedule.strip:
         return ()
-    return ("columns",) if schedule.interleave == "dst" else ("rows", "count")
+    return ("columns",) if schedule.interleave == "dst" else ("rows", "count", "length")
 
 
 def kernel_of(

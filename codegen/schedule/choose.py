@@ -256,21 +256,28 @@ def _runs(box: StridedBox, transfer: Selection) -> RunSchedule:
 
 
 def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int | None:
-    """Elements per strip, a multiple of a byte if elements are packed; None if one transfer takes all."""
+    """Iterations of the last loop of a transfer per strip; None if one transfer takes all.
+
+    They are a multiple of a byte if elements are packed.
+    """
     mode, inner, interleave = transfer
     elements = elements_of(size)
     if mode == "interleave":
         return strip_of(box, inner, interleave, elements)
-    if mode == "reverse" and len(inner) == 2:
-        runs = box.axis(inner[1]).extent
-        return MOST_GROUPS if runs > 4 * MOST_GROUPS else None
-    if elements is None or mode == "fill" or len(inner) != 1:
+    extent = box.axis(inner[-1]).extent if inner else 1
+    if elements is None and mode == "reverse" and len(inner) == 2:
+        return MOST_GROUPS if extent > 4 * MOST_GROUPS else None
+    if (
+        elements is None
+        or mode == "fill"
+        or not inner
+        or (len(inner) > 1 and mode not in ("reverse", "chunks"))
+    ):
         return None
-    strip = elements
+    strip = max(1, elements // prod(box.axis(name).extent for name in inner[:-1]))
     if mode in ("pack bits", "unpack bits"):
         per_byte = 8 // min(e.bits for e in (box.source, box.target) if e)
         strip = -(-strip // per_byte) * per_byte
-    extent = box.axis(inner[0]).extent
     return strip if strip < extent else None
 
 
