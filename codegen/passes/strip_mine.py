@@ -1,11 +1,11 @@
-"""Strip-mine the loop of a 1-D transfer, or the last joined loop of an interleave; a box takes the tail."""
+"""Strip-mine the loop of a 1-D transfer, or the last joined loop of an interleave; boxes take the tails."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from codegen.ir.strided_box import Axis, StridedBox, cut_axis
-from codegen.schedule.schedule import STRIP, Schedule
+from codegen.schedule.schedule import ROWS, STRIP, Schedule
 
 
 def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
@@ -15,19 +15,29 @@ def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
     after:   for i in 9: for strip in 3: for j in 32:     dst[512*i + 128*strip + 4*j] = src[…]
              for i in 9: for strip in 1: for j in 4:      dst[384 + 512*i + 4*j] = src[…]
 
-    Both boxes have all axes that the schedule names.
+    Super-vectors that have rows also split the loop around the transfer:
+
+    before:  for i in 9: for j in 100:                                                4 x 32
+    after:   for row_strip in 2: for strip in 3: for i in 4: for j in 32:             and three remainders
+
+    All boxes have all axes that the schedule names.
     """
-    if schedule.strip is None:
-        return (box,)
+    parts: tuple[StridedBox, ...] = (box,)
+    if schedule.strip is not None:
+        parts = _cut(parts, schedule.stripped, schedule.strip, STRIP)
+    return _cut(parts, schedule.row, schedule.rows, ROWS) if schedule.row else parts
+
+
+def _cut(boxes: tuple[StridedBox, ...], name: str, block: int, strips: str) -> tuple[StridedBox, ...]:
+    """Every box in full strips, and in one for the remainder, which runs once."""
     return tuple(
-        _with_strips(part, schedule.stripped)
-        for part in cut_axis(box, schedule.stripped, schedule.strip, STRIP)
+        _with_strips(part, name, strips) for box in boxes for part in cut_axis(box, name, block, strips)
     )
 
 
-def _with_strips(box: StridedBox, name: str) -> StridedBox:
+def _with_strips(box: StridedBox, name: str, strips: str) -> StridedBox:
     """The box with an axis over strips, which a remainder lacks."""
-    if any(axis.name == STRIP for axis in box.axes):
+    if any(axis.name == strips for axis in box.axes):
         return box
     at = next(k for k, axis in enumerate(box.axes) if axis.name == name)
-    return replace(box, axes=(*box.axes[:at], Axis(STRIP, 1, 0, 0), *box.axes[at:]))
+    return replace(box, axes=(*box.axes[:at], Axis(strips, 1, 0, 0), *box.axes[at:]))

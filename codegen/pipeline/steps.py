@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
+from codegen.passes.parametrize import NAMES
 from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import PAD, PARAMETRIZE, SELECT, run_passes
@@ -58,7 +59,7 @@ def step_of(
     """Run a strip-mined box through the scheduled passes and find its kernel."""
     observe = observe or nobody
     (nest,) = run_passes((*SELECT, *PAD), box, schedule, observe)
-    sized = _sized(box, schedule)
+    sized = _sized(box, schedule, nest)
 
     def is_literal(name: str) -> bool:
         """All sizes become literals, or those of the caller's super-vectors, or none."""
@@ -68,15 +69,19 @@ def step_of(
     return Step(box, schedule, nest, kernel, sizes)
 
 
-def _sized(box: StridedBox, schedule: Schedule) -> tuple[str, ...]:
-    """The sizes that the caller's super-vector determines: of a full strip, or of panels."""
+def _sized(box: StridedBox, schedule: Schedule, nest: TransferNest) -> tuple[str, ...]:
+    """The sizes that the caller's super-vector determines: of full strips, or of panels."""
     if not schedule.sized:
         return ()
     if schedule.transpose:
         return PANEL_SIZES
-    if schedule.strip is None or box.axis(schedule.stripped).extent != schedule.strip:
-        return ()
-    return ("columns",) if schedule.interleave == "dst" else ("rows", "count", "length")
+    names: list[str] = []
+    if schedule.strip is not None and box.axis(schedule.stripped).extent == schedule.strip:
+        names += ("columns",) if schedule.interleave == "dst" else ("rows", "count", "length")
+    for name, loop in zip(NAMES, nest.loops, strict=False):
+        if loop.axis == schedule.row and loop.extent == schedule.rows:
+            names.append(f"{name}_extent")
+    return tuple(names)
 
 
 def kernel_of(

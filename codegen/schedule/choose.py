@@ -15,6 +15,7 @@ from codegen.schedule.choose_transpose import transpose_schedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import (
     OUTER_RANKS,
+    ROWS,
     STRIP,
     GivenSize,
     Mode,
@@ -213,19 +214,22 @@ def loop_schedule(
 ) -> Schedule:
     """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size."""
     mode, inner, interleave = transfer
-    strip = _strip(box, transfer, size)
-    given = (size.rows, size.columns) if isinstance(size, TileSize) else size
-    sized = None if given is None else GivenSize(given, _elements(box, transfer, strip))
+    row = _row(mode, outer, size)
+    strip = _strip(box, transfer, size[1] if row and isinstance(size, tuple) else size)
+    sized = _sized(box, transfer, size, strip, row)
     outer, groups, together = list(outer), None, None
     if stream and interleave == "src":
         groups, together = grouped_axes(box, inner, outer, threads)
-        groups = () if groups and strip else groups
+        groups = () if groups and (strip or row) else groups
     if groups:
         outer, strip = around(outer, groups, together), together
     elif strip:
         cut = box.axis(long_loop(inner, interleave))
         strips = Axis(STRIP, cut.extent // strip, cut.src * strip, cut.dst * strip)
         outer.insert(_strip_position(mode, outer, cut), strips)
+    rows = size[0] if row and isinstance(size, tuple) and size[0] < row.extent else 0
+    if row and rows:
+        outer = _in_rows(outer, row, rows)
     if threads > 1 and outer and outer[0].extent < 2 * threads:
         widest = max(outer, key=lambda loop: loop.extent)
         if widest.extent > outer[0].extent:
@@ -236,11 +240,43 @@ def loop_schedule(
     return Schedule(
         *(mode, axes, inner, interleave, rank, stream),
         strip=strip,
+        row=row.name if row and rows else "",
+        rows=rows or 1,
         groups=groups,
         shared=shared,
         sized=sized,
         runs=_runs(box, transfer) if stream else RunSchedule(),
     )
+
+
+def _row(mode: Mode, outer: list[Axis], size: VectorSize | None) -> Axis | None:
+    """The loop around a transfer that the rows of a super-vector are of; None if it has none."""
+    room = len(outer) + 2 <= OUTER_RANKS[-1]
+    return outer[-1] if isinstance(size, tuple) and outer and room and mode != "fill" else None
+
+
+def _in_rows(outer: list[Axis], row: Axis, rows: int) -> list[Axis]:
+    """The loops with strips of a row loop, which is inside the strips of columns."""
+    strips = Axis(ROWS, row.extent // rows, row.src * rows, row.dst * rows)
+    others = [axis for axis in outer if axis is not row]
+    at = next((k for k, axis in enumerate(others) if axis.name == STRIP), len(others))
+    return [*others[:at], strips, *others[at:], replace(row, extent=rows)]
+
+
+def _sized(
+    box: StridedBox, transfer: Selection, size: VectorSize | None, strip: int | None, row: Axis | None
+) -> GivenSize | None:
+    """What the caller's size becomes."""
+    elements = _elements(box, transfer, strip)
+    match size:
+        case None:
+            return None
+        case TileSize(rows, columns):
+            return GivenSize((rows, columns), elements)
+        case (rows, _) if row and elements is not None:
+            return GivenSize(size, (min(rows, row.extent), elements))
+        case _:
+            return GivenSize(size, elements)
 
 
 def _runs(box: StridedBox, transfer: Selection) -> RunSchedule:

@@ -145,6 +145,9 @@ class TransposeSchedule(TileSchedule):
 STRIP = "strip"
 """The axis that counts the strips of a 1-D transfer."""
 
+ROWS = "row_strip"
+"""The axis that counts strips of the loop around a 1-D transfer, if super-vectors have rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class GivenSize:
@@ -198,6 +201,7 @@ class Schedule:
     shared       whether threads share the iterations of the first outer loop, so that padding follows it
     stream       full aligned lines are stored past the cache
     strip        iterations of the loop `stripped` per transfer, counted by axis STRIP; None: all
+    row, rows    the loop around the transfer whose strips of `rows` iterations axis ROWS counts; "" for none
     prefetch     as in `Elementwise`
     """
 
@@ -209,6 +213,8 @@ class Schedule:
     stream: bool = False
     transpose: TransposeSchedule | None = None
     strip: int | None = None
+    row: str = ""
+    rows: int = 1
     groups: tuple[str, ...] | None = None
     prefetch: bool = False
     shared: bool = False
@@ -236,6 +242,7 @@ class Schedule:
         parallel = f" | parallel {self.outer[0]}" if self.outer and self.shared else ""
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""
+        strip += f" | strips of {self.rows} of {self.row}" if self.row else ""
         strip += " | prefetches" if self.prefetch else ""
         strip += f" | {self.runs}" if str(self.runs) else ""
         strip += " | bytes of elements" if self.in_bytes else ""

@@ -179,7 +179,7 @@ def test_tables_and_padding_stay_arguments() -> None:
     ],
     ids=["runs", "elements"],
 )
-@pytest.mark.parametrize("size", [40, (8, 5)], ids=str)
+@pytest.mark.parametrize("size", [40, (30, 40)], ids=str)
 def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
     dst: Array, src: Array, node: type, size: Any
 ) -> None:
@@ -197,6 +197,48 @@ def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
     assert whole.nest.loops[-1].extent == 3
     other = plan_copy(dst[:9], src[:9], virtual_vector_size=size, threads=1)
     assert other.kernels[0] is whole.kernel
+
+
+KINDS = {
+    "runs": lambda: (np.zeros((70, 210), "u4")[:, :200], counted((70, 200))),
+    "runs of one loop": lambda: (np.zeros(9000, "u4"), counted((9000,))),
+    "reversed": lambda: (np.zeros((70, 200), "u4"), counted((70, 200))[:, ::-1]),
+    "elements": lambda: (np.zeros((70, 100), "u4"), counted((70, 200))[:, ::2]),
+    "conversions": lambda: (np.zeros((70, 200), "f4"), counted((70, 200)).astype("f8")),
+    "chunks": lambda: (np.zeros((70, 40, 8), "u8"), counted((70, 80, 8)).astype("u8")[:, ::-2, ::-1]),
+    "interleaves": lambda: (np.zeros((70, 200, 2), "u4").transpose(0, 2, 1), counted((70, 2, 200))),
+    "deinterleaves": lambda: (np.zeros((70, 2, 200), "u4").transpose(0, 2, 1), counted((70, 200, 2))),
+    "transposes": lambda: (np.zeros((200, 300), "u4"), counted((300, 200)).T),
+    "short rows": lambda: (np.zeros((5000, 5), "u4"), counted((5, 5000)).T),
+}
+"""A copy of each kind: destination and source."""
+
+
+def counted(shape: tuple[int, ...]) -> Array:
+    return np.arange(np.prod(shape), dtype="u4").reshape(shape)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_copy_runs_in_strips(kind: str) -> None:
+    """Of one dimension and of two, which also bound the loop around a transfer; the bytes are the same."""
+    sources = []
+    for size in (20, 64, 100, (5, 48), ("4", "80/2")):
+        dst, src = KINDS[kind]()
+        plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
+        plan(dst, src)
+        assert np.array_equal(dst, src), size
+        sources.append(tuple(kernel.source.partition('"""')[2] for kernel in plan.kernels))
+    assert len(set(sources[:3])) == 3
+    assert sources[3] not in sources[:3]
+
+
+def test_the_rows_of_a_super_vector_are_strips_of_the_loop_around_runs() -> None:
+    dst, src = KINDS["runs"]()
+    text = tj.explain(dst, src, virtual_vector_size=(8, 48)).schedule
+    assert "outer row_strip strip d0 | inner d1" in text
+    assert "strips of 48 | strips of 8 of d0" in text
+    kernels = plan_copy(dst, src, virtual_vector_size=(8, 48), threads=1).kernels
+    assert "for d in range(8):" in kernels[0].source
 
 
 def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
@@ -297,7 +339,7 @@ def test_panels_have_as_many_layers_as_fit() -> None:
 
 
 @pytest.mark.parametrize("packs", [True, False])
-@pytest.mark.parametrize(("size", "strip"), [(64, 32), ((2, 20), 24), (1, 8)], ids=str)
+@pytest.mark.parametrize(("size", "strip"), [(64, 32), ((9, 40), 24), (1, 8)], ids=str)
 def test_an_interleave_is_told_its_strip(packs: bool, size: Any, strip: int) -> None:
     """Elements of both rows together, in full registers: a literal of the kernel, but not in the tail."""
 

@@ -148,20 +148,27 @@ def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> No
 def test_strips_keep_meaning(box: StridedBox, size: Any, threads: int) -> None:
     want, scalar = moved(box), widened(normal(box))
     schedule = choose(scalar, threads=threads, virtual_vector_size=size)
-    strips = size[0] * size[1] if isinstance(size, tuple) else size
-    assert schedule.mode == "interleave" or schedule.strip in (None, strips)
+    strips = (size[1], size[0] * size[1]) if isinstance(size, tuple) else (size,)
+    others = (
+        prod(scalar.extents[a] for a in schedule.inner if a != schedule.stripped) if schedule.inner else 1
+    )
+    moved_together = (None, *(max(1, each // others) for each in strips))
+    assert schedule.mode == "interleave" or schedule.strip in moved_together
     cut = schedule.transpose
     if cut and not cut.stage:
         side = LINE_BYTES // scalar.width
         counts = [prod(scalar.extents[a] for a in axes) for axes in (cut.rows, cut.columns)]
         asked = size if isinstance(size, tuple) else (size, size)
         rows, columns = (-(-n // side) * side for n in asked)
-        assert cut.tile == (rows, counts[1] if cut.block == "short" else columns)
+        assert cut.block != "short" or cut.tile == (rows, counts[1])
+        assert cut.block == "short" or (cut.strips or cut.tile) == (rows, columns)
     parts = strip_mine(scalar, schedule)
     got = np.zeros(SIZE, np.uint8)
     for part in parts:
         if schedule.strip:
             assert part.axis(schedule.stripped).extent <= schedule.strip
+        if schedule.row:
+            assert part.axis(schedule.row).extent <= schedule.rows
         made = pad_rank(select_transfer(part, schedule), schedule)
         assert schedule.transpose or len(made.loops) == schedule.rank
         got |= np.frombuffer(moved_by_loops(part, schedule, made), np.uint8)
