@@ -101,3 +101,10 @@ def test_what_is_refused(line: str, message: str) -> None:
     text = GATHER.replace("    affine.store", f"    {line}\n    affine.store")
     with pytest.raises(tj.KernelError, match=message):
         mlir.run(text, "gather", np.zeros(3, "f4"), np.zeros(3, "f4"), np.zeros(3, "i4"))
+
+
+@pytest.mark.parametrize("name", ["gather", "rows", "add_at"])
+def test_the_printed_form_is_read(name: str) -> None:
+    text = {"gather": GATHER, "rows": ROWS, "add_at": ADD_AT}[name]
+    wide = mlir.super_vectorize(text, virtual_vector_size=8)
+    assert mlir.check(text, wide).tolerance == 0

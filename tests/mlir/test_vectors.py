@@ -338,3 +338,54 @@ def test_what_becomes_of_vectors_is_reported() -> None:
     lines = mlir.super_vectorize(text, virtual_vector_size=4, report=True).splitlines()
     assert lines[0] == "// @f has vectors and stays as it is; it runs in super-vectors of 8"
     assert all("vectorized by 8" in line for line in lines[1:] if line.startswith("// line"))
+
+
+BY_DATA = """
+func.func @f(%X: memref<?xf32>, %Y: memref<?xf32>, %I: memref<?xi32>, %J: memref<?xi64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0 : i32
+  %zz = arith.constant 0 : i64
+  %seven = arith.constant dense<7.0> : vector<8xf32>
+  %one = arith.constant dense<1> : vector<8xi64>
+  affine.for %i = 0 to %n step 8 {
+    %left = affine.apply affine_map<(d0)[s0] -> (s0 - d0)>(%i)[%n]
+    %m = vector.create_mask %left : vector<8xi1>
+    %a = vector.transfer_read %I[%i], %z : memref<?xi32>, vector<8xi32>
+    %b = arith.extsi %a : vector<8xi32> to vector<8xi64>
+    %c = arith.addi %b, %one : vector<8xi64>
+    %x = vector.gather %X[%c0] [%c], %m, %seven
+      : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+    %d = vector.transfer_read %J[%i], %zz : memref<?xi64>, vector<8xi64>
+    vector.scatter %Y[%c0] [%d], %m, %x : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32>
+  }
+  return
+}"""
+
+
+@both
+@pytest.mark.parametrize("n", [0, 1, 8, 21])
+def test_lanes_by_data(n: int, interpreted: bool) -> None:
+    """Gathers and scatters by indices from memory, checked before anything is stored; the last lane wins."""
+    rng = np.random.default_rng(n)
+    x, y = rng.random(30).astype(np.float32), np.full(25, -1, np.float32)
+    i, j = rng.integers(-1, 29, n).astype(np.int32), rng.integers(0, 25, n)
+    mlir.run(BY_DATA, "f", x, y, i, j, n, interpreted=interpreted)
+    expected = np.full(25, -1, np.float32)
+    for source, target in zip(i, j, strict=True):
+        expected[target] = x[source + 1]
+    assert np.array_equal(y, expected)
+    if not n:
+        return
+    for wrong, at in ((29, i), (-2, i), (25, j), (-1, j)):
+        kept, before = at[n // 2], y.copy()
+        at[n // 2] = wrong
+        with pytest.raises(KernelError):
+            mlir.run(BY_DATA, "f", x, y, i, j, n, interpreted=False)
+        assert np.array_equal(y, before)
+        at[n // 2] = kept
+
+
+def test_subscripts_that_are_stored_to_are_refused() -> None:
+    with pytest.raises(KernelError, match="its elements are subscripts"):
+        mlir.parse(BY_DATA.replace("vector.scatter %Y", "vector.transfer_write %a, %I[%i], %m : "
+                   "vector<8xi32>, memref<?xi32>\n    vector.scatter %Y"))  # fmt: skip

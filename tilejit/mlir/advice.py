@@ -51,6 +51,9 @@ FORMS = {
         "%w = vector.gather %A[%i] [%k], %m, %v "
         ": memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32> into vector<8xf32>"
     ),
+    "vector.scatter": (
+        "vector.scatter %A[%i] [%k], %m, %v : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32>"
+    ),
     "vector.create_mask": "%m = vector.create_mask %n : vector<8xi1>",
     "vector.constant_mask": "%m = vector.constant_mask [5] : vector<8xi1>",
     "vector.broadcast": "%v = vector.broadcast %x : f32 to vector<8xf32>",

@@ -22,6 +22,7 @@ from codegen import (
     Op,
     Statement,
     dataclass,
+    index_arrays,
     numpy_dtype,
     parts,
     values_of,
@@ -180,29 +181,38 @@ def _compared(one: Program, other: Program, sizes: Sequence[int], seed: int) -> 
 
 def _fits(memref: MemRef | None, size: int) -> bool:
     """Whether an array of a size has no more elements than are tried."""
-    numbers = (
-        n.constant if isinstance(n, Affine) and not n.terms else size
-        for n in (() if memref is None else memref.sizes)
-    )
-    return prod(numbers) <= MOST_ELEMENTS
+    return memref is None or prod(_shape(memref, size)) <= MOST_ELEMENTS
 
 
 def _arguments(program: Program, size: int, extent: int, rng: np.random.Generator) -> list[Any]:
-    """Random arrays and numbers; indices are the size, or less where arrays go on after loops."""
+    """Random arrays and numbers; indices are the size, or less where arrays go on after loops.
+
+    Elements that are subscripts are inside every array.
+    """
     out: list[Any] = []
     indices = 0
+    subscripts = index_arrays(program.function)
+    least = min([n for memref in program.memrefs if memref for n in _shape(memref, extent)], default=0)
     for declared, memref in zip(program.declared, program.memrefs, strict=True):
         if memref is not None:
-            shape = tuple(
-                n.constant if isinstance(n, Affine) and not n.terms else extent for n in memref.sizes
+            shape = _shape(memref, extent)
+            inside = declared.name in subscripts
+            out.append(
+                rng.integers(0, max(least, 1), shape).astype(numpy_dtype(declared.dtype))
+                if inside
+                else _random(declared.dtype, shape, rng)
             )
-            out.append(_random(declared.dtype, shape, rng))
         elif declared.name in program.indices:
             out.append(max(0, size - 3 * indices) if extent > size else size)
             indices += 1
         else:
             out.append(_random(declared.dtype, (), rng)[()])
     return out
+
+
+def _shape(memref: MemRef, extent: int) -> tuple[int, ...]:
+    """The sizes of an array, where those that the text leaves open are all the same."""
+    return tuple(n.constant if isinstance(n, Affine) and not n.terms else extent for n in memref.sizes)
 
 
 def _random(dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[Any]:

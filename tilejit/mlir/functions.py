@@ -186,8 +186,11 @@ class _Reader:
                 value = self.scope.value(op.operands[0])
                 out.append(Store(memref.name, subscripts, value, where=self.scope.where))
             case "affine.apply":
-                (index,) = self.mapped(op)
+                operands = [self.scope.subscript(operand) for operand in op.operands]
+                (index,) = results(op.properties["map"].data, operands)
                 self.scope.values[op.results[0]] = IndexValue(index)
+                if any(operand in self.scope.elements for operand in op.operands):
+                    self.scope.elements[op.results[0]] = index
             case "affine.min" | "affine.max":
                 self.scope.values[op.results[0]] = Extremum(op.name.removeprefix("affine."), self.mapped(op))
             case name if name in MEMREFS:

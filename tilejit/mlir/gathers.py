@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Operation, SSAValue
 
-from codegen import Load, Statement, Value, add_indices
-from tilejit.mlir.lanes import Nest, index_of, zero
+from codegen import Index, Load, Statement, Store, Value, add_indices
+from tilejit.mlir.lanes import Limits, Nest, lane_index, zero
 from tilejit.mlir.meanings import Counted, Held
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
-from tilejit.mlir.transfers import Transfer, check_elements, check_shape, read_lanes, write_lanes
+from tilejit.mlir.transfers import Transfer, both, check_elements, check_shape, read_lanes, write_lanes
 from tilejit.mlir.types import dtype_of, element_of, vector_shape
 
 SHORT = "write what super_vectorize prints"
@@ -57,25 +57,81 @@ def _gathered(
     for each in (mask, *(lanes for _, lanes in moved)):
         check_shape(each, shape)
     view = scope.array(op.operands[0])
-    base = [scope.index(index) for index in indices]
+    base = [scope.subscript(index) for index in indices]
     memref = scope.hold(result, dtype_of(element_of(result.type)), shape)
     fill = Nest(scope, shape, line)
     fill.store(memref, other(fill))
     out += fill.loops()
     nest = Nest(scope, shape, line)
+    where, limits = _masked(nest, mask)
+    subscripts = view.subscripts(_moved_to(base, moved, nest))
+    nest.store(memref, Load(view.memref.name, subscripts, memref.dtype), where)
+    out += nest.loops(limits)
+    scope.values[result] = Held(memref)
+
+
+def _vector_scatter(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """vector.scatter: each lane's index is added to the last subscript; lanes are stored in order."""
+    *indices, moved, mask, value = op.operands[1:]
+    if not indices:
+        raise Unsupported("vector.scatter to a memref without dimensions", "store its element")
+    _scattered(op.operands[0], indices, [(len(indices) - 1, moved)], (mask, value), (scope, out, line))
+
+
+def _own_scatter(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
+    """tilejit.scatter: lanes have indices in several subscripts."""
+    rank, dims = _rank(op, 1), _numbers(op, "dims")
+    rest = op.operands[2 + rank :]
+    if len(rest) != len(dims) + 1 or any(not 0 <= dim < rank for dim in dims):
+        raise Unsupported("tilejit.scatter misfits its dimensions", SHORT)
+    lanes = list(zip(dims, rest, strict=False))
+    operands = rest[-1], op.operands[0]
+    _scattered(op.operands[1], op.operands[2 : 2 + rank], lanes, operands, (scope, out, line))
+
+
+def _scattered(
+    array: SSAValue,
+    indices: Sequence[SSAValue],
+    moved: Sequence[tuple[int, SSAValue]],
+    operands: tuple[SSAValue, SSAValue],
+    place: tuple[Scope, list[Statement], int],
+) -> None:
+    """Store the lanes of a value that a mask selects."""
+    scope, out, line = place
+    mask, value = operands
+    check_elements(array, value)
+    nest = Nest(scope, vector_shape(value.type), line)
+    for each in (mask, *(lanes for _, lanes in moved)):
+        check_shape(each, nest.shape)
+    view = scope.array(array)
+    where, limits = _masked(nest, mask)
+    tests = [test for test in (scope.where, where) if test is not None]
+    subscripts = view.subscripts(_moved_to([scope.subscript(index) for index in indices], moved, nest))
+    stored = Store(view.memref.name, subscripts, nest.at(value), where=both(tests))
+    nest.body.append(stored)
+    out += nest.loops(limits)
+
+
+def _masked(nest: Nest, mask: SSAValue) -> tuple[Value | None, Limits]:
+    """A mask as a test of lanes, or as their bounds."""
+    meaning = nest.scope.meaning(mask)
+    if dtype_of(element_of(mask.type)) != "i1":
+        raise Unsupported(f"{mask.type} is no mask", "write a vector of i1")
+    return (None, meaning.limits) if isinstance(meaning, Counted) else (nest.at(mask), ())
+
+
+def _moved_to(base: list[Index], moved: Sequence[tuple[int, SSAValue]], nest: Nest) -> list[Index]:
+    """The subscripts of a lane."""
+    where = list(base)
     for dim, lanes in moved:
-        lane = index_of(nest.at(lanes))
+        lane = lane_index(lanes, nest.lanes, nest.scope)
         if lane is None:
             raise Unsupported(
-                f"{op.name} by indices that hang on data is not supported",
-                "make them of constants, loop indices, additions and multiples",
+                "lanes with indices that are computed from data are not supported",
+                "read them from a memref, or make them of constants, loop indices, additions and multiples",
             )
-        base[dim] = add_indices(base[dim], lane)
-    meaning = scope.meaning(mask)
-    where = None if isinstance(meaning, Counted) else nest.at(mask)
-    nest.store(memref, Load(view.memref.name, view.subscripts(base), memref.dtype), where)
-    out += nest.loops(meaning.limits if isinstance(meaning, Counted) else ())
-    scope.values[result] = Held(memref)
+        where[dim] = add_indices(where[dim], lane)
+    return where
 
 
 def _own_read(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -109,7 +165,7 @@ def _own_transfer(op: Operation, at: int, vector: SSAValue | None, scope: Scope)
         raise Unsupported(f"{op.name} misfits its dimensions", SHORT)
     return Transfer(
         scope.array(op.operands[at]),
-        tuple(map(scope.index, indices)),
+        tuple(map(scope.subscript, indices)),
         tuple(None if dim < 0 else dim for dim in dims),
         (True,) * len(shape),
         mask,
@@ -145,7 +201,9 @@ def _numbers(op: Operation, name: str) -> tuple[int, ...]:
 
 GATHERS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] = {
     "vector.gather": _vector_gather,
+    "vector.scatter": _vector_scatter,
     "tilejit.gather": _own_gather,
+    "tilejit.scatter": _own_scatter,
     "tilejit.transfer_read": _own_read,
     "tilejit.transfer_write": _own_write,
 }

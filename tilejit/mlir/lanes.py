@@ -170,6 +170,45 @@ def check_foreign(op: Operation) -> None:
         raise Unsupported(f"{op.name} takes {count} operands of the type of its result", "write so many")
 
 
+def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope) -> Index | None:
+    """A vector of integers in one lane as an index expression, if it is one.
+
+    Elements of arrays are parts of it, as no array may be stored to that has subscripts.
+    """
+    match scope.meaning(value):
+        case Held(_, elements) if elements is not None:
+            return elements(lanes)
+        case Splat(number):
+            return index_of(number)
+        case Progression(start, steps):
+            total: Index = Affine(start)
+            for lane, step in zip(lanes, steps, strict=True):
+                total = add_indices(total, scale_index(lane, step))
+            return total
+        case Moved(source, moves):
+            there = [Affine() if k is None else lanes[k] for k in moves]
+            if isinstance(source.type, VectorType):
+                return lane_index(source, there, scope)
+        case Lanewise(op):
+            return _computed_index(op, lanes, scope)
+    return None
+
+
+def _computed_index(op: Operation, lanes: Sequence[Index], scope: Scope) -> Index | None:
+    """What an operation makes of index expressions, if that is exact."""
+    widens = op.name == "arith.extsi" or (op.name == "arith.index_cast" and _is_wide(op))
+    if not widens and not (op.name in INDEX_LANES and _is_wide(op)):
+        return None
+    operands = [lane_index(operand, lanes, scope) for operand in op.operands]
+    if None in operands:
+        return None
+    return operands[0] if widens else _affine(op.name, operands)
+
+
+def _is_wide(op: Operation) -> bool:
+    return dtype_of(element_of(op.results[0].type)) == INDEX
+
+
 def index_of(value: Value) -> Index | None:
     """A number of a lane as an index expression, if it is one."""
     match value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
@@ -12,9 +13,13 @@ from tilejit.mlir.dtypes import MemRef
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The elements of an array of the function's own."""
+    """The elements of an array of the function's own.
+
+    elements  the element of another array that each lane is, given the lanes; None if it isn't one
+    """
 
     memref: MemRef
+    elements: Callable[[Sequence[Index]], Index] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Scope:
     def index(self, value: SSAValue) -> Index:
         """A value as an index expression."""
         meaning = self.meaning(value)
-        if isinstance(meaning, IndexValue):
+        if isinstance(meaning, IndexValue) and value not in self.elements:
             return meaning.index
         raise Unsupported(
             f"{_shown(value)} is no affine index: it hangs on data, or on more than sums and multiples",

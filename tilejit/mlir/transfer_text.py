@@ -157,6 +157,24 @@ class Gather(Plain):
         return cls.made([parser.resolve_operand(access.array, source), *access.indices, *operands], vector)
 
 
+class Scatter(Plain):
+    """vector.scatter."""
+
+    name = "vector.scatter"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Plain:
+        """%A[%i] [%k], %mask, %v : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32>"""
+        access = accessed(parser)
+        parser.parse_punctuation("[")
+        given = [parser.parse_unresolved_operand()]
+        parser.parse_punctuation("]")
+        given += [next_operand(parser) for _ in range(2)]
+        target, *kinds = _types(parser, 3)
+        operands = [parser.resolve_operand(x, kind) for x, kind in zip(given, kinds, strict=True)]
+        return cls.made([parser.resolve_operand(access.array, target), *access.indices, *operands])
+
+
 def _types(parser: Parser, vectors: int) -> tuple[Attribute, ...]:
     """Attributes, a colon, the type of an array, and those of so many vectors."""
     parser.parse_optional_attr_dict()
@@ -168,4 +186,4 @@ def _types(parser: Parser, vectors: int) -> tuple[Attribute, ...]:
     return tuple(found)
 
 
-TRANSFERS = (TransferRead, TransferWrite, Load, Store, MaskedLoad, MaskedStore, Gather)
+TRANSFERS = (TransferRead, TransferWrite, Load, Store, MaskedLoad, MaskedStore, Gather, Scatter)

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from codegen import (
+    ArrayElement,
     Index,
     Load,
     Op,
@@ -142,20 +143,30 @@ def read_lanes(
         # In one dimension with one bound, the others are the lanes from there on.
         only = limits[0] if len(shape) == 1 and len(limits[0]) == 1 and where is None else ()
         out += rest.loops(first=only)
-    nest.store(memref, Load(transfer.view.memref.name, transfer.subscripts(nest.lanes), memref.dtype), where)
+    name = transfer.view.memref.name
+    nest.store(memref, Load(name, transfer.subscripts(nest.lanes), memref.dtype), where)
     out += nest.loops(limits)
-    scope.values[result] = Held(memref)
+
+    def elements(lanes: Sequence[Index]) -> Index:
+        return ArrayElement(name, transfer.subscripts(lanes), memref.dtype)
+
+    integers = memref.dtype[0] in "iu" and memref.dtype != "i1"
+    scope.values[result] = Held(memref, elements if integers and where is None else None)
 
 
 def write_lanes(value: SSAValue, transfer: Transfer, place: tuple[Scope, list[Statement], int]) -> None:
     """Store the lanes that are accessed."""
     scope, out, line = place
     nest = Nest(scope, vector_shape(value.type), line)
-    tests = [test for test in (scope.where, transfer.where(nest)) if test is not None]
-    where = Op("and", tuple(tests), "i1") if len(tests) == 2 else tests[0] if tests else None
+    where = both([test for test in (scope.where, transfer.where(nest)) if test is not None])
     name = transfer.view.memref.name
     nest.body.append(Store(name, transfer.subscripts(nest.lanes), nest.at(value), where=where))
     out += nest.loops(transfer.limits(scope))
+
+
+def both(tests: Sequence[Value]) -> Value | None:
+    """Two tests as one, or as many as there are."""
+    return Op("and", tuple(tests), "i1") if len(tests) == 2 else tests[0] if tests else None
 
 
 def _rank(op: Operation, at: int) -> int:
@@ -192,11 +203,16 @@ def _transfer(
             f"the permutation map gives {len(dims)} dimensions to {vector.type}", "write one result for each"
         )
     inside = _promises(op, len(dims))
+    for dim, promised in zip(dims, inside, strict=True):
+        if dim is not None and not promised and indices[dim] in scope.elements:
+            raise Unsupported(
+                "a vector begins where data says, and may pass the end", "write in_bounds = [true]"
+            )
     # A mask has the array's dimensions.
     order = tuple(k for _, k in sorted((dim, k) for k, dim in enumerate(dims) if dim is not None))
     if mask is not None:
         check_shape(mask, tuple(shape[k] for k in order))
-    return Transfer(view, tuple(map(scope.index, indices)), dims, inside, mask, order)
+    return Transfer(view, tuple(map(scope.subscript, indices)), dims, inside, mask, order)
 
 
 def _last(
@@ -215,7 +231,7 @@ def _last(
         check_shape(mask, shape)
     dims = tuple(range(rank - len(shape), rank))
     order = tuple(range(len(shape)))
-    return Transfer(view, tuple(map(scope.index, indices)), dims, (True,) * len(shape), mask, order)
+    return Transfer(view, tuple(map(scope.subscript, indices)), dims, (True,) * len(shape), mask, order)
 
 
 def _dims(attribute: object, rank: int) -> tuple[int | None, ...]:
@@ -278,4 +294,11 @@ TRANSFERS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]
 }
 """Operations of the vector dialect that access arrays."""
 
-WRITES = ("tilejit.transfer_write", "vector.transfer_write", "vector.store", "vector.maskedstore")
+WRITES = (
+    "tilejit.scatter",
+    "vector.scatter",
+    "tilejit.transfer_write",
+    "vector.transfer_write",
+    "vector.store",
+    "vector.maskedstore",
+)

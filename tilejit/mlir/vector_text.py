@@ -272,7 +272,16 @@ VECTOR = (
 
 FOREIGN = tuple(
     type(name, (Plain,), {"name": f"tilejit.{name}"})
-    for name in (*FLOAT_FUNCTIONS, "mod", "pow", "floordiv", "transfer_read", "transfer_write", "gather")
+    for name in (
+        *FLOAT_FUNCTIONS,
+        "mod",
+        "pow",
+        "floordiv",
+        "transfer_read",
+        "transfer_write",
+        "gather",
+        "scatter",
+    )
 )
 """Operations that MLIR lacked, which are printed with TileJIT's names, in the generic form."""
 
