@@ -53,8 +53,9 @@ def copyto(
     dst, src, casting, where: as in NumPy, exceptions included. threads: a number, or None to let the size
     decide. virtual_vector_size: elements that move at one time: along a contiguous run, of all interleaved
     rows together, or rows and columns of a transpose that move together in its tiles (one number for both).
-    Of two numbers for a run, the first counts iterations of the loop around it. Rounded up to whole blocks. Texts such as "2*hw" and "l1/4" are in terms of the machine, those in `("4",
-    "2*hw")` as well. Or "auto". Fills have sizes of their own and leave it unread.
+    Of two numbers for a run, the first counts iterations of the loop around it. Rounded up to whole blocks.
+    Texts such as "2*hw" and "l1/4" are in terms of the machine, in tuples as well. Or "auto". Fills have
+    sizes of their own and leave it unread.
     specialize: "sizes" compiles a kernel for just this shape. tune: measure a few ways once and keep the
     fastest.
 
