@@ -26,7 +26,13 @@ from codegen.schedule.choose_shuffle import shuffle_beside
 from codegen.schedule.choose_swizzle import ChunkTable
 from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
 from codegen.schedule.choose_transpose import methods
-from codegen.schedule.schedule import BlockOrder, Schedule, TransposeSchedule, VectorSize
+from codegen.schedule.schedule import (
+    OUTER_RANKS,
+    BlockOrder,
+    Schedule,
+    TransposeSchedule,
+    VectorSize,
+)
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
 from codegen.schedule.transpose_loops import FAR_PREFETCH_BYTES, scheduled
@@ -139,7 +145,9 @@ def _transfers(
                 yield scheduled(TransposeBox.of(box, special=True), cut, threads, size)
     if mode == "chunks":
         yield from _orders(box, ("elements", (box.axes[-1].name,), ""), threads, size)
-    if mode == "elements" and not box.converts and box.unit_bits == 8 and box.width >= LEAST_RUN_BYTES:
+    full_bytes = mode == "elements" and not box.converts and box.unit_bits == 8
+    loops = len(box.axes) + (size is not None)  # a loop over strips of the caller's size
+    if full_bytes and box.width >= LEAST_RUN_BYTES and loops <= OUTER_RANKS[-1]:
         narrow = in_bytes(box)
         for schedule in _orders(narrow, transfer_of(narrow, past_cache=past_cache), threads, size):
             yield replace(schedule, in_bytes=True)

@@ -18,7 +18,7 @@ from codegen.pipeline.steps import reach_of, step_of
 from codegen.pipeline.tune import parts_of, shortened
 from codegen.schedule.candidates import MOST_CANDIDATES, candidates
 from codegen.schedule.choose import LONG_DIGIT, choose
-from codegen.schedule.schedule import Schedule
+from codegen.schedule.schedule import OUTER_RANKS, Schedule
 from codegen.schedule.thresholds import Thresholds
 from tests.codegen.passes.test_passes_of_copies import SIZE, boxes, moved, moved_by_loops, normal, widened
 from tests.tools.boxes import box_of, visited
@@ -137,6 +137,15 @@ def test_wide_elements_or_runs() -> None:
     assert visited(in_bytes(wide)) == visited(normal(box_of([(100, 40, 96), (32, 1, 1)], 1)))
     (part,) = run_passes(STRIP, wide, next(x for x in found(wide) if x.in_bytes))
     assert reach_of(part) == reach_of(wide)
+
+
+@pytest.mark.parametrize(("size", "narrow"), [(None, True), (1, False)])
+def test_bytes_of_elements_are_a_loop_if_a_kernel_has_as_many(size: int | None, narrow: bool) -> None:
+    """Six axes and strips of the caller's size would be seven loops around the bytes."""
+    strides = [(2, 16 * 3**k, 16 * 3 ** (5 - k)) for k in range(6)]
+    wide = normal(box_of([(n, 2 * src, 3 * dst) for n, src, dst in strides], 16))
+    assert len(wide.axes) == OUTER_RANKS[-1]
+    assert any(x.in_bytes for x in found(wide, virtual_vector_size=size)) == narrow
 
 
 def test_long_digits_are_split_or_not() -> None:
