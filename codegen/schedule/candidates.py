@@ -88,9 +88,9 @@ def candidates(
     copies with offset tables have no other schedule.
     """
     if box.blocks:
-        block, names = box.one_block, tuple(x.name for x in box.axes[: box.blocks])
+        block = box.one_block
         of_a_block = candidates(block, footprint=2 * block.size_bytes, thresholds=thresholds)
-        return tuple(around_blocks(schedule, names, threads) for schedule in of_a_block)
+        return tuple(around_blocks(schedule, box, threads) for schedule in of_a_block)
     how: dict[str, Any] = {"threads": threads, "footprint": footprint, "thresholds": thresholds}
     how |= {"virtual_vector_size": virtual_vector_size, "into_cache": into_cache}
     first, plain = choose(box, **how), choose(box, **how, shuffles=False)

@@ -80,7 +80,7 @@ def choose(
     if box.blocks:
         block = box.one_block
         inside = choose(block, footprint=2 * block.size_bytes, thresholds=thresholds, shuffles=shuffles)
-        return around_blocks(inside, tuple(x.name for x in box.axes[: box.blocks]), threads)
+        return around_blocks(inside, box, threads)
     found = _without_shuffles(box, threads, footprint, thresholds, virtual_vector_size, into_cache)
     if not shuffles or virtual_vector_size:
         return found
@@ -119,8 +119,12 @@ def _without_shuffles(
     return loop_schedule(box, transfer, outer, threads, size, stream=stream)
 
 
-def around_blocks(inside: Schedule, names: tuple[str, ...], threads: int) -> Schedule:
-    """The schedule of a block with the loops around blocks."""
+def around_blocks(inside: Schedule, box: StridedBox, threads: int) -> Schedule:
+    """The schedule of a block with the loops around all blocks. Threads share the longest of these."""
+    around = box.axes[: box.blocks]
+    if threads > 1:
+        around = tuple(sorted(around, key=lambda x: -x.extent))
+    names = tuple(x.name for x in around)
     outer = *names, *inside.outer
     if inside.transpose:
         return replace(inside, outer=outer, transpose=with_outer_loops(inside.transpose, names, threads))

@@ -19,7 +19,7 @@ from codegen.schedule.schedule import OUTER_RANKS, Schedule, TransposeSchedule
 from codegen.schedule.thresholds import Thresholds
 from codegen.support.dataclasses import dataclass
 
-SHORT_RUN_BYTES, CUT_RUN_BYTES = 2 * LINE_BYTES, 6 * LINE_BYTES
+SHORT_RUN_BYTES, SHORT_CUT_RUN_BYTES = 2 * LINE_BYTES, 6 * LINE_BYTES
 """Panels write runs of up to this length in parts of lines, unless they are full lines; the second one is for
 runs whose digit is cut in two, so that the copy visits their lines twice."""
 
@@ -58,12 +58,12 @@ def cache_blocks(
     for cut in cuts:
         first = cut_axis(first, cut.axis, cut.block, cut.outer)[0]
     schedule = choose(first, threads=threads, footprint=footprint, thresholds=thresholds)
-    is_far = goes_past_cache(box, footprint, thresholds)
-    short = CUT_RUN_BYTES if cuts else SHORT_RUN_BYTES
-    return _blocks(box) if _moves_parts_of_lines(first, schedule, short, is_far=is_far) else None
+    past_cache = goes_past_cache(box, footprint, thresholds)
+    short = SHORT_CUT_RUN_BYTES if cuts else SHORT_RUN_BYTES
+    return _blocks(box) if _moves_parts_of_lines(first, schedule, short, past_cache=past_cache) else None
 
 
-def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, is_far: bool) -> bool:
+def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, past_cache: bool) -> bool:
     """Whether a schedule past the caches reads or writes most lines in parts.
 
     Of 220 random copies of 4 to 190 MB, such copies run at 0.05 to 0.4 of memcpy, in blocks at 0.25 to 0.8;
@@ -72,7 +72,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, is
     cut = schedule.transpose
     if cut and cut.stream and cut.stage:
         panel = Panel.of(box, cut)
-        return panel.has_narrow_parts(is_far=is_far) or (is_far and panel.has_short_runs(short))
+        return panel.has_narrow_parts(past_cache=past_cache) or (past_cache and panel.has_short_runs(short))
     if schedule.mode != "interleave" or not schedule.stream or len(schedule.inner) != 2:
         return False
     chunk = prod(box.extents[name] for name in schedule.inner) * box.width
@@ -116,12 +116,12 @@ class Panel:
             return False
         return self.cut.block == "short" or (self.run <= most and not self.lines)
 
-    def has_narrow_parts(self, *, is_far: bool) -> bool:
+    def has_narrow_parts(self, *, past_cache: bool) -> bool:
         """Whether the next panel reads most lines of the source again, and finds them evicted."""
         pitch = min(abs(row.src) for row in self.rows)
         if pitch <= max(self.part, LINE_BYTES):
             return False
-        if is_far:
+        if past_cache:
             return self.part < LINE_BYTES or (pitch % SET_BYTES == 0 and self.part <= SHARED_PART_BYTES)
         return self.part <= NEAR_PART_BYTES and self.cut.tile[0] <= NEAR_ROWS
 

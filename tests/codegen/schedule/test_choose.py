@@ -13,6 +13,7 @@ import pytest
 from codegen.ir.strided_box import StridedBox
 from codegen.pipeline.passes import BLOCK, SPLIT, run_passes
 from codegen.schedule import machine as machine_module
+from codegen.schedule.candidates import candidates
 from codegen.schedule.choose import choose
 from codegen.schedule.choose_cache_blocks import CacheBlocks, cache_blocks
 from codegen.schedule.choose_cuts import choose_cuts
@@ -187,3 +188,15 @@ def test_blocks_fit_the_second_cache_and_all_lines_of_the_copy(copy: str) -> Non
         assert not schedule.transpose.stream
         loops = [name for name in schedule.transpose.loops if not name.startswith("one")]
         assert loops[: part.blocks] == [x.name for x in part.axes[: part.blocks]]
+
+
+@pytest.mark.parametrize(("threads", "first"), [(1, "d0"), (2, "block")])
+def test_threads_share_the_longest_loop_around_blocks(threads: int, first: str) -> None:
+    copy = "u32 [3,454,512,32] (0,2,3,1)"
+    blocks = blocks_of(copy)
+    assert blocks is not None
+    full = run_passes(BLOCK, permuted(copy), blocks)[0]
+    assert [(x.name, x.extent) for x in full.axes[: full.blocks]] == [("d0", 3), ("block", 56)]
+    for found in (choose(full, threads=threads), candidates(full, threads=threads)[0]):
+        assert found.transpose
+        assert next(x for x in found.transpose.loops if not x.startswith("one")) == first
