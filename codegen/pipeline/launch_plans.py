@@ -101,7 +101,9 @@ def _launch(plan: dict[str, Any], program: CopyProgram, again: Callable[[], Laun
         fill = low, high
     other = plan["misaligned"]
     given = *numbers, *tables, *(FILL_ARGUMENTS if fill else ())
-    if not name.isidentifier() or sorted(arguments) != sorted(given):
+    if not name.isidentifier() or not digest.isalnum():
+        raise ValueError(f"{name} is not a kernel of the digest {digest}")
+    if sorted(arguments) != sorted(given):
         raise ValueError(f"{name} has arguments that the plan does not give")
     if other is not None and other["misaligned"] is not None:
         raise ValueError(f"{name} has two alternatives")

@@ -155,6 +155,7 @@ def edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
     yield "an argument twice", of_kernel(lambda kernel: [*kernel, kernel[2]])
     yield "an argument that is missing", of_kernel(lambda kernel: kernel[:-1])
     yield "a name that is not one", of_kernel(lambda kernel: ["../kernel", *kernel[1:]])
+    yield "a digest that is not one", of_kernel(lambda kernel: ["kernel", "../kernel", *kernel[2:]])
     yield "another kernel of that name", of_kernel(lambda kernel: [kernel[0], "0" * 64, *kernel[2:]])
     yield "an alternative of an alternative", of_launch(lambda x: {**x, "misaligned": {**x, "misaligned": x}})
 
