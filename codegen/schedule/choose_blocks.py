@@ -10,7 +10,7 @@ from codegen.analysis.bodies import flat, vector_dtypes
 from codegen.analysis.strides import ELEMENT_BYTES, byte_stride, held_dtype, slope
 from codegen.ir.nodes import For, Function, Statement, Store
 from codegen.ir.values import Load
-from codegen.ir.visit import loads, values_of
+from codegen.ir.visit import coefficient, loads, values_of
 from codegen.schedule.registers import Place
 from codegen.support.dataclasses import dataclass
 
@@ -68,7 +68,7 @@ def _accesses(body: tuple[Statement, ...]) -> list[Load | Store]:
 
 def _by_columns(function: Function, access: Load | Store, outer: For, inner: For) -> bool:
     """Whether elements are contiguous from row to row, and not from lane to lane."""
-    if access.along:
+    if any(coefficient(s, loop.index) is None for s in access.subscripts for loop in (outer, inner)):
         return False
     array, apart = function.array(access.array), False
     row_step, lane_step = outer.step // outer.size, inner.step // inner.size

@@ -327,6 +327,76 @@ def test_two_dimensions(case: Case, size: tuple[int, int]) -> None:
     same(tiled, case.function, *arguments(case, "f4", "i4", 37))
 
 
+def running(y, x, idx):
+    s = 0.0
+    for i in range(len(y)):
+        s += x[idx[i]]
+        y[tj.permutation(idx)[i]] = s
+
+
+def diagonal(y, x, idx):
+    for i in range(len(y)):
+        y[i] = x[idx[i] % 7, i] + x[(idx[i] + i) // 3, idx[i]]
+
+
+def conditional(y, x, idx):
+    for i in range(len(y)):
+        if idx[i] >= 0:
+            y[i] = x[idx[i], 0]
+        else:
+            y[i] = -1
+
+
+def table(y, x, idx):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = y[idx[j]] + y[idx[idx[i] // 2]]
+
+
+@pytest.mark.parametrize("bounds", ["check", "mask"])
+@pytest.mark.parametrize("size", [8, 256, (4, 4)])
+@pytest.mark.parametrize("function", [running, diagonal, conditional, table], ids=lambda f: f.__name__)
+def test_scans_diagonals_conditions_tables(function: Any, size: Any, bounds: str) -> None:
+    rng = np.random.default_rng(SEED)
+    kernel = tj.kernel(virtual_vector_size=size, index_bounds=bounds, vectorize_scans=True)(function)
+    x = np.arange(31.0) if function is running else rng.random((31, 31))
+    same(kernel, function, np.arange(31.0), x, rng.permutation(31))
+
+
+def by_table(y, x, at):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            y[i, j] = x[at[j, i]]
+
+
+def put_by_table(y, x, at):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[tj.permutation(at)[i, j]] = x[i, j]
+
+
+def by_a_number(y, x, at):
+    for i in range(len(y)):
+        y[i] = x[at[()]] + x[int(at[()]) - 1]
+
+
+@pytest.mark.parametrize("bounds", ["check", "mask"])
+@pytest.mark.parametrize("size", [8, (4, 4), (16, 16)])
+def test_arrays_of_indices_have_any_rank(size: Any, bounds: str) -> None:
+    """A table that is read by columns is transposed in registers."""
+    rng = np.random.default_rng(SEED)
+    options = {"virtual_vector_size": size, "index_bounds": bounds, "verify": True}
+    at = rng.integers(-50, 50, (37, 19)).astype("i4")
+    same(tj.kernel(**options)(by_table), by_table, np.zeros((19, 37), "f4"), np.arange(50, dtype="f4"), at)
+    at = rng.permutation(19 * 37).reshape(19, 37)
+    kernel, x = tj.kernel(**options)(put_by_table), rng.random((19, 37))
+    same(kernel, put_by_table, np.zeros(19 * 37), x, at)
+    at[3, 4] = at[11, 5]
+    with pytest.raises(ValueError, match=re.escape("at[3, 4] and at[11, 5] are both")):
+        kernel(np.zeros(19 * 37), x, at)
+    same(tj.kernel(**options)(by_a_number), by_a_number, np.zeros(9), rng.random(4), np.array(0))
+
+
 def test_sizes_as_numbers_and_threads() -> None:
     for case in CASES:
         if case.name in ("gather", "scatter_apart", "rows", "add_at"):

@@ -3,7 +3,8 @@
 Loops have steps of both signs, bounds with outer indices, `min` and `max`; bodies load and store arrays of
 several dtypes, ranks and orders, under conditions too, carry locals, use indices as numbers and reduce.
 Subscripts stay within arrays by their construction: indices are 0 to HIGHEST, and constants make up for
-negative factors. What the text draws on is one function, so that Hypothesis and a seed serve alike.
+negative factors. Some are elements of arrays of integers. What the text draws on is one function, so
+that Hypothesis and a seed serve alike.
 """
 
 from __future__ import annotations
@@ -19,8 +20,13 @@ HIGHEST = 13
 """The largest index of any loop."""
 
 EXTENTS = {1: (72,), 2: (44, 45), 3: (18, 17, 19)}
+LEAST = 17
+"""The fewest elements along a dimension."""
+
 DTYPES = ("f4", "f4", "f8", "i4", "i8", "u1", "i2", "f2")
-ARRAYS = "ABCDE"
+ARRAYS = "ABCDEIJ"
+DATA = "ABCDE"
+"""The arrays of numbers; elements of the others are subscripts: of I up to HIGHEST, of J negative too."""
 
 Pick = Callable[[int], int]
 """pick(n): one of 0 to n - 1."""
@@ -55,9 +61,12 @@ class _Text:
     def line(self, text: str, depth: int) -> None:
         self.lines.append("    " * depth + text)
 
-    def subscripts(self, rank: int) -> str:
+    def subscripts(self, rank: int, level: int = 0) -> str:
         parts = []
         for dimension in range(rank):
+            if level < 2 and self.pick(12) == 11:
+                parts.append(self.indexed(level + 1))
+                continue
             constant, text, reach = self.pick(4), "", HIGHEST
             room = 1 if rank == 3 else 2
             for _ in range(room if self.indices else 0):
@@ -74,7 +83,13 @@ class _Text:
             parts.append(f"{constant}{text}".removeprefix("0 + "))
         return ", ".join(parts)
 
-    def element(self, names: str = ARRAYS) -> str:
+    def indexed(self, level: int) -> str:
+        """A subscript that is an element, inside any dimension of any array."""
+        at = self.subscripts(1, level)
+        return self.one(f"J[{at}]", f"J[{at}]", f"I[{at}]", f"int(I[{at}]) + {self.pick(3)}",
+                        f"int(I[{at}]) % 5", f"{HIGHEST} - int(I[{at}])")  # fmt: skip
+
+    def element(self, names: str = DATA) -> str:
         name = names[self.pick(len(names))]
         return f"{name}[{self.subscripts(self.ranks[name])}]"
 
@@ -178,7 +193,7 @@ class _Text:
 
 def nest(pick: Pick) -> Nest:
     """A function and its arguments, by what `pick` picks."""
-    ranks = {name: (1, 2, 2, 2, 3)[pick(5)] for name in ARRAYS}
+    ranks = {name: (1, 2, 2, 2, 3)[pick(5)] for name in DATA} | dict.fromkeys("IJ", 1)
     text = _Text(pick, ranks)
     for _ in range(1 + (not pick(4))):
         text.loop(1)
@@ -188,9 +203,14 @@ def nest(pick: Pick) -> Nest:
 
 
 def _array(pick: Pick, name: str, rank: int) -> np.ndarray:
-    dtype = np.dtype(DTYPES[pick(len(DTYPES))] if name != "C" else DTYPES[pick(4)])
-    values = np.arange(np.prod(EXTENTS[rank])) * (7 + ord(name)) % 5
-    values = values - (0 if dtype.kind in "ub" else 2)
+    if name in "IJ":
+        dtype = np.dtype(("i4", "i8", "i1" if name == "J" else "u1")[pick(3)])
+        values = np.arange(EXTENTS[1][0]) * 29 % (HIGHEST + 1 if name == "I" else 2 * LEAST)
+        values = values - (LEAST if name == "J" else 0)
+    else:
+        dtype = np.dtype(DTYPES[pick(len(DTYPES))] if name != "C" else DTYPES[pick(4)])
+        values = np.arange(np.prod(EXTENTS[rank])) * (7 + ord(name)) % 5
+        values = values - (0 if dtype.kind in "ub" else 2)
     array = values.astype(dtype).reshape(EXTENTS[rank])
     match pick(6):
         case 0:
