@@ -15,7 +15,7 @@ from tilejit.mlir.scope import Scope
 from tilejit.mlir.transfers import Transfer, both, check_elements, check_shape, read_lanes, write_lanes
 from tilejit.mlir.types import dtype_of, element_of, vector_shape
 
-SHORT = "write what super_vectorize prints"
+PRINTED = "write it as super_vectorize prints it"
 
 
 def _vector_gather(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -35,7 +35,7 @@ def _own_gather(op: Operation, scope: Scope, out: list[Statement], line: int) ->
     rank, dims = _rank(op, 0), _numbers(op, "dims")
     rest = op.operands[1 + rank :]
     if len(rest) != len(dims) + 1 or any(not 0 <= dim < rank for dim in dims):
-        raise Unsupported("tilejit.gather misfits its dimensions", SHORT)
+        raise Unsupported("tilejit.gather has operands or lists of wrong lengths", PRINTED)
     nothing = zero(dtype_of(element_of(result.type)))
     lanes = list(zip(dims, rest, strict=False))
     _gathered(op, op.operands[1 : 1 + rank], lanes, rest[-1], lambda nest: nothing, (scope, out, line))
@@ -83,7 +83,7 @@ def _own_scatter(op: Operation, scope: Scope, out: list[Statement], line: int) -
     rank, dims = _rank(op, 1), _numbers(op, "dims")
     rest = op.operands[2 + rank :]
     if len(rest) != len(dims) + 1 or any(not 0 <= dim < rank for dim in dims):
-        raise Unsupported("tilejit.scatter misfits its dimensions", SHORT)
+        raise Unsupported("tilejit.scatter has operands or lists of wrong lengths", PRINTED)
     lanes = list(zip(dims, rest, strict=False))
     operands = rest[-1], op.operands[0]
     _scattered(op.operands[1], op.operands[2 : 2 + rank], lanes, operands, (scope, out, line))
@@ -162,7 +162,7 @@ def _own_transfer(op: Operation, at: int, vector: SSAValue | None, scope: Scope)
         or len(indices) != rank
         or any(not -1 <= dim < rank for dim in dims)
     ):
-        raise Unsupported(f"{op.name} misfits its dimensions", SHORT)
+        raise Unsupported(f"{op.name} has operands or lists of wrong lengths", PRINTED)
     return Transfer(
         scope.array(op.operands[at]),
         tuple(map(scope.subscript, indices)),
@@ -176,7 +176,7 @@ def _own_transfer(op: Operation, at: int, vector: SSAValue | None, scope: Scope)
 
 def _result(op: Operation) -> SSAValue:
     if len(op.results) != 1 or not isinstance(op.results[0].type, VectorType):
-        raise Unsupported(f"{op.name} gives one vector", SHORT)
+        raise Unsupported(f"{op.name} gives one vector", PRINTED)
     found: SSAValue = op.results[0]
     return found
 
@@ -185,7 +185,7 @@ def _rank(op: Operation, at: int) -> int:
     """The dimensions of the array that an operation has there."""
     kind = op.operands[at].type if len(op.operands) > at else None
     if not isinstance(kind, MemRefType):
-        raise Unsupported(f"{op.name} has no memref where it should", SHORT)
+        raise Unsupported(f"{op.name} has no memref where it should", PRINTED)
     return len(kind.get_shape())
 
 
@@ -195,7 +195,7 @@ def _numbers(op: Operation, name: str) -> tuple[int, ...]:
     listed = given.data if isinstance(given, ArrayAttr) else ()
     numbers = tuple(int(each.value.data) for each in listed if isinstance(each, IntegerAttr))
     if not numbers or len(numbers) != len(listed):
-        raise Unsupported(f"{op.name} has no list of numbers named {name}", SHORT)
+        raise Unsupported(f"{op.name} has no list of numbers named {name}", PRINTED)
     return numbers
 
 

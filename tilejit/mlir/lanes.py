@@ -167,7 +167,7 @@ def check_foreign(op: Operation) -> None:
     count = 3 if name == "fma" else 2 if name in OF_TWO else 1
     kinds = [x.type for x in (*op.operands, *op.results)]
     if name != op.name and (len(op.operands) != count or any(kind != kinds[0] for kind in kinds)):
-        raise Unsupported(f"{op.name} takes {count} operands of the type of its result", "write so many")
+        raise Unsupported(f"{op.name} has wrong operands", f"give {count} of the type of its result")
 
 
 def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope) -> Index | None:

@@ -95,7 +95,7 @@ def _transfer_write(op: Operation, scope: Scope, out: list[Statement], line: int
     indices, given = op.operands[2 : 2 + rank], op.operands[2 + rank :]
     transfer = _transfer(op, op.operands[1], indices, value, given[0] if given else None, scope)
     if None in transfer.dims:
-        raise Unsupported("a vector is written along a dimension that repeats", "name d0, d1 … in the map")
+        raise Unsupported("vector.transfer_write repeats a dimension", "name d0, d1 … in its permutation map")
     write_lanes(value, transfer, (scope, out, line))
 
 
@@ -206,7 +206,7 @@ def _transfer(
     for dim, promised in zip(dims, inside, strict=True):
         if dim is not None and not promised and indices[dim] in scope.elements:
             raise Unsupported(
-                "a vector begins where data says, and may pass the end", "write in_bounds = [true]"
+                "the transfer begins at an index from memory and may pass the end", "write in_bounds = [true]"
             )
     # A mask has the array's dimensions.
     order = tuple(k for _, k in sorted((dim, k) for k, dim in enumerate(dims) if dim is not None))
@@ -262,7 +262,10 @@ def _promises(op: Operation, count: int) -> tuple[bool, ...]:
     listed = given.data if isinstance(given, ArrayAttr) else ()
     truths = [each.value.data for each in listed if isinstance(each, IntegerAttr)]
     if len(truths) != count:
-        raise Unsupported("in_bounds misfits the vector", f"write {count} of true and false in brackets")
+        raise Unsupported(
+            f"in_bounds has other than {count} entries",
+            "write true or false for each dimension of the vector",
+        )
     return tuple(map(bool, truths))
 
 
