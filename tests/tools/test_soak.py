@@ -82,7 +82,7 @@ def test_the_soak_names_the_case_that_ends_the_process() -> None:
         ("--seed -1", "expected an integer of at least 0, got '-1'"),
         ("--first x", "expected an integer of at least 0, got 'x'"),
         ("--seconds 0", "expected a positive number of seconds, got '0'"),
-        ("--kinds copy,cpoy", "unknown kind 'cpoy'; choose from cast, copy, "),
+        ("--kinds copy,cpoy", "unknown kind 'cpoy'; choose from by_index, cast, copy, "),
         ("--level mmx", "invalid choice: 'mmx'"),
     ],
 )

@@ -43,6 +43,7 @@ from tests.tools.oracle import (
     value_mask,
 )
 from tests.tools.replay import INTERPRETED_BYTES, Watched, interpreted, interpreted_when_lowered, watching
+from tests.tools.soak.by_index import by_index
 from tests.tools.soak.copies import copy_arrays, keywords
 from tests.tools.soak.indexed import indexed
 from tests.tools.soak.layouts import gather, relay, view
@@ -68,7 +69,7 @@ COPIES = (
     *("pack", "pack", "pack", "cast", "unpack", "unpack", "read", "write", "copy", "copy", "copy", "copy"),
     *("cute", "cute", "swizzle", "swizzle", "relayout", "relayout", "gather", "view"),
 )
-KINDS = (*COPIES, *COPIES, "loops", "indexed", "expression", "scan")
+KINDS = (*COPIES, *COPIES, "loops", "indexed", "by_index", "expression", "scan")
 """What a case may be; kernels of loops take a second each to compile."""
 
 CAST_TYPES = (
@@ -550,7 +551,13 @@ def _difference(got: Array, want: Array, shape: Shape) -> str:
     return f"{int((got != want).sum())} wrong bytes, the first at {at}, slot {slot}, {what}"
 
 
-KERNELS = {"loops": loops, "indexed": indexed, "expression": expression, "scan": scan}
+KERNELS = {
+    "loops": loops,
+    "indexed": indexed,
+    "by_index": by_index,
+    "expression": expression,
+    "scan": scan,
+}
 
 DOES = {
     "pack": _pack,
