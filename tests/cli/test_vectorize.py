@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from codegen.ir.nodes import ArrayArg, ScalarArg
+from codegen.schedule.machine import machine
 from tests.cli.running import child, fails, run
 from tests.cli.test_streams import piped
 from tests.mlir.texts import VECRED, VECTOR_ADD_2D
@@ -229,3 +230,13 @@ def test_kernels_of_a_file_come_before_other_functions(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout.count("func.func") == 1
     assert "vector<32xf32>" in result.stdout
+
+
+def test_sizes_in_terms_of_the_machine(files: Path) -> None:
+    lanes = machine().register_bytes // 4
+    for arguments in (("--virtual-vector-size", "2*hw"), ("--options", "virtual-vector-size=2*hw")):
+        result = run("vectorize", files / "loops.py", *arguments)
+        assert result.exit_code == 0, result.output
+        assert f"vector<{2 * lanes}xf32>" in result.stdout
+    refused = run("vectorize", files / "loops.py", "--virtual-vector-size", "2*hw*")
+    assert refused.exit_code != 0

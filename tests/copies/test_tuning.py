@@ -79,7 +79,10 @@ def check_guarded_copies(size: Any, specialize: str) -> None:
             assert all(guard.untouched() for guard in guarded)
 
 
-GUARDED = [(1, "structure"), (64, "structure"), ("auto", "sizes"), ((5, 7), "sizes")]
+GUARDED = [
+    *((1, "structure"), (64, "structure"), ("auto", "sizes"), ((5, 7), "sizes")),
+    *(((3, 40), "structure"), ("2*hw", "structure"), (("2", "hw/2"), "structure")),
+]
 
 
 @pytest.mark.parametrize(("size", "specialize"), GUARDED)

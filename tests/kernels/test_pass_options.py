@@ -71,3 +71,11 @@ def test_as_mlir_opt(text: str) -> None:
     command = [str(MLIR_OPT), f"--affine-super-vectorize={text}"]
     done = subprocess.run(command, input="module {\n}\n", capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == (text in OPTIONS), done.stderr
+
+
+def test_sizes_in_terms_of_the_machine() -> None:
+    """TileJIT's own: mlir-opt takes numbers only."""
+    assert read_pass_options("virtual-vector-size=2*hw") == PassOptions(("2*hw",))
+    assert read_pass_options("virtual-vector-size=cores,l1/4 test-fastest-varying=1,0") == PassOptions(
+        ("cores", "l1/4"), (1, 0)
+    )
