@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.building import minus
-from codegen.ir.combiners import scan_parts
+from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, index_symbol, index_symbols
 from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
@@ -67,7 +67,7 @@ def full_blocks(loop: For) -> For:
 
 def _unmasked_scan(statement: Statement, loop: For) -> Statement:
     match statement:
-        case Let(_, Op(name, (Op("select", (mask, term, Const())),)) as scan) if scan_parts(name):
+        case Let(_, Op(name, (Op("select", (mask, term, Const())),)) as scan) if scans_by(name):
             if _is_lane_mask(mask, loop):
                 return replace(statement, value=replace(scan, operands=(term,)))
     return statement

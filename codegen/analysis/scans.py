@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from codegen.analysis.reductions import picked, reduces
-from codegen.ir.combiners import neutral
+from codegen.ir.combiners import combined, combiner_of, neutral
 from codegen.ir.nodes import COMBINERS, Carried, For, Let, Statement, Store
 from codegen.ir.rewriting import map_value
 from codegen.ir.values import Const, Local, Op, Value
@@ -22,9 +22,8 @@ class Scan:
         for i: Y[i] = s; s = s + A[i]          add, term A[i], before
 
     name      the carried local
-    combiner  the operation that combines it with the term
+    how       the way in which it is combined with the term, as `combiners` describes
     term      a value that does not depend on the local
-    swapped   whether the term is the left operand; min and max of equal numbers return the right one
     place     the statements of the body before the first one that needs the scan
     after     the let that holds the new value, "" if there is none
     before    whether the loop uses the value before the iteration
@@ -32,9 +31,8 @@ class Scan:
     """
 
     name: str
-    combiner: str
+    how: str
     term: Value
-    swapped: bool
     place: int
     after: str
     before: bool
@@ -49,7 +47,7 @@ def scans_of(node: For) -> tuple[Scan, ...]:
 
 def scanned_in(node: For) -> tuple[str, ...]:
     """The values that a loop scans, and the combiner of each: "s is scanned by add"."""
-    return tuple(f"{scan.name} is scanned by {scan.combiner}" for scan in scans_of(node))
+    return tuple(f"{scan.name} is scanned by {combiner_of(scan.how)}" for scan in scans_of(node))
 
 
 def scan_of(carried: Carried, node: For) -> Scan | None:
@@ -81,16 +79,15 @@ def scan_of(carried: Carried, node: For) -> Scan | None:
     moved = {load.array for load in loads(found.value)} & _stored(node.body[read:ends])
     if _names(term) & (later | {c.name for c in node.carried}) or moved or not (before or after):
         return None
-    return Scan(carried.name, found.combiner, term, found.swapped, place, after, before, unused)
+    return Scan(carried.name, found.how, term, place, after, before, unused)
 
 
 @dataclass(frozen=True, slots=True)
 class _Term:
     """What a local is combined with on the way to its update; value None: the local itself."""
 
-    combiner: str = ""
+    how: str = ""
     value: Value | None = None
-    swapped: bool = False
 
 
 class _Chain:
@@ -123,25 +120,25 @@ class _Chain:
             case Op("select", (test, then, otherwise)):
                 return self.picked(test, then, otherwise) or self.selected(test, then, otherwise)
             case Op("sub", (left, right)) if not self.mentions(right):
-                return self.joined(left, "add", Op("neg", (right,), right.dtype), swapped=False)
+                return self.joined(left, "add", Op("neg", (right,), right.dtype))
             case Op(combiner, (left, right), dtype) if combiner in COMBINERS and dtype == self.dtype:
                 if not self.mentions(right):
-                    return self.joined(left, combiner, right, swapped=False)
+                    return self.joined(left, combiner, right)
                 if not self.mentions(left):
-                    return self.joined(right, combiner, left, swapped=combiner in ("min", "max"))
+                    how = f"{combiner}_swapped" if combiner in ("min", "max") else combiner
+                    return self.joined(right, how, left)
         return None
 
-    def joined(self, chain: Value, combiner: str, value: Value, *, swapped: bool) -> _Term | None:
+    def joined(self, chain: Value, how: str, value: Value) -> _Term | None:
         """The term of a chain that is combined with one more value."""
         inner = self.term(chain)
         if inner is None:
             return None
         if inner.value is None:
-            return _Term(combiner, value, swapped)
-        if (inner.combiner, inner.swapped) != (combiner, swapped):
+            return _Term(how, value)
+        if inner.how != how:
             return None
-        both = (value, inner.value) if swapped else (inner.value, value)
-        return _Term(combiner, Op(combiner, both, self.dtype), swapped)
+        return _Term(how, combined(how, inner.value, value, self.dtype))
 
     def selected(self, test: Value, then: Value, otherwise: Value) -> _Term | None:
         """s + x if c else s  ->  the term x if c else 0"""
@@ -153,12 +150,9 @@ class _Chain:
         known = one if one.value is not None else two
         if known.value is None:
             return known
-        if any(
-            t.value is not None and (t.combiner, t.swapped) != (known.combiner, known.swapped)
-            for t in (one, two)
-        ):
+        if any(t.value is not None and t.how != known.how for t in (one, two)):
             return None
-        rest = Const(neutral(known.combiner, self.dtype), self.dtype)
+        rest = Const(neutral(combiner_of(known.how), self.dtype), self.dtype)
         values = tuple(rest if t.value is None else t.value for t in (one, two))
         return replace(known, value=Op("select", (test, *values), self.dtype))
 
@@ -177,12 +171,12 @@ class _Chain:
         floats = self.dtype[0] not in "iu"
         if self.mentions(new) or not self.mentions(best) or (floats and not new_is_first):
             return None  # max(x, s) takes a NaN, and starts over after it.
-        # A strict comparison keeps the old one of equal numbers. `max(a, b)` is b then, of f16 it is a.
-        swapped = (compared.name in ("gt", "lt")) != (self.dtype == "f16")
+        strict = not new_is_first or compared.name in ("gt", "lt")  # which of equal integers does not matter
+        how = {"max": ("ge", "gt"), "min": ("le", "lt")}[combiner][strict]
         if floats:
             rest = Const(neutral(combiner, self.dtype), self.dtype)
             new = Op("select", (Op("eq", (new, new), "i1"), new, rest), self.dtype)
-        return self.joined(best, combiner, new, swapped=swapped)
+        return self.joined(best, how, new)
 
     def inlined(self, value: Value) -> Value:
         """The value of a local that a let assigns, unless its loads may read something else later."""

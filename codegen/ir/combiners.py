@@ -1,29 +1,42 @@
-"""Combiners of reductions and scans: their neutral elements, and the names of scans of super-vectors."""
+"""Combiners of reductions and scans: their neutral elements, and the operations of scans.
+
+A scan combines lanes by a combiner of `COMBINERS`, or in a way of its own that names one:
+
+    max_swapped, min_swapped    the later lane is the left operand: of equal numbers, `max(a, b)` returns b
+    gt, ge, lt, le              the later lane if it compares so with the earlier one; no lane is NaN
+"""
 
 from __future__ import annotations
 
 from codegen.ir.nodes import COMBINERS
+from codegen.ir.values import Op, Value, VectorShape
 
-_SWAPPED = "_swapped"
-
-_SCANS = {
-    f"scan_{combiner}{_SWAPPED * swapped}": (combiner, swapped)
-    for combiner in COMBINERS
-    for swapped in (False, True)
-}
+_SWAPPED = {"max_swapped": "max", "min_swapped": "min"}
+_RELATIONS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
+_SCANS = {f"scan_{how}": how for how in (*COMBINERS, *_SWAPPED, *_RELATIONS)}
 
 
-def scan_op(combiner: str, *, swapped: bool = False) -> str:
-    """The name of the scan: lane k becomes lanes 0 to k combined.
-
-    swapped  whether the combiner takes the later lanes first: of equal numbers, `max(a, b)` is b
-    """
-    return f"scan_{combiner}{_SWAPPED * swapped}"
+def scan_op(how: str) -> str:
+    """The name of a scan in `Op`: lane k becomes lanes 0 to k combined."""
+    return f"scan_{how}"
 
 
-def scan_parts(name: str) -> tuple[str, bool] | None:
-    """The combiner of a scan and whether its operands are swapped; None for another operation."""
-    return _SCANS.get(name)
+def scans_by(name: str) -> str:
+    """How a scan combines lanes, "" for another operation."""
+    return _SCANS.get(name, "")
+
+
+def combiner_of(how: str) -> str:
+    """The combiner that a scan combines by: gt -> max."""
+    return (_SWAPPED | _RELATIONS).get(how, how)
+
+
+def combined(how: str, earlier: Value, later: Value, dtype: str, shape: VectorShape = ()) -> Value:
+    """Two values of a scan, combined."""
+    if how in _RELATIONS:
+        return Op("select", (Op(how, (later, earlier), "i1", shape), later, earlier), dtype, shape)
+    operands = (later, earlier) if how in _SWAPPED else (earlier, later)
+    return Op(combiner_of(how), operands, dtype, shape)
 
 
 def neutral(combiner: str, dtype: str) -> int | float | bool:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.buffers import Buffer, element_of
-from codegen.ir.combiners import neutral, scan_parts
+from codegen.ir.combiners import combined, combiner_of, neutral, scans_by
 from codegen.ir.dtypes import numpy_dtype, stored_dtype
 from codegen.ir.element_types import bits_of
 from codegen.ir.families import FAMILIES
@@ -179,9 +179,9 @@ class Evaluation:
                     return np.reshape(instruction(name).run(*found), shape)
                 if name in _REGISTERS:
                     return _REGISTERS[name](found, shape)
-                if scan := scan_parts(name):
-                    empty = self.value(Const(neutral(scan[0], dtype), dtype, shape))
-                    return _scanned(np.where(self.mask(shape), found[0], empty), *scan, dtype)
+                if how := scans_by(name):
+                    empty = self.value(Const(neutral(combiner_of(how), dtype), dtype, shape))
+                    return self.scanned(how, np.where(self.mask(shape), found[0], empty), dtype)
                 family = FAMILIES.get(name)
                 return family.meaning(found, dtype, shape) if family else compute(name, found, dtype)
             case Reduce(combiner, vector, start, dtype):
@@ -189,6 +189,14 @@ class Evaluation:
                 for lane in np.ravel(self.value(vector)):
                     total = compute(combiner, [total, lane], dtype)
                 return total
+
+    def scanned(self, how: str, lanes: Number, dtype: str) -> Number:
+        """Each lane combined with all lanes before it."""
+        both = combined(how, Local("earlier:scan", dtype), Local("later:scan", dtype), dtype)
+        for k in range(1, len(lanes)):
+            self.locals |= {"earlier:scan": lanes[k - 1], "later:scan": lanes[k]}
+            lanes[k] = self.value(both)
+        return lanes
 
     def index_value(self, value: IndexValue) -> Number:
         """Evaluate an index expression, in each lane if it is a super-vector."""
@@ -283,15 +291,6 @@ class Evaluation:
                     "kernels do not count from the end, and both sides of `x if c else y` are read"
                 )
         return tuple(numbers)
-
-
-def _scanned(lanes: Number, combiner: str, swapped: bool, dtype: str) -> Number:
-    """Each lane combined with all lanes before it."""
-    found = lanes
-    for k in range(1, len(found)):
-        both = [found[k - 1], found[k]]
-        found[k] = compute(combiner, both[::-1] if swapped else both, dtype)
-    return found
 
 
 def lane_offsets(

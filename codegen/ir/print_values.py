@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.ir.combiners import neutral, scan_parts
+from codegen.ir.combiners import combiner_of, neutral, scans_by
 from codegen.ir.index import Index, elements_in
 from codegen.ir.instructions import is_instruction
 from codegen.ir.print_buffers import BufferPrinter
@@ -83,8 +83,8 @@ class ValuePrinter(BufferPrinter):
         kind = mlir_type(op.dtype, op.shape)
         operands = [self.value(operand, names) for operand in op.operands]
         source = op.operands[0].dtype
-        if scan := scan_parts(op.name):
-            return self.scan(scan[0], operands[0], op)
+        if scan := scans_by(op.name):
+            return self.scan(combiner_of(scan), operands[0], op)
         if op.name in NOT_MLIR or op.name.startswith("below_") or is_instruction(op.name):
             return self.call_of(op, operands)
         match op.name:

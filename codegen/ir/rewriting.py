@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from codegen.ir.combiners import scan_parts
+from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, Index, substitute_index
 from codegen.ir.nodes import Call, Compare, For, If, Let, Prefetch, Statement, Store, View
 from codegen.ir.values import Entries, IndexValue, Load, Op, Reduce, Step, Value
@@ -203,7 +203,7 @@ def resized(statement: Statement, size: int, position: int) -> Statement:
                 return replace(node, shape=shape(node.shape), along=same(node.along))
             case Op("broadcast", (operand,)) if operand.shape == shape(node.shape):
                 return operand
-            case Op(name, (operand, *_), _, (_,)) if size == 1 and (name == "slide" or scan_parts(name)):
+            case Op(name, (operand, *_), _, (_,)) if size == 1 and (name == "slide" or scans_by(name)):
                 return operand  # a scan of one lane is its term, and before it is the first operand of slide
             case Op("last", (operand,)) if not operand.shape:
                 return operand

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.analysis.strides import HALVES
-from codegen.ir.combiners import neutral
+from codegen.ir.combiners import combined, combiner_of, neutral
 from codegen.ir.nodes import Let, Statement
 from codegen.ir.values import Const, IndexValue, Local, Op, Value
 from codegen.passes.new_names import NewNames, wanted
@@ -14,7 +14,7 @@ IDEMPOTENT = ("min", "max", "and", "or")
 
 
 def scanned(
-    name: str, scan: tuple[str, bool], terms: Registers, lanes: Lanes, names: NewNames, out: list[Statement]
+    name: str, how: str, terms: Registers, lanes: Lanes, names: NewNames, out: list[Statement]
 ) -> tuple[Value, ...]:
     """Each lane combined with all lanes before it; `out` gets the steps.
 
@@ -26,21 +26,23 @@ def scanned(
     network). Lanes beyond the active ones take the neutral element. Sums and products of halves are computed
     as f32, and rounded once.
 
-    name  the name that the super-vector gets; scan: the combiner, and whether its operands are swapped
+    name  the name that the super-vector gets; how: the way in which lanes are combined
     """
-    (combiner, swapped), registers = scan, spread(terms, lanes)
+    combiner, registers = combiner_of(how), spread(terms, lanes)
     dtype = registers[0].dtype
     held = "f32" if dtype in HALVES and combiner in ("add", "mul") else dtype
     empty = Op("broadcast", (Const(neutral(combiner, dtype), dtype),), dtype, lanes.shape)
-
-    def both(earlier: Value, later: Value) -> Value:
-        operands = (later, earlier) if swapped else (earlier, later)
-        return Op(combiner, operands, held, lanes.shape)
 
     def named(value: Value) -> Value:
         let = Let(names.name(wanted(name)), value)
         out.append(let)
         return Local(let.name, value.dtype, value.shape)
+
+    def joined(earlier: Value, later: Value) -> Value:
+        both = combined(how, earlier, later, held, lanes.shape)
+        if isinstance(both, Op) and both.name == "select":  # which has each of them twice
+            both = combined(how, named(earlier), later, held, lanes.shape)
+        return named(both)
 
     made: list[Value] = []
     for register in registers:
@@ -51,11 +53,11 @@ def scanned(
         half = 1
         while half < lanes.count:
             fill = found if combiner in IDEMPOTENT else _as(empty, held)
-            found = named(both(Op(f"below_{half}", (found, fill), held, lanes.shape), found))
+            found = joined(Op(f"below_{half}", (found, fill), held, lanes.shape), found)
             half *= 2
         if made:
             total = Op("last", (made[-1],), held)
-            found = named(both(Op("broadcast", (total,), held, lanes.shape), found))
+            found = joined(Op("broadcast", (total,), held, lanes.shape), found)
         made.append(found)
     return tuple(_as(each, dtype) for each in made)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.analysis.scans import Scan
-from codegen.ir.combiners import neutral, scan_op, scan_parts
+from codegen.ir.combiners import combined, combiner_of, neutral, scan_op, scans_by
 from codegen.ir.nodes import For, Let, Statement
 from codegen.ir.rewriting import map_value, map_values
 from codegen.ir.values import Const, Local, Op, Value
@@ -55,11 +55,9 @@ def with_prefixes(node: For, scans: Sequence[Scan]) -> For:
 
 def _prefix(scan: Scan, names: dict[str, str]) -> list[Statement]:
     dtype, prefix = scan.term.dtype, prefix_name(scan)
-    found: list[Statement] = [
-        Let(prefix, Op(scan_op(scan.combiner, swapped=scan.swapped), (scan.term,), dtype))
-    ]
+    found: list[Statement] = [Let(prefix, Op(scan_op(scan.how), (scan.term,), dtype))]
     if scan.name in names:
-        empty = Const(neutral(scan.combiner, dtype), dtype)
+        empty = Const(neutral(combiner_of(scan.how), dtype), dtype)
         earlier = Op("slide", (empty, Local(prefix, dtype)), dtype)
         found.append(Let(names[scan.name], _from_start(scan, earlier)))
     return found
@@ -67,13 +65,7 @@ def _prefix(scan: Scan, names: dict[str, str]) -> list[Statement]:
 
 def _from_start(scan: Scan, prefix: Value) -> Value:
     """The value before the first lane, combined with a prefix."""
-    return combined(scan, Local(scan.name, scan.term.dtype), prefix)
-
-
-def combined(scan: Scan, earlier: Value, later: Value) -> Value:
-    """Two values of a scan, in the order of its operands."""
-    both = (later, earlier) if scan.swapped else (earlier, later)
-    return Op(scan.combiner, both, scan.term.dtype, later.shape)
+    return combined(scan.how, Local(scan.name, scan.term.dtype), prefix, scan.term.dtype)
 
 
 def masked(body: tuple[Statement, ...], mask: Value | None) -> tuple[Statement, ...]:
@@ -83,8 +75,8 @@ def masked(body: tuple[Statement, ...], mask: Value | None) -> tuple[Statement, 
 
     def statement(node: Statement) -> Statement:
         match node:
-            case Let(_, Op(name, (term,), dtype, shape)) if parts := scan_parts(name):
-                empty = Const(neutral(parts[0], dtype), dtype, shape)
+            case Let(_, Op(name, (term,), dtype, shape)) if how := scans_by(name):
+                empty = Const(neutral(combiner_of(how), dtype), dtype, shape)
                 return Let(
                     node.name, Op(name, (Op("select", (mask, term, empty), dtype, shape),), dtype, shape)
                 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codegen.analysis.bodies import flat
 from codegen.ir.building import minus
-from codegen.ir.combiners import scan_parts
+from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, index_symbol
 from codegen.ir.nodes import Carried, For, Function, If, Let, Statement, Store
 from codegen.ir.rewriting import substituted
@@ -50,9 +50,9 @@ class _Split:
                     registers = registers_of(vector, scope)
                     (new,) = registers_of(first, scope)  # type: ignore[misc]
                     scope.held[name] = (new, *registers[1:])  # type: ignore[index]
-                case Let(name, Op(how, (terms,), _, (_,))) if scope.lanes and (scan := scan_parts(how)):
+                case Let(name, Op(given, (terms,), _, (_,))) if scope.lanes and (how := scans_by(given)):
                     found = registers_of(terms, scope)
-                    scope.held[name] = scanned(name, scan, found, scope.lanes, self.names, out)
+                    scope.held[name] = scanned(name, how, found, scope.lanes, self.names, out)
                 case Let(name, value):
                     scope.held[name] = self.named(name, registers_of(value, scope), out)
                 case Store():

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from codegen.analysis.reductions import sums_in_locals
 from codegen.analysis.scans import scans_of
-from codegen.ir.combiners import neutral
+from codegen.ir.combiners import combined, neutral
 from codegen.ir.index import Index, index_symbol, index_symbols
 from codegen.ir.nodes import Carried, For, Let, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 from codegen.ir.visit import Loop, coefficient, constant_trips
-from codegen.passes.scan_values import combined, masked, prefix_name, with_prefixes
+from codegen.passes.scan_values import masked, prefix_name, with_prefixes
 from codegen.support.dataclasses import dataclass
 
 
@@ -134,7 +134,8 @@ def _accumulated(node: For, loop: Loop, sizes: Mapping[int, int], scope: Scope) 
     for c in node.carried:
         if c.name in scans:
             prefix = inner.names[prefix_name(scans[c.name])]
-            update = combined(scans[c.name], _kept(c), Op("last", (prefix,), prefix.dtype))
+            last = Op("last", (prefix,), prefix.dtype)
+            update = combined(scans[c.name].how, _kept(c), last, prefix.dtype)
             carried.append(Carried(c.name, _value(c.start, scope), update))
             continue
         lanes, dtype, start = held[c.name], c.start.dtype, c.start
