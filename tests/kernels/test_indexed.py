@@ -80,6 +80,7 @@ def test_dtypes(dtype: str, index: str) -> None:
 def test_reports_say_gathered_scattered_or_why_not(case: Case) -> None:
     kernel = tj.kernel(virtual_vector_size=16)(case.function).specialize(*arguments(case, "f4", "i4"))
     assert case.lanes in kernel.report()
+    assert "elements of idx are subscripts: calls check them" in kernel.report()
     verbs = {"gathered": "gather_f32x", "scattered": "scatter_f32x"}
     for word, verb in verbs.items():
         assert (word in case.lanes) <= (verb in kernel.source), kernel.source

@@ -230,12 +230,16 @@ class Kernel(DirectLoops[Parameters, Result]):
         program = self.program
         head = f"kernel {self.python.__name__}({', '.join(map(_argument_text, program.function.arguments))})"
         loops = [f"  {report}" for report in program.vectorized.loops] or ["  no loops"]
-        promises = [
+        notes = [
             f"  no_alias promises that {a} and {b} share no memory: calls do not compare them"
             for a, b in program.vectorized.checks
             if is_promised(self.options.no_alias, a, b) and not program.indexed & {a, b}
         ]
-        return "\n".join([head, *loops, *promises, f"  {program.schedule}"])
+        if program.indexed:
+            masked = self.options.index_bounds == "mask"
+            how = "masks leave out those outside" if masked else "calls check them"
+            notes.append(f"  elements of {' and '.join(sorted(program.indexed))} are subscripts: {how}")
+        return "\n".join([head, *loops, *notes, f"  {program.schedule}"])
 
     def _repr_html_(self) -> str | None:
         """The loops, and what was made of them, as notebooks show it."""
