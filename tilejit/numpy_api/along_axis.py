@@ -45,6 +45,8 @@ def take_along_axis(
     """
     if threads is not None:
         check_threads(threads)
+    if type(arr) is type(indices) is ndarray and indices.size < SIZES.few_indices:
+        return numpy_take_along_axis(arr, indices, axis)
     given, chosen = as_numpy(arr), as_numpy(indices)
     along = _along(given, chosen, axis)
     taken = None if along is None else _taken(along, given.dtype, threads)
@@ -69,6 +71,9 @@ def put_along_axis(
     """
     if threads is not None:
         check_threads(threads)
+    if type(arr) is type(indices) is type(values) is ndarray and indices.size < SIZES.few_indices:
+        numpy_put_along_axis(arr, indices, values, axis)
+        return
     given, chosen, held = as_numpy(arr), as_numpy(indices), as_numpy(values)
     along = None if axis is None else _along(given, chosen, axis)
     if along is None or not _written(along, given, held, threads):

@@ -52,6 +52,9 @@ def put(
     """
     if threads is not None:
         check_threads(threads)
+    if type(a) is type(ind) is type(v) is ndarray and ind.size < SIZES.small_elements:
+        numpy_put(a, ind, v, mode)
+        return
     given, indices, values = as_numpy(a), as_numpy(ind), as_numpy(v)
     if not _put(given, indices, values, mode, threads):
         numpy_put(given, indices, values, mode)
