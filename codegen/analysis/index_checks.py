@@ -312,14 +312,13 @@ class _Computed:
         if wrong.size:
             at = {name: each if callable(each) else _at(each, wrong[0]) for name, each in rows.items()}
             *_, element = elements_in(plain)
-            place = ", ".join(str(evaluate_index(s, at)) for s in element.subscripts)
-            value = evaluate_index(element, at)
+            place = tuple(int(evaluate_index(s, at)) for s in element.subscripts)
+            value = self.arrays[element.array][place]
             is_value = plain == element
             reached = "" if is_value else f", which makes subscript {dimension} {found[wrong[0]]}"
-            raise KernelIndexError(
-                f"{what} leaves the array: {element.array}[{place}] is {value}{reached}; expected {low} to "
-                f"{extent - 1}\n  {fix}"
-            )
+            expected = f"expected {low} to {extent - 1}" if extent else "the array has no elements there"
+            problem = f"{element.array}[{', '.join(map(str, place))}] is {value}{reached}; {expected}"
+            raise KernelIndexError(f"{what} leaves the array: {problem}\n  {fix}")
 
     def check_distinct(self, access: Access, dimension: int) -> None:
         """Refuse elements that are promised to differ, but name the same place."""
