@@ -29,6 +29,7 @@ NAMED = {
     '-affine-super-vectorize="virtual-vector-size=8 test-fastest-varying=0 \\\nvectorize-reductions=true"': (
         PassOptions((8,), (0,), True)
     ),
+    "virtual-vector-size=8 \\ vectorize-reductions=true": PassOptions((8,), None, True),
 }
 
 WRONG = {

@@ -35,7 +35,7 @@ def read_pass_options(text: str) -> PassOptions:
     "virtual-vector-size=2*hw" -> PassOptions(("2*hw",), None, False)
     -affine-super-vectorize="virtual-vector-size=128 vectorize-reductions" -> PassOptions((128,), None, True)
 
-    Backslashes at the end of lines, as in a shell, are blanks.
+    Backslashes before blanks, as at the end of lines in a shell, are blanks.
 
     Raises:
         KernelValueError: an option is unknown, given twice or has another value; or there are no sizes.
@@ -44,7 +44,7 @@ def read_pass_options(text: str) -> PassOptions:
     if not isinstance(text, str):
         raise TypeError(f"options are a str such as {EXAMPLE!r}, not {type(text).__name__}")
     named = PASS.fullmatch(text)
-    words = re.sub(r"\\\n", " ", named["options"] if named else text).split()
+    words = re.sub(r"\\(?=\s)", " ", named["options"] if named else text).split()
     given: dict[str, str] = {}
     for word in words:
         name, sign, value = word.partition("=")
