@@ -288,8 +288,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     vectorize_at           "before_tile": loops as they stand become super-vectors; "after_tile": loops one
                            right inside the other are cut into tiles of whole super-vectors first, where no
                            dependence forbids it, and those in the tiles become super-vectors
-    parallel               None: loops in `tilejit.parallel` on threads where arrays are large; a number: so
-                           many threads; True: as if the outermost loop were annotated; False: one thread
+    parallel               None: loops in `tilejit.parallel` on threads where arrays are large; True: as if
+                           the outermost loop were annotated, which is the same promise; a number: so, on so
+                           many threads; False: one thread
     fastmath               floats in lanes may be multiplied and added in one step, divided by way of
                            reciprocals and reordered, reductions too; NaN and infinity stay what they are
     specialize             "structure": a kernel serves arrays of all sizes; "sizes": a kernel for each shape,
