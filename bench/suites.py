@@ -154,8 +154,6 @@ def _run_sweeps(choice: Choice, method: Method, figures: Figures, progress: Cons
             number = numbers.setdefault((row.group, row.case), -1 - len(numbers))
             figures.found.setdefault(number, []).append(row)
         for _, _, best, auto in sweep.best_of(rows):
-            share = "" if auto is None else f", auto {auto.best_rate / best.best_rate:.2f} of it"
-            text = (
-                f"{done + 1}/{len(queue)} {workload.name}: {best.best_rate:.1f} GB/s with {best.case}{share}"
-            )
+            share = "" if auto is None else f", auto {auto.rate / best.rate:.2f} of it"
+            text = f"{done + 1}/{len(queue)} {workload.name}: {best.rate:.1f} GB/s with {best.case}{share}"
             progress.print(text, highlight=False, soft_wrap=True)

@@ -149,7 +149,10 @@ def cases(quick: bool) -> list[Case]:
 
 
 def measure(workload: Workload, method: Method) -> list[Row]:
-    """One row a size, all in turns on the same arrays; what fails or is wrong is said in the row."""
+    """One row a size, all in turns on the same arrays; what fails or is wrong is said in the row.
+
+    Figures are those of the fastest round: sizes differ by less than what other processes take at times.
+    """
     arrays = workload.make(method.threads)
     rows, runs, first = [], {}, {}
     for size in workload.sizes:
@@ -169,9 +172,13 @@ def measure(workload: Workload, method: Method) -> list[Row]:
     copy = memcpy(arrays.moved_bytes // 2, method.threads)
     times = interleaved({"memcpy": copy, **runs}, method.rounds) if runs else {}
     for name in runs:
-        figures = first[name], times[name], times["memcpy"]
+        figures = first[name], _fastest(times[name]), _fastest(times["memcpy"])
         rows.append(Row(SUITE, workload.name, name, arrays.moved_bytes, *figures))
     return rows
+
+
+def _fastest(timing: Timing) -> Timing:
+    return Timing(timing.least, timing.least)
 
 
 def shown(size: Size, dtype: Any) -> str:
@@ -290,15 +297,12 @@ def _bytes(x: Array) -> Array:
 
 
 def best_of(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], Row, Row | None]]:
-    """The name of each workload, its sound rows, the fastest of them, and that of "auto".
-
-    Rates are those of the fastest round: sizes differ by less than what other processes take at times.
-    """
+    """The name of each workload, its sound rows, the fastest of them, and that of "auto"."""
     for name in dict.fromkeys(row.group for row in rows):
         own = [row for row in rows if row.group == name and not row.problem]
         if own:
             auto = next((row for row in own if row.case == AUTO), None)
-            yield name, own, max(own, key=lambda row: row.best_rate), auto
+            yield name, own, max(own, key=lambda row: row.rate), auto
 
 
 def sweep(dtype: Any, rounds: int) -> Points:

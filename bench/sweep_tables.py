@@ -33,9 +33,9 @@ def tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
     out.add_column("auto / best", justify="right")
     least: list[float] = []
     for workload, own, best, auto in best_of(rows):
-        rates = {row.case.partition(" = ")[0]: f"{row.best_rate:.1f}" for row in own}
-        share = "" if auto is None else f"{auto.best_rate / best.best_rate:.2f}"
-        least += [] if auto is None else [auto.best_rate / best.best_rate]
+        rates = {row.case.partition(" = ")[0]: f"{row.rate:.1f}" for row in own}
+        share = "" if auto is None else f"{auto.rate / best.rate:.2f}"
+        least += [] if auto is None else [auto.rate / best.rate]
         out.add_row(workload, *(rates.get(name, "") for name in names), best.case, share)
     yield out
     if least:
@@ -53,14 +53,20 @@ def chart(runs: Runs) -> str:
         auto = next((figure.gb_per_s for figure in own if figure.case == AUTO), None)
         if auto is None:
             continue
-        found = {
-            title: sorted((elements_of(f), f.gb_per_s / auto) for f in own if kind_of(f) == title)
-            for title in (ONE, TWO)
-        }
+        found = {title: _points([f for f in own if kind_of(f) == title], auto) for title in (ONE, TWO)}
         panels[name] = {title: points for title, points in found.items() if points}
     looks = {ONE: Line(COLORS["TileJIT"]), TWO: Line(COLORS["torch"], dashed=True)}
     subtitle = "Times as fast as auto, by elements of a super-vector"
     return lines("Virtual vector sizes", subtitle, looks, panels, across=ELEMENTS, ratios=True)
+
+
+def _points(figures: Sequence[Figure], auto: float) -> Points:
+    """The fastest of each number of elements, beside "auto"."""
+    found: dict[float, float] = {}
+    for figure in figures:
+        elements = elements_of(figure)
+        found[elements] = max(figure.gb_per_s / auto, found.get(elements, 0.0))
+    return sorted(found.items())
 
 
 def kind_of(figure: Figure) -> str:
