@@ -169,6 +169,17 @@ def test_masks_leave_out_what_is_outside(case: Case) -> None:
             kernel(y, y.copy(), idx[:0])
 
 
+def test_masks_at_both_ends() -> None:
+    """The first and the last subscript inside, and those beside them."""
+    idx, x = np.array([-10, -9, -1, 0, 8, 9]), np.arange(1.0, 10.0)
+    y = np.full(6, 7.0)
+    tj.kernel(virtual_vector_size=8, index_bounds="mask")(gather)(y, x, idx)
+    assert list(y) == [0, 1, 9, 1, 9, 0]
+    into = np.zeros(9)
+    tj.kernel(index_bounds="mask")(add_at)(into, np.arange(1.0, 7.0), idx)
+    assert list(into) == [6, 0, 0, 0, 0, 0, 0, 0, 8]
+
+
 def test_masked_scatters_to_an_empty_array_store_nothing() -> None:
     kernel = tj.kernel(index_bounds="mask")(scatter)
     kernel(np.zeros(0, "f4"), np.ones(3, "f4"), np.arange(3))

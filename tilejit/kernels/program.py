@@ -275,6 +275,7 @@ class BoundCall:
             if a.name not in bound
         ]
         self._only_arrays = len(self._missing) == len(self._arrays)
+        self._indexed = [(k, name) for k, name in self._arrays if name in program.indexed]
         self._written = [(k, name) for k, name in self._arrays if name in program.stored]
         pairs = _pairs([each for each in self._arrays if each[1] in program.used], program.stored, given)
         promised = [
@@ -327,7 +328,7 @@ class BoundCall:
                     kernel, threads = self._scalar, 1
                 break
         if self._index_checks is not None:
-            named = {name: given[k] for k, name in self._arrays}
+            named = {name: given[k] for k, name in self._indexed}
             self._index_checks.check(named, verify=self.program.options.verify)
         if threads > 1 and self.program.options.threads is None and in_dask_worker():
             threads = 1
