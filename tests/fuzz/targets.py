@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,22 @@ def _mlir() -> Run:
     return run
 
 
+def _sizes() -> Run:
+    from codegen.schedule.vector_size import MOST_ELEMENTS, read_vector_sizes, sizes_in_elements
+
+    def run(data: bytes) -> None:
+        texts = tuple(data.decode(errors="surrogateescape").split(",", 3))
+        sizes = read_vector_sizes(texts, 3, "write 256")
+        again = read_vector_sizes(tuple(map(str, sizes)), 3, "write 256")
+        assert again == sizes, "a size prints as it is read"
+        for bits in (4, 8, 64):
+            found = sizes_in_elements(sizes, bits)
+            assert min(found) >= 1
+            assert prod(found) <= MOST_ELEMENTS
+
+    return run
+
+
 def _files() -> Run:
     from tilejit.files import npy, safetensors
     from tilejit.files.conversion import plan_file_pack, plan_file_unpack
@@ -168,7 +185,8 @@ def _command_line() -> Run:
 TARGETS = {
     target.name: target
     for target in (
-        Target("shape", _shape, 4096, 32_000),
+        Target("shape", _shape, 4096, 30_000),
+        Target("sizes", _sizes, 128, 2_000),
         Target("cute", _cute, 4096, 25_000),
         Target("pattern", _pattern, 2048, 15_000),
         Target("formats", _formats, 1024, 12_000),
