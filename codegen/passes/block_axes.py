@@ -14,9 +14,9 @@ BLOCK = "block"
 def block_axes(box: StridedBox, blocks: CacheBlocks) -> tuple[StridedBox, ...]:
     """Move the loops around blocks outermost; the last, shorter part of the cut axis is a box of its own.
 
-    before:  for k in 36: for j in 281: for i in 315:                   dst[22680*j + …] = src[…]
-    after:   for block in 12: for k in 36: for j in 22: for i in 315:   dst[498960*block + 22680*j + …] = …
-             for block in 1:  for k in 36: for j in 17: for i in 315:   dst[5987520 + 22680*j + …] = …
+    before:  for i in 363: for j in 504: for k in 36:                  dst[36288*i + 72*j + 2*k] = src[…]
+    after:   for block in 25: for i in 363: for j in 20: for k in 36:  dst[1440*block + 36288*i + …] = src[…]
+             for block in 1:  for i in 363: for j in 4:  for k in 36:  dst[36000 + 36288*i + …] = src[…]
 
     Both boxes have the same axes, so that they share kernels.
     """

@@ -131,8 +131,8 @@ def _blocks(box: StridedBox) -> CacheBlocks | None:
 
     Blocks have all axes whose iterations share a line, so the longest of these is cut if they do not fit.
 
-    for i in 315: for j in 281: for k in 36:  dst[2*i + 630*k + 22680*j] = src[72*j + 2*k + 20232*i]
-    ->  blocks of all of i and k, and 22 of j
+    for i in 363: for j in 504: for k in 36:  dst[36288*i + 72*j + 2*k] = src[2*i + 726*j + 365904*k]
+    ->  blocks of all of i and k, and 20 of j
     """
     room = _most_bytes() // box.width
     near = sorted(box.axes, key=lambda x: (_step(x), abs(x.dst)))

@@ -53,7 +53,7 @@ def _joined_digits(box: StridedBox, footprint: int, thresholds: Thresholds) -> t
     """The cuts of digits that follow digits shorter than a line, and are too long to be joined to them.
 
     for i in 20: for j in 30000: for k in 3:  dst[i + 20*j + 600000*k] = src[k + 3*j + 90000*i]
-    ->  blocks of 672 of j, which are joined to k
+    ->  blocks of 400 of j, which are joined to i
     """
     row, column = box.contiguous("dst"), box.contiguous("src")
     if row is None or column is None or len(box.axes) >= OUTER_RANKS[-1]:
