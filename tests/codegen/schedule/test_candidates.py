@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from codegen.ir.strided_box import Axis, Element, StridedBox, in_bytes
+from codegen.passes.block_axes import block_axes
 from codegen.passes.pad_rank import pad_rank
 from codegen.passes.select_transfer import select_transfer
 from codegen.pipeline.passes import STRIP, run_passes
@@ -18,6 +19,7 @@ from codegen.pipeline.steps import reach_of, step_of
 from codegen.pipeline.tune import parts_of, shortened
 from codegen.schedule.candidates import MOST_CANDIDATES, candidates
 from codegen.schedule.choose import LONG_DIGIT, choose
+from codegen.schedule.choose_cache_blocks import CacheBlocks
 from codegen.schedule.schedule import OUTER_RANKS, Schedule
 from codegen.schedule.thresholds import Thresholds
 from tests.codegen.passes.test_passes_of_copies import SIZE, boxes, moved, moved_by_loops, normal, widened
@@ -57,6 +59,34 @@ def test_candidates_keep_meaning(box: StridedBox, size: Any, threads: int, thres
             made = pad_rank(select_transfer(part, own), own)
             got |= np.frombuffer(moved_by_loops(part, own, made), np.uint8)
         assert got.tobytes() == want, schedule
+
+
+@settings(max_examples=30)
+@given(
+    boxes(),
+    st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5)),
+    st.integers(1, 3),
+    st.sampled_from([NEVER, ALWAYS]),
+)
+def test_candidates_around_blocks_keep_meaning(
+    box: StridedBox, drawn: tuple[int, int, int], threads: int, thresholds: Thresholds
+) -> None:
+    """The first schedules of all parts, the last ones, and those halfway between."""
+    scalar = widened(normal(box))
+    assume(scalar.axes and scalar.size_bytes <= 2000)  # larger ones take the interpreter long
+    cut, outer = (scalar.axes[k % len(scalar.axes)] for k in drawn[:2])
+    around = () if outer is cut else (outer.name,)
+    parts = block_axes(scalar, CacheBlocks(around, cut.name, min(drawn[2], cut.extent)))
+    every = [candidates(part, threads=threads, thresholds=thresholds) for part in parts]
+    for share in (0, 0.5, 1):
+        got = np.zeros(SIZE, np.uint8)
+        for part, schedules in zip(parts, every, strict=True):
+            schedule = schedules[int(share * (len(schedules) - 1))]
+            assert schedule.transpose or set(schedule.outer[: part.blocks]) == {*around, "block"}
+            for strip, own in parts_of(part, schedule, threads):
+                made = pad_rank(select_transfer(strip, own), own)
+                got |= np.frombuffer(moved_by_loops(strip, own, made), np.uint8)
+        assert got.tobytes() == moved(box)
 
 
 @pytest.mark.parametrize("thresholds", [NEVER, ALWAYS], ids=["in cache", "past it"])
