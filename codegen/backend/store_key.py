@@ -36,7 +36,7 @@ class Notes(Protocol):
         """Note facts under a name."""
 
     def __hash__(self) -> int:
-        """What is found for these notes is remembered by them."""
+        """The hash by which this module caches the digests that it finds in these notes."""
 
 
 @dataclass(frozen=True, slots=True)

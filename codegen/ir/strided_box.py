@@ -57,7 +57,7 @@ class StridedBox:
     unit_bits  8 if offsets are in bytes, 1 if they are in bits
     swap       whether the bytes of each source element are reversed
     entries    entries of the tables of offsets that are added to both sides, one by one; 0 without tables
-    blocks     how many of the first axes run around blocks that stay in cache, outside of all other loops
+    blocks     how many of the first axes count blocks that stay in cache; these loops run outside all others
     """
 
     axes: tuple[Axis, ...]

@@ -127,7 +127,7 @@ class Panel:
 
 
 def _blocks(box: StridedBox) -> CacheBlocks | None:
-    """The blocks: complete axes in the order of their strides, of the nearer side, and a part of one more.
+    """The blocks: complete axes, those with the smallest stride on either side first, and a part of one more.
 
     Blocks have all axes whose iterations share a line, so the longest of these is cut if they do not fit.
 
