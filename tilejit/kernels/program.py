@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeGuard
 
 from codegen import (
     CALIBRATED_FROM_BYTES,
@@ -45,9 +45,10 @@ from codegen import (
     vectorize_function,
 )
 from tilejit.arrays.memory import Array, address
-from tilejit.arrays.strided import order_of, overlaps_itself, share_memory, span
+from tilejit.arrays.strided import order_of, overlaps_itself, share_memory
 from tilejit.kernels.call_arguments import bits_of, call_key, integer_word
 from tilejit.kernels.loop_options import LoopOptions
+from tilejit.kernels.overlaps import check_apart, pairs_to_compare
 from tilejit.kernels.promises import check_promises, is_promised, verifies
 from tilejit.programs.direct_policy import LOOPS_AGAIN, LOOPS_FROM
 
@@ -277,7 +278,9 @@ class BoundCall:
         self._only_arrays = len(self._missing) == len(self._arrays)
         self._indexed = [(k, name) for k, name in self._arrays if name in program.indexed]
         self._written = [(k, name) for k, name in self._arrays if name in program.stored]
-        pairs = _pairs([each for each in self._arrays if each[1] in program.used], program.stored, given)
+        pairs = pairs_to_compare(
+            [each for each in self._arrays if each[1] in program.used], program.stored, given
+        )
         promised = [
             is_promised(program.options.no_alias, a, b) and not program.indexed & {a, b}
             for (_, a), (_, b), *_ in pairs
@@ -321,7 +324,7 @@ class BoundCall:
             if low < address(given[j]) - address(given[i]) < high:
                 overlapping = self._overlapping(given)
                 if overlapping:
-                    self._check_apart(overlapping)
+                    check_apart(self.program.indexed, overlapping)
                     same = tuple(self.program.named_by(a, b) for a, b, twins in overlapping if twins)
                     if len(same) == len(overlapping):
                         return self.program.twin(same)(*given)
@@ -334,16 +337,6 @@ class BoundCall:
             threads = 1
         results = kernel.run(at, threads, hold_gil=self._hold and threads == 1, alive=given)
         return (results if len(results) > 1 else results[0]) if results else None
-
-    def _check_apart(self, overlapping: Sequence[tuple[str, str, bool]]) -> None:
-        """Refuse to store to memory that holds subscripts, which would change after they are checked."""
-        for a, b, _ in overlapping:
-            for index, other in ((a, b), (b, a)):
-                if index in self.program.indexed:
-                    raise KernelValueError(
-                        f"{index} holds subscripts and shares memory with {other}, which the kernel writes\n"
-                        f"  give a copy of {index}"
-                    )
 
     def run_part(self, given: Sequence[Any], offsets: Sequence[int]) -> Any:
         """One call that only reads parts of arrays; each part begins so many bytes after the array."""
@@ -365,25 +358,6 @@ class BoundCall:
                 if twins or share_memory(given[i], given[j]):
                     out.append((a, b, twins))
         return out
-
-
-_Pair: TypeAlias = tuple[tuple[int, str], tuple[int, str], int, int, bool]
-"""Two arguments, the distances of their addresses between which they reach into each other, and whether they
-may be one and the same."""
-
-
-def _pairs(arrays: list[tuple[int, str]], stored: set[str], given: Sequence[Array]) -> list[_Pair]:
-    """Pairs of arrays of which one is written."""
-    out = []
-    for at, one in enumerate(arrays):
-        for two in arrays[at + 1 :]:
-            if one[1] in stored or two[1] in stored:
-                a, b = given[one[0]], given[two[0]]
-                alike = a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
-                (low, stop), (other_low, other_stop) = (span(x.shape, x.strides, x.itemsize) for x in (a, b))
-                if low < stop and other_low < other_stop:
-                    out.append((one, two, low - other_stop, stop - other_low, alike))
-    return out
 
 
 def _extent_bytes(array: Array) -> int:

@@ -182,7 +182,7 @@ LOOPS = (
     Mutant(
         "indices-may-change",
         "A kernel may write to memory that holds subscripts, after they are checked.",
-        "if index in self.program.indexed:",
+        "if index in indexed:",
         "if index in ():",
         ("kernels/test_indexed",),
     ),
