@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,43 @@ def test_python(files: Path) -> None:
     assert "vector<64xf32>" in scale
     assert "memref<?x?xf64>" in rows
     assert "%C: memref<?xf64" in rows
+
+
+INDEXED = """
+import tilejit as tj
+
+
+def twice(y, x, a, b):
+    for i in range(len(y)):
+        y[i] = x[a[b[i]]]
+
+
+def put(y, x, p):
+    for i in range(len(p)):
+        y[tj.permutation(p)[i]] = x[i]
+
+
+def named(y, x, idx):
+    for i in range(len(y)):
+        j = idx[i]
+        y[i] = x[j]
+
+
+def reverse(y, x):
+    for i in range(y.shape[0]):
+        y[i] = x[x.shape[0] - 1 - i]
+"""
+
+
+def test_arrays_of_subscripts_hold_integers(tmp_path: Path) -> None:
+    """Without an annotation they are i64, and arrays whose sizes are in subscripts are not."""
+    (tmp_path / "indexed.py").write_text(INDEXED)
+    result = run("vectorize", tmp_path / "indexed.py", "--virtual-vector-size", "16")
+    assert result.exit_code == 0, result.output
+    heads = [line for line in result.stdout.splitlines() if line.startswith("func.func")]
+    integers = [re.findall(r"%(\w+): memref<\?xi64>", head) for head in heads]
+    assert integers == [["a", "b"], ["p"], ["idx"], []]
+    assert result.stdout.count("vectorized by 16") == 4
 
 
 def test_python_with_another_dtype(files: Path) -> None:

@@ -60,13 +60,14 @@ def arguments_of(python: Callable[..., Any], dtype: str) -> list[ArrayArg | Scal
 
     def add(A: "f32[:, :]", n: int)       -> ArrayArg("A", "f32", 2, "C"), ScalarArg("n", "weak_int")
     def add(A, n): … A[i, j] … range(n)   -> the same, with `dtype` for f32
+    def pick(y, x, k): … y[i] = x[k[i]]   -> the same, with "i64" for k
 
     Parameters with a default keep it, unless an annotation types them.
 
     Raises:
         KernelError: an annotation says no dtype, or a parameter takes several arguments.
     """
-    ranks, integers = _uses(python)
+    ranks, integers, subscripts = _uses(python)
     found: list[ArrayArg | ScalarArg] = []
     for name, parameter in inspect.signature(python).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -81,7 +82,7 @@ def arguments_of(python: Callable[..., Any], dtype: str) -> list[ArrayArg | Scal
         elif isinstance(annotation, str):
             found.append(_annotated(python, name, annotation))
         elif name in ranks:
-            found.append(ArrayArg(name, dtype, ranks[name], "C"))
+            found.append(ArrayArg(name, "i64" if name in subscripts else dtype, ranks[name], "C"))
         else:
             found.append(ScalarArg(name, "weak_int" if name in integers else "weak_float"))
     return found
@@ -101,8 +102,8 @@ def _annotated(python: Callable[..., Any], name: str, text: str) -> ArrayArg | S
     return ArrayArg(name, match["dtype"], dims.count(",") + 1 if dims.strip() else 0, "C")
 
 
-def _uses(python: Callable[..., Any]) -> tuple[dict[str, int], set[str]]:
-    """The ranks of names that are subscripted, and names in subscripts and bounds."""
+def _uses(python: Callable[..., Any]) -> tuple[dict[str, int], set[str], set[str]]:
+    """The ranks of names that are subscripted, names in subscripts and bounds, arrays of subscripts."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(python)))
     except (OSError, TypeError, SyntaxError) as error:
@@ -111,16 +112,39 @@ def _uses(python: Callable[..., Any]) -> tuple[dict[str, int], set[str]]:
         ) from None
     ranks: dict[str, int] = {}
     integers: set[str] = set()
+    subscripts: set[str] = set()
     for node in ast.walk(tree):
         inside: ast.AST | None = None
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            ranks[node.value.id] = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
+        if isinstance(node, ast.Subscript):
+            if array := _array(node):
+                ranks[array] = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
             inside = node.slice
+            subscripts.update(_arrays(inside))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
             inside = node
         if inside is not None:
             integers |= {n.id for n in ast.walk(inside) if isinstance(n, ast.Name)}
-    return ranks, integers
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id in integers for target in node.targets
+        ):
+            subscripts.update(_arrays(node.value))
+    return ranks, integers, subscripts
+
+
+def _arrays(node: ast.AST) -> Iterator[str]:
+    """The names that are subscripted in an expression."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Subscript) and (array := _array(each)):
+            yield array
+
+
+def _array(node: ast.Subscript) -> str | None:
+    """The name that is subscripted: y in y[i], and in tj.permutation(y)[i]."""
+    match node.value:
+        case ast.Name(name) | ast.Call(args=[ast.Name(name)]):
+            return name
+    return None
 
 
 def load(path: Path) -> ModuleType:
