@@ -30,7 +30,9 @@ def int4() -> tj.TiledArray:
     return tj.pack(np.ones((64, 256), ml_dtypes.int4), "{1,0:T(64,128)(8,1)E(4)}")
 
 
-@pytest.mark.parametrize(("make", "ids"), [(f32, IDS), (bf16, IDS), (int4, [1, 0, 1])], ids=str)
+@pytest.mark.parametrize(
+    ("make", "ids"), [(f32, IDS), (bf16, IDS), (int4, [1, 0, 1])], ids=["f32", "bf16", "int4"]
+)
 def test_both_functions(make: Callable[[], tj.TiledArray], ids: list[int]) -> None:
     t = make()
     gathered = tj.explain(tj.gather_tiles, t, ids)
