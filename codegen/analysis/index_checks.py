@@ -300,7 +300,7 @@ class _Computed:
         low = -extent if from_end else 0
         line = f" in the loop of line {self.loops[-1].line}" if self.loops and self.loops[-1].line else ""
         what = f"{access.array}[{', '.join(map(str, access.subscripts))}]{line}"
-        fix = 'correct the index, or leave such elements out with index_bounds="mask"'
+        fix = 'correct the index; tilejit.kernel(index_bounds="mask") leaves such elements out'
         if rows is None:
             raise KernelIndexError(
                 f"{what} may leave the array: subscript {dimension} depends on elements of "
