@@ -67,6 +67,7 @@ class Refusal:
 class LoopReport:
     """The outcome for one loop.
 
+    line    of the loop in its source; 0 where it has none, as in expressions
     shape   of its super-vectors; () if it stays scalar
     code    VECTORIZED, or one of the reasons above
     text    the access, bound or local in question; for vectorized loops, how each array is accessed
@@ -84,4 +85,5 @@ class LoopReport:
     def __str__(self) -> str:
         shape = "x".join(map(str, self.shape))
         outcome = f"vectorized by {shape}" if self.vectorized else f"scalar, {self.code}"
-        return f"line {self.line}, loop {self.index}: {outcome}: {self.text}"
+        line = f"line {self.line}, " if self.line else ""
+        return f"{line}loop {self.index}: {outcome}: {self.text}"

@@ -549,3 +549,11 @@ def test_arrays_with_rules_of_their_own_are_refused() -> None:
             run(np.asarray(given), out=given.copy())
     with pytest.raises(TypeError, match="where is a MaskedArray"):
         run(np.zeros(2), where=np.ma.array([True, True], mask=[0, 1]))
+
+
+def test_the_report_names_no_line_of_an_expression() -> None:
+    run = tj.elementwise(lambda a, b: a * b)
+    run(np.ones(100, "f4"), np.ones(100, "f4"))
+    head, line = run.report().splitlines()
+    assert head == "elementwise <lambda>"
+    assert line.startswith("  loop i0: vectorized by ")
