@@ -102,6 +102,56 @@ def test_functions_that_cannot_be_read_stay(files: Path) -> None:
     )
     assert bad.strip() in result.stdout
     assert "vector<256xf32>" in result.stdout
+    assert result.stderr.startswith(
+        f"tilejit: {files / 'both.mlir'}: @bad is not read: arith.frobnicate is not supported | line 6: %add"
+    )
+    assert result.stderr.count("\n") == 1
+
+
+REFUSED = """
+def calls(A):
+    for i in range(9):
+        A[i] = open(i)
+
+
+def stores(y, x, k):
+    for i in range(len(y)):
+        k[i] = 0
+        y[i] = x[k[i]]
+
+
+def typed(A: "float[:]"):
+    pass
+
+
+def many(*A):
+    pass
+"""
+
+
+def test_functions_of_python_that_cannot_be_read_are_named(files: Path) -> None:
+    """As with MLIR: the others are vectorized, and the command fails only if there are none."""
+    path = files / "mixed.py"
+    path.write_text(LOOPS + REFUSED)
+    result = run("vectorize", path, "--virtual-vector-size", "64")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(
+        run("vectorize", files / "loops.py", "--virtual-vector-size", "64").stdout
+    )
+    causes = {
+        "calls": "kernels cannot call open",
+        "stores": "k is stored to, and its elements are subscripts",
+        "typed": "typed: the annotation 'float[:]' of A says no dtype",
+        "many": "kernels take arguments by position only",
+    }
+    said = result.stderr.splitlines()
+    for line, (name, cause) in zip(said, causes.items(), strict=True):
+        assert line.startswith(f"tilejit: @{name} is not read: {cause}")
+        assert f"\n// @{name} is not read: {cause}" in result.stdout
+    rest = result.stdout.partition("// @calls")[2].splitlines()[1:]
+    assert all(line.startswith("//") for line in rest if line)
+    path.write_text(REFUSED)
+    assert "kernels cannot call open" in fails("vectorize", path)
 
 
 @pytest.mark.parametrize("file", ["add.mlir", "red.mlir", "loops.py"])

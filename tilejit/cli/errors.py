@@ -138,7 +138,13 @@ def explained(error: BaseException) -> str:
 
 
 def fail(text: str) -> int:
-    """Print a text on one line, "a | b | c", with nothing in it that moves a terminal's cursor."""
+    """Print a text as `say` does, and return the exit code of an error."""
+    say(text)
+    return FAILED
+
+
+def say(text: str) -> None:
+    """Print a text on one line of stderr, "a | b | c", with nothing in it that moves a terminal's cursor."""
     # A caret under a text says nothing once the lines are joined.
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^~\t")]
     message = "".join(c if c.isprintable() else "?" for c in " | ".join(lines))
@@ -148,7 +154,6 @@ def fail(text: str) -> int:
             print(f"{name} {message}", file=sys.stderr, flush=True)
         except OSError:  # a full disk or a closed pipe there, too: the exit code says it
             _to_nowhere(sys.stderr)
-    return FAILED
 
 
 def _let_output_go() -> None:

@@ -15,7 +15,18 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from codegen import ArrayArg, KernelError, ScalarArg, format_function, read_function, vectorize_function
+from codegen import (
+    ArrayArg,
+    Function,
+    KernelError,
+    ScalarArg,
+    format_function,
+    index_arrays,
+    numpy_dtype,
+    read_function,
+    vectorize_function,
+)
+from tilejit.cli.errors import say
 from tilejit.kernels.options import KernelKeywords, read_options
 
 ANNOTATION = re.compile(
@@ -39,20 +50,40 @@ def vectorized_functions(
 ) -> Iterator[str]:
     """The functions of a module, each in super-vectors, what became of its loops before it.
 
-    Kernels (`@tj.kernel`) if it has any, else every function of its own.
+    Kernels (`@tj.kernel`) if it has any, else every function of its own. For functions that can't be read, a
+    comment and a line on stderr say why, unless there are no others.
 
     Raises:
-        KernelError: the module holds no function, or one that kernels cannot say.
+        KernelError: the module holds no function, or none that kernels can say, or there is no such dtype.
     """
     functions = list(_functions(module))
     if not functions:
         name = (module.__file__ or "").strip("<>")
         raise KernelError(f"{name} defines no function; write one with `for` loops over arrays")
     options = read_options("kernel", KernelKeywords, {"virtual_vector_size": sizes})
-    for python in functions:
-        function = read_function(python).typed(arguments_of(python, dtype))
+    numpy_dtype(dtype)  # a mistake in the option is no reason to leave out a function
+    members = [_read(python, dtype) for python in functions]
+    refused = [member for member in members if isinstance(member, KernelError)]
+    if len(refused) == len(members):
+        raise refused[0]
+    for python, function in zip(functions, members, strict=True):
+        if isinstance(function, KernelError):
+            refusal = f"@{python.__name__} is not read: {function}"
+            say(refusal)
+            yield "\n".join(f"// {line}" for line in refusal.splitlines()) + "\n"
+            continue
         wide = vectorize_function(function, options.sizes(function), fastest, reductions, "mask", scans)
         yield "".join(f"// {loop}\n" for loop in wide.loops) + format_function(wide.function).rstrip("\n")
+
+
+def _read(python: FunctionType, dtype: str) -> Function | KernelError:
+    """The kernel that a function is, or why it is none."""
+    try:
+        function = read_function(python).typed(arguments_of(python, dtype))
+        index_arrays(function)
+    except KernelError as error:
+        return error
+    return function
 
 
 def arguments_of(python: Callable[..., Any], dtype: str) -> list[ArrayArg | ScalarArg]:

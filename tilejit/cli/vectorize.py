@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from codegen import KernelError
+from tilejit.cli.errors import say
 from tilejit.cli.streams import input_text
 from tilejit.kernels.pass_options import read_pass_options, read_size_list
 
@@ -159,6 +160,8 @@ def _of_mlir(
         )
     except KernelError as error:
         raise KernelError(f"{name}: {error}") from None
+    for function, cause in mlir.parse(text).refused.items():
+        say(f"{name}: @{function} is not read: {cause}")
     return str(made.rstrip("\n"))
 
 
