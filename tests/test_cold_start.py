@@ -30,6 +30,7 @@ NEVER_OF_OURS = (
     *("tilejit.cute.compose", "tilejit.cute.products", "tilejit.layout.bridge"),
     *("codegen.pipeline.copies", "codegen.pipeline.passes", "codegen.passes", "codegen.frontend"),
     *("codegen.schedule.schedule", "codegen.schedule.transfers", "codegen.schedule.choose"),
+    *("codegen.schedule.vector_size", "codegen.schedule.machine_size"),
     *("codegen.pipeline.staged", "codegen.pipeline.staged_copy", "codegen.pipeline.staged_loops"),
     *("codegen.schedule.choose_grid", "codegen.schedule.choose_stages", "tilejit.layout.permuted"),
 )

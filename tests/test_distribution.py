@@ -10,6 +10,7 @@ from email import message_from_bytes
 from pathlib import Path
 from subprocess import run
 from sys import executable
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,10 @@ def sources(*folders: str) -> set[str]:
     }
 
 
+SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+"""How archives are unpacked; Python 3.11 has filters from 3.11.4 on, and 3.14 has no other way."""
+
+
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An sdist of a tree with rubbish, and a wheel of that sdist, as `python -m build` makes them."""
@@ -64,7 +69,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build(tree, "build_sdist", out)
     (sdist,) = out.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
-        archive.extractall(tree / "sdist", filter="data")
+        archive.extractall(tree / "sdist", **SAFELY)
     (unpacked,) = (tree / "sdist").iterdir()
     build(unpacked, "build_wheel", out)
     return out

@@ -6,6 +6,7 @@ import re
 from math import prod
 
 from codegen.schedule.machine import machine, usable_cores
+from codegen.support.caching import lazy_pattern
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import ScheduleError
 
@@ -16,7 +17,7 @@ NAMES = (HARDWARE, FIRST_CACHE, CORES)
 MOST_DIGITS = 9
 MOST_CHARACTERS = 80
 
-_TOKEN = re.compile(r"\s*(?:(?P<factor>[0-9]+|[A-Za-z_]\w*)|(?P<sign>[*/])|(?P<other>\S))", re.ASCII)
+_TOKEN = lazy_pattern(r"\s*(?:(?P<factor>[0-9]+|[A-Za-z_]\w*)|(?P<sign>[*/])|(?P<other>\S))", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def read_machine_size(what: str, text: str, write: str) -> int | MachineSize:
         raise _mistake(text[:MOST_CHARACTERS], 0, f"{what} has more than {MOST_CHARACTERS} characters", write)
     while True:
         at = _factor(what, text, at, given[side], write)
-        match = _TOKEN.match(text, at)
+        match = _TOKEN().match(text, at)
         if match is None:
             break
         if match["sign"] is None:
@@ -71,7 +72,7 @@ def read_machine_size(what: str, text: str, write: str) -> int | MachineSize:
 
 def _factor(what: str, text: str, at: int, out: list[str], write: str) -> int:
     """Read a factor; where it ends."""
-    match = _TOKEN.match(text, at)
+    match = _TOKEN().match(text, at)
     factor = match["factor"] if match else None
     begin = len(text) if match is None else match.end() - len(match[0].lstrip())
     if factor is None or not (factor.isdigit() or factor in NAMES):

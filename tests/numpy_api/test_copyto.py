@@ -361,7 +361,7 @@ def test_nothing_outside_is_touched(dtype: str, at_end: bool) -> None:
 
 def test_tuning_is_read() -> None:
     assert read_tuning("auto", "structure", False) is DEFAULT
-    assert read_tuning(16, "sizes", True) == Tuning(16, "sizes", True)
+    assert read_tuning(16, "sizes", True) == Tuning((16,), "sizes", True)
     assert read_tuning([16, np.int8(4)], "structure", np.False_) == Tuning((16, 4))
 
 

@@ -15,7 +15,6 @@ from codegen import (
     find_copy,
     footprint_bytes,
     machine_thresholds,
-    sizes_in_elements,
 )
 from tilejit.layout.cute_shape import Spec
 from tilejit.programs.tuning import DEFAULT, Tuning
@@ -99,6 +98,8 @@ def _elements(tuning: Tuning, element: Element) -> int | tuple[int, int] | None:
     """The sizes of super-vectors in elements of the destination."""
     if tuning.virtual_vector_size is None:
         return None
+    from codegen import sizes_in_elements  # which few processes need
+
     rows, *columns = sizes_in_elements(tuning.virtual_vector_size, element.bits)
     return (rows, columns[0]) if columns else rows
 

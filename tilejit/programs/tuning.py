@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from codegen import LayoutError, Size, dataclass, read_vector_sizes
+from codegen import LayoutError, dataclass
+
+if TYPE_CHECKING:
+    from codegen import Size
 
 AUTO: Final = "auto"
 STRUCTURE: Final = "structure"
@@ -113,4 +116,8 @@ def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides:
 
 
 def _vector_size(size: Any) -> tuple[Size, ...] | None:
-    return None if isinstance(size, str) and size == AUTO else read_vector_sizes(size, 2, _A_SIZE)
+    if isinstance(size, str) and size == AUTO:
+        return None
+    from codegen import read_vector_sizes  # which few processes need
+
+    return read_vector_sizes(size, 2, _A_SIZE)
