@@ -157,15 +157,15 @@ def streams_transposes(box: StridedBox, footprint: int, thresholds: Thresholds) 
     (Zen 4, 2026-11): most are faster from these shares on, whether or not a call before left them in cache.
     """
     share = SHARING_SHARE if shares_sets(TransposeBox.of(box), ALIAS_BYTES) else TRANSPOSED_SHARE
-    return goes_past_cache(box, footprint, _share_of_cache(thresholds, share))
+    return goes_past_cache(box, footprint, share_of_cache(thresholds, share))
 
 
 def is_far(box: StridedBox, footprint: int, thresholds: Thresholds) -> bool:
     """Whether most lines that a shuffle reads are not in the second cache, so that prefetches pay."""
-    return goes_past_cache(box, footprint, _share_of_cache(thresholds, FAR_SHARE))
+    return goes_past_cache(box, footprint, share_of_cache(thresholds, FAR_SHARE))
 
 
-def _share_of_cache(thresholds: Thresholds, share: float) -> Thresholds:
+def share_of_cache(thresholds: Thresholds, share: float) -> Thresholds:
     """Thresholds at a share of these, or of half of the last cache if that is less."""
     most = min(thresholds.stream_bytes, machine().last_cache_bytes // 2 or thresholds.stream_bytes)
     return Thresholds(int(most * share))

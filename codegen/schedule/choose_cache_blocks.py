@@ -12,24 +12,25 @@ from math import prod
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox, cut_axis
-from codegen.schedule.choose import choose, goes_past_cache
+from codegen.schedule.choose import choose, goes_past_cache, share_of_cache
 from codegen.schedule.choose_cuts import Cut
-from codegen.schedule.machine import SET_BYTES, machine
+from codegen.schedule.machine import machine
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, TransposeSchedule
 from codegen.schedule.thresholds import Thresholds
 from codegen.support.dataclasses import dataclass
 
-SHORT_RUN_BYTES, SHORT_CUT_RUN_BYTES = 2 * LINE_BYTES, 6 * LINE_BYTES
+SHORT_RUN_BYTES, SHORT_CUT_RUN_BYTES = 3 * LINE_BYTES // 2, 6 * LINE_BYTES
 """Panels write runs of up to this length in parts of lines, unless they are full lines; the second one is for
 runs whose digit is cut in two, so that the copy visits their lines twice."""
 
-NEAR_PART_BYTES, NEAR_ROWS = 80, 320
-"""The longest parts of source rows in a panel, and the most rows, for which blocks pay if the last cache
-holds the copy: the lines of such parts are read twice. u8 [103,66612] (1,0) has 0.26 of memcpy in panels and
-0.46 in blocks, but u8 [342,22550] 0.28 and 0.18 (Zen 4, 2026-11)."""
+FEW_ROWS = 32
+"""The lines of fewer source rows stay in the first cache until the next panel reads the rest of them."""
 
-SHARED_PART_BYTES = 3 * LINE_BYTES
-"""Source rows that share cache sets evict the lines of parts up to this length before the next panel."""
+NEAR_PART_BYTES, NEAR_ROWS = 80, 320
+"""The longest parts of source rows in a panel, and the most rows, for which blocks pay if half of the last
+cache holds the copy: the lines of such parts are read twice. u8 [103,66612] (1,0) has 0.26 of memcpy in
+panels and 0.46 in blocks, but u8 [342,22550] 0.28 and 0.18, u16 [127,53215] of 27 MB 0.67 and 0.32 (Zen 4,
+2026-11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def cache_blocks(
     for cut in cuts:
         first = cut_axis(first, cut.axis, cut.block, cut.outer)[0]
     schedule = choose(first, threads=threads, footprint=footprint, thresholds=thresholds)
-    past_cache = goes_past_cache(box, footprint, thresholds)
+    past_cache = goes_past_cache(box, footprint, share_of_cache(thresholds, 1))
     short = SHORT_CUT_RUN_BYTES if cuts else SHORT_RUN_BYTES
     return _blocks(box) if _moves_parts_of_lines(first, schedule, short, past_cache=past_cache) else None
 
@@ -66,8 +67,9 @@ def cache_blocks(
 def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, past_cache: bool) -> bool:
     """Whether a schedule past the caches reads or writes most lines in parts.
 
-    Of 220 random copies of 4 to 190 MB, such copies run at 0.05 to 0.4 of memcpy, in blocks at 0.25 to 0.8;
-    others at 0.3 to 2.5, in blocks at 0.05 to 0.7 (Zen 4, 2026-11).
+    Of 260 random copies of 4 to 190 MB, such copies run at 0.05 to 0.4 of memcpy, in blocks at 0.25 to 0.8;
+    others at 0.3 to 2.5, in blocks at 0.05 to 0.7, also those whose source rows share cache sets (Zen 4,
+    2026-11).
     """
     cut = schedule.transpose
     if cut and cut.stream and cut.stage:
@@ -76,7 +78,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
     if schedule.mode != "interleave" or not schedule.stream or len(schedule.inner) != 2:
         return False
     chunk = prod(box.extents[name] for name in schedule.inner) * box.width
-    return chunk < 2 * LINE_BYTES and chunk % LINE_BYTES != 0
+    return LINE_BYTES < chunk < 2 * LINE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Panel:
         if pitch <= max(self.part, LINE_BYTES):
             return False
         if past_cache:
-            return self.part < LINE_BYTES or (pitch % SET_BYTES == 0 and self.part <= SHARED_PART_BYTES)
+            return self.part < LINE_BYTES and self.cut.tile[0] >= FEW_ROWS
         return self.part <= NEAR_PART_BYTES and self.cut.tile[0] <= NEAR_ROWS
 
 

@@ -155,13 +155,16 @@ def test_cut_runs_are_read_in_order(copy: str, in_order: bool) -> None:
         ("u16 [2,18,504,363] (3,2,0,1)", True),  # panels write runs of 72 bytes
         ("u16 [9,2,31,404,30] (3,0,4,1,2)", False),  # 3,720 bytes
         ("u16 [2,593,32,70,8] (2,1,4,3,0)", True),  # digits are cut, so that runs have 192 bytes of 280
-        ("u32 [454,512,32] (1,2,0)", True),  # source rows share cache sets
-        ("u32 [454,515,32] (1,2,0)", False),
+        ("u16 [2,31,512,860] (2,3,0,1)", False),  # of 124 bytes
+        ("u32 [7,17,8,512,8] (1,3,4,2,0)", False),  # few rows
+        ("u8 [3,712,16384] (0,2,1)", False),  # source rows share cache sets
         ("u8 [14394,538,3,2] (2,0,3,1)", True),  # blocks of few bytes
         ("u8 [103,66612] (1,0)", True),  # the last cache holds it
         ("u8 [342,22550] (1,0)", False),  # too many rows
+        ("u16 [127,53215] (1,0)", False),  # more than half of the last cache
         ("u64 [597,921,6,2] (1,0,3,2)", True),  # interleaves of 96 bytes
         ("u64 [32,8,304,72,2] (2,4,1,0,3)", False),  # of 128 bytes
+        ("u16 [510,6,2,158,9] (1,3,0,4,2)", False),  # of less than a line
         ("u8 [67,95,248,7] (1,2,0,3)", False),  # shuffles
         ("u16 [64,50] (1,0)", False),
     ],
@@ -192,11 +195,11 @@ def test_blocks_fit_the_second_cache_and_all_lines_of_the_copy(copy: str) -> Non
 
 @pytest.mark.parametrize(("threads", "first"), [(1, "d0"), (2, "block")])
 def test_threads_share_the_longest_loop_around_blocks(threads: int, first: str) -> None:
-    copy = "u32 [3,454,512,32] (0,2,3,1)"
+    copy = "u32 [3,353,512,2,6] (0,3,4,2,1)"
     blocks = blocks_of(copy)
     assert blocks is not None
     full = run_passes(BLOCK, permuted(copy), blocks)[0]
-    assert [(x.name, x.extent) for x in full.axes[: full.blocks]] == [("d0", 3), ("block", 56)]
+    assert [(x.name, x.extent) for x in full.axes[: full.blocks]] == [("d0", 3), ("block", 17)]
     for found in (choose(full, threads=threads), candidates(full, threads=threads)[0]):
         assert found.transpose
         assert next(x for x in found.transpose.loops if not x.startswith("one")) == first
