@@ -48,6 +48,7 @@ if _TYPE_CHECKING:
     from codegen.ir.index import Affine as Affine
     from codegen.ir.index import ArrayElement as ArrayElement
     from codegen.ir.index import FloorDiv as FloorDiv
+    from codegen.ir.index import FromEnd as FromEnd
     from codegen.ir.index import Index as Index
     from codegen.ir.index import Mod as Mod
     from codegen.ir.index import Sum as Sum
@@ -239,8 +240,8 @@ _HOMES = {
     "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
     "ir.element_types": "HALF_TYPES INTEGER_TYPES can_convert",
     "ir.index": (
-        "Affine ArrayElement FloorDiv Index Mod Sum add_indices evaluate_index index_symbol index_symbols "
-        "scale_index"
+        "Affine ArrayElement FloorDiv FromEnd Index Mod Sum add_indices evaluate_index index_symbol "
+        "index_symbols scale_index"
     ),
     "ir.instructions": "conversion",
     "ir.interpreter": "interpret",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codegen.ir.nodes import ArrayArg, ScalarArg
@@ -232,6 +233,83 @@ def test_arrays_of_subscripts_hold_integers(tmp_path: Path) -> None:
     integers = [re.findall(r"%(\w+): memref<\?xi64>", head) for head in heads]
     assert integers == [["a", "b"], ["p"], ["idx"], []]
     assert result.stdout.count("vectorized by 16") == 4
+
+
+READ_BACK = (
+    INDEXED
+    + """
+
+def narrow(y, x, idx: "i8[:]"):
+    for i in range(len(y)):
+        y[i] = x[int(idx[i]) + 1]
+
+
+def unsigned(y, x, idx: "u16[:]"):
+    for i in range(len(y)):
+        y[i] = x[idx[i]]
+
+
+def add_at(y, x, idx):
+    for i in range(len(x)):
+        y[idx[i]] += x[i]
+
+
+def rows(y: "f32[:, :]", x: "f32[:, :]", idx):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            y[i, j] = x[idx[i], j]
+
+
+def pairs(y, x: "f32[:, :]", a, b):
+    for i in range(len(y)):
+        y[i] = x[a[i], b[i]]
+
+
+def every_other(y, x, idx):
+    for i in range(len(y)):
+        y[i] = x[idx[2 * i]]
+"""
+)
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_gathers_are_read_back(tmp_path: Path, interpreted: bool) -> None:
+    """What is printed does what the functions do, where indices count from the end as well."""
+    mlir = pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
+    path = tmp_path / "indexed.py"
+    path.write_text(READ_BACK)
+    text = run("vectorize", path, "--virtual-vector-size", "16").stdout
+    module, rng = load(path), np.random.default_rng(7)
+
+    def floats(*shape: int) -> np.ndarray:
+        return rng.random(shape, np.float32)
+
+    n = 37
+    idx, other = rng.integers(-50, 50, n), rng.integers(-n, n, n)
+    calls: dict[str, tuple[np.ndarray, ...]] = {
+        "twice": (floats(n), floats(50), idx, other),
+        "put": (floats(50), floats(n), rng.permutation(n) - 20),
+        "named": (floats(n), floats(50), idx),
+        "reverse": (floats(n), floats(n)),
+        "narrow": (floats(n), floats(50), (idx - 1).astype(np.int8)),
+        "unsigned": (floats(n), floats(50_000), rng.integers(40_000, 50_000, n).astype(np.uint16)),
+        "add_at": (floats(50), floats(n), idx),
+        "rows": (floats(n, 19), floats(50, 23), idx),
+        "pairs": (floats(n), floats(50, n), idx, other),
+        "every_other": (floats(n // 2), floats(50), idx),
+    }
+    assert [program.name for program in mlir.parse(text).programs] == list(calls)
+    scalar = run("vectorize", path, "--virtual-vector-size", "1").stdout
+    assert mlir.check(scalar, text).functions == tuple(calls)
+    for name, given in calls.items():
+        expected, found = [[each.copy() for each in given] for _ in range(2)]
+        getattr(module, name)(*expected)
+        mlir.run(text, name, *found, interpreted=interpreted)
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(a, b, name)
+    outside = np.zeros(n, np.float32), np.ones(50, np.float32), np.full(n, -51)
+    with pytest.raises(IndexError, match=None if interpreted else "expected -50 to 49"):
+        mlir.run(text, "named", *outside, interpreted=interpreted)
 
 
 def test_python_with_another_dtype(files: Path) -> None:

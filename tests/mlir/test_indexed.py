@@ -94,6 +94,11 @@ def test_the_printed_form_gathers() -> None:
     ("line", "message"),
     [
         ("affine.for %l = 0 to %k { }", "no affine index"),
+        (
+            "%p = affine.apply affine_map<(d0) -> (d0 + 1)>(%k)\n    %q = arith.addi %p, %c0 : index\n"
+            "    affine.for %l = 0 to %q { }",
+            "no affine index",
+        ),
         ("memref.store %j, %idx[%i] : memref<?xi32>", "idx is stored to, and its elements are subscripts"),
     ],
 )
@@ -108,3 +113,99 @@ def test_the_printed_form_is_read(name: str) -> None:
     text = {"gather": GATHER, "rows": ROWS, "add_at": ADD_AT}[name]
     wide = mlir.super_vectorize(text, virtual_vector_size=8)
     assert mlir.check(text, wide).tolerance == 0
+
+
+FROM_END = """
+func.func @from_end(%y: memref<?xf32>, %x: memref<?xf32>, %idx: memref<?xi64>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %m = memref.dim %y, %c0 : memref<?xf32>
+  affine.for %i = 0 to %m {
+    %j = affine.load %idx[%i] : memref<?xi64>
+    %k = arith.index_cast %j : i64 to index
+    %below = arith.cmpi slt, %k, %c0 : index
+    %more = arith.addi %n, %k : index
+    %at = arith.select %below, %more, %k : index
+    %v = memref.load %x[%at] : memref<?xf32>
+    affine.store %v, %y[%i] : memref<?xf32>
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_subscripts_that_count_from_the_end(interpreted: bool) -> None:
+    rng = np.random.default_rng(3)
+    x, idx = rng.random(50).astype("f4"), rng.integers(-50, 50, 37)
+    wide = mlir.super_vectorize(FROM_END, virtual_vector_size=8)
+    assert "vector.gather %x" in wide
+    assert mlir.check(FROM_END, wide).tolerance == 0
+    for text in (FROM_END, wide):
+        y = np.zeros(37, "f4")
+        mlir.run(text, "from_end", y, x, idx, interpreted=interpreted)
+        np.testing.assert_array_equal(y, x[idx])
+        for wrong in (-51, 50, 2**63 - 1, -(2**63)):
+            message = None if interpreted else f"is {wrong}; expected -50 to 49"
+            with pytest.raises(IndexError, match=message):
+                mlir.run(text, "from_end", y, x, np.full(37, wrong), interpreted=interpreted)
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ("%n = memref.dim %x, %c0 : memref<?xf32>", "%n = memref.dim %y, %c0 : memref<?xf32>"),
+        ("%v = memref.load %x[%at]", "%up = arith.addi %at, %n : index\n    %v = memref.load %x[%up]"),
+        ("%v = memref.load %x[%at]", "%up = affine.apply affine_map<(d0) -> (d0 mod 4)>(%at)\n"
+         "    %v = memref.load %x[%up]"),
+    ],
+)  # fmt: skip
+def test_what_counts_from_elsewhere_is_refused(line: str, other: str) -> None:
+    """Calls are checked for indices from the end of the array itself."""
+    text = FROM_END.replace(line, other)
+    assert text != FROM_END
+    with pytest.raises(tj.KernelError, match="counts from the end"):
+        mlir.parse(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("slt", "sle"),
+        ("%below, %more, %k", "%below, %k, %more"),
+        ("%c0 : index\n    %more", "%n : index\n    %more"),
+    ],
+)
+def test_other_selections_are_no_subscripts(change: tuple[str, str]) -> None:
+    text = FROM_END.replace(*change)
+    assert text != FROM_END
+    with pytest.raises(tj.KernelError, match="no affine index"):
+        mlir.parse(text)
+
+
+def test_gathered_indices_are_those_of_one_mask() -> None:
+    """Under another mask, lanes would have indices that were not loaded."""
+    text = """
+func.func @f(%y: memref<?xf32>, %x: memref<?xf32>, %a: memref<?xi64>, %b: memref<?xi64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %no = arith.constant dense<0> : vector<8xi64>
+  %nothing = arith.constant dense<0.0> : vector<8xf32>
+  %cst = arith.constant 0 : i64
+  %all = arith.constant dense<true> : vector<8xi1>
+  %some = vector.create_mask %n : vector<8xi1>
+  %i = vector.transfer_read %b[%c0], %cst : memref<?xi64>, vector<8xi64>
+  %j = vector.gather %a[%c0] [%i], %some, %no
+    : memref<?xi64>, vector<8xi64>, vector<8xi1>, vector<8xi64> into vector<8xi64>
+  %v = vector.gather %x[%c0] [%j], %some, %nothing
+    : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+  vector.transfer_write %v, %y[%c0] : vector<8xf32>, memref<?xf32>
+  return
+}
+"""
+    rng = np.random.default_rng(4)
+    x, a, b = rng.random(50).astype("f4"), rng.integers(0, 50, 30), rng.integers(0, 30, 8)
+    y = np.ones(8, "f4")
+    mlir.run(text, "f", y, x, a, b, 5)
+    np.testing.assert_array_equal(y, np.where(np.arange(8) < 5, x[a[b]], 0))
+    with pytest.raises(tj.KernelError, match="computed from data"):
+        mlir.parse(text.replace("[%j], %some", "[%j], %all"))

@@ -313,6 +313,8 @@ class _Reader:
         result = op.results[0]
         if isinstance(result.type, IndexType) and (index := index_arithmetic(op, self.scope)) is not None:
             self.scope.values[result] = IndexValue(index)
+            if any(operand in self.scope.elements for operand in op.operands):
+                self.scope.elements[result] = index
             return
         check_foreign(op)
         element = element_arithmetic(op, self.scope)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Operation, SSAValue
 
-from codegen import Index, Load, Statement, Store, Value, add_indices
+from codegen import Affine, ArrayElement, Index, Load, Statement, Store, Value, add_indices
 from tilejit.mlir.lanes import Limits, Nest, lane_index, zero
 from tilejit.mlir.meanings import Counted, Held
 from tilejit.mlir.places import Unsupported
@@ -64,10 +64,17 @@ def _gathered(
     out += fill.loops()
     nest = Nest(scope, shape, line)
     where, limits = _masked(nest, mask)
-    subscripts = view.subscripts(_moved_to(base, moved, nest))
-    nest.store(memref, Load(view.memref.name, subscripts, memref.dtype), where)
+
+    def subscripts(lanes: Sequence[Index]) -> tuple[Index, ...]:
+        return view.subscripts(_moved_to(base, moved, mask, lanes, scope))
+
+    def elements(lanes: Sequence[Index]) -> Index:
+        return ArrayElement(view.memref.name, subscripts(lanes), memref.dtype)
+
+    nest.store(memref, Load(view.memref.name, subscripts(nest.lanes), memref.dtype), where)
     out += nest.loops(limits)
-    scope.values[result] = Held(memref)
+    integers = memref.dtype[0] in "iu" and memref.dtype != "i1"
+    scope.values[result] = Held(memref, elements if integers else None, mask)
 
 
 def _vector_scatter(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -106,7 +113,8 @@ def _scattered(
     view = scope.array(array)
     where, limits = _masked(nest, mask)
     tests = [test for test in (scope.where, where) if test is not None]
-    subscripts = view.subscripts(_moved_to([scope.subscript(index) for index in indices], moved, nest))
+    base = [scope.subscript(index) for index in indices]
+    subscripts = view.subscripts(_moved_to(base, moved, mask, nest.lanes, scope))
     stored = Store(view.memref.name, subscripts, nest.at(value), where=both(tests))
     nest.body.append(stored)
     out += nest.loops(limits)
@@ -120,17 +128,23 @@ def _masked(nest: Nest, mask: SSAValue) -> tuple[Value | None, Limits]:
     return (None, meaning.limits) if isinstance(meaning, Counted) else (nest.at(mask), ())
 
 
-def _moved_to(base: list[Index], moved: Sequence[tuple[int, SSAValue]], nest: Nest) -> list[Index]:
-    """The subscripts of a lane."""
+def _moved_to(
+    base: list[Index],
+    moved: Sequence[tuple[int, SSAValue]],
+    mask: SSAValue,
+    at: Sequence[Index],
+    scope: Scope,
+) -> list[Index]:
+    """The subscripts of a lane that the mask selects."""
     where = list(base)
     for dim, lanes in moved:
-        lane = lane_index(lanes, nest.lanes, nest.scope)
+        lane = lane_index(lanes, at, scope, mask)
         if lane is None:
             raise Unsupported(
                 "lanes with indices that are computed from data are not supported",
                 "read them from a memref, or make them of constants, loop indices, additions and multiples",
             )
-        where[dim] = add_indices(where[dim], lane)
+        where[dim] = lane if where[dim] == Affine() else add_indices(where[dim], lane)
     return where
 
 

@@ -8,10 +8,12 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from codegen import Index, IndexValue, Local, add_indices, index_symbol, scale_index
-from tilejit.mlir.maps import bounded, ceil_div, floor_div, product, remainder
+from codegen import Affine, Index, IndexValue, Local, add_indices, index_symbol, scale_index
+from tilejit.mlir.from_end import from_end
+from tilejit.mlir.maps import INDEX_BITS, bounded, ceil_div, floor_div, product, remainder
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
+from tilejit.mlir.types import dtype_of, element_of
 
 INDEX_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
     "arith.addi": add_indices,
@@ -37,12 +39,25 @@ def element_arithmetic(op: Operation, scope: Scope) -> Index | None:
     if op.name in ("arith.index_cast", "arith.extsi"):
         wide = isinstance(op.results[0].type, IndexType) or op.name == "arith.extsi"
         return scope.elements[op.operands[0]] if wide else None
-    if op.name not in INDEX_ARITHMETIC or not isinstance(op.results[0].type, IndexType):
+    if not isinstance(op.results[0].type, IndexType):
         return None
     try:
+        if op.name == "arith.index_castui":
+            return without_sign(scope.elements[op.operands[0]], op.operands[0].type)
+        if op.name == "arith.select":
+            found = from_end(op, scope.subscript)
+            return None if found is None else bounded(found)
+        if op.name not in INDEX_ARITHMETIC:
+            return None
         return bounded(INDEX_ARITHMETIC[op.name](*map(scope.subscript, op.operands)))
     except Unsupported:
         return None
+
+
+def without_sign(of: Index, type_: object) -> Index:
+    """The number that the bits of an integer are without a sign: x[i] of i32 -> x[i] % 2**32"""
+    bits = int(dtype_of(element_of(type_))[1:])
+    return of if bits >= INDEX_BITS else bounded(remainder(of, Affine(1 << bits)))
 
 
 def index_arithmetic(op: Operation, scope: Scope) -> Index | None:

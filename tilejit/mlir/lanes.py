@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 
 from xdsl.dialects.builtin import IndexType, VectorType
 from xdsl.ir import Operation, SSAValue
@@ -27,6 +28,8 @@ from codegen import (
 )
 from tilejit.mlir.arithmetic import arithmetic
 from tilejit.mlir.dtypes import INDEX, MemRef
+from tilejit.mlir.from_end import from_end
+from tilejit.mlir.index_arithmetic import without_sign
 from tilejit.mlir.maps import bounded, floor_div, product, remainder
 from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
 from tilejit.mlir.places import Unsupported
@@ -170,13 +173,13 @@ def check_foreign(op: Operation) -> None:
         raise Unsupported(f"{op.name} has wrong operands", f"give {count} of the type of its result")
 
 
-def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope) -> Index | None:
-    """A vector of integers in one lane as an index expression, if it is one.
+def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope, mask: SSAValue | None) -> Index | None:
+    """A vector of integers in one lane, which a mask selects, as an index expression, if it is one.
 
     Elements of arrays are parts of it, as no array may be stored to that has subscripts.
     """
     match scope.meaning(value):
-        case Held(_, elements) if elements is not None:
+        case Held(_, elements, own) if elements is not None and own in (None, mask):
             return elements(lanes)
         case Splat(number):
             return index_of(number)
@@ -188,18 +191,24 @@ def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope) -> Index |
         case Moved(source, moves):
             there = [Affine() if k is None else lanes[k] for k in moves]
             if isinstance(source.type, VectorType):
-                return lane_index(source, there, scope)
+                return lane_index(source, there, scope, None)
         case Lanewise(op):
-            return _computed_index(op, lanes, scope)
+            return _computed_index(op, partial(lane_index, lanes=lanes, scope=scope, mask=mask))
     return None
 
 
-def _computed_index(op: Operation, lanes: Sequence[Index], scope: Scope) -> Index | None:
+def _computed_index(op: Operation, index: Callable[[SSAValue], Index | None]) -> Index | None:
     """What an operation makes of index expressions, if that is exact."""
+    if op.name == "arith.select" and _is_wide(op):
+        return from_end(op, index)
+    if op.name == "arith.index_castui" and _is_wide(op):
+        (given,) = op.operands
+        of = index(given)
+        return None if of is None else without_sign(of, given.type)
     widens = op.name == "arith.extsi" or (op.name == "arith.index_cast" and _is_wide(op))
     if not widens and not (op.name in INDEX_LANES and _is_wide(op)):
         return None
-    operands = [lane_index(operand, lanes, scope) for operand in op.operands]
+    operands = [index(operand) for operand in op.operands]
     if None in operands:
         return None
     return operands[0] if widens else _affine(op.name, operands)

@@ -20,6 +20,7 @@ from codegen import (
     ArrayElement,
     Const,
     FloorDiv,
+    FromEnd,
     Index,
     IndexValue,
     Mod,
@@ -82,6 +83,9 @@ def bounded(index: Index) -> Index:
                 count += 1
                 numbers.append(by)
                 todo.append(of)
+            case FromEnd(of, size):
+                count += 1
+                todo += of, size
             case ArrayElement(_, subscripts):
                 count += 1
                 todo += subscripts

@@ -16,10 +16,12 @@ class Held:
     """The elements of an array of the function's own.
 
     elements  the element of another array that each lane is, given the lanes; None if it isn't one
+    mask      of the lanes that are; None if others need not be told apart
     """
 
     memref: MemRef
     elements: Callable[[Sequence[Index]], Index] | None = None
+    mask: SSAValue | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,6 @@ CONVERSIONS = (
     "fptosi",
     "fptoui",
     "index_cast",
-    "index_castui",
 )
 """Operations of arith whose text xdsl reads for numbers only."""
 
@@ -262,6 +261,10 @@ ARITH = (
         type(op.__name__, (op,), {"parse": classmethod(_converted)})
         for op in arith.Arith.operations
         if op.name.removeprefix("arith.") in CONVERSIONS
+    ),
+    # xdsl has no such operation.
+    type(
+        "IndexCastUI", (arith.IndexCastOp,), {"name": "arith.index_castui", "parse": classmethod(_converted)}
     ),
 )
 
