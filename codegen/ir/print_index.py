@@ -185,8 +185,10 @@ class IndexPrinter:
         match part:
             case ArrayElement(name, subscripts, dtype):
                 where = ", ".join(self.index(s, names) for s in subscripts)
-                kind = mlir_memref(self.function.array(name))
+                kind = self.memref(self.function.array(name))
                 found = self.pure(f"memref.load {self.memrefs[name]}[{where}] : {kind}", names)
+                if self.function.array(name).dtype == "index":
+                    return found
                 return self.pure(f"{index_cast(dtype)} {found} : {mlir_type(dtype)} to index", names)
             case FromEnd(of, size) | Inside(of, size):
                 at, extent = self.index(of, names), self.index(size, names)

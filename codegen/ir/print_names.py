@@ -152,7 +152,12 @@ def compare(op: str, dtype: str) -> str:
 
 
 def conversion(source: str, target: str) -> str | None:
-    """The MLIR operation that converts between dtypes; None if both have the same MLIR type."""
+    """The MLIR operation that converts between dtypes; None if both have the same MLIR type.
+
+    One of them may be "index", which arrays of indices hold.
+    """
+    if "index" in (source, target):
+        return "arith.index_cast"
     if mlir_element(source) == mlir_element(target):
         return None
     unsigned = source[0] in "ub" or source == "i1"

@@ -209,3 +209,57 @@ func.func @f(%y: memref<?xf32>, %x: memref<?xf32>, %a: memref<?xi64>, %b: memref
     np.testing.assert_array_equal(y, np.where(np.arange(8) < 5, x[a[b]], 0))
     with pytest.raises(tj.KernelError, match="computed from data"):
         mlir.parse(text.replace("[%j], %some", "[%j], %all"))
+
+
+INDICES = """
+func.func @indices(%C: memref<?xindex>, %A: memref<?xindex>, %D: memref<9xindex>, %n: index)
+    -> (memref<?xindex>, index) {
+  %B = memref.alloc(%n) : memref<?xindex>
+  %zero = arith.constant 0 : index
+  %two = arith.constant 2 : index
+  %first = memref.load %D[%zero] : memref<9xindex>
+  affine.store %two, %D[3] : memref<9xindex>
+  %sum = affine.for %i = 0 to %n iter_args(%s = %zero) -> (index) {
+    %a = affine.load %A[%i] : memref<?xindex>
+    %b = affine.load %A[%i floordiv 2] : memref<?xindex>
+    %c = arith.muli %a, %b : index
+    affine.store %c, %C[%i] : memref<?xindex>
+    affine.store %i, %B[%i] : memref<?xindex>
+    %t = arith.addi %s, %a : index
+    affine.yield %t : index
+  }
+  return %B, %sum : memref<?xindex>, index
+}
+"""
+
+
+def test_arrays_of_indices_keep_their_type() -> None:
+    """Arguments, allocations and results; the numbers in between are cast."""
+    wide = mlir.super_vectorize(INDICES, virtual_vector_size=8, vectorize_reductions=True)
+    head = wide.partition("{")[0]
+    assert head.split() == INDICES.partition("{")[0].split()
+    assert "memref.alloc(%n) : memref<?xindex>" in wide
+    assert "vector<8xindex>, memref<?xindex>" in wide
+    assert "memref<?xi64" not in wide
+    assert mlir.check(INDICES, wide).tolerance == 0
+    rng = np.random.default_rng(6)
+    given, d = rng.integers(-9, 9, 21), np.full(9, 5)
+    for text in (INDICES, wide):
+        out = np.zeros(21, np.int64)
+        numbers, total = mlir.run(text, "indices", out, given, d, 21)
+        np.testing.assert_array_equal(out, given * given[np.arange(21) // 2])
+        np.testing.assert_array_equal(numbers, np.arange(21))
+        assert total == given.sum()
+
+
+def test_elements_of_arrays_of_indices_are_subscripts_as_they_are() -> None:
+    wide = mlir.super_vectorize(ROWS, virtual_vector_size=8)
+    assert "%idx: memref<?xindex>" in wide
+    assert "memref<?xi64>" not in wide
+    assert mlir.check(ROWS, wide).tolerance == 0
+
+
+def test_arrays_of_subscripts_keep_their_sizes() -> None:
+    wide = mlir.super_vectorize(ADD_AT.replace("?xi64>", "37xi64>"), virtual_vector_size=8)
+    assert "memref.load %idx[%i] : memref<37xi64>" in wide
+    assert "memref<?xi64>" not in wide

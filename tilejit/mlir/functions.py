@@ -121,7 +121,7 @@ class _Reader:
             tuple(memrefs),
             tuple(self.scope.allocations),
             tuple(returns),
-            indices,
+            indices | self.scope.of_indices,
             frozenset(index_results),
             spelled=self.scope.spelled,
             constants=tuple(self.constants),
@@ -144,6 +144,8 @@ class _Reader:
             )
             memref = MemRef(name, dtype, tuple(known))
             self.scope.values[value] = memref
+            if isinstance(value.type.element_type, IndexType):
+                self.scope.of_indices.add(name)
             self.scope.nonnegative |= {f"{name}.shape[{k}]" for k in range(len(sizes))}
             return ArrayArg(name, dtype, len(sizes), "" if is_strided(value.type) else "C"), memref
         dtype = dtype_of(value.type)

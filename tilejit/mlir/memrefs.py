@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, MemRefType
 from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import Operation, SSAValue
 
@@ -51,6 +51,8 @@ def _allocate(op: Operation, scope: Scope) -> None:
         )
     memref = MemRef(scope.fresh(op.results[0], "buffer"), dtype_of(type_.element_type), tuple(sizes))
     scope.allocations.append(memref)
+    if isinstance(type_.element_type, IndexType):
+        scope.of_indices.add(memref.name)
     scope.values[op.results[0]] = memref
 
 

@@ -11,6 +11,7 @@ from codegen import (
     ArrayArg,
     Const,
     For,
+    Function,
     FunctionPrinter,
     IndexValue,
     Let,
@@ -21,6 +22,7 @@ from codegen import (
     ScalarArg,
     SsaNames,
     Statement,
+    Store,
     Value,
     mlir_element,
     mlir_memref,
@@ -61,8 +63,9 @@ class _ProgramPrinter(FunctionPrinter):
     """Declares arguments as the text did, `index` and sizes included, and allocates the rest."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__(program.function)
-        self.program = program
+        function = _with_indices(program.function, program.indices)
+        super().__init__(function)
+        self.program = replace(program, function=function)
         self.names = SsaNames({}, {}, {}, {})
         self.typed: dict[str, tuple[str, str]] = {}
 
@@ -122,6 +125,29 @@ class _ProgramPrinter(FunctionPrinter):
         kind = self.declare(self.function.array(allocation.name), ssa, allocation)
         self.lines.append(f"{ssa} = memref.alloc({operands}) : {kind}")
 
+    def scalar_load(self, load: Load, names: SsaNames) -> str:
+        """A load of one element; an index is cast to the number that it is computed with."""
+        found = super().scalar_load(load, names)
+        return self.emit(f"arith.index_cast {found} : index to {load.dtype}") if self.casts(load) else found
+
+    def transfer_read(self, load: Load, names: SsaNames) -> str:
+        """A load of a super-vector; indices are cast to the numbers that they are computed with."""
+        if not self.casts(load):
+            return super().transfer_read(load, names)
+        found = super().transfer_read(replace(load, dtype="index"), names)
+        kinds = mlir_type("index", load.shape), mlir_type(load.dtype, load.shape)
+        return self.emit(f"arith.index_cast {found} : {kinds[0]} to {kinds[1]}")
+
+    def casts(self, load: Load) -> bool:
+        """Whether a load gives numbers of an array of indices."""
+        return load.dtype != self.arrays[load.array].dtype == "index"
+
+    def store(self, node: Store, names: SsaNames) -> None:
+        """A store; numbers are cast to indices where the array holds these."""
+        if self.arrays[node.array].dtype == "index":
+            node = replace(node, value=Op("cast", (node.value,), "index", node.value.shape))
+        super().store(node, names)
+
     def returned(self, what: str | int) -> tuple[str, str]:
         """What the function returns, and its type."""
         if isinstance(what, str):
@@ -133,6 +159,15 @@ class _ProgramPrinter(FunctionPrinter):
             return self.index(value.index, self.names), "index"
         number = self.value(value, self.names)
         return self.emit(f"arith.index_cast {number} : i64 to index"), "index"
+
+
+def _with_indices(function: Function, names: frozenset[str]) -> Function:
+    """A function in which these arrays hold elements of the type index."""
+    arguments = (
+        replace(a, dtype="index") if isinstance(a, ArrayArg) and a.name in names else a
+        for a in function.arguments
+    )
+    return replace(function, arguments=tuple(arguments))
 
 
 class _PassPrinter(_ProgramPrinter):
@@ -172,7 +207,8 @@ class _PassPrinter(_ProgramPrinter):
             return super().scalar_load(load, names)
         where = ", ".join([self.index(s, names) for s in load.subscripts])
         array = self.memref(self.function.array(load.array))
-        return self.emit(f"memref.load {self.memrefs[load.array]}[{where}] : {array}")
+        found = self.emit(f"memref.load {self.memrefs[load.array]}[{where}] : {array}")
+        return self.emit(f"arith.index_cast {found} : index to {load.dtype}") if self.casts(load) else found
 
     def reduction_start(self, value: Reduce, names: SsaNames) -> tuple[str, ...]:
         """Nothing where the start changes nothing."""

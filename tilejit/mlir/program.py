@@ -36,7 +36,7 @@ class Program:
     memrefs      for each argument of the text the array that it is, or None
     allocations  what the text allocates, sizes made of the text's arguments
     returns      an array's name, or a position among the results of `function`
-    indices, index_results  arguments and results that are of the type index
+    indices, index_results  arguments, arrays' elements, and results that are of the type index
     spelled      names of the text that are other ones here
     constants    numbers that the text defines outside loops, without indices
     lanes        the shape of the vectors that the text has; () without vectors

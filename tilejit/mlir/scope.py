@@ -37,6 +37,7 @@ class Scope:
     allocations  the arrays that the function makes: those of its text, and those that hold vectors
     spelled      the names of the text that are other ones here
     elements     the index expressions of integers that are loaded, which subscripts may be
+    of_indices   the arrays whose elements are of the type index
     """
 
     values: dict[SSAValue, Meaning] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Scope:
     allocations: list[MemRef] = field(default_factory=list)
     spelled: dict[str, str] = field(default_factory=dict)
     elements: dict[SSAValue, Index] = field(default_factory=dict)
+    of_indices: set[str] = field(default_factory=set)
 
     def meaning(self, value: SSAValue) -> Meaning:
         """What a value of the text is here."""
