@@ -26,7 +26,7 @@ def from_end(op: Operation, index: Callable[[SSAValue], Index | None]) -> Index 
         return None
     if compare.name != "arith.cmpi" or add.name != "arith.addi" or at not in add.operands:
         return None
-    predicate = INTEGER_PREDICATES[compare.properties["predicate"].value.data]  # type: ignore[attr-defined]
+    predicate = INTEGER_PREDICATES[compare.properties["predicate"].value.data]
     if predicate != "slt" or compare.operands[0] != at or index(compare.operands[1]) != Affine():
         return None
     here, size = index(at), index(add.operands[0] if add.operands[1] == at else add.operands[1])
