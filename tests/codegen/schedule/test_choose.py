@@ -165,6 +165,7 @@ def test_cut_runs_are_read_in_order(copy: str, in_order: bool) -> None:
         ("u64 [597,921,6,2] (1,0,3,2)", True),  # interleaves of 96 bytes
         ("u64 [32,8,304,72,2] (2,4,1,0,3)", False),  # of 128 bytes
         ("u16 [510,6,2,158,9] (1,3,0,4,2)", False),  # of less than a line
+        ("u8 [6,3,2449,9,33] (0,3,2,4,1)", False),  # of bytes
         ("u8 [67,95,248,7] (1,2,0,3)", False),  # shuffles
         ("u16 [64,50] (1,0)", False),
     ],
