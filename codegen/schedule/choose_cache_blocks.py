@@ -24,8 +24,8 @@ SHORT_RUN_BYTES, SHORT_CUT_RUN_BYTES = 3 * LINE_BYTES // 2, 6 * LINE_BYTES
 runs whose digit is cut in two, so that the copy visits their lines twice."""
 
 LEAST_CHUNK_WIDTH = 4
-"""Bytes per element from which interleaves of such chunks gain: u64 [597,921,6,2] (1,0,3,2) 0.22 of memcpy and
-0.67 in blocks, u8 [6,3,2449,9,33] (0,3,2,4,1) 0.25 and 0.11 (Zen 4, 2026-11)."""
+"""Bytes per element from which interleaves of such chunks gain: u64 [597,921,6,2] (1,0,3,2) 0.22 of memcpy
+and 0.67 in blocks, u8 [6,3,2449,9,33] (0,3,2,4,1) 0.25 and 0.11 (Zen 4, 2026-11)."""
 
 FEW_ROWS = 32
 """The lines of fewer source rows stay in the first cache until the next panel reads the rest of them."""
