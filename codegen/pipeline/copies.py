@@ -160,10 +160,10 @@ class _Maker:
     def _parts(self, box: StridedBox) -> tuple[StridedBox, ...]:
         options = self.options.threads, self.footprint, self.options.thresholds
         cuts = choose_cuts(box, *options)
-        may_block = self.in_blocks and self.options.virtual_vector_size is None
-        blocks = cache_blocks(box, cuts, *options) if may_block else None
-        if blocks:
-            return run_passes(BLOCK, box, blocks, self.observe)
+        if self.in_blocks and self.options.virtual_vector_size is None:
+            first, *_ = run_passes(SPLIT, box, cuts)
+            if blocks := cache_blocks(box, first, *options):
+                return run_passes(BLOCK, box, blocks, self.observe)
         return run_passes(SPLIT, box, cuts, self.observe)
 
     def _launches(self, box: StridedBox, tables: tuple[PairTable, ...]) -> list[Launch]:

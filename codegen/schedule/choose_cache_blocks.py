@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from math import prod
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, StridedBox, cut_axis
+from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose import choose, goes_past_cache, share_of_cache
-from codegen.schedule.choose_cuts import Cut
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import OUTER_RANKS, Schedule, TransposeSchedule
 from codegen.schedule.thresholds import Thresholds
@@ -52,20 +51,20 @@ class CacheBlocks:
 
 
 def cache_blocks(
-    box: StridedBox, cuts: tuple[Cut, ...], threads: int, footprint: int, thresholds: Thresholds
+    box: StridedBox, part: StridedBox, threads: int, footprint: int, thresholds: Thresholds
 ) -> CacheBlocks | None:
-    """The blocks of a copy; None if it is faster without them, with these cuts."""
+    """The blocks of a copy; None if it is faster without them.
+
+    part: the first part of the box as it would be split without blocks, or the box
+    """
     if box.source is None or box.converts or box.entries or box.unit_bits != 8:
         return None
     if box.size_bytes < 2 * _most_bytes() or len(box.axes) >= OUTER_RANKS[-1]:
         return None
-    first = box
-    for cut in cuts:
-        first = cut_axis(first, cut.axis, cut.block, cut.outer)[0]
-    schedule = choose(first, threads=threads, footprint=footprint, thresholds=thresholds)
+    schedule = choose(part, threads=threads, footprint=footprint, thresholds=thresholds)
     past_cache = goes_past_cache(box, footprint, share_of_cache(thresholds, 1))
-    short = SHORT_CUT_RUN_BYTES if cuts else SHORT_RUN_BYTES
-    return _blocks(box) if _moves_parts_of_lines(first, schedule, short, past_cache=past_cache) else None
+    short = SHORT_RUN_BYTES if part is box else SHORT_CUT_RUN_BYTES
+    return _blocks(box) if _moves_parts_of_lines(part, schedule, short, past_cache=past_cache) else None
 
 
 def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, past_cache: bool) -> bool:
@@ -77,7 +76,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
     """
     cut = schedule.transpose
     if cut and cut.stream and cut.stage:
-        panel = Panel.of(box, cut)
+        panel = _Panel.of(box, cut)
         return panel.has_narrow_parts(past_cache=past_cache) or (past_cache and panel.has_short_runs(short))
     if schedule.mode != "interleave" or not schedule.stream or len(schedule.inner) != 2:
         return False
@@ -86,7 +85,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class _Panel:
     """What a panel of a streamed transpose reads and writes.
 
     cut    its schedule
@@ -103,7 +102,7 @@ class Panel:
     lines: bool
 
     @classmethod
-    def of(cls, box: StridedBox, cut: TransposeSchedule) -> Panel:
+    def of(cls, box: StridedBox, cut: TransposeSchedule) -> _Panel:
         """The panel of a schedule."""
         rows = tuple(map(box.axis, cut.rows))
         part, run = cut.tile[1] * box.width, cut.tile[0] * box.width

@@ -431,7 +431,7 @@ def test_several_adjacent_dimensions_become_one() -> None:
 
 
 def test_a_combined_dimension_is_minus_one() -> None:
-    """The value of a star, which is no size otherwise."""
+    """The value that stands for `*`. It is not a valid size elsewhere."""
     assert tj.Shape.parse(COMBINED).tiles == ((-1, -1, 2, -1, 3),)
     assert tj.Shape.parse(COMBINED.replace(STAR, "-1")) == tj.Shape.parse(COMBINED)
     assert str(tj.make_shape("f32", (3, 5), tiles=[(-1, 4)])) == "f32[3,5]{1,0:T(*,4)}"

@@ -295,7 +295,7 @@ def test_patterns_4_and_5_after_tiling() -> None:
 
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_tiles_need_not_be_full(tail: str) -> None:
-    """40 x 300 is no multiple of 32 x 32."""
+    """40 x 300 is not a multiple of 32 x 32."""
     added(virtual_vector_size=16, vectorize_at="after_tile", tail=tail)
 
 
@@ -523,7 +523,7 @@ def test_the_vector_of_a_loop_is_reduced_behind_it(mlir: Any) -> None:
 
 
 def test_a_mask_keeps_garbage_out_of_the_accumulator(mlir: Any) -> None:
-    """500 is no multiple of 128: the elements behind are read and do not count."""
+    """500 is not a multiple of 128. The last super-vector reads past the loop, and a mask leaves those elements out."""
     text = wide(mlir, VECRED, vectorize_reductions=True)
     assert "vector.create_mask" in text
     assert "arith.select" in text

@@ -62,7 +62,8 @@ def blocks_of(text: str) -> CacheBlocks | None:
     """The blocks through which the copy goes, if it does."""
     box = permuted(text)
     footprint = 2 * box.size_bytes
-    return cache_blocks(box, choose_cuts(box, 1, footprint, THRESHOLDS), 1, footprint, THRESHOLDS)
+    first, *_ = run_passes(SPLIT, box, choose_cuts(box, 1, footprint, THRESHOLDS))
+    return cache_blocks(box, first, 1, footprint, THRESHOLDS)
 
 
 def transposed(text: str) -> TransposeSchedule:
