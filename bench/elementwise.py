@@ -15,13 +15,14 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
-from bench import fused
-from bench.expressions import CASES, DTYPES, SIZES, Expression, given, ways, wrong
+from bench import expressions, fused
+from bench.expressions import CASES, DTYPES, SIZES
+from bench.jobs import Job
 from bench.markdown import report
 from bench.peers import Way
 from bench.saved import Json, fits, runs_of, save
@@ -33,32 +34,23 @@ PEERS = ("numpy", "numexpr", "torch", "jax", "numba")
 BEST = "the best peer"
 
 
-def measured(case: Expression, size: int, dtype: Any, threads: int, rounds: int) -> dict[str, float]:
-    """Median seconds of a call, by name."""
-    x = given(case, size, dtype, threads)
-    found = ways(x)
-    for name in wrong(x, found):
-        print(f"{case.name}, {np.dtype(dtype).name}, {size}: the answer of {name} is off; left out")
-        del found[name]
-    calls = max(1, 100_000 // size)
-    times = interleaved({name: partial(_several, way, calls) for name, way in found.items()}, rounds)
-    return {name: timing.median / calls for name, timing in times.items()}
+def seconds_of(what: str, job: Job, size: int, rounds: int) -> dict[str, float]:
+    """Median seconds of a call, by name; peers whose answers are off are left out.
 
-
-def fused_times(size: int, threads: int, rounds: int) -> dict[str, float]:
-    """Median seconds of a multiplication whose result is packed as bf16, by name; all answers bit for bit."""
-    job = fused.job(size, threads)
-    found: dict[str, Way] = {"ours": job.ours()}
+    Raises:
+        AssertionError: ours is off.
+    """
+    ways: dict[str, Way] = {"ours": job.ours()}
     for name, make in job.peers.items():
         with suppress(ImportError):
-            found[name] = make()
-    for name, way in list(found.items()):
+            ways[name] = make()
+    for name, way in list(ways.items()):
         if job.agrees and not job.agrees(way()):
-            assert name != "ours", f"{fused.NAME} is off"
-            print(f"{fused.NAME}, {size}: the answer of {name} is off; left out")
-            del found[name]
+            assert name != "ours", f"{what} is off"
+            print(f"{what}: the answer of {name} is off; left out")
+            del ways[name]
     calls = max(1, 100_000 // size)
-    times = interleaved({name: partial(_several, way, calls) for name, way in found.items()}, rounds)
+    times = interleaved({name: partial(_several, way, calls) for name, way in ways.items()}, rounds)
     return {name: timing.median / calls for name, timing in times.items()}
 
 
@@ -108,10 +100,13 @@ def _all(
         for size in sizes:
             for case in [c for c in CASES if only in c.name]:
                 name = np.dtype(dtype).name
-                yield case.name, name, size, measured(case, size, dtype, threads, rounds)
+                job = expressions.job(case, size, dtype, threads)
+                seconds = seconds_of(f"{case.name}, {name}, {size}", job, size, rounds)
+                yield case.name, name, size, seconds
     for size in sizes:
         if only in fused.NAME:
-            yield fused.NAME, "float32", size, fused_times(size, threads, rounds)
+            seconds = seconds_of(f"{fused.NAME}, {size}", fused.job(size, threads), size, rounds)
+            yield fused.NAME, "float32", size, seconds
 
 
 def processors() -> list[int]:

@@ -1,4 +1,4 @@
-"""A multiplication whose result is packed as bf16 in one pass, against a cast and a transpose behind it."""
+"""A multiplication whose result is packed as bf16 in one pass, against a cast and then a transpose."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _jax(x: Array, tiles: tuple[int, ...]) -> Way:
 
 
 def _bytes(answer: Any) -> bytes:
-    """The answer's memory; torch's bfloat16 is no dtype of NumPy's."""
+    """The answer's memory; NumPy has no dtype for torch's bfloat16."""
     if type(answer).__module__.partition(".")[0] == "torch":
         import torch
 

@@ -13,7 +13,7 @@ import tilejit as tj
 from bench.arrays import Array, aligned, flat_bytes, short_name
 from bench.jobs import UNTOUCHED, Case, Job, answer_of
 from bench.peers import Way
-from bench.sweep import add
+from bench.sweep import add, transposed
 
 TABLE = "kernels"
 F32, F64, S32 = (np.dtype(name) for name in ("f4", "f8", "i4"))
@@ -32,13 +32,6 @@ def stencil(a: Array, c: Array) -> None:
     for i in range(1, a.shape[0] - 1):
         for j in range(1, a.shape[1] - 1):
             c[i, j] = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1]
-
-
-def transposed(a: Array, c: Array) -> None:
-    """A store that walks the other dimension."""
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            c[j, i] = a[i, j] + 1
 
 
 def row_sums(a: Array, c: Array) -> None:
@@ -75,7 +68,7 @@ def _stencil(a: Array, c: Array) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """A kernel, how many arrays it reads before the one that it writes, and NumPy's way to the same."""
+    """A kernel, the number of arrays that it reads, and the same in NumPy; the last argument is written."""
 
     group: str
     name: str

@@ -1,4 +1,4 @@
-"""How the size of super-vectors counts: each workload at many sizes, which take turns with memcpy.
+"""Workloads at many sizes of super-vectors, which take turns with memcpy.
 
     python -m bench sweep --plot sweep.svg
     python -m bench sweep --only transpose
@@ -18,7 +18,7 @@ import numpy as np
 
 import tilejit as tj
 from bench.arrays import BF16, Array, aligned, filled, flat_bytes
-from bench.jobs import Case, Job
+from bench.jobs import UNTOUCHED, Case, Job
 from bench.measure import LEARNING_CALLS, Method, Row, checked, described
 from bench.peers import Way
 from bench.timing import Timing, interleaved, memcpy
@@ -49,8 +49,6 @@ KERNEL_SIZES: tuple[Size, ...] = (
 )
 """Those of the table of kernels in `python -m bench.elementwise`."""
 SEED = 7
-UNTOUCHED = 0xA5
-"""What bytes hold before the answer is checked."""
 Points: TypeAlias = list[tuple[str, float]]
 """(virtual_vector_size, GB/s)."""
 
@@ -68,7 +66,7 @@ def triad(a: Array, b: Array, c: Array) -> None:
         c[i] = a[i] + 2 * b[i]
 
 
-def turned(a: Array, c: Array) -> None:
+def transposed(a: Array, c: Array) -> None:
     """A kernel whose store walks the other dimension."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
@@ -128,7 +126,7 @@ def workloads(quick: bool = False) -> list[Workload]:
         Workload(f"kernel add f32 {side}x{side}", f32, partial(_kernel, add, side, 2, f32)),
         Workload(f"kernel triad f32 {few}", f32, partial(_kernel, triad, few, 1, f32), one),
         Workload(f"kernel triad f64 {many}", np.float64, partial(_kernel, triad, many, 1, np.float64), one),
-        Workload(f"kernel transposed f32 {small}", f32, partial(_turned, small, f32)),
+        Workload(f"kernel transposed f32 {small}", f32, partial(_transposed_kernel, small, f32)),
         Workload(f"kernel sum f32 {many}", f32, partial(_summed, many), one),
         Workload(f"expression f32 {many}", f32, partial(_expression, many), one),
         Workload(f"expression sum f32 {many}", f32, partial(_expression_sum, many), one),
@@ -149,9 +147,9 @@ def cases(quick: bool) -> list[Case]:
 
 
 def measure(workload: Workload, method: Method) -> list[Row]:
-    """One row a size, all in turns on the same arrays; what fails or is wrong is said in the row.
+    """One row a size, all in turns on the same arrays; a size that fails or is wrong has a row that says so.
 
-    Figures are those of the fastest round: sizes differ by less than what other processes take at times.
+    Figures are those of the fastest round: other processes at times cost more than sizes differ by.
     """
     arrays = workload.make(method.threads)
     rows, runs, first = [], {}, {}
@@ -241,11 +239,11 @@ def _kernel(python: Callable[..., None], side: int, rank: int, dtype: Any, threa
     return Arrays(3 * a.nbytes, c, _bytes(a + b + 1 + 2 if rank == 2 else a + 2 * b), way)
 
 
-def _turned(side: int, dtype: Any, threads: int) -> Arrays:
+def _transposed_kernel(side: int, dtype: Any, threads: int) -> Arrays:
     a, c = filled((side, side), dtype), aligned((side, side), dtype)
 
     def way(size: Any) -> Way:
-        kernel = tj.kernel(virtual_vector_size=size, parallel=threads)(turned)
+        kernel = tj.kernel(virtual_vector_size=size, parallel=threads)(transposed)
         return lambda: kernel(a, c)
 
     return Arrays(2 * a.nbytes, c, _bytes((a + 1).T), way)

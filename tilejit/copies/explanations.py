@@ -21,7 +21,7 @@ from codegen import (
     thread_count,
 )
 from tilejit.arrays.memory import Array, array_map
-from tilejit.arrays.strided import broadcast_strides
+from tilejit.arrays.strided import broadcast_strides, c_strides
 from tilejit.copies.convert import single_pass_program
 from tilejit.copies.tiles import gather_program, gather_tiles, scatter_program, scatter_tiles
 from tilejit.layout.as_layout import LayoutLike, as_layout
@@ -373,11 +373,3 @@ def _side(
         return access_map(spec), Element(spec.primitive_type, spec.bits)
     array = _strided_source(side, make_shape(element, dims).dtype, dims)
     return array_map(array), Element(from_numpy(array.dtype).name, 8 * array.itemsize)
-
-
-def c_strides(dims: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The strides, in bytes, of an array in C order."""
-    strides = [itemsize] * len(dims)
-    for d in reversed(range(len(dims) - 1)):
-        strides[d] = strides[d + 1] * dims[d + 1]
-    return tuple(strides)

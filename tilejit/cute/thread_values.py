@@ -10,7 +10,7 @@ from tilejit.cute.composed_inverses import right_inverse
 from tilejit.cute.construct import product_each
 from tilejit.cute.coordinates import check_within
 from tilejit.cute.division import zipped_divide
-from tilejit.cute.int_tuple import IntTuple, limit_nesting
+from tilejit.cute.int_tuple import limit_nesting
 from tilejit.cute.layout import Layout, expect_layout, extent, of_inner
 from tilejit.cute.modes import make_layout
 from tilejit.cute.products import raked_product
@@ -72,7 +72,7 @@ def partition(layout: Any, tiler: Any, layout_tv: Layout, thread: Any = None) ->
     limit_nesting(thread, "a thread")
     if has_underscore(thread):
         raise TypeError("a thread is a number, or a coordinate of numbers\n  leave it out for all threads")
-    check_within(thread, modes_tv(layout_tv)[0], "thread")
+    check_within(thread, layout_tv[0].shape, "thread")
     return slice_and_offset((thread, *(_ for _mode in range(whole.rank - 1))), whole)
 
 
@@ -112,9 +112,3 @@ def check_tile(layout_tv: Layout, size: int) -> None:
             f"{named(layout_tv)} reaches element {beyond} of a tile of {shown(size)}\n"
             "  give the tiler that make_layout_tv returns with it"
         )
-
-
-def modes_tv(layout_tv: Layout) -> tuple[IntTuple, IntTuple]:
-    """The shapes of the threads and of the values."""
-    threads, values = layout_tv
-    return threads.shape, values.shape

@@ -16,7 +16,7 @@ from tilejit.kernels.failures import judge
 from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.options import KernelKeywords, options_signature, read_options
 from tilejit.kernels.program import BoundCall, LoopProgram
-from tilejit.kernels.promises import check_names, is_promised
+from tilejit.kernels.promises import check_names
 from tilejit.kernels.tuning import tuned
 from tilejit.programs.tuning import SIZES
 from tilejit.support.notebook import notebook_html
@@ -233,7 +233,7 @@ class Kernel(DirectLoops[Parameters, Result]):
         notes = [
             f"  no_alias promises that {a} and {b} share no memory: calls do not compare them"
             for a, b in program.vectorized.checks
-            if is_promised(self.options.no_alias, a, b) and not program.indexed & {a, b}
+            if program.trusts(a, b)
         ]
         if program.indexed:
             masked = self.options.index_bounds == "mask"

@@ -25,6 +25,7 @@ _WORDS = {
     "specialize": get_args(Specialize),
     "index_bounds": get_args(IndexBounds),
 }
+_TRUTHS = ("vectorize_reductions", "fastmath", "tune", "vectorize_scans", "verify")
 _A_SIZE = 'write 256, (32, 256), "2*hw", "l1/4", "2*cores*hw" or "auto"'
 
 
@@ -87,17 +88,14 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
                 f"fastest_varying has {len(varying)} dimensions, not one for each size\n"
                 "  give as many as virtual_vector_size has, (1, 0) for (8, 32)"
             )
+    truths: dict[str, Any] = {name: read_truth(name, getattr(wish, name)) for name in _TRUTHS}
     return replace(
         wish,
         virtual_vector_size=sizes,
         fastest_varying=varying,
         parallel=_threads(wish.parallel),
-        vectorize_reductions=read_truth("vectorize_reductions", wish.vectorize_reductions),
-        fastmath=read_truth("fastmath", wish.fastmath),
-        tune=read_truth("tune", wish.tune),
-        vectorize_scans=read_truth("vectorize_scans", wish.vectorize_scans),
         no_alias=_no_alias(wish.no_alias),
-        verify=read_truth("verify", wish.verify),
+        **truths,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import combinations
 from typing import TypeAlias
 
 from codegen import KernelValueError
@@ -17,21 +18,20 @@ may be one and the same."""
 def pairs_to_compare(arrays: list[tuple[int, str]], stored: set[str], given: Sequence[Array]) -> list[Pair]:
     """Pairs of arrays of which one is written."""
     out = []
-    for at, one in enumerate(arrays):
-        for two in arrays[at + 1 :]:
-            if one[1] in stored or two[1] in stored:
-                a, b = given[one[0]], given[two[0]]
-                alike = a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
-                (low, stop), (other_low, other_stop) = (span(x.shape, x.strides, x.itemsize) for x in (a, b))
-                if low < stop and other_low < other_stop:
-                    out.append((one, two, low - other_stop, stop - other_low, alike))
+    for one, two in combinations(arrays, 2):
+        if one[1] in stored or two[1] in stored:
+            a, b = given[one[0]], given[two[0]]
+            alike = a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+            (low, stop), (other_low, other_stop) = (span(x.shape, x.strides, x.itemsize) for x in (a, b))
+            if low < stop and other_low < other_stop:
+                out.append((one, two, low - other_stop, stop - other_low, alike))
     return out
 
 
 def check_apart(indexed: Collection[str], overlapping: Sequence[tuple[str, str, bool]]) -> None:
     """Refuse to store to memory that holds subscripts, which would change after they are checked.
 
-    indexed: the arrays that hold subscripts.
+    indexed: the arrays that hold subscripts
 
     Raises:
         KernelValueError: it names both arrays.

@@ -48,7 +48,7 @@ from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import order_of, overlaps_itself, share_memory
 from tilejit.kernels.call_arguments import bits_of, call_key, integer_word
 from tilejit.kernels.loop_options import LoopOptions
-from tilejit.kernels.overlaps import check_apart, pairs_to_compare
+from tilejit.kernels.overlaps import Pair, check_apart, pairs_to_compare
 from tilejit.kernels.promises import check_promises, is_promised, verifies
 from tilejit.programs.direct_policy import LOOPS_AGAIN, LOOPS_FROM
 
@@ -233,6 +233,10 @@ class LoopProgram:
         made = LoopProgram(rename_arrays(self.function, dict(same)), alone, free=self.free)
         return self._twins.keep(same, made)
 
+    def trusts(self, a: str, b: str) -> bool:
+        """Whether calls take no_alias at its word that two arrays share no memory; not for subscripts."""
+        return is_promised(self.options.no_alias, a, b) and not self.indexed & {a, b}
+
     def without_empty(
         self, shapes: Mapping[str, tuple[int, ...]], integers: Mapping[str, int]
     ) -> LoopProgram:
@@ -281,14 +285,14 @@ class BoundCall:
         pairs = pairs_to_compare(
             [each for each in self._arrays if each[1] in program.used], program.stored, given
         )
-        promised = [
-            is_promised(program.options.no_alias, a, b) and not program.indexed & {a, b}
-            for (_, a), (_, b), *_ in pairs
-        ]
-        self._pairs = [pair for pair, known in zip(pairs, promised, strict=True) if not known]
-        self._promised = [
-            (i, j) for ((i, _), (j, _), *_), known in zip(pairs, promised, strict=True) if known
-        ]
+        self._pairs: list[Pair] = []
+        self._promised: list[tuple[int, int]] = []
+        for pair in pairs:
+            (i, a), (j, b), *_ = pair
+            if program.trusts(a, b):
+                self._promised.append((i, j))
+            else:
+                self._pairs.append(pair)
         alone = any(_shares_elements(given[k]) for k, _ in self._written)
         kernel = program.scalar_kernel if alone else program.sized_kernel(arrays)
         self._kernel = kernel.bind(self._shapes, self._strides, self._integers)

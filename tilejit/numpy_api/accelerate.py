@@ -33,7 +33,7 @@ def _takes_itself(x: Any) -> bool:
 
 
 def _is_not_large(x: Any) -> bool:
-    """Whether it is small or no array of NumPy's: other types have methods that NumPy would call."""
+    """Whether it is small, or not a NumPy array: other types have methods that NumPy would call."""
     return type(x) is not np.ndarray or is_small(x)
 
 

@@ -30,7 +30,7 @@ from tilejit.numpy_api.results import allocate, memory_order
 def take_along_axis(
     arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, *, threads: int | None = None
 ) -> Any:
-    """Elements by their indices along an axis, others in every slice: numpy.take_along_axis, only faster.
+    """Elements by their indices along an axis, other ones in each slice: numpy.take_along_axis, only faster.
 
     >>> order = np.argsort(x, axis=0)
     >>> tilejit.take_along_axis(x, order, axis=0)      # x, each column sorted
@@ -39,7 +39,7 @@ def take_along_axis(
     array in all axes but that one. threads: a number, or None to let the size decide.
 
     Raises:
-        IndexError: an index is out of range, or indices are no integers.
+        IndexError: an index is out of range, or indices are not integers.
         KernelError: threads is less than one.
         ValueError: indices have another number of dimensions.
     """
@@ -56,15 +56,15 @@ def take_along_axis(
 def put_along_axis(
     arr: Array, indices: ArrayLike, values: ArrayLike, axis: int | None, *, threads: int | None = None
 ) -> None:
-    """Write values to their indices along an axis, others in every slice: numpy.put_along_axis, only faster.
+    """Write values to their indices along an axis, other ones in each slice: numpy.put_along_axis, faster.
 
     >>> tilejit.put_along_axis(x, np.argmax(x, axis=1, keepdims=True), 0, axis=1)
 
     All arguments and exceptions as in NumPy; of values with one index the last stays. With `axis=None`,
-    NumPy 2.4.6 writes into a copy, and so does this. threads: a number, or None to let the size decide.
+    NumPy 2.4.6 writes into a copy, and so does TileJIT. threads: a number, or None to let the size decide.
 
     Raises:
-        IndexError: an index is out of range, or indices are no integers; nothing has been written.
+        IndexError: an index is out of range, or indices are not integers; nothing has been written.
         KernelError: threads is less than one.
         ValueError: indices have another number of dimensions, values do not broadcast, or the array is
             read-only.
@@ -100,7 +100,7 @@ class _Along:
     repeats: bool
 
     @property
-    def turned(self) -> bool:
+    def is_transposed(self) -> bool:
         """Whether the axes are in another order than in the routine's arguments."""
         return any(k != axis for k, axis in enumerate(self.axes))
 
@@ -163,7 +163,7 @@ class _Along:
 
 
 def _along(x: Any, indices: Any, axis: Any) -> _Along | None:
-    """The slices of such a call; None where NumPy answers it, with an error perhaps."""
+    """The slices of such a call; None where NumPy does it, or raises an error."""
     if type(x) is not ndarray or type(indices) is not ndarray or indices.dtype.kind not in "iu":
         return None
     if indices.size < (SIZES.few_indices or 1) or not x.size or not is_plain(x.dtype):
@@ -219,11 +219,11 @@ def _taken(along: _Along, dtype: np.dtype[Any], threads: int | None) -> Array | 
     along.run(take, thread_count(threads, along.indices.nbytes + 2 * result.nbytes, TRANSPOSES))
     if wrong:
         return None
-    return result.transpose(np.argsort(along.axes)) if along.turned else result
+    return result.transpose(np.argsort(along.axes)) if along.is_transposed else result
 
 
 def _written(along: _Along, x: Array, values: Any, threads: int | None) -> bool:
-    """Write values to the elements; False, with nothing written, where NumPy shall answer the call."""
+    """Write values to the elements; False, with nothing written, where NumPy has to do it."""
     if along.repeats or not x.flags.writeable or overlaps_itself(x.shape, x.strides, x.itemsize):
         return False
     held = values_for(x, values)

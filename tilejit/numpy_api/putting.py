@@ -15,12 +15,7 @@ from tilejit.arrays.numpy_originals import numpy_put
 from tilejit.arrays.strided import overlaps_itself
 from tilejit.copies.sizes import SIZES
 from tilejit.numpy_api.copyto import copyto
-from tilejit.numpy_api.flat_memory import (
-    as_words,
-    is_plain,
-    least_within,
-    values_for,
-)
+from tilejit.numpy_api.flat_memory import as_words, is_plain, least_within, values_for
 from tilejit.numpy_api.results import duplicate
 
 FEW = 16
@@ -47,7 +42,7 @@ def put(
     Raises:
         IndexError: an index is out of range, and mode is "raise".
         KernelError: threads is less than one.
-        TypeError: a is not an array, or indices are no integers.
+        TypeError: a is not an array, or indices are not integers.
         ValueError: a is read-only.
     """
     if threads is not None:
@@ -61,7 +56,7 @@ def put(
 
 
 def _put(a: Any, indices: Any, values: Any, mode: Any, threads: int | None) -> bool:
-    """Do such a call; False, with nothing written, where NumPy shall answer it."""
+    """Do such a call; False, with nothing written, where NumPy has to do it."""
     if type(a) is not ndarray or type(indices) is not ndarray or not isinstance(mode, str):
         return False
     if mode not in ("raise", "wrap", "clip"):

@@ -47,7 +47,7 @@ def changed(dims: Dims, tiler: Any, change: Operation) -> IndexMap:
             f"{dims_text(dims)} has no elements for a tiler of all dimensions\n"
             "  give a tiler for each dimension, `_` for those to keep whole"
         )
-    change(Layout(prod(dims)), tiler)  # what holds for no array is refused in its own words
+    change(Layout(prod(dims)), tiler)  # raises its own error where no array has such a view
     identity = Identity.across(dims, dims)
     try:
         return identity.read(change(identity.layout, tiler))
@@ -75,14 +75,14 @@ def tile(dims: Dims, tiler: Any, coord: Any, proj: Any, *, cut: bool) -> IndexMa
             changed(dims, tiler, zipped_divide)
         identity = Identity.across(dims, dims)
         return identity.read(*partition.local_tile(identity.layout, tiler, coord))
-    places = _coordinates(dims, coord)
+    coords = _coordinates(dims, coord)
     starts: list[int] = []
     tiles: list[ViewAxis] = []
     rests: list[ViewAxis] = []
     for dim, size in enumerate(dims):
-        part, place = (parts[dim] if dim < len(parts) else None), places[dim]
-        start, own, rest = _tile_along(dims, dim, part, place)
-        if cut and len(own) == 1 and own[0].stride > 0 and not is_underscore(place):
+        part, at = (parts[dim] if dim < len(parts) else None), coords[dim]
+        start, own, rest = _tile_along(dims, dim, part, at)
+        if cut and len(own) == 1 and own[0].stride > 0 and not is_underscore(at):
             count, step = own[0]
             own = [Mode(min(count, max(0, -(-(size - start) // step))), step)]
         starts.append(start)
@@ -142,7 +142,7 @@ def values(dims: Dims, tiler: Any, layout_tv: Any, thread: Any) -> IndexMap:
 def tilers(dims: Dims, tiler: Any) -> tuple[Any, ...] | None:
     """A tiler by dimension as a tuple; None for a size or layout that counts all dimensions.
 
-    Of one dimension every tiler is one by dimension.
+    With one dimension, every tiler is by dimension.
 
     Raises:
         LayoutError: more tilers than dimensions.
@@ -185,7 +185,7 @@ def _is_number(part: Any) -> bool:
 
 
 def _coordinates(dims: Dims, coord: Any) -> tuple[Any, ...]:
-    """One a dimension, `_` behind those that are given."""
+    """One for each dimension; None, as `_`, for those that are not given."""
     limit_nesting(coord, "a coordinate")
     parts = tuple(coord) if isinstance(coord, tuple | list) else (coord,)
     if len(parts) > len(dims):
@@ -198,20 +198,20 @@ def _coordinates(dims: Dims, coord: Any) -> tuple[Any, ...]:
     return (*parts, *(None for _ in range(len(dims) - len(parts))))
 
 
-def _tile_along(dims: Dims, dim: int, part: Any, place: Any) -> tuple[int, list[Mode], list[Mode]]:
+def _tile_along(dims: Dims, dim: int, part: Any, coord: Any) -> tuple[int, list[Mode], list[Mode]]:
     """Where the tile starts along a dimension, its modes, and those of the tiles that `_` keeps."""
     size = dims[dim]
     if is_underscore(part):
-        if not is_underscore(place) and (number := integer(place, f"coord[{dim}]")):
+        if not is_underscore(coord) and (number := integer(coord, f"coord[{dim}]")):
             raise LayoutIndexError(
                 f"dimension {dim} is one tile: there is no tile {shown(number)}\n  give 0 or `_`"
             )
         return 0, [Mode(size, 1)], []
     _check_elements(dims, dim)
     own, rest = zipped_divide(Layout(size), part)
-    if is_underscore(place):
+    if is_underscore(coord):
         return 0, flat_modes(own), flat_modes(rest)
-    number = integer(place, f"coord[{dim}]")
+    number = integer(coord, f"coord[{dim}]")
     if not 0 <= number < rest.size:
         raise LayoutIndexError(
             f"there is no tile {shown(number)} along dimension {dim}\n"

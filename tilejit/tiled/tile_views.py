@@ -83,13 +83,11 @@ class TileView:
 
     def unpack(self) -> Array:
         """The elements as a new array in C order, one axis a size."""
-        sizes = self.index_map.sizes
+        out = empty(self.index_map.sizes, self.dtype)
         if self.fill_value is not None:
-            out = empty(sizes, self.dtype)
             out[...] = self.fill_value
-            return self._read_inside(out)
-        out = empty(sizes, self.dtype)
-        if out.size and isinstance(self.array, TiledArray):
+            self._read_inside(out)
+        elif out.size and isinstance(self.array, TiledArray):
             _copy(self.array, self._access(self.array), out, writes=False)
         return out
 
@@ -103,7 +101,7 @@ class TileView:
         """The elements; any key of NumPy's picks from them.
 
         Raises:
-            LayoutIndexError: the key is out of bounds, or none of NumPy's.
+            LayoutIndexError: the key is out of bounds, or not one of NumPy's.
         """
         whole = self.unpack()
         try:
@@ -124,10 +122,8 @@ class TileView:
         if key is not Ellipsis and not (isinstance(key, slice) and key == slice(None)):
             raise TypeError("a view is written whole: view[...] = values\n  index the array for less")
         array, sizes = self.array, self.index_map.sizes
-        if isinstance(array, TiledArray):
-            buffer, own = array.writable_buffer(), elements(value, array.layout.element)
-        else:
-            buffer, own = _writable(array), _numpy_values(value, array.dtype)
+        buffer = array.writable_buffer() if isinstance(array, TiledArray) else _writable(array)
+        own = _values_for(array, value)
         self._check_apart()
         if np.may_share_memory(own, buffer):
             own = own.copy()
@@ -152,7 +148,7 @@ class TileView:
         inside = self.predicate
         return inside, np.flatnonzero(inside).astype(np.int64)
 
-    def _read_inside(self, out: Array) -> Array:
+    def _read_inside(self, out: Array) -> None:
         """Read the coordinates that are elements into an array of the view's sizes."""
         inside, numbers = self._inside()
         if numbers.size and isinstance(self.array, TiledArray):
@@ -161,7 +157,6 @@ class TileView:
             out[inside] = found
         elif numbers.size:
             out[inside] = self.array[self.index_map.indices(numbers)]
-        return out
 
     def _write_inside(self, values: Array) -> None:
         """Write the values whose coordinates are elements."""
@@ -258,10 +253,7 @@ def view_of(array: TiledArray | Array, index_map: IndexMap, fill_value: Any = No
     if len(own.axes) > MAX_RANK:
         raise LayoutError(f"the view has {len(own.axes)} sizes\n  NumPy's arrays have at most {MAX_RANK}")
     if fill_value is not None:
-        if isinstance(array, TiledArray):
-            value = elements(fill_value, array.layout.element)
-        else:
-            value = _numpy_values(fill_value, array.dtype)
+        value = _values_for(array, fill_value)
         if value.shape:
             raise LayoutError(f"fill_value has shape {value.shape}\n  give one value")
         return TileView(array, own, value[()])
@@ -323,13 +315,16 @@ def _writable(array: Array) -> Array:
     return array
 
 
-def _numpy_values(value: Any, dtype: np.dtype[Any]) -> Array:
-    """A value as NumPy's assignment to an array of the dtype makes it.
+def _values_for(array: TiledArray | Array, value: Any) -> Array:
+    """A value as elements of an array, converted as NumPy's assignment converts it.
 
     Raises:
         LayoutError: the dtype does not hold it.
     """
+    if isinstance(array, TiledArray):
+        return elements(value, array.layout.element)
     refuse_masked(value)
+    dtype = array.dtype
     try:
         given = np.asarray(value)
         out = np.empty(given.shape, dtype)

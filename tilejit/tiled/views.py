@@ -182,8 +182,8 @@ def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
 
     Source: CuTe's composition.
     """
-    if _is_layout(a) or isinstance(a, Swizzle):
-        _only_arrays(fill_value)
+    if isinstance(a, Swizzle):
+        _refuse_fill(fill_value)
         return compose.composition(a, b)
     return _changed(a, b, compose.composition, fill_value)
 
@@ -229,12 +229,9 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: 
 
     Source: CuTe's local_tile.
     """
-    if _is_layout(x):
-        _only_arrays(fill_value)
+    if _is_layout(x, fill_value):
         return partition.local_tile(x, tiler, coord, proj)
-    with compiler_lock:  # layouts alone never need it
-        from tilejit.tiled.array_views import tile_view
-    return tile_view(x, tiler, coord, proj, fill_value)
+    return _array_views().tile_view(x, tiler, coord, proj, fill_value)
 
 
 @overload
@@ -277,12 +274,9 @@ def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fi
 
     Source: CuTe's local_partition.
     """
-    if _is_layout(x):
-        _only_arrays(fill_value)
+    if _is_layout(x, fill_value):
         return partition.local_partition(x, threads, index, proj)
-    with compiler_lock:  # layouts alone never need it
-        from tilejit.tiled.array_views import thread_view
-    return thread_view(x, threads, index, proj, fill_value)
+    return _array_views().thread_view(x, threads, index, proj, fill_value)
 
 
 @overload
@@ -328,28 +322,33 @@ def partition_tv(x: Any, tiler: Any, layout_tv: Layout, thread: Any = None, *, f
 
     Source: CuTe's composition of a tile with a thread-value layout, as in ThrCopy's partition_S.
     """
-    if _is_layout(x):
-        _only_arrays(fill_value)
+    if _is_layout(x, fill_value):
         return thread_values.partition(x, tiler, layout_tv, thread)
-    with compiler_lock:  # layouts alone never need it
-        from tilejit.tiled.array_views import values_view
-    return values_view(x, tiler, layout_tv, thread, fill_value)
+    return _array_views().values_view(x, tiler, layout_tv, thread, fill_value)
 
 
 def _changed(x: Any, tiler: Any, change: Operation, fill_value: Any) -> Any:
     """The result of a division or a composition."""
-    if _is_layout(x):
-        _only_arrays(fill_value)
+    if _is_layout(x, fill_value):
         return change(x, tiler)
-    with compiler_lock:  # layouts alone never need it
-        from tilejit.tiled.array_views import changed_view
-    return changed_view(x, tiler, change, fill_value)
+    return _array_views().changed_view(x, tiler, change, fill_value)
 
 
-def _is_layout(x: Any) -> bool:
-    return isinstance(x, Layout) or is_composed(x)
+def _is_layout(x: Any, fill_value: Any) -> bool:
+    """Whether this is a layout, which takes no fill_value; otherwise it should be an array."""
+    if not (isinstance(x, Layout) or is_composed(x)):
+        return False
+    _refuse_fill(fill_value)
+    return True
 
 
-def _only_arrays(fill_value: Any) -> None:
+def _refuse_fill(fill_value: Any) -> None:
     if fill_value is not None:
         raise TypeError("fill_value is for arrays; a layout has no elements to fill")
+
+
+def _array_views() -> Any:
+    """The module that makes views of arrays."""
+    with compiler_lock:  # layouts alone never need it
+        from tilejit.tiled import array_views
+    return array_views
