@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeAlias
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeAlias, get_args
 
 import numpy as np
 
@@ -16,7 +16,6 @@ PaddingName: TypeAlias = Literal["ZERO_PAD", "ONE_PAD", "LOWEST_PAD", "HIGHEST_P
 """The entries of XLA's enum PaddingValue that describe padding."""
 
 _INVALID = "INVALID_PAD"
-_NAMES = ("ZERO_PAD", "ONE_PAD", "LOWEST_PAD", "HIGHEST_PAD", "UNKNOWN_PAD")
 
 
 def padding_value_of(value: object, dtype: PrimitiveType) -> PaddingValue | None:
@@ -48,7 +47,7 @@ def _named_number(name: str, dtype: PrimitiveType) -> PaddingValue | None:
             return _extreme(dtype, name)
         case "UNKNOWN_PAD":
             return None
-    mend = f"write a number, or one of {', '.join(_NAMES)}"
+    mend = f"write a number, or one of {', '.join(get_args(PaddingName))}"
     if name == _INVALID:
         raise LayoutError(
             f"padding_value is {_INVALID}, which XLA keeps for a field that is not set\n  {mend}"

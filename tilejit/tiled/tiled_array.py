@@ -320,7 +320,7 @@ class TiledArray(NDArrayOperatorsMixin):
         known = _writes.get(known_as)
         if known is None or known[0] is not layout:
             if is_element(key, self.shape) or assigned_element(value.dtype, layout)[0] is None:
-                return None  # found out quickly, so it takes the room of no plan
+                return None  # quick to find out, so it takes no plan's room
             known = _writes.keep(known_as, (layout, _new_write_plan(layout, key, value)))
         return known[1]
 

@@ -36,7 +36,8 @@ class LayoutTVPicture:
     @property
     def text(self) -> str:
         """The picture in ASCII."""
-        rows, columns, names = self._corner(*MAX_TEXT)
+        rows, columns, cells = self._corner(*MAX_TEXT)
+        names = [[name for _, name in line] for line in cells]
         heads = [str(j) for j in range(columns)]
         width = max((len(text) for line in [heads, *names] for text in line), default=1)
         label = len(str(max(rows - 1, 0)))
@@ -60,19 +61,20 @@ class LayoutTVPicture:
         return f'<div style="overflow-x:auto;max-width:100%">{self._svg(standalone=False)}</div>'
 
     def _svg(self, *, standalone: bool) -> str:
-        rows, columns, names = self._corner(*MAX_SVG)
-        holders, _counts = self._holders()
-        count = self.layout_tv[0].size
-        cells = []
-        for i, line in enumerate(names):
-            row = []
-            for j, name in enumerate(line):
-                held = int(holders[i, j])
-                who = f"thread {held % count}, value {held // count}" if name else "no thread"
-                row.append(Cell(name, held % count if name else None, f"element [{i}, {j}]: {who}"))
-            cells.append(tuple(row))
-        board = Cells("tile", tuple(cells), (columns < self.sizes[1], rows < self.sizes[0]))
-        colors = Tiling(make_cute_shape("u8", self.sizes, Layout(self.sizes)), 1, (count,))
+        rows, columns, cells = self._corner(*MAX_SVG)
+        threads = self.layout_tv[0].size
+
+        def cell(i: int, j: int) -> Cell:
+            holder, name = cells[i][j]
+            who = f"thread {holder % threads}, value {holder // threads}" if name else "no thread"
+            return Cell(name, holder % threads if name else None, f"element [{i}, {j}]: {who}")
+
+        board = Cells(
+            "tile",
+            tuple(tuple(cell(i, j) for j in range(columns)) for i in range(rows)),
+            (columns < self.sizes[1], rows < self.sizes[0]),
+        )
+        colors = Tiling(make_cute_shape("u8", self.sizes, Layout(self.sizes)), 1, (threads,))
         notes = self._notes(rows, columns)
         return document(self._title, notes, [board] if rows and columns else [], [], standalone, colors)
 
@@ -82,14 +84,15 @@ class LayoutTVPicture:
         sizes = " x ".join(map(str, self.sizes))
         return f"{self.layout_tv}, {threads.size} threads of {values.size} values in {sizes}"
 
-    def _corner(self, most_rows: int, most_columns: int) -> tuple[int, int, list[list[str]]]:
-        """Rows and columns that are drawn, and what stands in each cell."""
+    def _corner(self, most_rows: int, most_columns: int) -> tuple[int, int, list[list[tuple[int, str]]]]:
+        """Rows and columns that are drawn, and each cell's holder and text."""
         rows, columns = min(self.sizes[0], most_rows), min(self.sizes[1], most_columns)
-        holders, counts = self._holders()
-        names = [
-            [self._name(int(holders[i, j]), int(counts[i, j])) for j in range(columns)] for i in range(rows)
+        holders, counts = (table[:rows, :columns].tolist() for table in self._holders())
+        cells = [
+            [(holder, self._name(holder, count)) for holder, count in zip(*line, strict=True)]
+            for line in zip(holders, counts, strict=True)
         ]
-        return rows, columns, names
+        return rows, columns, cells
 
     def _name(self, holder: int, count: int) -> str:
         """T3V1 for thread 3 and its value 1; "T3V1+2" where two more hold the element; "" for nobody."""
