@@ -523,7 +523,7 @@ def test_the_vector_of_a_loop_is_reduced_behind_it(mlir: Any) -> None:
 
 
 def test_a_mask_keeps_garbage_out_of_the_accumulator(mlir: Any) -> None:
-    """500 is not a multiple of 128. The last super-vector reads past the loop; a mask drops those elements."""
+    """500 is not a multiple of 128. The last super-vector reads past the loop, and a mask drops those."""
     text = wide(mlir, VECRED, vectorize_reductions=True)
     assert "vector.create_mask" in text
     assert "arith.select" in text
