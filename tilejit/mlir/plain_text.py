@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, MemRefType
 from xdsl.dialects.builtin import VectorType as Vector
 from xdsl.ir import Attribute, Operation, OpTraits, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
@@ -35,6 +35,10 @@ class Accessed(NamedTuple):
     array: UnresolvedOperand
     indices: Sequence[SSAValue]
 
+    def operands(self, parser: Parser, kind: Attribute) -> list[SSAValue]:
+        """Both, once the type of the array is known."""
+        return [parser.resolve_operand(self.array, kind), *self.indices]
+
 
 def accessed(parser: Parser) -> Accessed:
     """An array and its subscripts: %A[%i, %j]"""
@@ -49,21 +53,28 @@ def typed_operand(parser: Parser, kind: Attribute) -> SSAValue:
     return parser.resolve_operand(parser.parse_unresolved_operand(), kind)
 
 
+def attributes(parser: Parser) -> dict[str, Attribute]:
+    """The attributes of an operation, if it has any, and the colon before its types."""
+    found: dict[str, Attribute] = parser.parse_optional_attr_dict()
+    parser.parse_punctuation(":")
+    return found
+
+
 def memref_type(parser: Parser) -> MemRefType:
     """The type of an array."""
-    begin = parser.pos
-    found = parser.parse_type()
-    if not isinstance(found, MemRefType):
-        parser.raise_error("expected the type of a memref", begin, parser.pos)
-    return found
+    return _type_of(parser, MemRefType, "memref")
 
 
 def vector_type(parser: Parser) -> Vector:
     """The type of a vector."""
+    return _type_of(parser, Vector, "vector")
+
+
+def _type_of(parser: Parser, kind: type[Attribute], what: str) -> Attribute:
     begin = parser.pos
     found = parser.parse_type()
-    if not isinstance(found, Vector):
-        parser.raise_error("expected the type of a vector", begin, parser.pos)
+    if not isinstance(found, kind):
+        parser.raise_error(f"expected the type of a {what}", begin, parser.pos)
     return found
 
 
@@ -73,13 +84,13 @@ def next_operand(parser: Parser) -> UnresolvedOperand:
     return parser.parse_unresolved_operand()
 
 
-def numbers(parser: Parser) -> ArrayAttr[StringAttr]:
+def numbers(parser: Parser) -> ArrayAttr[IntAttr]:
     """Whole numbers in brackets."""
     found = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-    return ArrayAttr([StringAttr(str(n)) for n in found])
+    return ArrayAttr(map(IntAttr, found))
 
 
 def numbers_of(attribute: Attribute | None) -> tuple[int, ...]:
     """The numbers of a list: [3, 5] -> 3, 5"""
     assert isinstance(attribute, ArrayAttr)
-    return tuple(int(n.data) for n in attribute.data if isinstance(n, StringAttr))
+    return tuple(n.data for n in attribute.data)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import AffineMapAttr, i1
 from xdsl.dialects.builtin import VectorType as Vector
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser
 
-from tilejit.mlir.plain_text import Plain, accessed, memref_type, next_operand, vector_type
+from tilejit.mlir.plain_text import Plain, accessed, attributes, memref_type, next_operand, vector_type
 
 
 def mask_type(vector: Vector, access: dict[str, Attribute]) -> Vector:
@@ -35,15 +35,13 @@ class TransferRead(Plain):
         given = [
             parser.parse_unresolved_operand() for _ in range(2) if parser.parse_optional_punctuation(",")
         ]
-        how = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        how = attributes(parser)
         source = memref_type(parser)
         parser.parse_optional_punctuation(",")
         vector = vector_type(parser)
         types = (source.element_type, mask_type(vector, how))
         operands = [parser.resolve_operand(x, kind) for x, kind in zip(given, types, strict=False)]
-        array = parser.resolve_operand(access.array, source)
-        return cls.made([array, *access.indices, *operands], vector, how)
+        return cls.made([*access.operands(parser, source), *operands], vector, how)
 
 
 class TransferWrite(Plain):
@@ -58,14 +56,13 @@ class TransferWrite(Plain):
         parser.parse_punctuation(",")
         access = accessed(parser)
         masked = parser.parse_unresolved_operand() if parser.parse_optional_punctuation(",") else None
-        how = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        how = attributes(parser)
         vector = vector_type(parser)
         parser.parse_optional_punctuation(",")
         target = memref_type(parser)
         mask = [] if masked is None else [parser.resolve_operand(masked, mask_type(vector, how))]
-        array = parser.resolve_operand(access.array, target)
-        return cls.made([parser.resolve_operand(value, vector), array, *access.indices, *mask], None, how)
+        stored = parser.resolve_operand(value, vector)
+        return cls.made([stored, *access.operands(parser, target), *mask], None, how)
 
 
 class Load(Plain):
@@ -77,12 +74,8 @@ class Load(Plain):
     def parse(cls, parser: Parser) -> Plain:
         """%A[%i] : memref<?xf32>, vector<8xf32>"""
         access = accessed(parser)
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        source = memref_type(parser)
-        parser.parse_punctuation(",")
-        vector = vector_type(parser)
-        return cls.made([parser.resolve_operand(access.array, source), *access.indices], vector)
+        source, vector = _types(parser, 1)
+        return cls.made(access.operands(parser, source), vector)
 
 
 class Store(Plain):
@@ -96,13 +89,8 @@ class Store(Plain):
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         access = accessed(parser)
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        target = memref_type(parser)
-        parser.parse_punctuation(",")
-        vector = vector_type(parser)
-        array = parser.resolve_operand(access.array, target)
-        return cls.made([parser.resolve_operand(value, vector), array, *access.indices])
+        target, vector = _types(parser, 1)
+        return cls.made([parser.resolve_operand(value, vector), *access.operands(parser, target)])
 
 
 class MaskedLoad(Plain):
@@ -113,13 +101,9 @@ class MaskedLoad(Plain):
     @classmethod
     def parse(cls, parser: Parser) -> Plain:
         """%A[%i], %mask, %other : memref<?xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>"""
-        access = accessed(parser)
-        given = [next_operand(parser) for _ in range(2)]
-        source, mask, other = _types(parser, 2)
+        operands = _masked(parser)
         parser.parse_keyword("into")
-        vector = vector_type(parser)
-        operands = [parser.resolve_operand(x, kind) for x, kind in zip(given, (mask, other), strict=True)]
-        return cls.made([parser.resolve_operand(access.array, source), *access.indices, *operands], vector)
+        return cls.made(operands, vector_type(parser))
 
 
 class MaskedStore(Plain):
@@ -130,11 +114,7 @@ class MaskedStore(Plain):
     @classmethod
     def parse(cls, parser: Parser) -> Plain:
         """%A[%i], %mask, %v : memref<?xf32>, vector<8xi1>, vector<8xf32>"""
-        access = accessed(parser)
-        given = [next_operand(parser) for _ in range(2)]
-        target, mask, vector = _types(parser, 2)
-        operands = [parser.resolve_operand(x, kind) for x, kind in zip(given, (mask, vector), strict=True)]
-        return cls.made([parser.resolve_operand(access.array, target), *access.indices, *operands])
+        return cls.made(_masked(parser))
 
 
 class Gather(Plain):
@@ -145,16 +125,9 @@ class Gather(Plain):
     @classmethod
     def parse(cls, parser: Parser) -> Plain:
         """%A[%i] [%k], %mask, %other : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32> into …"""
-        access = accessed(parser)
-        parser.parse_punctuation("[")
-        given = [parser.parse_unresolved_operand()]
-        parser.parse_punctuation("]")
-        given += [next_operand(parser) for _ in range(2)]
-        source, *kinds = _types(parser, 3)
+        operands = _masked(parser, indexed=True)
         parser.parse_keyword("into")
-        vector = vector_type(parser)
-        operands = [parser.resolve_operand(x, kind) for x, kind in zip(given, kinds, strict=True)]
-        return cls.made([parser.resolve_operand(access.array, source), *access.indices, *operands], vector)
+        return cls.made(operands, vector_type(parser))
 
 
 class Scatter(Plain):
@@ -165,20 +138,29 @@ class Scatter(Plain):
     @classmethod
     def parse(cls, parser: Parser) -> Plain:
         """%A[%i] [%k], %mask, %v : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32>"""
-        access = accessed(parser)
+        return cls.made(_masked(parser, indexed=True))
+
+
+def _masked(parser: Parser, *, indexed: bool = False) -> list[SSAValue]:
+    """The operands of a masked access and their types; if `indexed`, with an index for each lane.
+
+    %A[%i] [%k], %mask, %v : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32>
+    """
+    access = accessed(parser)
+    given = []
+    if indexed:
         parser.parse_punctuation("[")
-        given = [parser.parse_unresolved_operand()]
+        given.append(parser.parse_unresolved_operand())
         parser.parse_punctuation("]")
-        given += [next_operand(parser) for _ in range(2)]
-        target, *kinds = _types(parser, 3)
-        operands = [parser.resolve_operand(x, kind) for x, kind in zip(given, kinds, strict=True)]
-        return cls.made([parser.resolve_operand(access.array, target), *access.indices, *operands])
+    given += [next_operand(parser) for _ in range(2)]
+    memref, *vectors = _types(parser, len(given))
+    operands = [parser.resolve_operand(x, kind) for x, kind in zip(given, vectors, strict=True)]
+    return [*access.operands(parser, memref), *operands]
 
 
 def _types(parser: Parser, vectors: int) -> tuple[Attribute, ...]:
     """Attributes, a colon, the type of an array, and those of so many vectors."""
-    parser.parse_optional_attr_dict()
-    parser.parse_punctuation(":")
+    attributes(parser)
     found: list[Attribute] = [memref_type(parser)]
     for _ in range(vectors):
         parser.parse_punctuation(",")

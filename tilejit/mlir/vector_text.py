@@ -6,10 +6,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, StringAttr, i1
 from xdsl.dialects.builtin import VectorType as Vector
 from xdsl.ir import Dialect, Operation
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 
 from codegen import FLOAT_FUNCTIONS
-from tilejit.mlir.plain_text import Plain, next_operand, numbers, typed_operand, vector_type
+from tilejit.mlir.plain_text import Plain, attributes, next_operand, numbers, typed_operand, vector_type
 from tilejit.mlir.transfer_text import TRANSFERS
 
 
@@ -25,8 +25,7 @@ class CreateMask(Plain):
         counts = parser.parse_comma_separated_list(
             parser.Delimiter.NONE, lambda: typed_operand(parser, index)
         )
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        attributes(parser)
         return cls.made(counts, vector_type(parser))
 
 
@@ -39,8 +38,7 @@ class ConstantMask(Plain):
     def parse(cls, parser: Parser) -> Plain:
         """[3, 5] : vector<4x8xi1>"""
         counts = numbers(parser)
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        attributes(parser)
         return cls.made([], vector_type(parser), {"counts": counts})
 
 
@@ -80,8 +78,7 @@ class MemRefCast(Plain):
 def _converted(cls: type[Operation], parser: Parser) -> Operation:
     """An operand, its type and that of the result."""
     operand = parser.parse_unresolved_operand()
-    parser.parse_optional_attr_dict()
-    parser.parse_punctuation(":")
+    attributes(parser)
     source = parser.parse_type()
     parser.parse_keyword("to")
     value = parser.resolve_operand(operand, source)
@@ -97,8 +94,7 @@ class Splat(Plain):
     def parse(cls, parser: Parser) -> Plain:
         """%x : vector<8xf32>"""
         operand = parser.parse_unresolved_operand()
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        attributes(parser)
         vector = vector_type(parser)
         return cls.made([parser.resolve_operand(operand, vector.element_type)], vector)
 
@@ -114,8 +110,7 @@ class Transpose(Plain):
         operand = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         order = numbers(parser)
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        attributes(parser)
         source = vector_type(parser)
         parser.parse_keyword("to")
         return cls.made([parser.resolve_operand(operand, source)], vector_type(parser), {"order": order})
@@ -137,8 +132,7 @@ class Reduction(Plain):
             given.append(parser.parse_unresolved_operand())
         if parser.parse_optional_keyword("fastmath"):
             arith.FastMathFlagsAttr.parse_parameter(parser)
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        attributes(parser)
         vector = vector_type(parser)
         parser.parse_keyword("into")
         result = parser.parse_type()
@@ -154,8 +148,7 @@ class Step(Plain):
     @classmethod
     def parse(cls, parser: Parser) -> Plain:
         """: vector<8xindex>"""
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        attributes(parser)
         return cls.made([], vector_type(parser))
 
 
@@ -167,9 +160,8 @@ class Fma(Plain):
     @classmethod
     def parse(cls, parser: Parser) -> Plain:
         """%x, %y, %z : vector<8xf32>"""
-        given = [parser.parse_unresolved_operand(), next_operand(parser), next_operand(parser)]
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        given = _three(parser)
+        attributes(parser)
         vector = vector_type(parser)
         return cls.made([parser.resolve_operand(x, vector) for x in given], vector)
 
@@ -182,8 +174,7 @@ class Poison(Plain):
     @classmethod
     def parse(cls, parser: Parser) -> Plain:
         """: f32"""
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        attributes(parser)
         return cls.made([], parser.parse_type())
 
 
@@ -195,9 +186,8 @@ class Select(Plain):
     @classmethod
     def parse(cls, parser: Parser) -> Plain:
         """%p, %x, %y : f32, or %mask, %x, %y : vector<8xi1>, vector<8xf32>"""
-        given = [parser.parse_unresolved_operand(), next_operand(parser), next_operand(parser)]
-        parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+        given = _three(parser)
+        attributes(parser)
         begin = parser.pos
         first = parser.parse_type()
         several = parser.parse_optional_punctuation(",") is not None
@@ -207,6 +197,11 @@ class Select(Plain):
             parser.raise_error(f"the condition is i1 or a vector of i1, not {condition}", begin, parser.pos)
         types = (condition, result, result)
         return cls.made([parser.resolve_operand(x, t) for x, t in zip(given, types, strict=True)], result)
+
+
+def _three(parser: Parser) -> list[UnresolvedOperand]:
+    """Three operands: %x, %y, %z"""
+    return [parser.parse_unresolved_operand(), next_operand(parser), next_operand(parser)]
 
 
 class CompareIntegers(arith.CmpiOp):
