@@ -11,8 +11,8 @@ VERSIONS = (16, 22)
 
 def _texts(version: int) -> dict[str, str]:
     _, *parts = (DATA / f"mlir_opt_{version}.mlir").read_text().split("// -----\n")
-    named = (part.removeprefix("// ").split("\n", 1) for part in parts)
-    return {name: text for name, text in named}  # noqa: C416
+    named = (part.removeprefix("// ").partition("\n") for part in parts)
+    return {name: text for name, _, text in named}
 
 
 OPT = {version: _texts(version) for version in VERSIONS}

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from codegen import (
     FLOAT_FUNCTIONS,
-    Affine,
     ArrayArg,
     For,
     KernelError,
@@ -27,7 +26,7 @@ from codegen import (
     parts,
     values_of,
 )
-from tilejit.mlir.dtypes import MemRef
+from tilejit.mlir.dtypes import MemRef, number_of
 from tilejit.mlir.module import Module, parse
 from tilejit.mlir.program import Program
 from tilejit.mlir.vectorize import compiled, request_of
@@ -212,7 +211,7 @@ def _arguments(program: Program, size: int, extent: int, rng: np.random.Generato
 
 def _shape(memref: MemRef, extent: int) -> tuple[int, ...]:
     """The sizes of an array, where those that the text leaves open are all the same."""
-    return tuple(n.constant if isinstance(n, Affine) and not n.terms else extent for n in memref.sizes)
+    return tuple(extent if n is None else n for n in memref.static_sizes)
 
 
 def _random(dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[Any]:
@@ -309,7 +308,7 @@ def _largest_bound(body: Sequence[Statement]) -> int:
     found = 0
     for loop in body:
         if isinstance(loop, For):
-            numbers = [n.constant for n in loop.upper if isinstance(n, Affine) and not n.terms]
+            numbers = [n for n in map(number_of, loop.upper) if n is not None]
             found = max(found, *numbers, _largest_bound(loop.body))
     return found
 

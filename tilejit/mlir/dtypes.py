@@ -11,6 +11,11 @@ INDEX = "i64"
 """An `index` is a 64-bit integer here."""
 
 
+def is_integer(dtype: str) -> bool:
+    """Whether a dtype holds integers of several bits, which subscripts may be."""
+    return dtype[0] in "iu" and dtype != "i1"
+
+
 @dataclass(frozen=True, slots=True)
 class MemRef:
     """An array in a function: its name, dtype, and the size of each dimension, a number or made of others."""
@@ -18,6 +23,16 @@ class MemRef:
     name: str
     dtype: str
     sizes: tuple[Index, ...]
+
+    @property
+    def static_sizes(self) -> tuple[int | None, ...]:
+        """The sizes that are numbers, None for the others."""
+        return tuple(map(number_of, self.sizes))
+
+
+def number_of(index: Index) -> int | None:
+    """The number that an index expression is, if it is one."""
+    return index.constant if isinstance(index, Affine) and not index.terms else None
 
 
 @dataclass(frozen=True, slots=True)

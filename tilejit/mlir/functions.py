@@ -34,7 +34,7 @@ from codegen import (
 )
 from tilejit.mlir.advice import OPERATIONS
 from tilejit.mlir.arithmetic import cast, unsigned, unsigned_of
-from tilejit.mlir.dtypes import MemRef
+from tilejit.mlir.dtypes import MemRef, is_integer
 from tilejit.mlir.index_arithmetic import element_arithmetic, index_arithmetic
 from tilejit.mlir.lanes import check_foreign, computed, zero
 from tilejit.mlir.maps import condition, results
@@ -110,8 +110,7 @@ class _Reader:
         internal = tuple(ArrayArg(a.name, a.dtype, len(a.sizes), "C") for a in self.scope.allocations)
         with _Placed(self, op):
             lanes = widest(op)
-        kernel = Function(op.sym_name.data, (*arguments, *internal), tuple(body), tuple(values))
-        with _Placed(self, op):
+            kernel = Function(op.sym_name.data, (*arguments, *internal), tuple(body), tuple(values))
             _check_stores(kernel)
         indices = frozenset(
             a.name for a, v in zip(arguments, block.args, strict=True) if isinstance(v.type, IndexType)
@@ -180,7 +179,7 @@ class _Reader:
             case "affine.load" | "memref.load":
                 memref, subscripts = access(op, op.operands[0], op.operands[1:], self.scope)
                 self.let(op.results[0], Load(memref.name, subscripts, memref.dtype), out)
-                if memref.dtype[0] in "iu" and memref.dtype != "i1":
+                if is_integer(memref.dtype):
                     element = ArrayElement(memref.name, subscripts, memref.dtype)
                     self.scope.elements[op.results[0]] = element
             case "affine.store" | "memref.store":

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Operation, SSAValue
 
 from codegen import Affine, ArrayElement, Index, Load, Statement, Store, Value, add_indices
+from tilejit.mlir.dtypes import is_integer
 from tilejit.mlir.lanes import Limits, Nest, lane_index, zero
 from tilejit.mlir.meanings import Counted, Held
 from tilejit.mlir.places import Unsupported
@@ -73,8 +74,7 @@ def _gathered(
 
     nest.store(memref, Load(view.memref.name, subscripts(nest.lanes), memref.dtype), where)
     out += nest.loops(limits)
-    integers = memref.dtype[0] in "iu" and memref.dtype != "i1"
-    scope.values[result] = Held(memref, elements if integers else None, mask)
+    scope.values[result] = Held(memref, elements if is_integer(memref.dtype) else None, mask)
 
 
 def _vector_scatter(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -112,11 +112,9 @@ def _scattered(
         check_shape(each, nest.shape)
     view = scope.array(array)
     where, limits = _masked(nest, mask)
-    tests = [test for test in (scope.where, where) if test is not None]
     base = [scope.subscript(index) for index in indices]
     subscripts = view.subscripts(_moved_to(base, moved, mask, nest.lanes, scope))
-    stored = Store(view.memref.name, subscripts, nest.at(value), where=both(tests))
-    nest.body.append(stored)
+    nest.body.append(Store(view.memref.name, subscripts, nest.at(value), where=both(scope.where, where)))
     out += nest.loops(limits)
 
 

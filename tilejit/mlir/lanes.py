@@ -27,10 +27,10 @@ from codegen import (
     scale_index,
 )
 from tilejit.mlir.arithmetic import arithmetic
-from tilejit.mlir.dtypes import INDEX, MemRef
+from tilejit.mlir.dtypes import INDEX, MemRef, number_of
 from tilejit.mlir.from_end import from_end
-from tilejit.mlir.index_arithmetic import without_sign
-from tilejit.mlir.maps import bounded, floor_div, product, remainder
+from tilejit.mlir.index_arithmetic import INDEX_ARITHMETIC, without_sign
+from tilejit.mlir.maps import bounded, floor_div, remainder
 from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
@@ -40,10 +40,7 @@ Limits = tuple[tuple[Index, ...], ...]
 """For each dimension of a vector further bounds of its lanes."""
 
 INDEX_LANES: Mapping[str, Callable[[Index, Index], Index]] = {
-    "arith.addi": add_indices,
-    "arith.subi": lambda a, b: add_indices(a, scale_index(b, -1)),
-    "arith.muli": product,
-    "arith.floordivsi": floor_div,
+    **{f"arith.{name}": INDEX_ARITHMETIC[f"arith.{name}"] for name in ("addi", "subi", "muli", "floordivsi")},
     "arith.shrsi": lambda a, b: floor_div(a, Affine(1 << min(_number(b), 62))),
     "arith.andi": lambda a, b: remainder(a, Affine(_number(b) + 1)),
 }
@@ -90,12 +87,9 @@ class Nest:
                 return number
             case Counted(limits):
                 return counted(limits, lanes)
-            case Progression(start, steps):
-                total: Index = Affine(start)
-                for lane, step in zip(lanes, steps, strict=True):
-                    total = add_indices(total, scale_index(lane, step))
-                dtype = dtype_of(element_of(value.type))
-                return IndexValue(total) if dtype == INDEX else Op("cast", (IndexValue(total),), dtype)
+            case Progression() as numbers:
+                number, dtype = IndexValue(_reached(numbers, lanes)), dtype_of(element_of(value.type))
+                return number if dtype == INDEX else Op("cast", (number,), dtype)
             case Moved(source, moves):
                 there = tuple(Affine() if k is None else lanes[k] for k in moves)
                 return self.at(source, there)
@@ -126,6 +120,14 @@ def counted(limits: Limits, lanes: Sequence[Index]) -> Value:
             test = Op("lt", (IndexValue(lane), IndexValue(limit)), "i1")
             held = test if isinstance(held, Const) else Op("and", (held, test), "i1")
     return held
+
+
+def _reached(numbers: Progression, lanes: Sequence[Index]) -> Index:
+    """The number of a lane."""
+    total: Index = Affine(numbers.start)
+    for lane, step in zip(lanes, numbers.steps, strict=True):
+        total = add_indices(total, scale_index(lane, step))
+    return total
 
 
 def lanewise(op: Operation, operands: list[Value]) -> Value:
@@ -183,11 +185,8 @@ def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope, mask: SSAV
             return elements(lanes)
         case Splat(number):
             return index_of(number)
-        case Progression(start, steps):
-            total: Index = Affine(start)
-            for lane, step in zip(lanes, steps, strict=True):
-                total = add_indices(total, scale_index(lane, step))
-            return total
+        case Progression() as numbers:
+            return _reached(numbers, lanes)
         case Moved(source, moves):
             there = [Affine() if k is None else lanes[k] for k in moves]
             if isinstance(source.type, VectorType):
@@ -239,8 +238,9 @@ def _affine(name: str, indices: Sequence[Index | None]) -> Index | None:
 
 
 def _number(index: Index) -> int:
-    if isinstance(index, Affine) and not index.terms and index.constant >= 0:
-        return index.constant
+    number = number_of(index)
+    if number is not None and number >= 0:
+        return number
     raise Unsupported("not a number", "write a number")
 
 
@@ -259,7 +259,7 @@ def checked_lanewise(op: Operation) -> None:
             )
     check_foreign(op)
     names = [Local(f"x{k}", dtype_of(element_of(x.type))) for k, x in enumerate(op.operands)]
-    if op.name not in ("arith.select",) and any(not isinstance(x.type, VectorType) for x in op.operands):
+    if op.name != "arith.select" and any(not isinstance(x.type, VectorType) for x in op.operands):
         raise Unsupported(f"{op.name} mixes numbers and vectors", "write vector.broadcast of the number")
     lanewise(op, list(names))
 

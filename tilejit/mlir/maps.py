@@ -31,6 +31,7 @@ from codegen import (
     scale_index,
     shown,
 )
+from tilejit.mlir.dtypes import number_of
 from tilejit.mlir.places import Unsupported
 
 INDEX_BITS = 64
@@ -109,10 +110,10 @@ def bounded(index: Index) -> Index:
 
 def floor_div(of: Index, by: Index) -> Index:
     """Rounded down; numbers are divided at once."""
-    number = _divisor(by)
-    if isinstance(of, Affine) and not of.terms:
-        return Affine(of.constant // number)
-    return of if number == 1 else FloorDiv(of, number)
+    divisor, number = _divisor(by), number_of(of)
+    if number is not None:
+        return Affine(number // divisor)
+    return of if divisor == 1 else FloorDiv(of, divisor)
 
 
 def ceil_div(of: Index, by: Index) -> Index:
@@ -122,17 +123,18 @@ def ceil_div(of: Index, by: Index) -> Index:
 
 def remainder(of: Index, by: Index) -> Index:
     """Of a division rounded down; numbers are divided at once."""
-    number = _divisor(by)
-    if isinstance(of, Affine) and not of.terms:
-        return Affine(of.constant % number)
-    return Affine() if number == 1 else Mod(of, number)
+    divisor, number = _divisor(by), number_of(of)
+    if number is not None:
+        return Affine(number % divisor)
+    return Affine() if divisor == 1 else Mod(of, divisor)
 
 
 def product(a: Index, b: Index) -> Index:
     """A product of which one factor is a number."""
     for factor, other in ((a, b), (b, a)):
-        if isinstance(factor, Affine) and not factor.terms:
-            return scale_index(other, factor.constant)
+        number = number_of(factor)
+        if number is not None:
+            return scale_index(other, number)
     raise Unsupported(
         f"({a}) * ({b}) is a product of two values, which is not affine",
         "write the factor as a number, or give the array a dimension for it",
@@ -140,8 +142,9 @@ def product(a: Index, b: Index) -> Index:
 
 
 def _divisor(by: Index) -> int:
-    if isinstance(by, Affine) and not by.terms and by.constant > 0:
-        return by.constant
+    number = number_of(by)
+    if number is not None and number > 0:
+        return number
     raise Unsupported(
         f"({by}) divides an index, but only positive numbers may",
         "write a positive number there",

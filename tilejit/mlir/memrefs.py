@@ -9,7 +9,7 @@ from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import Operation, SSAValue
 
 from codegen import Affine, Index, IndexValue, index_symbols
-from tilejit.mlir.dtypes import MemRef, View
+from tilejit.mlir.dtypes import MemRef, View, number_of
 from tilejit.mlir.maps import results
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Extremum, Scope
@@ -59,12 +59,13 @@ def _allocate(op: Operation, scope: Scope) -> None:
 def _dim(op: Operation, scope: Scope) -> None:
     """memref.dim: a size, by its number."""
     view, which = scope.array(op.operands[0]), scope.index(op.operands[1])
-    if not isinstance(which, Affine) or which.terms or not 0 <= which.constant < len(view.sizes):
+    number = number_of(which)
+    if number is None or not 0 <= number < len(view.sizes):
         raise Unsupported(
             f"({which}) is not a dimension of {view.memref.name}, which has {len(view.sizes)}",
             "write an arith.constant from 0 up",
         )
-    sizes = view.sizes[which.constant]
+    sizes = view.sizes[number]
     scope.values[op.results[0]] = IndexValue(sizes[0]) if len(sizes) == 1 else Extremum("min", sizes)
 
 
@@ -142,9 +143,10 @@ def _several(value: SSAValue | int, scope: Scope) -> tuple[Index, ...]:
 
 def _number(value: SSAValue | int, scope: Scope) -> int:
     index = _index(value, scope)
-    if not isinstance(index, Affine) or index.terms:
+    number = number_of(index)
+    if number is None:
         raise Unsupported(f"the stride ({index}) is not a number", "write an arith.constant")
-    return index.constant
+    return number
 
 
 MEMREFS: Mapping[str, Callable[[Operation, Scope], None]] = {

@@ -14,7 +14,7 @@ from codegen import Function, KernelError, cached, dataclass
 from tilejit.mlir.functions import read_function
 from tilejit.mlir.places import mistake
 from tilejit.mlir.program import Program
-from tilejit.mlir.spans import FunctionSpan, aliases, blanked, function_spans
+from tilejit.mlir.spans import FunctionSpan, blanked, function_spans
 from tilejit.mlir.xdsl_text import operations
 
 
@@ -111,11 +111,6 @@ def parse(text: str) -> Module:
     if causes and not any(isinstance(member, Program) for member in members):
         raise KernelError(causes[0])
     return Module(text, tuple(members))
-
-
-def aliases_of(module: Module) -> str:
-    """The definitions that the functions of a text use, a line each."""
-    return aliases(module.text)
 
 
 def _read_alone(text: str, span: FunctionSpan, rest: str) -> list[Member]:

@@ -1,4 +1,4 @@
-"""ChunkTable in a text of MLIR, and the errors that point at them."""
+"""Positions in MLIR text, and the errors that point at them."""
 
 from __future__ import annotations
 

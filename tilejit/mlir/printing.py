@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from codegen import (
-    Affine,
     ArrayArg,
     Const,
     For,
@@ -29,7 +28,7 @@ from codegen import (
     mlir_type,
     neutral,
 )
-from tilejit.mlir.dtypes import MemRef
+from tilejit.mlir.dtypes import MemRef, number_of
 from tilejit.mlir.program import Program
 
 
@@ -109,9 +108,8 @@ class _ProgramPrinter(FunctionPrinter):
     def declare(self, array: ArrayArg, ssa: str, sizes: MemRef) -> str:
         """The type of an array as the text has it."""
         kind = mlir_memref(array)
-        for size in sizes.sizes:
-            stated = isinstance(size, Affine) and not size.terms
-            kind = kind.replace("?x", f"{size}x" if stated else "!x", 1)
+        for size in sizes.static_sizes:
+            kind = kind.replace("?x", "!x" if size is None else f"{size}x", 1)
         kind = kind.replace("!x", "?x")
         self.memrefs[array.name] = ssa
         self.typed[array.name] = (ssa, kind)
@@ -119,7 +117,7 @@ class _ProgramPrinter(FunctionPrinter):
 
     def allocation(self, allocation: MemRef) -> None:
         """memref.alloc, with a size for each `?`."""
-        unknown = [s for s in allocation.sizes if not isinstance(s, Affine) or s.terms]
+        unknown = [size for size in allocation.sizes if number_of(size) is None]
         operands = ", ".join(self.index(size, self.names) for size in unknown)
         ssa = self.fresh(allocation.name)
         kind = self.declare(self.function.array(allocation.name), ssa, allocation)

@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from codegen import (
-    Affine,
     ArrayArg,
     Const,
     Function,
@@ -109,7 +108,7 @@ class Program:
             raise self._refused(argument, f"its dtype is {given.dtype}", f"convert it to {wanted}")
         if given.ndim != argument.rank:
             raise self._refused(argument, f"it has {given.ndim} dimensions", f"give one of {argument.rank}")
-        sizes = tuple(s.constant if isinstance(s, Affine) and not s.terms else None for s in memref.sizes)
+        sizes = memref.static_sizes
         if any(size not in (None, n) for size, n in zip(sizes, given.shape, strict=True)):
             stated = "x".join("?" if s is None else str(s) for s in sizes)
             raise self._refused(

@@ -20,7 +20,7 @@ from codegen import (
     dataclass,
     scale_index,
 )
-from tilejit.mlir.dtypes import View
+from tilejit.mlir.dtypes import View, is_integer
 from tilejit.mlir.lanes import Limits, Nest, zero
 from tilejit.mlir.meanings import Counted, Held
 from tilejit.mlir.places import Unsupported
@@ -150,23 +150,25 @@ def read_lanes(
     def elements(lanes: Sequence[Index]) -> Index:
         return ArrayElement(name, transfer.subscripts(lanes), memref.dtype)
 
-    integers = memref.dtype[0] in "iu" and memref.dtype != "i1"
-    scope.values[result] = Held(memref, elements if integers and where is None else None)
+    exact = is_integer(memref.dtype) and where is None
+    scope.values[result] = Held(memref, elements if exact else None)
 
 
 def write_lanes(value: SSAValue, transfer: Transfer, place: tuple[Scope, list[Statement], int]) -> None:
     """Store the lanes that are accessed."""
     scope, out, line = place
     nest = Nest(scope, vector_shape(value.type), line)
-    where = both([test for test in (scope.where, transfer.where(nest)) if test is not None])
+    where = both(scope.where, transfer.where(nest))
     name = transfer.view.memref.name
     nest.body.append(Store(name, transfer.subscripts(nest.lanes), nest.at(value), where=where))
     out += nest.loops(transfer.limits(scope))
 
 
-def both(tests: Sequence[Value]) -> Value | None:
-    """Two tests as one, or as many as there are."""
-    return Op("and", tuple(tests), "i1") if len(tests) == 2 else tests[0] if tests else None
+def both(a: Value | None, b: Value | None) -> Value | None:
+    """Whether two tests hold; None where nothing is tested."""
+    if a is None or b is None:
+        return b if a is None else a
+    return Op("and", (a, b), "i1")
 
 
 def _rank(op: Operation, at: int) -> int:

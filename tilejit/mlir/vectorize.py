@@ -25,9 +25,10 @@ from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.options import read_truth
 from tilejit.kernels.pass_options import read_pass_options
 from tilejit.kernels.program import LoopProgram
-from tilejit.mlir.module import Unread, aliases_of, parse
+from tilejit.mlir.module import Unread, parse
 from tilejit.mlir.printing import format_program
 from tilejit.mlir.program import Program
+from tilejit.mlir.spans import aliases
 from tilejit.mlir.unmasked import check_unmasked
 
 Sizes: TypeAlias = int | str | Sequence[int | str]
@@ -81,7 +82,7 @@ def super_vectorize(
             "  give 256, (32, 256), or options="
         )
     stays = any(isinstance(member, Unread) or member.lanes for member in module.members)
-    made = [definitions] if stays and (definitions := aliases_of(module)) else []
+    made = [definitions] if stays and (definitions := aliases(text)) else []
     for member in module.members:
         if isinstance(member, Unread):
             lines = f"@{member.name} is not read: {member.cause}".splitlines() if member.cause else ()

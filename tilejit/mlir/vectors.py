@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
+import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, i1
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from codegen import Affine, Carried, Const, For, Load, Local, Op, Statement, Store, Value
 from tilejit.mlir.arithmetic import arithmetic
-from tilejit.mlir.dtypes import INDEX, MemRef
+from tilejit.mlir.dtypes import INDEX, MemRef, is_integer
 from tilejit.mlir.gathers import GATHERS
 from tilejit.mlir.lanes import Nest, checked_lanewise, zero
 from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
@@ -179,7 +180,7 @@ def _constant(op: Operation, scope: Scope, out: list[Statement], line: int) -> N
         scope.values[result] = Splat(Const(constant_of(first, dtype), dtype))
         return
     numbers = [constant_of(each, dtype) for each in value.iter_attrs()]
-    steps = _steps(numbers, shape) if dtype[0] in "iu" and dtype != "i1" else None
+    steps = _steps(numbers, shape) if is_integer(dtype) else None
     if steps is not None:
         scope.values[result] = Progression(int(numbers[0]), steps)
         return
@@ -189,31 +190,16 @@ def _constant(op: Operation, scope: Scope, out: list[Statement], line: int) -> N
             f"list at most {MOST_LISTED}, or read them from a memref",
         )
     memref = scope.hold(result, dtype, shape)
-    for k, number in enumerate(numbers):
-        out.append(Store(memref.name, _position(k, shape), Const(number, dtype)))
+    for where, number in zip(np.ndindex(*shape), numbers, strict=True):
+        out.append(Store(memref.name, tuple(map(Affine, where)), Const(number, dtype)))
     scope.values[result] = Held(memref)
-
-
-def _position(k: int, shape: Sequence[int]) -> tuple[Affine, ...]:
-    """The subscripts of an element by its number."""
-    where: list[Affine] = []
-    for size in reversed(shape):
-        k, rest = divmod(k, size)
-        where.append(Affine(rest))
-    return tuple(reversed(where))
 
 
 def _steps(numbers: Sequence[int | float | bool], shape: Sequence[int]) -> tuple[int, ...] | None:
     """The steps of numbers that go up evenly along each dimension: 0, 2, 4, 6 -> (2,)"""
-    strides, stride = [], 1
-    for size in reversed(shape):
-        strides.append(stride)
-        stride *= size
-    strides.reverse()
     first = int(numbers[0])
-    steps = tuple(int(numbers[s]) - first if n > 1 else 0 for n, s in zip(shape, strides, strict=True))
-    for k, number in enumerate(numbers):
-        where = (k // s % n for n, s in zip(shape, strides, strict=True))
+    steps = tuple(int(numbers[prod(shape[k + 1 :])]) - first if n > 1 else 0 for k, n in enumerate(shape))
+    for where, number in zip(np.ndindex(*shape), numbers, strict=True):
         if number != first + sum(a * b for a, b in zip(where, steps, strict=True)):
             return None
     return steps
@@ -268,8 +254,7 @@ def _transpose(op: Operation, scope: Scope, out: list[Statement], line: int) -> 
 
 def _create_mask(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     (result,) = op.results
-    shape = _mask_shape(result, len(op.operands))
-    assert len(shape) == len(op.operands)
+    _mask_shape(result, len(op.operands))
     scope.values[result] = Counted(tuple(map(scope.several, op.operands)))
 
 

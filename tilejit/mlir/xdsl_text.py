@@ -26,7 +26,7 @@ from codegen import KernelError, dataclass, numpy_dtype
 from tilejit.mlir.advice import advice, instead_of
 from tilejit.mlir.places import mistake
 from tilejit.mlir.plain_text import Plain
-from tilejit.mlir.types import FLOATS, MOST_LANES
+from tilejit.mlir.types import FLOATS, MOST_LANES, element_of
 from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, Poison, without
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
@@ -83,17 +83,13 @@ def _scalar(op: Operation) -> Operation:
     lanes = any(isinstance(x.type, VectorType) for x in (*op.operands, *op.results))
     if not lanes or op.regions or not op.name.startswith(("arith.", "math.")) or op.name == "arith.constant":
         return op
-    operands = [create_ssa_value(_element(x.type)) for x in op.operands]
+    operands = [create_ssa_value(element_of(x.type)) for x in op.operands]
     return type(op).create(
         operands=operands,
-        result_types=[_element(x.type) for x in op.results],
+        result_types=[element_of(x.type) for x in op.results],
         properties=op.properties,
         attributes=op.attributes,
     )
-
-
-def _element(type_: Attribute) -> Attribute:
-    return type_.element_type if isinstance(type_, VectorType) else type_
 
 
 def _not_mlir(text: str, error: ParseError, seen: _Seen) -> KernelError:
