@@ -35,7 +35,7 @@ def test_a_missing_mask() -> None:
     with pytest.raises(tj.TilejitError) as caught:
         mlir.check(ONE_LOOP, UNMASKED)
     assert str(caught.value).startswith("@f differs in super-vectors with A of 6, C of 6, n = 1: C[1] is ")
-    assert "; so are 5 elements\n  compare the bounds" in str(caught.value)
+    assert "; 5 of 6 elements differ\n  compare the bounds" in str(caught.value)
 
 
 def test_a_wrong_operation() -> None:
@@ -73,12 +73,12 @@ def test_functions_are_paired_by_name() -> None:
 def test_what_cannot_be_compared() -> None:
     with pytest.raises(KernelError, match="@f and @vecred have different signatures"):
         mlir.check(ONE_LOOP, VECRED)
-    with pytest.raises(KernelError, match="no sizes that were tried suit @vector_add_2d"):
+    with pytest.raises(KernelError, match="@vector_add_2d runs with none of the sizes"):
         mlir.check(VECTOR_ADD_2D, VECTOR_ADD_2D, sizes=[3])
     for sizes, kind in (([-1], KernelError), ([], KernelError), ("3", TypeError), ([2.5], TypeError)):
         with pytest.raises(kind, match="sizes is "):
             mlir.check(ONE_LOOP, WIDE, sizes=sizes)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="seed is an integer"):
         mlir.check(ONE_LOOP, WIDE, seed=0.5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a text of MLIR is a str"):
+    with pytest.raises(TypeError, match="expected MLIR text as a str"):
         mlir.check(ONE_LOOP, None)  # type: ignore[arg-type]

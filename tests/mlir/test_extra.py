@@ -31,5 +31,5 @@ def test_without_xdsl_it_says_what_to_install(tmp_path: Path) -> None:
     child = run(
         [executable, "-c", WITHOUT, str(file)], env=environment(), capture_output=True, text=True, check=False
     )
-    said = "tilejit.mlir reads texts of MLIR with xdsl: pip install 'tilejit[mlir]'\n"
+    said = "tilejit.mlir reads MLIR text with xdsl: pip install 'tilejit[mlir]'\n"
     assert (child.stdout, child.stderr, child.returncode) == (said, f"tilejit: {said}", 2)

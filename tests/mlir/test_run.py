@@ -1,4 +1,4 @@
-"""Functions of texts of MLIR on arrays."""
+"""Functions of MLIR text on arrays."""
 
 from __future__ import annotations
 

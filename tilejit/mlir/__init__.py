@@ -17,7 +17,7 @@ with in_bounds is proven to be inside before the call, or refused.
 from importlib.util import find_spec
 
 if find_spec("xdsl") is None:
-    raise ImportError("tilejit.mlir reads texts of MLIR with xdsl: pip install 'tilejit[mlir]'", name="xdsl")
+    raise ImportError("tilejit.mlir reads MLIR text with xdsl: pip install 'tilejit[mlir]'", name="xdsl")
 
 from tilejit.mlir.checking import Checked, check
 from tilejit.mlir.module import Module, parse

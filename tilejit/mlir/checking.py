@@ -1,4 +1,4 @@
-"""Whether a text in super-vectors does what its scalar form does, shown by running both."""
+"""Whether a super-vector text does what its scalar form does, shown by running both."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import prod
 from numbers import Integral
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,14 +33,14 @@ from tilejit.mlir.program import Program
 from tilejit.mlir.vectorize import compiled, request_of
 
 ROUNDINGS = 64
-"""Machine epsilons that functions of math may differ by."""
+"""Machine epsilons by which math functions may differ."""
 EXACT_FUNCTIONS = ("sqrt", "rint", "copysign", "fma")
 FEWEST_LANES = 8
-"""Of a text without vectors, to try sizes about."""
+"""Assumed of a text without vectors, to choose sizes."""
 MOST_ELEMENTS = 1 << 21
 """Of one array. A size that needs more is left out."""
 LONGER = 5
-"""Elements that arrays go on after loops end."""
+"""Elements by which arrays exceed their loops."""
 LARGEST_TOLERANCE = 0.25
 
 
@@ -102,7 +103,7 @@ def check(
         found = list(_compared(one, other, _sizes(other, sizes), int(seed)))
         if not found:
             raise KernelError(
-                f"no sizes that were tried suit @{one.name}: its scalar form would leave an array\n"
+                f"@{one.name} runs with none of the sizes: its scalar form would leave an array\n"
                 "  give sizes= that it runs with"
             )
         cases += [case for case, _ in found]
@@ -264,7 +265,7 @@ def _agree(
             at = tuple(map(int, wrong[0]))
             raise KernelError(
                 f"@{program.name} differs in super-vectors with {case}: {_place(program, name, at)} is "
-                f"{b[at]}, not {a[at]}; so are {len(wrong)} elements\n"
+                f"{b[at]}, not {a[at]}; {len(wrong)} of {a.size} elements differ\n"
                 "  compare the bounds, the masks and the steps of its loops"
             )
     return most
@@ -281,8 +282,7 @@ def _tolerance(dtype: np.dtype[Any], roundings: int) -> float:
     """Relative, for a dtype, where results may differ by so many roundings."""
     if not roundings or dtype.kind in "iub":
         return 0.0
-    bits = {2: 10, 4: 23, 8: 52}[dtype.itemsize]
-    return min(roundings * 2.0 ** -(7 if dtype.name == "bfloat16" else bits), LARGEST_TOLERANCE)
+    return min(roundings * float(ml_dtypes.finfo(dtype).eps), LARGEST_TOLERANCE)  # type: ignore[no-untyped-call]
 
 
 def _differ(a: NDArray[Any], b: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:

@@ -46,8 +46,8 @@ def check_from_end(subscripts: Sequence[Index], sizes: Sequence[Index]) -> None:
             inner = subscript.of
         if _counts(inner):
             raise Unsupported(
-                "a number that counts from the end where it is negative is no subscript of its own array",
-                "add the size of the dimension that it is the subscript of, and compute nothing more from it",
+                "an index that counts from the end of an array where it is negative has another use",
+                "add the size of the dimension that it is a subscript of, and compute nothing more from it",
             )
 
 

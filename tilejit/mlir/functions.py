@@ -287,7 +287,7 @@ class _Reader:
         self.scope.where = around
         if any(len(side) != len(op.results) for side in sides) or (op.results and len(sides) < 2):
             raise Unsupported(
-                f"{op.name} gives {len(op.results)} values, and a side of it yields others",
+                f"{op.name} has {len(op.results)} results, but a side of it yields another number of values",
                 "yield one value for each result on both sides",
             )
         for k, result in enumerate(op.results):

@@ -122,7 +122,7 @@ def _masked(nest: Nest, mask: SSAValue) -> tuple[Value | None, Limits]:
     """A mask as a test of lanes, or as their bounds."""
     meaning = nest.scope.meaning(mask)
     if dtype_of(element_of(mask.type)) != "i1":
-        raise Unsupported(f"{mask.type} is no mask", "write a vector of i1")
+        raise Unsupported(f"{mask.type} is not a mask", "write a vector of i1")
     return (None, meaning.limits) if isinstance(meaning, Counted) else (nest.at(mask), ())
 
 
@@ -188,7 +188,7 @@ def _own_transfer(op: Operation, at: int, vector: SSAValue | None, scope: Scope)
 
 def _result(op: Operation) -> SSAValue:
     if len(op.results) != 1 or not isinstance(op.results[0].type, VectorType):
-        raise Unsupported(f"{op.name} gives one vector", PRINTED)
+        raise Unsupported(f"{op.name} must return one vector", PRINTED)
     found: SSAValue = op.results[0]
     return found
 
@@ -197,7 +197,7 @@ def _rank(op: Operation, at: int) -> int:
     """The dimensions of the array that an operation has there."""
     kind = op.operands[at].type if len(op.operands) > at else None
     if not isinstance(kind, MemRefType):
-        raise Unsupported(f"{op.name} has no memref where it should", PRINTED)
+        raise Unsupported(f"expected a memref as operand {at} of {op.name}", PRINTED)
     return len(kind.get_shape())
 
 

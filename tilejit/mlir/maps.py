@@ -47,7 +47,7 @@ def results(affine_map: AffineMap, operands: Sequence[Index]) -> tuple[Index, ..
     (d0)[s0] -> (d0 * 2 + s0, 7) of i, n -> 2*i + n, 7
 
     Raises:
-        Unsupported: a product or a divisor is no number, or the result is too large.
+        Unsupported: two values are multiplied, a divisor is not a number, or the result is too large.
     """
     return tuple(_index(e, operands, affine_map.num_dims) for e in affine_map.results)
 
@@ -157,7 +157,7 @@ def _index(e: AffineExpr, operands: Sequence[Index], dims: int) -> Index:
             return bounded(Affine(e.value))
         case AffineDimExpr():
             return operands[int(e.position)]
-        # xdsl's parser makes every value of a pretty subscript a symbol; nothing hangs on which it is.
+        # xdsl's parser makes every value of a pretty subscript a symbol; the difference does not matter here.
         case AffineSymExpr():
             return operands[dims + int(e.position)]
         case AffineBinaryOpExpr():

@@ -46,7 +46,7 @@ def _allocate(op: Operation, scope: Scope) -> None:
     inner = sorted(set().union(*map(index_symbols, sizes)) & scope.loops)
     if inner:
         raise Unsupported(
-            f"the size of an allocation hangs on {inner[0]}, the index of a loop",
+            f"the size of an allocation depends on {inner[0]}, the index of a loop",
             "allocate before the loop, as large as any iteration needs",
         )
     memref = MemRef(scope.fresh(op.results[0], "buffer"), dtype_of(type_.element_type), tuple(sizes))
@@ -95,7 +95,7 @@ def _subview(op: Operation, scope: Scope) -> None:
     result = op.results[0].type
     if {len(offsets), len(sizes), len(steps), len(result.get_shape())} != {rank}:
         raise Unsupported(
-            f"a view of {base.memref.name} has other than {rank} dimensions",
+            f"a view of {base.memref.name} must have its {rank} dimensions",
             "write an offset, a size and a stride for each dimension of the memref",
         )
     first = base.subscripts([_index(offset, scope) for offset in offsets])

@@ -1,4 +1,4 @@
-"""Texts of MLIR, read."""
+"""MLIR text, read."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def parse(text: str) -> Module:
         TypeError: it is not a str.
     """
     if not isinstance(text, str):
-        raise TypeError(f"a text of MLIR is a str, not {type(text).__name__}")
+        raise TypeError(f"expected MLIR text as a str, got {type(text).__name__}")
     spans = function_spans(text)
     try:
         members = _members(text, text, spans)

@@ -1,4 +1,4 @@
-"""What a function of a text of MLIR became, and running it on arrays."""
+"""What a function of MLIR text became, and running it on arrays."""
 
 from __future__ import annotations
 

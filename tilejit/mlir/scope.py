@@ -86,7 +86,7 @@ class Scope:
         if isinstance(meaning, IndexValue) and value not in self.elements:
             return meaning.index
         raise Unsupported(
-            f"{_shown(value)} is no affine index: it hangs on data, or on more than sums and multiples",
+            f"{_shown(value)} is not an affine index: it depends on data, or on more than sums and multiples",
             "make subscripts, sizes and bounds of loop indices, sizes and index arguments",
         )
 
@@ -108,7 +108,7 @@ class Scope:
                 return whole(memref)
             case View() as view:
                 return view
-        raise Unsupported(f"{_shown(value)} is no memref", "load from, or store to, a memref")
+        raise Unsupported(f"{_shown(value)} is not a memref", "load from, or store to, a memref")
 
     def is_nonnegative(self, index: Index) -> bool:
         """Whether an index is certainly not negative."""

@@ -226,7 +226,7 @@ def _last(
     rank = len(view.sizes)
     if len(shape) > rank or len(indices) != rank:
         raise Unsupported(
-            f"{vector.type} is no part of {view.memref.name}, which has {rank} dimensions",
+            f"{vector.type} at {len(indices)} indices does not fit {view.memref.name}, which has rank {rank}",
             "write an index for each dimension, and a vector of at most as many",
         )
     if mask is not None:
@@ -241,8 +241,8 @@ def _dims(attribute: object, rank: int) -> tuple[int | None, ...]:
     found = getattr(attribute, "data", None)
     if not isinstance(found, AffineMap) or found.num_dims != rank or found.num_symbols:
         raise Unsupported(
-            "the permutation map has other dimensions than the memref",
-            f"write affine_map of {rank} dimensions",
+            f"expected a permutation map of {rank} dimensions, as the memref has",
+            f"write an affine_map with {rank} dimensions and without symbols",
         )
     dims: list[int | None] = []
     for e in found.results:
@@ -265,20 +265,22 @@ def _promises(op: Operation, count: int) -> tuple[bool, ...]:
     truths = [each.value.data for each in listed if isinstance(each, IntegerAttr)]
     if len(truths) != count:
         raise Unsupported(
-            f"in_bounds has other than {count} entries",
+            f"expected {count} entries of in_bounds",
             "write true or false for each dimension of the vector",
         )
     return tuple(map(bool, truths))
 
 
 def check_elements(array: SSAValue, vector: SSAValue) -> None:
-    """Refuse an array of other elements than a vector has."""
+    """Refuse an array whose elements have another type than those of a vector."""
     kind = array.type
     if not isinstance(kind, MemRefType) or not isinstance(vector.type, VectorType):
-        raise Unsupported(f"{kind} holds no elements of {vector.type}", "write a memref and a vector")
+        raise Unsupported(
+            f"expected a memref and a vector, got {kind} and {vector.type}", "write a memref and a vector"
+        )
     if kind.element_type != vector.type.element_type:
         raise Unsupported(
-            f"{kind} has other elements than {vector.type}", "write one type of elements for both"
+            f"{kind} and {vector.type} have different element types", "write the same one for both"
         )
 
 
@@ -286,7 +288,7 @@ def check_shape(value: SSAValue, shape: tuple[int, ...]) -> None:
     """Refuse a vector of another shape."""
     if vector_shape(value.type) != shape:
         size = "x".join(map(str, shape))
-        raise Unsupported(f"{value.type} has other lanes than the vector", f"write a vector of {size}")
+        raise Unsupported(f"{value.type} and the vector have different shapes", f"write a vector of {size}")
 
 
 TRANSFERS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] = {

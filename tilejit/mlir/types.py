@@ -99,7 +99,7 @@ def constant_of(value: object, dtype: str) -> int | float | bool:
     """The number of an arith.constant; integers with the sign that their bits have in the dtype.
 
     Raises:
-        Unsupported: it is no number.
+        Unsupported: it is not a number.
     """
     if isinstance(value, FloatAttr):
         return float(value.value.data)

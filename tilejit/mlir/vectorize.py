@@ -1,4 +1,4 @@
-"""Texts of MLIR super-vectorized, and run."""
+"""MLIR text, super-vectorized and run."""
 
 from __future__ import annotations
 
@@ -188,7 +188,9 @@ def _requested(
     scans = read_truth("vectorize_scans", scans)
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
-            raise TypeError("options= says what the other keywords say\n  give one or the other")
+            raise TypeError(
+                "options= already sets the sizes, the dimensions and reductions\n  give one or the other"
+            )
         read = read_pass_options(options)
         sizes, fastest, reductions = read.virtual_vector_size, read.fastest_varying, read.vectorize_reductions
     if sizes is None:

@@ -174,7 +174,7 @@ def _constant(op: Operation, scope: Scope, out: list[Statement], line: int) -> N
     value, (result,) = op.properties["value"], op.results
     shape, dtype = vector_shape(result.type), dtype_of(element_of(result.type))
     if not isinstance(value, DenseIntOrFPElementsAttr):
-        raise Unsupported("the constant is no vector", "write dense<1.0> : vector<8xf32>")
+        raise Unsupported("the constant is not a vector", "write dense<1.0> : vector<8xf32>")
     if value.is_splat():
         first = next(iter(value.iter_attrs()))
         scope.values[result] = Splat(Const(constant_of(first, dtype), dtype))

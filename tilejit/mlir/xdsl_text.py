@@ -238,8 +238,9 @@ class If(affine.IfOp):
             )
             or []
         )
-        if len(unresolved) != condition.data.num_dims + condition.data.num_symbols:
-            parser.raise_error(f"the set takes other than {len(unresolved)} operands", begin, parser.pos)
+        count = condition.data.num_dims + condition.data.num_symbols
+        if len(unresolved) != count:
+            parser.raise_error(f"the set takes {count} operands, got {len(unresolved)}", begin, parser.pos)
         operands = [parser.resolve_operand(operand, IndexType()) for operand in unresolved]
         types = _types(parser)
         then = _side(parser)
