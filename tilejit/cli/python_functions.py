@@ -48,20 +48,20 @@ def vectorized_functions(
     dtype: str,
     scans: bool,
 ) -> Iterator[str]:
-    """The functions of a module, each in super-vectors, what became of its loops before it.
+    """The functions of a module in super-vectors, each after a report on its loops.
 
     Kernels (`@tj.kernel`) if it has any, else every function of its own. For functions that can't be read, a
     comment and a line on stderr say why, unless there are no others.
 
     Raises:
-        KernelError: the module holds no function, or none that kernels can say, or there is no such dtype.
+        KernelError: the module defines no function, none of them can be a kernel, or the dtype is unknown.
     """
     functions = list(_functions(module))
     if not functions:
         name = (module.__file__ or "").strip("<>")
         raise KernelError(f"{name} defines no function; write one with `for` loops over arrays")
     options = read_options("kernel", KernelKeywords, {"virtual_vector_size": sizes})
-    numpy_dtype(dtype)  # a mistake in the option is no reason to leave out a function
+    numpy_dtype(dtype)  # a wrong option is an error, not a reason to leave out each function
     members = [_read(python, dtype) for python in functions]
     refused = [member for member in members if isinstance(member, KernelError)]
     if len(refused) == len(members):
@@ -77,7 +77,7 @@ def vectorized_functions(
 
 
 def _read(python: FunctionType, dtype: str) -> Function | KernelError:
-    """The kernel that a function is, or why it is none."""
+    """A function as a kernel, or why it can't be one."""
     try:
         function = read_function(python).typed(arguments_of(python, dtype))
         index_arrays(function)

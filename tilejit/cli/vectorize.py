@@ -10,7 +10,7 @@ import typer
 
 from codegen import KernelError
 from tilejit.cli.errors import say
-from tilejit.cli.streams import input_text
+from tilejit.cli.streams import DASH, input_text
 from tilejit.kernels.pass_options import read_pass_options, read_size_list
 
 
@@ -41,7 +41,10 @@ def vectorize(
         bool, typer.Option("--reductions", help="Reductions too; changes rounding.")
     ] = False,
     scans: Annotated[
-        bool, typer.Option("--scans", help="Running sums and the like too; changes rounding of floats.")
+        bool,
+        typer.Option(
+            "--scans", help="Also vectorize running sums and other scans; changes rounding of floats."
+        ),
     ] = False,
     options: Annotated[
         str | None,
@@ -54,7 +57,7 @@ def vectorize(
     dtype: Annotated[
         str,
         typer.Option(
-            "--dtype", metavar="T", help="Of arrays and numbers of a .py file that no annotation types."
+            "--dtype", metavar="T", help="Dtype of arrays and numbers without an annotation in a .py file."
         ),
     ] = "f32",
     masks: Annotated[
@@ -62,7 +65,7 @@ def vectorize(
         typer.Option(
             "--masks",
             metavar="needed|none",
-            help="Of stores; none prints MLIR as its pass does, where arrays end with loops.",
+            help="Masks of stores; none prints the lines of MLIR's pass, if arrays end with their loops.",
         ),
     ] = "needed",
     check: Annotated[
@@ -74,40 +77,35 @@ def vectorize(
         ),
     ] = None,
     python: Annotated[
-        bool, typer.Option("--python", help="Standard input holds functions of Python, which are run.")
+        bool, typer.Option("--python", help="Standard input holds Python functions; its code is executed.")
     ] = False,
 ) -> None:
     """Print the loops of a file in super-vectors, and what became of each loop."""
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
-            raise typer.BadParameter("--options says what the other three say; give one or the other")
+            raise typer.BadParameter(
+                "--options already sets sizes, dimensions and reductions; give one or the other"
+            )
         read = read_pass_options(options)
         shape, dims = read.virtual_vector_size, read.fastest_varying
         reductions = read.vectorize_reductions
     else:
         shape = _sizes("256" if sizes is None else sizes)
         dims = None if fastest is None else numbers("--fastest-varying", fastest)
-    if python and str(file) != "-":
+    if python and file != DASH:
         raise typer.BadParameter("--python is for standard input; name a file .py")
-    of_mlir = not python and (str(file) == "-" or file.suffix == ".mlir")
+    of_mlir = not python and (file == DASH or file.suffix == ".mlir")
     if not of_mlir and (masks != "needed" or check is not None):
         raise typer.BadParameter("--masks and --check are for MLIR; name a file .mlir")
     if check is not None:
         typer.echo(_checked(file, check))
-    elif python:
-        from tilejit.cli.python_functions import from_text, vectorized_functions
+    elif of_mlir:
+        typer.echo(_of_mlir(file, shape, dims, reductions, masks, scans))
+    elif python or file.suffix == ".py":
+        from tilejit.cli.python_functions import from_text, load, vectorized_functions
 
-        module = from_text(input_text())
+        module = from_text(input_text()) if python else load(file)
         typer.echo("\n".join(vectorized_functions(module, shape, dims, reductions, dtype, scans)))
-    elif str(file) == "-":
-        typer.echo(_of_mlir("standard input", input_text(), shape, dims, reductions, masks, scans))
-    elif file.suffix == ".mlir":
-        text = file.read_text(errors="replace")
-        typer.echo(_of_mlir(str(file), text, shape, dims, reductions, masks, scans))
-    elif file.suffix == ".py":
-        from tilejit.cli.python_functions import load, vectorized_functions
-
-        typer.echo("\n".join(vectorized_functions(load(file), shape, dims, reductions, dtype, scans)))
     else:
         raise KernelError(f"{file} is neither .mlir nor .py; name it for what it holds")
 
@@ -118,7 +116,7 @@ def _sizes(text: str) -> tuple[int | str, ...]:
     "32,256" -> (32, 256)    "2*hw" -> ("2*hw",)
 
     Raises:
-        BadParameter: it is no list of sizes.
+        BadParameter: it is not a list of sizes.
     """
     found = read_size_list(text.replace(" ", ""))
     return numbers("--virtual-vector-size", text) if found is None else found
@@ -130,7 +128,7 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     "32,256" -> (32, 256)
 
     Raises:
-        BadParameter: it is no list of numbers.
+        BadParameter: it is not a list of numbers.
     """
     try:
         return tuple(int(part) for part in text.split(","))
@@ -139,14 +137,14 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
 
 
 def _of_mlir(
-    name: str,
-    text: str,
+    file: Path,
     shape: tuple[int | str, ...],
     dims: tuple[int, ...] | None,
     reductions: bool,
     masks: str,
     scans: bool,
 ) -> str:
+    name, text = "standard input" if file == DASH else str(file), _text(file)
     mlir = _mlir()
     try:
         made = mlir.super_vectorize(
@@ -166,16 +164,20 @@ def _of_mlir(
 
 
 def _checked(file: Path, other: Path) -> str:
-    """What `tilejit.mlir.check` says of two files, of which the first may be standard input."""
+    """The result of `tilejit.mlir.check` for two files; the first may be standard input."""
     mlir = _mlir()
     modules = []
     for path in (file, other):
-        text = input_text() if str(path) == "-" else path.read_text(errors="replace")
+        text = _text(path)
         try:
             modules.append(mlir.parse(text))
         except KernelError as error:
             raise KernelError(f"{path}: {error}") from None
     return str(mlir.check(*modules))
+
+
+def _text(file: Path) -> str:
+    return input_text() if file == DASH else file.read_text(errors="replace")
 
 
 def _mlir() -> ModuleType:
