@@ -1,4 +1,4 @@
-"""What MLIR's own pass prints, kept in tests/data: for texts that it vectorizes rightly, and wrongly."""
+"""The output of MLIR's own pass, kept in tests/data: for texts that it vectorizes correctly, and wrongly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 DATA = Path(__file__).parents[1] / "data"
 VERSIONS = (16, 22)
-"""Of MLIR. In 22, what pads reads is poison."""
+"""Of MLIR. In 22, the padding of reads is poison."""
 
 
 def _texts(version: int) -> dict[str, str]:
@@ -16,4 +16,4 @@ def _texts(version: int) -> dict[str, str]:
 
 
 OPT = {version: _texts(version) for version in VERSIONS}
-"""By the names of cases, and "loop: " with the names of loops."""
+"""Texts by the name of their case, or by "loop: " and the name of their loop."""

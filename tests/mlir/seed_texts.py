@@ -1,4 +1,4 @@
-"""What the seed about super-vectorization prints, in its own spelling, and that spelling as today's."""
+"""The texts of the seed about super-vectorization in their old spelling, and rules to modernize it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ SPELLED = (
     (r"#map\(", "affine_map<(d0) -> (-d0 + 500)>("),
     (r"#map = [^\n]*\n", ""),
 )
-"""The spelling of years ago, and today's."""
+"""Old spellings, and today's."""
 
 
 def lines(text: str, *, padding: bool = True) -> list[str]:

@@ -1,4 +1,4 @@
-"""What errors say of texts that aren't MLIR: a line that would do."""
+"""Errors about text that isn't MLIR suggest a valid line."""
 
 from __future__ import annotations
 

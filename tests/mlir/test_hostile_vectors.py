@@ -1,4 +1,4 @@
-"""Texts of vectors that make no sense: each is an error with its line and a caret, or is run safely."""
+"""Vector operations that make no sense: each raises an error with its line and a caret."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Loops as MLIR's text: read, super-vectorized and printed again, run on arrays. The extra `mlir`, by xdsl.
+"""MLIR loops: read, super-vectorized, printed and run on arrays. Needs xdsl, the extra `mlir`.
 
 `parse(text)`, `super_vectorize(text, virtual_vector_size=(32, 256)) -> text`, `run(text, name, *arrays)` and
 `check(scalar, vectorized)`, for affine.for, affine.if, affine.load, affine.store, affine.apply, scf.if,
-arith, math, memref, and the operations on vectors that super-vectorizing leaves: vector.transfer_read,
-vector.transfer_write, vector.create_mask, vector.reduction and others. The spelling of years ago is read too:
+arith, math, memref, and the operations of super-vectorized text: vector.transfer_read,
+vector.transfer_write, vector.create_mask, vector.reduction and others. Older spellings are read too:
 `func`, `alloc`, `load` without a dialect's name, `dense<vector<256xf32>, 1.0>`.
 
 A function that can't be read stays as it is, and is refused when it is run. Both sides of affine.if are

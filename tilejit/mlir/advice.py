@@ -1,4 +1,4 @@
-"""What to write where a text isn't MLIR, or has an operation that can't be read: a line that would do."""
+"""Suggestions for text that isn't MLIR or has an unsupported operation: an example line that is valid."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ FORMS = {
     "math.absi": "%y = math.absi %x : i32",
     "math.fma": "%r = math.fma %x, %y, %z : f32",
 }
-"""A line of each operation; others of arith have two operands of one type, others of math have one."""
+"""An example of each operation; other arith operations take two operands of a type, math operations one."""
 
 ARITHMETIC = ("arith.constant", "arith.cmpf", "arith.cmpi", *DIRECT, *UNSIGNED, *COMPOSED)
 SUPPORTED = tuple(dict.fromkeys((*FORMS, *ARITHMETIC)))
-"""The operations that can be read."""
+"""The supported operations."""
 
 OPERATIONS = (
     "write affine.for, affine.if, affine.load, affine.store, affine.apply, memref.alloc, memref.load, "
@@ -98,7 +98,7 @@ CAUSES = (
     (r"undefined symbol alias", f"define it before the functions, as {MAP}"),
     (r"not in space", f"use the dimensions and symbols that the map declares, as {MAP}"),
 )
-"""What xdsl says, and what then helps."""
+"""Patterns of xdsl's messages, and the fix for each."""
 
 
 def advice(cause: str, operation: str, line: str) -> str:

@@ -1,4 +1,4 @@
-"""Subscripts that count from the end of an array where they are negative, as NumPy's do."""
+"""Subscripts that count from the end of an array if they are negative, as in NumPy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def from_end(op: Operation, index: Callable[[SSAValue], Index | None]) -> Index 
 
 
 def check_from_end(subscripts: Sequence[Index], sizes: Sequence[Index]) -> None:
-    """Refuse to count from another place than the end of the array: calls are checked for that alone.
+    """Refuse subscripts that count from anywhere but the end of the array: calls check only those.
 
     Raises:
         Unsupported: that, or more than the subscript is computed from such a number.

@@ -1,4 +1,4 @@
-"""Vectors whose lanes have subscripts of their own, and transfers that MLIR's permutation maps can't say."""
+"""Gathers and scatters, and transfers that MLIR's permutation maps can't express."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ INDEX_LANES: Mapping[str, Callable[[Index, Index], Index]] = {
 """Operations on vectors of indices that stay affine; `andi` with one less than a power of 2."""
 
 OF_TWO = ("atan2", "hypot", "copysign", "mod", "pow", "floordiv")
-"""Operations with names of TileJIT's that have two operands."""
+"""TileJIT's own operations with two operands."""
 
 
 @dataclass(slots=True)
@@ -158,12 +158,12 @@ def computed(op: Operation, operands: Sequence[Value], dtype: str) -> Value:
 
 
 def zero(dtype: str) -> Const:
-    """What poison and lanes outside of arrays are, where a text says nothing else."""
+    """The value of poison, and of lanes outside an array if the text gives no padding."""
     return Const(False if dtype == "i1" else 0 if dtype[0] in "iu" else 0.0, dtype)
 
 
 def check_foreign(op: Operation) -> None:
-    """Refuse an operation with a name of TileJIT's that has other operands than it takes.
+    """Refuse an operation of TileJIT's own with the wrong operands.
 
     Raises:
         Unsupported: that.
@@ -245,7 +245,7 @@ def _number(index: Index) -> int:
 
 
 def checked_lanewise(op: Operation) -> None:
-    """Refuse an operation on vectors that kernels can't say, or whose shapes differ.
+    """Refuse an operation on vectors that kernels don't have, or whose shapes differ.
 
     Raises:
         Unsupported: that.

@@ -1,4 +1,4 @@
-"""What the vectors of a text are, lane by lane."""
+"""The ways to give the lanes of a vector in MLIR text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tilejit.mlir.dtypes import MemRef
 class Held:
     """The elements of an array of the function's own.
 
-    elements  the element of another array that each lane is, given the lanes; None if it isn't one
-    mask      of the lanes that are; None if others need not be told apart
+    elements  the element of another array that a lane was loaded from; None if lanes were not loaded so
+    mask      the lanes that were loaded; None for all
     """
 
     memref: MemRef

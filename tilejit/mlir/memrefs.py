@@ -156,4 +156,4 @@ MEMREFS: Mapping[str, Callable[[Operation, Scope], None]] = {
     "memref.subview": _subview,
     "memref.reinterpret_cast": _reinterpret_cast,
 }
-"""What gives an array, or a size of one."""
+"""Operations that return an array, or a size of one."""

@@ -6,7 +6,7 @@ from codegen import KernelError
 
 
 class Unsupported(Exception):
-    """What an operation cannot be, and what to write instead; whoever knows its place makes a KernelError."""
+    """Why an operation is refused, and what to write; its caller adds the position as a KernelError."""
 
     def __init__(self, cause: str, mend: str) -> None:
         super().__init__(cause)

@@ -1,4 +1,4 @@
-"""Operations that are read without rules of xdsl's, and parts of their text."""
+"""Operations that xdsl does not verify, and parsers for parts of their text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 
 
 class Plain(Operation):
-    """An operation without rules of xdsl's: whoever reads a function checks it."""
+    """An operation that xdsl does not verify; reading its function does."""
 
     traits = OpTraits(tuple)
 
@@ -30,13 +30,13 @@ class Plain(Operation):
 
 
 class Accessed(NamedTuple):
-    """An array and its subscripts as a text has them, before the types."""
+    """An array and its subscripts, before the type of the array is known."""
 
     array: UnresolvedOperand
     indices: Sequence[SSAValue]
 
     def operands(self, parser: Parser, kind: Attribute) -> list[SSAValue]:
-        """Both, once the type of the array is known."""
+        """The array, now that its type is known, and the subscripts."""
         return [parser.resolve_operand(self.array, kind), *self.indices]
 
 

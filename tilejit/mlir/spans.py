@@ -1,4 +1,4 @@
-"""Where the functions of a text begin and end, found without reading what is in them."""
+"""Where the functions of a text begin and end, found without parsing them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOKENS = re.compile(
     r"|(?P<brace>[{}])",
     re.MULTILINE,
 )
-"""Comments, strings, and what functions begin or end at."""
+"""Comments, strings, and the tokens that begin or end a function."""
 
 NAME = re.compile(r'@(?:"((?:[^"\\\n]|\\.)*+)"|([\w.$-]++))')
 

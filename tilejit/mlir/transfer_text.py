@@ -24,7 +24,7 @@ def mask_type(vector: Vector, access: dict[str, Attribute]) -> Vector:
 
 
 class TransferRead(Plain):
-    """vector.transfer_read; long ago without the padding and without the comma before the vector's type."""
+    """vector.transfer_read; older texts leave out the padding and the comma before the vector's type."""
 
     name = "vector.transfer_read"
 

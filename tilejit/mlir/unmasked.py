@@ -1,4 +1,4 @@
-"""Whether stores need masks: not where the array ends with the loop, or super-vectors fill it."""
+"""Whether stores need masks: they don't if the array ends with the loop, or super-vectors divide the loop."""
 
 from __future__ import annotations
 

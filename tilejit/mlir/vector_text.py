@@ -1,4 +1,4 @@
-"""Operations on vectors that xdsl lacks, or reads in fewer forms than MLIR has: their text and types."""
+"""Vector operations that xdsl lacks, or parses in fewer forms than MLIR has: their text and types."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _converted(cls: type[Operation], parser: Parser) -> Operation:
 
 
 class Splat(Plain):
-    """vector.splat, and splat of years ago."""
+    """vector.splat, formerly splat."""
 
     name = "vector.splat"
 
@@ -167,7 +167,7 @@ class Fma(Plain):
 
 
 class Poison(Plain):
-    """ub.poison: a value that nobody counts on."""
+    """ub.poison: a value that no result may depend on."""
 
     name = "ub.poison"
 
@@ -248,7 +248,7 @@ CONVERSIONS = (
     "fptoui",
     "index_cast",
 )
-"""Operations of arith whose text xdsl reads for numbers only."""
+"""Operations of arith that xdsl parses for scalars only."""
 
 ARITH = (
     *(Select, CompareIntegers, CompareFloats),
@@ -281,7 +281,7 @@ FOREIGN = tuple(
         "scatter",
     )
 )
-"""Operations that MLIR lacked, which are printed with TileJIT's names, in the generic form."""
+"""Operations that MLIR lacks, printed with TileJIT's names in the generic form."""
 
 
 def without(dialect: Dialect, *ours: type[Operation]) -> Dialect:

@@ -48,11 +48,11 @@ REDUCTIONS = {
     **{name: ("", f"arith.{name}") for name in ("minsi", "minui", "maxsi", "maxui")},
     **{name: ("", f"arith.{name}i") for name in ("and", "or", "xor")},
 }
-"""What vector.reduction combines floats and integers with."""
+"""The operation on floats, and on integers, for each kind of vector.reduction."""
 
 
 def is_vectorial(op: Operation) -> bool:
-    """Whether an operation, without those inside it, reads or gives vectors."""
+    """Whether an operation, apart from those inside it, takes or returns vectors."""
     values = (*op.operands, *op.results)
     return op.name.startswith("vector.") or any(isinstance(v.type, VectorType) for v in values)
 

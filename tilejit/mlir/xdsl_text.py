@@ -43,7 +43,7 @@ UNREAD = (
     # Years ago a constant had its type twice: dense<vector<8xf32>, 1.0> : vector<8xf32>.
     re.compile(r"\bdense<\s*(vector<[^<>]*>\s*,)"),
 )
-"""What MLIR reads and xdsl does not; blanks do as well, which leave everything else at its place."""
+"""What MLIR parses and xdsl does not; blanks replace it, so that all else keeps its position."""
 
 STRINGS = re.compile(r'//[^\n]*+|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|(?P<open>")')
 """Comments, strings, and a quotation mark that begins no string: xdsl's time is exponential on those."""
@@ -93,7 +93,7 @@ def _scalar(op: Operation) -> Operation:
 
 
 def _not_mlir(text: str, error: ParseError, seen: _Seen) -> KernelError:
-    """The error for a text that isn't MLIR: xdsl's cause, and a line that would do."""
+    """The error for a text that isn't MLIR: xdsl's cause, and a valid line."""
     at = _place(text, error)
     if not text.strip():
         return mistake(text, at, "the text has no function", instead_of(""))
@@ -139,11 +139,11 @@ class _Seen:
 
 
 class _UnknownOperation(Exception):
-    """The name of an operation that no dialect has here."""
+    """No dialect that is read has an operation of this name."""
 
 
 class _Bits(Parser._TensorLiteralElement):
-    """An element of a constant that is written by its bits, which xdsl takes for a number."""
+    """An element of a constant that is written as bits, which xdsl takes for a number."""
 
     def to_type(self, parser: Parser, type: Attribute) -> int | float:
         """The number with these bits, of a float's type."""
