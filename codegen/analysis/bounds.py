@@ -13,7 +13,7 @@ from enum import Enum
 from math import gcd
 from typing import TypeAlias
 
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, elements_in, index_symbol
+from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, affine, depends_on_elements, index_symbol
 from codegen.ir.nodes import Call, Compare, For, Function, If, Let, Prefetch, Statement, Store
 from codegen.ir.values import Load
 from codegen.ir.visit import element_loads, loads
@@ -109,7 +109,7 @@ def check_bounds(
         key = tuple(map(id, loops))
         if key not in domains:
             domains[key] = domain_of(loops, values)
-        if any(depends_on_elements(subscript) for subscript in access.subscripts):
+        if depends_on_elements(*access.subscripts):
             indexed.append((loops, access))
         if access.array not in shapes or _is_vector(access):
             raise KernelError(f"bounds: expected one element of an array, got {_text(access)}")
@@ -117,11 +117,6 @@ def check_bounds(
         if domain is not None:
             _check_access(access, loops, domain, shapes[access.array], values)
     return tuple(indexed)
-
-
-def depends_on_elements(index: Index) -> bool:
-    """Whether elements of arrays are parts of an expression."""
-    return next(elements_in(index), None) is not None
 
 
 def _is_vector(access: Access) -> bool:

@@ -22,6 +22,7 @@ from codegen.ir.index import (
     Mod,
     Sum,
     affine,
+    distinct_element,
     index_symbol,
 )
 from codegen.ir.visit import Access, Loop
@@ -96,7 +97,8 @@ def first_dependence(
         for i: A[i + 4] = A[i]      None: four iterations later is another super-vector
 
     Different arrays are assumed not to overlap. Loops that are marked as parallel carry no dependence, and
-    those with a minimum distance only between iterations that are this far apart; unless not `trusting`.
+    those with a minimum distance only between iterations that are this far apart. Without `trusting`, these
+    promises do not count.
     """
     for earlier in accesses:
         for later in accesses:
@@ -264,29 +266,22 @@ def _inside(loop: _Range, names: Mapping[str, str], system: _System) -> None:
 
 
 def _told_apart(subscripts: Sequence[Index], others: Sequence[Index]) -> Iterator[Index]:
-    """Subscripts, with those of a distinct element in its place, if the other side has the same array there.
+    """Subscripts, where those of distinct elements replace elements that both sides take from one array.
 
     y[p[i]], y[p[j + 1]] -> i and j + 1, which are equal if and only if the elements are
     """
     for one, two in zip(subscripts, others, strict=True):
-        here, there = _distinct(one), _distinct(two)
+        here, there = distinct_element(one), distinct_element(two)
         if here and there and here.array == there.array:
             yield from here.subscripts
         else:
             yield one
 
 
-def _distinct(index: Index) -> ArrayElement | None:
-    """The element that a subscript is, if different ones are promised to be at different places."""
-    while isinstance(index, FromEnd | Inside):
-        index = index.of
-    return index if isinstance(index, ArrayElement) and index.distinct else None
-
-
 def _linear(index: Index, names: Mapping[str, str], system: _System) -> Affine:
     """An index expression with its symbols renamed; divisions become new symbols between inequalities.
 
-    Elements of arrays may be any numbers, also two that are the same one.
+    Each element of an array is an unknown number, even if the same element occurs elsewhere.
     """
     match index:
         case ArrayElement() | FromEnd() | Inside():

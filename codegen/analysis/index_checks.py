@@ -1,8 +1,7 @@
-"""Check, before each call, that the elements which subscripts depend on are inside the arrays.
+"""Check before each call that subscripts which depend on elements are inside the arrays.
 
-The least and the largest element that a kernel uses of an array are found first, by one or two passes over
-it. With these, subscripts are bounded as loop indices are. Where the bounds are too wide, every subscript is
-computed.
+One or two passes over an array find the least and the largest element that a kernel uses. These bound
+subscripts, as loop bounds do. Where they are too wide, all subscripts are computed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.analysis.bounds import Access, Domain, Nested, depends_on_elements, domain_of, extremes_in
+from codegen.analysis.bodies import flat
+from codegen.analysis.bounds import Access, Domain, Nested, domain_of, extremes_in
 from codegen.ir.elements import as_indices, element_at
 from codegen.ir.index import (
     Affine,
@@ -24,6 +24,8 @@ from codegen.ir.index import (
     FromEnd,
     Index,
     Inside,
+    depends_on_elements,
+    distinct_element,
     elements_in,
     evaluate_index,
     index_symbol,
@@ -44,6 +46,9 @@ Range: TypeAlias = tuple[int, int]
 
 NONE: Range = (1, 0)
 
+_Key: TypeAlias = tuple[ArrayElement, tuple[int, ...]]
+"""An element, and the identities of the loops around it."""
+
 MOST_COMPUTED = 1 << 26
 """The most iterations whose subscripts are computed one by one."""
 
@@ -54,7 +59,7 @@ def index_arrays(function: Function) -> frozenset[str]:
     Raises:
         KernelError: the function also stores to one of them, which would change later subscripts unchecked.
     """
-    stores = list(_stores(function.body))
+    stores = [node for node in flat(function.body) if isinstance(node, Store)]
     used = [subscript for store in stores for subscript in store.subscripts]
     for value in (*values_of(function.body), *function.results):
         for part in parts(value):
@@ -71,14 +76,6 @@ def index_arrays(function: Function) -> frozenset[str]:
                 "  take the subscripts from another array, such as a copy made before the call"
             )
     return frozenset(found)
-
-
-def _stores(body: Iterable[object]) -> Iterable[Store]:
-    for node in body:
-        if isinstance(node, Store):
-            yield node
-        elif isinstance(node, For):
-            yield from _stores(node.body)
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ class IndexChecks:
     def check(self, arrays: Arrays, *, verify: bool = False) -> None:
         """Refuse a call in which a subscript is outside its array.
 
-        verify: whether to compare elements that are promised to differ, too; TILEJIT_VERIFY does the same.
+        verify: whether to also compare elements that are promised to differ; TILEJIT_VERIFY does the same.
 
         Raises:
             KernelIndexError: it names the array of indices, the position in it and the index.
@@ -121,28 +118,28 @@ class IndexChecks:
     @lazy
     def _limits(self) -> tuple[_Limits, ...] | None:
         """Limits that suffice for all accesses; None if some need more."""
-        found: dict[tuple[ArrayElement, tuple[int, ...]], _Limits] = {}
+        found: dict[_Key, _Limits] = {}
         for (loops, access), domain in zip(self.accesses, self._domains, strict=True):
             for subscript, extent in zip(access.subscripts, self.shapes[access.array], strict=True):
                 if domain is None or not depends_on_elements(subscript):
                     continue
                 if isinstance(subscript, Inside):
-                    if not extent or any(map(depends_on_elements, _element_subscripts(subscript))):
+                    inner = (s for element in elements_in(subscript) for s in element.subscripts)
+                    if not extent or depends_on_elements(*inner):
                         return None
                     continue
-                from_end = isinstance(subscript, FromEnd)
-                plain = subscript.of if isinstance(subscript, FromEnd) else subscript
-                if not isinstance(plain, ArrayElement) or any(map(depends_on_elements, plain.subscripts)):
+                element, low = _counted(subscript, extent)
+                if not isinstance(element, ArrayElement) or depends_on_elements(*element.subscripts):
                     return None
-                box = _Ranges(self, {}).box(plain, loops, domain)
-                limits = _Limits(plain.array, box, -extent if from_end else 0, extent - 1)
-                known = found.get((plain, tuple(map(id, loops))), limits)
+                box = _Ranges(self, {}).box(element, loops, domain)
+                limits, key = _Limits(element.array, box, low, extent - 1), _key(element, loops)
+                known = found.get(key, limits)
                 narrower = max(known.low, limits.low), min(known.high, limits.high)
-                found[plain, tuple(map(id, loops))] = _Limits(plain.array, box, *narrower)
+                found[key] = _Limits(element.array, box, *narrower)
         return tuple(found.values())
 
     @lazy
-    def _boxes(self) -> dict[tuple[ArrayElement, tuple[int, ...]], tuple[slice, ...]]:
+    def _boxes(self) -> dict[_Key, tuple[slice, ...]]:
         """The parts of arrays of indices that are used, where they do not depend on elements themselves."""
         return {}
 
@@ -166,8 +163,18 @@ class _Limits:
         return low > high or (self.low <= low and high <= self.high)
 
 
-def _element_subscripts(index: Index) -> list[Index]:
-    return [subscript for element in elements_in(index) for subscript in element.subscripts]
+def _key(element: ArrayElement, loops: Sequence[For]) -> _Key:
+    return element, tuple(map(id, loops))
+
+
+def _counted(subscript: Index, extent: int) -> tuple[Index, int]:
+    """The index to check, and the least value that is inside: indices may count from the end."""
+    match subscript:
+        case FromEnd(of):
+            return of, -extent
+        case Inside(of):
+            return of, 0
+    return subscript, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,17 +183,15 @@ class _Ranges:
 
     checks: IndexChecks
     arrays: Arrays
-    known: dict[tuple[ArrayElement, tuple[int, ...]], Range] = field(default_factory=dict)
+    known: dict[_Key, Range] = field(default_factory=dict)
 
     def inside(self, subscript: Index, extent: int, loops: Sequence[For], domain: Domain) -> bool:
         """Whether a subscript is inside for certain."""
         if isinstance(subscript, Inside):
             return extent > 0
-        from_end = isinstance(subscript, FromEnd)
-        found = self.range(subscript.of if isinstance(subscript, FromEnd) else subscript, loops, domain)
-        return found is not None and (
-            found[0] > found[1] or (found[0] >= (-extent if from_end else 0) and found[1] < extent)
-        )
+        index, low = _counted(subscript, extent)
+        found = self.range(index, loops, domain)
+        return found is not None and (found[0] > found[1] or (found[0] >= low and found[1] < extent))
 
     def range(self, index: Index, loops: Sequence[For], domain: Domain) -> Range | None:
         """The range of an expression; None if it is not known."""
@@ -216,7 +221,7 @@ class _Ranges:
         """The range of an element, or of a subscript that counts from the end or is masked."""
         match part:
             case ArrayElement():
-                key = part, tuple(map(id, loops))
+                key = _key(part, loops)
                 if key not in self.known:
                     self.known[key] = self.of_element(part, loops, domain)
                 return self.known[key]
@@ -233,13 +238,13 @@ class _Ranges:
 
     def box(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> tuple[slice, ...]:
         """The part of an array whose elements are used."""
-        key = element, tuple(map(id, loops))
+        key = _key(element, loops)
         box = self.checks._boxes.get(key)
         if box is None:
             shape = self.checks.shapes[element.array]
             pairs = zip(element.subscripts, shape, strict=True)
             box = tuple(self.used(subscript, extent, loops, domain) for subscript, extent in pairs)
-            if not any(map(depends_on_elements, element.subscripts)):
+            if not depends_on_elements(*element.subscripts):
                 self.checks._boxes[key] = box
         return box
 
@@ -295,9 +300,7 @@ class _Computed:
         """Refuse a subscript that is outside in some iteration."""
         subscript, extent = access.subscripts[dimension], self.checks.shapes[access.array][dimension]
         rows = self.iterations(index_symbols(subscript))
-        from_end = isinstance(subscript, FromEnd)
-        plain = subscript.of if isinstance(subscript, FromEnd | Inside) else subscript
-        low = -extent if from_end else 0
+        plain, low = _counted(subscript, extent)
         line = f" in the loop of line {self.loops[-1].line}" if self.loops and self.loops[-1].line else ""
         what = f"{access.array}[{', '.join(map(str, access.subscripts))}]{line}"
         fix = 'correct the index; tilejit.kernel(index_bounds="mask") leaves such elements out'
@@ -310,12 +313,13 @@ class _Computed:
         found = np.broadcast_to(evaluate_index(plain, rows), rows["#"].shape)
         wrong = np.flatnonzero((found < low) | (found >= extent))
         if wrong.size:
-            at = {name: each if callable(each) else _at(each, wrong[0]) for name, each in rows.items()}
+            row = wrong[0]
+            at = {n: int(x[row]) if isinstance(x, np.ndarray) else x for n, x in rows.items()}
             *_, element = elements_in(plain)
             place = tuple(int(evaluate_index(s, at)) for s in element.subscripts)
             value = self.arrays[element.array][place]
             is_value = plain == element
-            reached = "" if is_value else f", which makes subscript {dimension} {found[wrong[0]]}"
+            reached = "" if is_value else f", which makes subscript {dimension} {found[row]}"
             expected = f"expected {low} to {extent - 1}" if extent else "the array has no elements there"
             problem = f"{element.array}[{', '.join(map(str, place))}] is {value}{reached}; {expected}"
             raise KernelIndexError(f"{what} leaves the array: {problem}\n  {fix}")
@@ -323,10 +327,8 @@ class _Computed:
     def check_distinct(self, access: Access, dimension: int) -> None:
         """Refuse elements that are promised to differ, but name the same place."""
         subscript, extent = access.subscripts[dimension], self.checks.shapes[access.array][dimension]
-        element = subscript
-        while isinstance(element, FromEnd | Inside):
-            element = element.of
-        if not isinstance(element, ArrayElement) or not element.distinct or not element.subscripts:
+        element = distinct_element(subscript)
+        if element is None or not element.subscripts:
             return
         rows = self.iterations(index_symbols(element))
         if rows is None:
@@ -384,8 +386,3 @@ class _Computed:
                 found.append(loop)
                 names = names | set(_bound_names(loop))
         return found[::-1]
-
-
-def _at(values: Any, row: int) -> Any:
-    """A value in one iteration."""
-    return int(values[row]) if isinstance(values, np.ndarray) else values

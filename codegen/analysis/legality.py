@@ -174,8 +174,9 @@ def _dependences(accesses: Sequence[Access], choice: Choice, request: Request) -
     if found is None:
         return None
     index = next(x.node.index for x in found.later.loops if x.number == found.loop)
-    code = SCATTER if found.has_same_subscripts and is_indexed(found.later, index) else CARRIED
-    return Refusal(found.loop, code, str(found) if code == CARRIED else _SCATTER.format(found.later))
+    if found.has_same_subscripts and is_indexed(found.later, index):
+        return Refusal(found.loop, SCATTER, _SCATTER.format(found.later))
+    return Refusal(found.loop, CARRIED, str(found))
 
 
 _SCATTER = "{} may store to one element twice; tilejit.permutation promises that its indices differ"
@@ -193,9 +194,8 @@ def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
 
 def divides(access: Access, index: str) -> bool:
     """Whether a subscript divides an index, itself or in that of an element that it depends on."""
-    elements = [e for subscript in access.subscripts for e in elements_in(subscript)]
-    whole = [replace_loaded(subscript, lambda _: Affine()) for subscript in access.subscripts]
-    indices = (*whole, *(s for e in elements for s in e.subscripts))
+    elements = (e for subscript in access.subscripts for e in elements_in(subscript))
+    indices = (*access.subscripts, *(s for e in elements for s in e.subscripts))
     return any(coefficient(replace_loaded(s, lambda _: Affine()), index) is None for s in indices)
 
 

@@ -6,7 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from codegen.frontend.scope import LOOP_MARK, Scope
-from codegen.ir.index import Affine, ArrayElement, FromEnd, Index, Inside, Sum, elements_in, inside_parts
+from codegen.ir.index import (
+    Affine,
+    ArrayElement,
+    FromEnd,
+    Index,
+    Inside,
+    Sum,
+    depends_on_elements,
+    inside_parts,
+)
 from codegen.ir.values import Const, IndexValue, Op, Value
 
 
@@ -22,7 +31,7 @@ def permuted(node: ast.expr, scope: Scope) -> ast.expr | None:
 
 def counted(index: Index, size: Index, *, masked: bool) -> Index:
     """A subscript as NumPy counts it, if elements of arrays are part of it; masked: 0 where it is outside."""
-    if next(elements_in(index), None) is None:
+    if not depends_on_elements(index):
         return index
     if not _is_unsigned(index):
         index = FromEnd(index, size)

@@ -12,7 +12,7 @@ from codegen.frontend.comparisons import swapped, within
 from codegen.frontend.index_arithmetic import both, bounded, floor_div, modulo, scaled
 from codegen.frontend.powers import known_power
 from codegen.ir import dtypes
-from codegen.ir.index import Affine, Index, elements_in, scale_index
+from codegen.ir.index import Affine, Index, depends_on_elements, scale_index
 from codegen.ir.values import Const, IndexValue, Op, Value
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import IntegerError, KernelError, PowerError, shown
@@ -158,14 +158,9 @@ def cast_operand(operand: Operand, dtype: str) -> Operand:
     value = convert_operand(operand, dtypes.concrete(dtype))
     if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
         return Operand(dtype, value)
-    if _depends_on_elements(operand.least, operand.largest) and not _holds_all(dtype, operand.dtype):
+    if depends_on_elements(*operand.least, *operand.largest) and not _holds_all(dtype, operand.dtype):
         return Operand(dtype, value)
     return Operand(dtype, value, operand.least, operand.largest)
-
-
-def _depends_on_elements(*ends: tuple[Index, ...]) -> bool:
-    """Whether elements of arrays are parts of index expressions."""
-    return any(True for several in ends for index in several for _ in elements_in(index))
 
 
 def _holds_all(dtype: str, given: str) -> bool:
@@ -195,7 +190,7 @@ def apply_op(op: str, *operands: Operand) -> Operand:
             "make the base a float: float(x) ** -1, or np.float64(x) ** -1"
         )
     least, largest = map(bounded, _ends(op, operands))
-    if _depends_on_elements(least, largest):
+    if depends_on_elements(*least, *largest):
         # Results of narrower dtypes wrap around, where index expressions don't.
         exact = found in ("weak_int", "i64")
         return Operand(found, _value(op, operands, found), least * exact, largest * exact)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import Any
 
 from codegen.frontend.expressions import expression, not_an_index
 from codegen.frontend.operands import Operand, literal_operand
 from codegen.frontend.scope import LOOP_MARK, Scope
-from codegen.ir.index import Affine, Index, add_indices, elements_in, index_symbol, scale_index
+from codegen.ir.index import Affine, Index, add_indices, depends_on_elements, index_symbol, scale_index
 from codegen.support.dataclasses import dataclass
 
 BEYOND = 1 << 62
@@ -34,14 +35,8 @@ def read_range(node: ast.expr, scope: Scope) -> Range:
             return Range(node)
         name = getattr(function, LOOP_MARK, "")
         if name in ("parallel", "reduction", "scan") and len(node.args) == 1 and not node.keywords:
-            inner = read_range(node.args[0], scope)
-            return Range(
-                inner.call,
-                inner.parallel or name == "parallel",
-                inner.reduction or name == "reduction",
-                inner.scan or name == "scan",
-                inner.min_distance,
-            )
+            marked: dict[str, Any] = {name: True}
+            return replace(read_range(node.args[0], scope), **marked)
         if name == "min_distance" and len(node.args) == 2 and not node.keywords:
             inner = read_range(node.args[0], scope)
             return replace(inner, min_distance=max(inner.min_distance, _distance(node.args[1], scope)))
@@ -55,7 +50,7 @@ def _distance(node: ast.expr, scope: Scope) -> int:
     distance = expression(node, scope).literal
     if not isinstance(distance, int) or isinstance(distance, bool) or not 0 < distance < 2**31:
         raise scope.error(
-            node, "expected a distance of at least 1 iteration that stands in the text\nwrite 8, or a global"
+            node, "expected a distance of at least 1 iteration, as a constant\nwrite 8, or a global"
         )
     return distance
 
@@ -89,7 +84,7 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     for operand, written in ((start, first), (stop, last)):
         if isinstance(operand.literal, int) and abs(operand.literal) >= BEYOND:
             raise scope.error(written, "a bound of more than 62 bits\nwrite the size of an array, A.shape[0]")
-        if any(True for end in (*operand.least, *operand.largest) for _ in elements_in(end)):
+        if depends_on_elements(*operand.least, *operand.largest):
             raise scope.error(written, not_an_index(operand, written, "a bound"))
     if step > 0:
         lower = _ends(start, start.largest, first, "largest", scope)

@@ -359,6 +359,18 @@ def elements_in(index: Index) -> Iterator[ArrayElement]:
                 yield from elements_in(part)
 
 
+def depends_on_elements(*indices: Index) -> bool:
+    """Whether elements of arrays are parts of any of these expressions."""
+    return any(True for index in indices for _ in elements_in(index))
+
+
+def distinct_element(index: Index) -> ArrayElement | None:
+    """The element that a subscript is, if different elements are promised to differ."""
+    while isinstance(index, FromEnd | Inside):
+        index = index.of
+    return index if isinstance(index, ArrayElement) and index.distinct else None
+
+
 def replace_loaded(index: Index, change: Callable[[Loaded], Index]) -> Index:
     """An expression with others in place of the outermost parts that depend on elements."""
     match index:

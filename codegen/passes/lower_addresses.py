@@ -12,6 +12,7 @@ from codegen.ir.index import (
     Index,
     Loaded,
     affine,
+    depends_on_elements,
     elements_in,
     index_symbol,
     index_symbols,
@@ -134,7 +135,7 @@ class _Lower:
             match node:
                 case Load():
                     return self.access(node, node.shape, here)
-                case IndexValue(index, dtype, shape) if next(elements_in(index), None):
+                case IndexValue(index, dtype, shape) if depends_on_elements(index):
                     number = self.number(index, shape, here)
                     return number if dtype == "i64" else Op("cast", (number,), dtype, shape)
             return node
