@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.ir.building import minus
 from codegen.ir.combiners import scans_by
 from codegen.ir.index import Affine, index_symbol, index_symbols
-from codegen.ir.nodes import Carried, For, Function, Let, Statement, Store
+from codegen.ir.nodes import Carried, For, Function, If, Let, Statement, Store
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value
 from codegen.ir.visit import element_loads, loads
 
@@ -113,6 +113,20 @@ def read(body: tuple[Statement, ...]) -> set[str]:
 def flat(body: tuple[Statement, ...]) -> list[Statement]:
     """All statements, including those inside loops."""
     return [x for s in body for x in ([s, *flat(s.body)] if isinstance(s, For) else [s])]
+
+
+def defined(body: tuple[Statement, ...]) -> set[str]:
+    """The indices and locals that a body defines."""
+    out: set[str] = set()
+    for statement in body:
+        match statement:
+            case For(index, body=inner, carried=carried):
+                out |= {index, *(each.name for each in carried)} | defined(inner)
+            case Let(name):
+                out.add(name)
+            case If(_, then, otherwise):
+                out |= defined(then) | defined(otherwise)
+    return out
 
 
 def values(body: tuple[Statement, ...]) -> list[Value]:

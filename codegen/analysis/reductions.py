@@ -25,7 +25,7 @@ def reduces(carried: Carried, node: For) -> bool:
     if not _through(node.body, names, carried.combiner):
         return False
     others = [c for c in node.carried if c is not carried]
-    if any(_mentions(c.update, names) for c in others):
+    if any(mentions(c.update, names) for c in others):
         return False
     return _chain(carried.update, names, carried.combiner)
 
@@ -35,12 +35,12 @@ def _through(body: tuple[Statement, ...], names: set[str], combiner: str) -> boo
     for node in body:
         match node:
             case Let(name, value):
-                if _mentions(value, names):
+                if mentions(value, names):
                     if not _chain(value, names, combiner):
                         return False
                     names.add(name)
             case Store():
-                if any(_mentions(value, names) for value in node.values):
+                if any(mentions(value, names) for value in node.values):
                     return False
             case For():
                 if not _through_loop(node, names, combiner):
@@ -49,7 +49,7 @@ def _through(body: tuple[Statement, ...], names: set[str], combiner: str) -> boo
 
 
 def _through_loop(node: For, names: set[str], combiner: str) -> bool:
-    passed = {c.name for c in node.carried if _mentions(c.start, names)}
+    passed = {c.name for c in node.carried if mentions(c.start, names)}
     shadowed = {c.name for c in node.carried}
     inner = (names - shadowed) | passed
     if not all(_chain(c.start, names, combiner) for c in node.carried if c.name in passed):
@@ -57,7 +57,7 @@ def _through_loop(node: For, names: set[str], combiner: str) -> bool:
     if not _through(node.body, inner, combiner):
         return False
     for c in node.carried:
-        right = _chain(c.update, inner, combiner) if c.name in passed else not _mentions(c.update, inner)
+        right = _chain(c.update, inner, combiner) if c.name in passed else not mentions(c.update, inner)
         if not right:
             return False
     names -= shadowed - passed
@@ -65,7 +65,8 @@ def _through_loop(node: For, names: set[str], combiner: str) -> bool:
     return True
 
 
-def _mentions(value: Value, names: set[str]) -> bool:
+def mentions(value: Value, names: set[str]) -> bool:
+    """Whether a value refers to a local of one of these names."""
     return any(isinstance(part, Local) and part.name in names for part in parts(value))
 
 
@@ -88,15 +89,15 @@ def _chain(value: Value, names: set[str], combiner: str) -> bool:
             # A comparison with NaN is false. So Python's max(s, x) never takes a NaN in x, in any order.
             # max(x, s) does, and starts over after it.
             any_order = dtype[0] in "iu" or best is otherwise
-            return any_order and _chain(best, names, combiner) and not _mentions(new, names)
+            return any_order and _chain(best, names, combiner) and not mentions(new, names)
         case Op("select", (condition, then, otherwise)):
             both = _chain(then, names, combiner) and _chain(otherwise, names, combiner)
-            return both and not _mentions(condition, names)
+            return both and not mentions(condition, names)
         case Op("sub", (left, right)) if combiner == "add":
-            return _chain(left, names, combiner) and not _mentions(right, names)
+            return _chain(left, names, combiner) and not mentions(right, names)
         case Op(name, (left, right)) if name == combiner:
-            on_left = _chain(left, names, combiner) and not _mentions(right, names)
-            return on_left or (_chain(right, names, combiner) and not _mentions(left, names))
+            on_left = _chain(left, names, combiner) and not mentions(right, names)
+            return on_left or (_chain(right, names, combiner) and not mentions(left, names))
         case _:
             return False
 

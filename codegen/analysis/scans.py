@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
-from codegen.analysis.reductions import picked, reduces
+from codegen.analysis.bodies import stored, values
+from codegen.analysis.reductions import mentions, picked, reduces
 from codegen.ir.combiners import combined, combiner_of, neutral
 from codegen.ir.nodes import COMBINERS, Carried, For, Let, Statement, Store
 from codegen.ir.rewriting import map_value
@@ -40,7 +41,7 @@ class Scan:
 
 
 def scans_of(node: For) -> tuple[Scan, ...]:
-    """The scans among the carried locals of a loop, which are no reductions."""
+    """The carried locals of a loop that are scans, not reductions."""
     found = (scan_of(carried, node) for carried in node.carried if not reduces(carried, node))
     return tuple(each for each in found if each is not None)
 
@@ -69,14 +70,14 @@ def scan_of(carried: Carried, node: For) -> Scan | None:
     unused = _unused(carried, node, chain.holders, after)
     kept = [(k, s) for k, s in enumerate(node.body) if not (isinstance(s, Let) and s.name in unused)]
     updates = [c.update for c in node.carried if c is not carried]
-    uses = [k for k, s in kept if s is not lets.get(after) and _uses(_values([s]), carried.name)]
+    uses = [k for k, s in kept if s is not lets.get(after) and _uses(values((s,)), carried.name)]
     before = bool(uses) or _uses(updates, carried.name)
     ends = node.body.index(lets[after]) if after else len(node.body)
     place = min((*uses, ends))
     later = {s.name for s in node.body[place:] if isinstance(s, Let)}
     term = map_value(found.value, lambda v: chain.inlined(v) if _names(v) & later else v)
     read = min([place, *(node.body.index(lets[name]) for name in chain.followed)])
-    moved = {load.array for load in loads(found.value)} & _stored(node.body[read:ends])
+    moved = {load.array for load in loads(found.value)} & stored(node.body[read:ends])
     if _names(term) & (later | {c.name for c in node.carried}) or moved or not (before or after):
         return None
     return Scan(carried.name, found.how, term, place, after, before, unused)
@@ -93,10 +94,10 @@ class _Term:
 class _Chain:
     """The way from a carried local to its update, through the lets of a body."""
 
-    def __init__(self, name: str, dtype: str, body: Sequence[Statement]) -> None:
+    def __init__(self, name: str, dtype: str, body: tuple[Statement, ...]) -> None:
         self.name, self.dtype = name, dtype
         self.lets = {s.name: s for s in body if isinstance(s, Let)}
-        self.stored = _stored(body)
+        self.stored = stored(body)
         self.holders = {name}
         self.followed: set[str] = set()
         for let in self.lets.values():
@@ -105,7 +106,7 @@ class _Chain:
 
     def mentions(self, value: Value) -> bool:
         """Whether a value depends on the local."""
-        return any(isinstance(part, Local) and part.name in self.holders for part in parts(value))
+        return mentions(value, self.holders)
 
     def term(self, value: Value) -> _Term | None:
         """The term of a value, or None if the local is not only combined with values."""
@@ -192,10 +193,8 @@ def _unused(carried: Carried, node: For, holders: set[str], after: str) -> froze
     updates = [c.update for c in node.carried if c is not carried]
     unused: set[str] = set()
     for let in reversed([s for s in kept if isinstance(s, Let) and s.name in holders]):
-        kept.remove(let)
-        if _uses([*_values(kept), *updates], let.name):
-            kept.insert(0, let)  # uses do not depend on the order
-        else:
+        if not _uses([*values(tuple(kept)), *updates], let.name):
+            kept.remove(let)
             unused.add(let.name)
     return frozenset(unused)
 
@@ -208,13 +207,5 @@ def _names(value: Value) -> set[str]:
     return {part.name for part in parts(value) if isinstance(part, Local)}
 
 
-def _uses(values: Sequence[Value] | Iterator[Value], name: str) -> bool:
-    return any(isinstance(p, Local) and p.name == name for value in values for p in parts(value))
-
-
-def _values(body: Sequence[Statement]) -> list[Value]:
-    return [v for s in body for v in ((s.value,) if isinstance(s, Let) else s.values)]  # type: ignore[union-attr]
-
-
-def _stored(body: Sequence[Statement]) -> set[str]:
-    return {s.array for s in body if isinstance(s, Store)}
+def _uses(given: Iterable[Value], name: str) -> bool:
+    return any(mentions(value, {name}) for value in given)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
+from codegen.analysis.bodies import defined
 from codegen.ir.building import plus
 from codegen.ir.index import Index, index_symbols
-from codegen.ir.nodes import For, Function, If, Let, Statement, Store, View
+from codegen.ir.nodes import For, Function, If, Statement, Store, View
 from codegen.ir.rewriting import map_value, map_values
 from codegen.ir.values import Load, Value
 from codegen.passes.new_names import NewNames
@@ -49,21 +49,8 @@ def _body(body: tuple[Statement, ...], known: Rows, names: NewNames) -> tuple[St
     return (*made[:at], *new, *made[at:]) if at is not None else tuple(made)
 
 
-def _defined(body: tuple[Statement, ...]) -> Iterator[str]:
-    """The indices and locals that statements define."""
-    for statement in body:
-        match statement:
-            case For(index, body=inner):
-                yield index
-                yield from _defined(inner)
-            case Let(name):
-                yield name
-            case If(_, then, otherwise):
-                yield from _defined((*then, *otherwise))
-
-
 def _on_rows(loop: For, rows: Rows, names: NewNames) -> For:
-    moving = {loop.index, *_defined(loop.body)}
+    moving = defined((loop,))
 
     def row(access: Load | Store) -> tuple[str, tuple[Index, ...]]:
         stays = tuple(s for s in access.subscripts if not moving & index_symbols(s))

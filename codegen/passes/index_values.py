@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TypeAlias
 
 from codegen.ir.elements import MOST
@@ -17,7 +18,7 @@ from codegen.ir.index import (
     Mod,
     Sum,
     Times,
-    elements_in,
+    depends_on_elements,
     index_symbol,
     index_symbols,
 )
@@ -35,37 +36,55 @@ def index_value(index: Index, lanes: Lanes, held: Callable[[Loaded], Value], sha
     held: the values of parts that depend on elements.
     """
 
-    def plain(index: Index) -> Value:
-        along = tuple(name if name in index_symbols(index) else "" for name, _ in lanes)
-        return IndexValue(index, "i64", shape, along)
+    def known(index: Index) -> Value | None:
+        if not depends_on_elements(index):
+            along = tuple(name if name in index_symbols(index) else "" for name, _ in lanes)
+            return IndexValue(index, "i64", shape, along)
+        return held(index) if isinstance(index, ArrayElement | FromEnd | Inside) else None
+
+    return computed_index(index, known, lambda number: Const(number, "i64", shape), shape)
+
+
+def computed_index(
+    index: Index,
+    known: Callable[[Index], Value | None],
+    constant: Callable[[int], Value],
+    shape: VectorShape,
+) -> Value:
+    """An index expression computed from the values of its parts, by shifts where it divides by powers of two.
+
+    known: the value of a part, None for one to compute from its own parts; constant: a number in all lanes.
+    """
 
     def value(index: Index) -> Value:
-        if next(elements_in(index), None) is None:
-            return plain(index)
+        found = known(index)
+        if found is not None:
+            return found
         match index:
-            case ArrayElement() | FromEnd() | Inside():
-                return held(index)
             case FloorDiv(of, by) | Mod(of, by):
                 divides = isinstance(index, FloorDiv)
                 if by.bit_count() > 1:
-                    return operation("floordiv" if divides else "mod", value(of), by)
+                    return operation("floordiv" if divides else "mod", value(of), constant(by))
                 bits = by.bit_length() - 1 if divides else by - 1
-                return operation("shr" if divides else "and", value(of), bits)
+                return operation("shr" if divides else "and", value(of), constant(bits))
             case Times(of, by):
-                return Op("mul", (value(of), plain(index_symbol(by))), "i64", shape)
+                return operation("mul", value(of), value(index_symbol(by)))
             case Sum(parts, rest):
-                terms = [value(part) if k == 1 else operation("mul", value(part), k) for part, k in parts]
-                terms += [plain(rest)] if rest != Affine() else []
-                total = terms[0]
-                for term in terms[1:]:
-                    total = Op("add", (total, term), "i64", shape)
-                return total
-        raise AssertionError(f"index_value: no rule for {type(index).__name__}")
+                terms = [
+                    value(part) if k == 1 else operation("mul", value(part), constant(k)) for part, k in parts
+                ]
+                return summed([*terms, value(rest)] if rest != Affine() else terms)
+        raise AssertionError(f"computed_index: no rule for {type(index).__name__}")
 
-    def operation(name: str, a: Value, number: int) -> Value:
-        return Op(name, (a, Const(number, "i64", shape)), "i64", shape)
+    def operation(name: str, a: Value, b: Value) -> Value:
+        return Op(name, (a, b), "i64", shape)
 
     return value(index)
+
+
+def summed(terms: Sequence[Value]) -> Value:
+    """The sum of integers, or of registers of them."""
+    return reduce(lambda a, b: Op("add", (a, b), "i64", a.shape), terms)
 
 
 def element_value(

@@ -35,7 +35,7 @@ from codegen.ir.nodes import (
 from codegen.ir.rewriting import map_value
 from codegen.ir.values import IndexValue, Load, Local, Op, Step, Value, VectorShape
 from codegen.ir.visit import coefficient
-from codegen.passes.index_values import Lanes, element_value, index_value
+from codegen.passes.index_values import Lanes, element_value, index_value, summed
 from codegen.passes.new_names import NewNames
 from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
@@ -167,16 +167,14 @@ class _Lower:
                 moving.append(offset)
             elif offset != Affine():
                 fixed_offsets.append(self.plain(offset, here))
-        total = self.number(moving[0], shape, here)
-        for each in moving[1:]:
-            total = Op("add", (total, self.number(each, shape, here)), "i64", shape)
+        offsets = summed([self.number(each, shape, here) for each in moving])
         return replace(
             access,
             subscripts=tuple(fixed_offsets),
             dims=(),
             steps=(0,) * len(shape),
             along=(),
-            offsets=self.let("offsets", total, here),
+            offsets=self.let("offsets", offsets, here),
         )
 
     def plain(self, index: Index, here: _Here) -> Index:

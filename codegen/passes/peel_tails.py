@@ -162,14 +162,13 @@ class _Peel:
         """A loop over single registers that goes on with the first register of each accumulator."""
         shape = (loop.size,)
         new = {name: self.names.name(wanted(name)) for name in sums}
-        given = [c.name for c in loop.carried]
-        loop = _renamed(loop, new)
+        given, loop = loop, _renamed(loop, new)
         carried, after = [], []
-        for each, old in zip(loop.carried, given, strict=True):
-            if old not in sums:
+        for name, each in zip((c.name for c in given.carried), loop.carried, strict=True):
+            if name not in sums:
                 carried.append(each)
                 continue
-            name, held = old, sums[old]
+            held = sums[name]
             start = Op("register", (held,), held.dtype, shape)
             carried.append(replace(each, start=start))
             merged = Op("with_register", (held, Local(each.name, held.dtype, shape)), held.dtype, held.shape)

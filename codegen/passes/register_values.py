@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.analysis.strides import held_dtype
-from codegen.ir.index import Affine, FloorDiv, Index, Mod, Sum, Times, index_symbol, index_symbols
+from codegen.ir.index import Affine, Index, index_symbol, index_symbols
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value
+from codegen.passes.index_values import computed_index, summed
 from codegen.passes.register_scans import slid
 from codegen.passes.register_scope import Lanes, Registers, Scope, spread
 from codegen.support.errors import KernelError
@@ -85,34 +86,15 @@ def _index_register(index: Index, lanes: Lanes) -> Value:
     def repeated(number: Value) -> Value:
         return Op("broadcast", (number,), "i64", lanes.shape)
 
-    def operation(name: str, a: Value, by: int) -> Value:
-        return Op(name, (a, repeated(Const(by, "i64"))), "i64", lanes.shape)
+    def known(index: Index) -> Value | None:
+        if lanes.index not in index_symbols(index):
+            return repeated(IndexValue(index))
+        if not isinstance(index, Affine):
+            return None
+        step = index.coefficient(lanes.index) * lanes.step
+        return IndexValue(index, "i64", lanes.shape, steps=(step,))
 
-    if lanes.index not in index_symbols(index):
-        return repeated(IndexValue(index))
-    match index:
-        case Affine():
-            step = index.coefficient(lanes.index) * lanes.step
-            return IndexValue(index, "i64", lanes.shape, steps=(step,))
-        case FloorDiv(of, by) | Mod(of, by):
-            inner, divides = _index_register(of, lanes), isinstance(index, FloorDiv)
-            if by.bit_count() == 1:
-                return operation(
-                    *(("shr", inner, by.bit_length() - 1) if divides else ("and", inner, by - 1))
-                )
-            return operation("floordiv" if divides else "mod", inner, by)
-        case Sum(parts, rest):
-            terms = [
-                each if k == 1 else operation("mul", each, k)
-                for each, k in ((_index_register(part, lanes), k) for part, k in parts)
-            ]
-            terms += [_index_register(rest, lanes)] if rest != Affine() else []
-            return _total(terms, lanes)
-        case Times(of, by):
-            factor = repeated(IndexValue(index_symbol(by)))
-            return Op("mul", (_index_register(of, lanes), factor), "i64", lanes.shape)
-        case _:
-            raise AssertionError(f"split_registers: no rule for {type(index).__name__}")
+    return computed_index(index, known, lambda number: repeated(Const(number, "i64")), lanes.shape)
 
 
 def _load(load: Load, scope: Scope) -> Registers:
@@ -155,19 +137,11 @@ def _gathered(load: Load, lanes: Lanes) -> tuple[Value, ...]:
     fixed = tuple(s for s in load.subscripts if not lanes.moves(s))
     moving = [s for s in load.subscripts if lanes.moves(s)]
     number = Load(load.array, fixed, load.dtype, lanes.shape, first=lanes.live)
-    out: list[Value] = []
-    for register in range(lanes.registers):
-        offsets = [_index_register(lanes.shifted(s, register), lanes) for s in moving]
-        out.append(replace(number, offsets=_total(offsets, lanes)))
-    return tuple(out)
-
-
-def _total(terms: list[Value], lanes: Lanes) -> Value:
-    """The sum of registers of integers."""
-    total = terms[0]
-    for term in terms[1:]:
-        total = Op("add", (total, term), "i64", lanes.shape)
-    return total
+    offsets = (
+        [_index_register(lanes.shifted(s, register), lanes) for s in moving]
+        for register in range(lanes.registers)
+    )
+    return tuple(replace(number, offsets=summed(each)) for each in offsets)
 
 
 def at_register(load: Load, lanes: Lanes, register: int) -> Load:

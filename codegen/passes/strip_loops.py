@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codegen.analysis.bodies import flat, full_blocks, vector_nest
+from codegen.analysis.bodies import defined, flat, full_blocks, vector_nest
 from codegen.ir.index import Affine, index_symbol
-from codegen.ir.nodes import Carried, For, Function, Let, Statement
+from codegen.ir.nodes import Carried, For, Function, Statement
 from codegen.ir.rewriting import in_sizes, map_value, map_values
 from codegen.ir.values import Local, Op, Reduce, Value
 from codegen.passes.new_names import fresh_name
@@ -32,13 +32,7 @@ def strip_loops(function: Function, schedule: StripSchedule) -> Function:
     The order is that of super-vectors, and inside one that of elements, so it is legal if both are. Strips
     carry the accumulators of a reduction from one to the next.
     """
-    taken = {argument.name for argument in function.arguments}
-    for statement in flat(function.body):
-        match statement:
-            case For(index, carried=carried):
-                taken |= {index, *(each.name for each in carried)}
-            case Let(name):
-                taken.add(name)
+    taken = {argument.name for argument in function.arguments} | defined(function.body)
     strips = _Strips(taken, iter(schedule.blocks))
     return replace(function, body=strips.body(function.body))
 
