@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from codegen.frontend.operands import Operand, convert_operand, literal_operand
@@ -51,9 +51,7 @@ class Scope:
 
     def inside(self) -> Scope:
         """The scope of a nested body, which sees the names of this one."""
-        return Scope(
-            self.text, self.function, dict(self.names), self.taken, self.indices, self.where, self.masked
-        )
+        return replace(self, names=dict(self.names), statements=[])
 
     def fresh(self, name: str) -> str:
         """An unused name: t, t.1, t.2, …"""

@@ -51,8 +51,7 @@ class TransferPrinter(IndexPrinter):
         array, kind = self.function.array(node.array), mlir_type(dtype, shape)
         mask, bit, wide = self.lanes_inside(shape, names), *self.lane_kinds(shape)
         target, where, own, dims = self.own_subscripts(node, shape, names)
-        if tested:
-            mask = self.emit(f"arith.andi {mask}, {tested} : {bit}")
+        mask = self.conjunction(mask, tested, bit)
         if dims == [array.rank - 1]:
             kinds = f"{self.memref(array)}, {wide}, {bit}, {kind}"
             self.line(f"vector.scatter {target}[{where}] [{own[0]}], {mask}, {value} : {kinds}")
@@ -126,9 +125,7 @@ class TransferPrinter(IndexPrinter):
             return
         if _shares_subscript(node.dims) and array.rank > 1:
             where = ", ".join(self.index(s, names) for s in node.subscripts)
-            mask = self.lanes_inside(shape, names)
-            if tested:
-                mask = self.emit(f"arith.andi {mask}, {tested} : {mlir_type('i1', shape)}")
+            mask = self.conjunction(self.lanes_inside(shape, names), tested, mlir_type("i1", shape))
             operands = [value, self.memrefs[node.array], mask]
             self.foreign("write", node, operands, where, self.memref(array), kind)
             return
@@ -142,7 +139,7 @@ class TransferPrinter(IndexPrinter):
     def store_mask(self, node: Store, shape: VectorShape, names: SsaNames) -> str:
         """The lane mask, in the order of the array's dimensions; "" if all lanes are always active.
 
-        Nor is there one where `masks_stores` is off: whoever asks for that has shown that arrays end there.
+        Without `masks_stores` it is "", too: the caller has shown that the arrays end where the loops do.
         """
         loops = list(names.lanes)
         if not self.masks_stores or all(self.whole(name, names) for name in loops):
@@ -164,8 +161,12 @@ class TransferPrinter(IndexPrinter):
         if order != sorted(order):
             tested = self.emit(f"vector.transpose {tested}, {order} : {mlir_type('i1', shape)} to {kind}")
         if mask:
-            tested = self.emit(f"arith.andi {mask.removeprefix(', ')}, {tested} : {kind}")
+            tested = self.conjunction(mask.removeprefix(", "), tested, kind)
         return f", {tested}"
+
+    def conjunction(self, mask: str, tested: str, kind: str) -> str:
+        """The conjunction of two masks of a type, the second of which may be ""."""
+        return self.emit(f"arith.andi {mask}, {tested} : {kind}") if tested else mask
 
     def view(self, access: Load | Store, array: ArrayArg, names: SsaNames) -> tuple[str, str, str]:
         """The array, or a strided view with exactly as many elements as active lanes; indices and type."""

@@ -219,7 +219,8 @@ def loop_schedule(
     """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size."""
     mode, inner, interleave = transfer
     row = _row(mode, outer, size)
-    strip = _strip(box, transfer, size[1] if row and isinstance(size, tuple) else size)
+    rows, columns = size if row and isinstance(size, tuple) else (1, size)
+    strip = _strip(box, transfer, columns)
     sized = _sized(box, transfer, size, strip, row)
     outer, groups, together = list(outer), None, None
     if stream and interleave == "src":
@@ -231,9 +232,10 @@ def loop_schedule(
         cut = box.axis(long_loop(inner, interleave))
         strips = Axis(STRIP, cut.extent // strip, cut.src * strip, cut.dst * strip)
         outer.insert(_strip_position(mode, outer, cut), strips)
-    rows = size[0] if row and isinstance(size, tuple) and size[0] < row.extent else 0
-    if row and rows:
+    if row and rows < row.extent:
         outer = _in_rows(outer, row, rows)
+    else:
+        row, rows = None, 1
     if threads > 1 and outer and outer[0].extent < 2 * threads:
         widest = max(outer, key=lambda loop: loop.extent)
         if widest.extent > outer[0].extent:
@@ -244,8 +246,8 @@ def loop_schedule(
     return Schedule(
         *(mode, axes, inner, interleave, rank, stream),
         strip=strip,
-        row=row.name if row and rows else "",
-        rows=rows or 1,
+        row=row.name if row else "",
+        rows=rows,
         groups=groups,
         shared=shared,
         sized=sized,
@@ -254,7 +256,7 @@ def loop_schedule(
 
 
 def _row(mode: Mode, outer: list[Axis], size: VectorSize | None) -> Axis | None:
-    """The loop around a transfer that the rows of a super-vector are of; None if it has none."""
+    """The loop around a transfer whose iterations are the rows of super-vectors; None if they have none."""
     room = len(outer) + 2 <= OUTER_RANKS[-1]
     return outer[-1] if isinstance(size, tuple) and outer and room and mode != "fill" else None
 
@@ -301,18 +303,15 @@ def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int
     They are a multiple of a byte if elements are packed.
     """
     mode, inner, interleave = transfer
-    elements = elements_of(size)
+    elements = _elements_of(size)
     if mode == "interleave":
         return strip_of(box, inner, interleave, elements)
     extent = box.axis(inner[-1]).extent if inner else 1
     if elements is None and mode == "reverse" and len(inner) == 2:
         return MOST_GROUPS if extent > 4 * MOST_GROUPS else None
-    if (
-        elements is None
-        or mode == "fill"
-        or not inner
-        or (len(inner) > 1 and mode not in ("reverse", "chunks"))
-    ):
+    if elements is None or mode == "fill" or not inner:
+        return None
+    if len(inner) > 1 and mode not in ("reverse", "chunks"):
         return None
     strip = max(1, elements // prod(box.axis(name).extent for name in inner[:-1]))
     if mode in ("pack bits", "unpack bits"):
@@ -321,7 +320,7 @@ def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int
     return strip if strip < extent else None
 
 
-def elements_of(size: VectorSize | None) -> int | None:
+def _elements_of(size: VectorSize | None) -> int | None:
     """The elements of a super-vector."""
     match size:
         case TileSize(rows, columns) | (rows, columns):

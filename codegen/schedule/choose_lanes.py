@@ -96,9 +96,8 @@ def choose_shape(
     if lanes < LEAST_SQUARE or tail == "assume_divisible":
         return row
     found, price = _cheapest(function, _checked(row, None, reductions, tail, scans))
-    if not any(
-        strided(function, a, found.lanes) for a in accesses_of(function.body, loops_of(function.body))
-    ):
+    accesses = accesses_of(function.body, loops_of(function.body))
+    if not any(strided(function, access, found.lanes) for access in accesses):
         return row
     square = (lanes, lanes)
     _, other = _cheapest(function, _checked(square, None, reductions, tail, scans))

@@ -13,8 +13,8 @@ from codegen.ir.nodes import For, Function, Let, Store
 from codegen.ir.values import Op
 from codegen.ir.visit import Access, Loop, around, carried_values, most_trips, parts, values_of
 
-SCALAR, WHOLE, REPEATED, TRANSPOSED, STRIDED = 8.0, 1.0, 0.5, 2.0, 5.0
-"""Cost per element of an access: scalar, contiguous, repeated, transposed, strided."""
+SCALAR, WHOLE, REPEATED, TRANSPOSED, STRIDED, ACROSS = 8.0, 1.0, 0.5, 2.0, 5.0, 4.5
+"""Cost per element of an access: scalar, contiguous, repeated, transposed, strided, or from row to row."""
 GATHERED, DIVIDED = 3.0, 60.0
 """Cost per element if each lane computes its own address: by shifts and masks, or by a division.
 
@@ -99,15 +99,12 @@ def unit(function: Function, access: Access, lanes: Mapping[int, int]) -> float:
         return WHOLE
     if any(one == (fast, 1) for one in strides):
         return TRANSPOSED
-    return STRIDED if any(subscript == fast for subscript, _ in strides) else STRIDED - 0.5
+    return STRIDED if any(subscript == fast for subscript, _ in strides) else ACROSS
 
 
 def strided(function: Function, access: Access, lanes: Mapping[int, int]) -> bool:
     """Whether the lanes of an access are apart in memory, at one distance from each other."""
-    return any(loop.number in lanes for loop in access.loops) and unit(function, access, lanes) in (
-        STRIDED,
-        STRIDED - 0.5,
-    )
+    return unit(function, access, lanes) in (STRIDED, ACROSS)
 
 
 def _by_shifts(index: Index) -> bool:

@@ -10,14 +10,13 @@ from codegen.support.caching import lazy_pattern
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import ScheduleError
 
-HARDWARE, FIRST_CACHE, CORES = "hw", "l1", "cores"
-NAMES = (HARDWARE, FIRST_CACHE, CORES)
+NAMES = ("hw", "l1", "cores")
 """Elements in a vector register, elements in a core's L1 data cache, and cores."""
 
 MOST_DIGITS = 9
 MOST_CHARACTERS = 80
 
-_TOKEN = lazy_pattern(r"\s*(?:(?P<factor>[0-9]+|[A-Za-z_]\w*)|(?P<sign>[*/])|(?P<other>\S))", re.ASCII)
+_TOKEN = lazy_pattern(r"\s*([0-9]+|[A-Za-z_]\w*|\S)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,38 +52,35 @@ def read_machine_size(what: str, text: str, write: str) -> int | MachineSize:
     Raises:
         ScheduleError: it is something else, or it divides by 0.
     """
-    given: tuple[list[str], list[str]] = [], []
-    at, side = 0, 0
     if len(text) > MOST_CHARACTERS:
         raise _mistake(text[:MOST_CHARACTERS], 0, f"{what} has more than {MOST_CHARACTERS} characters", write)
-    while True:
-        at = _factor(what, text, at, given[side], write)
-        match = _TOKEN().match(text, at)
-        if match is None:
-            break
-        if match["sign"] is None:
-            begin = match.end() - len(match[0].lstrip())
-            raise _mistake(text, begin, f"{what}: expected * or / between two factors", write)
-        side, at = int(match["sign"] == "/"), match.end()
+    given: tuple[list[str], list[str]] = [], []
+    side = 0
+    tokens = [(match.start(1), match[1]) for match in _TOKEN().finditer(text)]
+    for k, (at, token) in enumerate((*tokens, (len(text), ""))):
+        if k % 2 == 0:
+            mistake = _mistake_in_factor(token)
+            given[side].append(token)
+        else:
+            mistake = "" if token in ("*", "/", "") else "expected * or / between two factors"
+            side = int(token == "/")
+        if mistake:
+            raise _mistake(text, at, f"{what}: {mistake}", write)
     size = MachineSize(*map(tuple, given))
     return size if {*NAMES} & {*given[0], *given[1]} else _integers(size)
 
 
-def _factor(what: str, text: str, at: int, out: list[str], write: str) -> int:
-    """Read a factor; where it ends."""
-    match = _TOKEN().match(text, at)
-    factor = match["factor"] if match else None
-    begin = len(text) if match is None else match.end() - len(match[0].lstrip())
-    if factor is None or not (factor.isdigit() or factor in NAMES):
-        found = "the text ends" if match is None else f"got {match[0].lstrip()[:24]!r}"
-        raise _mistake(text, begin, f"{what}: expected a number, {', '.join(NAMES)}; {found}", write)
-    if len(factor) > MOST_DIGITS:
-        raise _mistake(text, begin, f"{what}: expected a number of at most {MOST_DIGITS} digits", write)
-    if factor.isdigit() and not int(factor):
-        raise _mistake(text, begin, f"{what}: expected numbers of at least 1, got 0", write)
-    out.append(factor)
-    assert match is not None
-    return match.end()
+def _mistake_in_factor(token: str) -> str:
+    """What is wrong with a factor, "" if nothing is; the token is "" at the end of the text."""
+    is_number = token.isascii() and token.isdigit()
+    if not is_number and token not in NAMES:
+        found = f"got {token[:24]!r}" if token else "the text ends"
+        return f"expected a number, {', '.join(NAMES)}; {found}"
+    if len(token) > MOST_DIGITS:
+        return f"expected a number of at most {MOST_DIGITS} digits"
+    if is_number and not int(token):
+        return "expected numbers of at least 1, got 0"
+    return ""
 
 
 def _integers(size: MachineSize) -> int:

@@ -79,10 +79,8 @@ def _tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, 
 
 def _ordered_blocks(t: TransposeTiles, inner: Blocks, body: tuple[Statement, ...]) -> For:
     """Both loops over the blocks of a tile or strip, in the schedule's order."""
-    (rows, columns), (first, stop) = (
-        t.block,
-        ("strip", "strip_stop") if t.schedule.strips else ("tile", "stop"),
-    )
+    rows, columns = t.block
+    first, stop = ("strip", "strip_stop") if t.schedule.strips else ("tile", "stop")
 
     def over(index: str, blocks: Blocks, *inside: Statement) -> For:
         """The loop over the blocks of one side."""
