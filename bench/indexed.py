@@ -83,14 +83,18 @@ def cases(quick: bool) -> list[Case]:
     """Each access, element type and size; both widths of indices for gathers of f32."""
     sizes = SIZES[:1] if quick else SIZES
     return [
-        Case(TABLE, access.function.__name__, _name(access, dtype, index, size),
-             partial(_job, access, dtype, index, size))
+        Case(
+            TABLE,
+            access.function.__name__,
+            _name(access, dtype, index, size),
+            partial(_job, access, dtype, index, size),
+        )
         for access in ACCESSES
         for dtype in DTYPES
         for index in INDICES
         for size in sizes
         if index == np.int64 or (access.function is gather and dtype == np.float32)
-    ]  # fmt: skip
+    ]
 
 
 def _name(access: Access, dtype: Any, index: Any, size: int) -> str:

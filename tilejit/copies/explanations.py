@@ -173,7 +173,7 @@ def explain(
 ) -> Explanation:
     """How TileJIT copies a source to a destination. As in `copyto`, the destination comes first.
 
-    `explain(gather_tiles, t, ids)` and `explain(scatter_tiles, t, ids, values)` are about such calls.
+    `explain(gather_tiles, t, ids)` and `explain(scatter_tiles, t, ids, values)` explain such calls.
 
     >>> print(tilejit.explain("f32[3,5]{0,1}", None).nest)
     src: f32, 32 bits, counted in bytes
@@ -188,7 +188,7 @@ def explain(
 
     Args:
         dst: an array, a TiledArray, anything that `as_layout` reads, or None for an array in C order. Or
-            `gather_tiles` or `scatter_tiles`: the other arguments are the function's then, and `threads`.
+            `gather_tiles` or `scatter_tiles`, followed by its own arguments and perhaps `threads`.
         src: the same. From an array to a layout the copy is that of `pack`, zero padding included; from a
             layout to an array that of `unpack`; between arrays that of `copyto`.
         casting: NumPy's rule for conversions. None is "no", and "same_kind" between arrays.
@@ -206,7 +206,7 @@ def explain(
 
     Raises:
         LayoutError: the two sides have different shapes or dtypes, or neither side has them; or NumPy makes
-            this copy. What `gather_tiles` and `scatter_tiles` raise.
+            this copy. Also as `gather_tiles` and `scatter_tiles`.
         TypeError: a side is none of these, or a keyword is neither explain's nor a layout's.
     """
     count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)

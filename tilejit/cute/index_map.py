@@ -82,7 +82,7 @@ class IndexMap:
         return tuple(out)
 
     def predicate(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether each coordinate is an element of the array, 0 <= index < size: into an array of True."""
+        """Whether each coordinate is an element of the array, 0 <= index < size; `inside` begins as True."""
         for dim, size in enumerate(self.dims):
             index: Any = np.array(self.starts[dim])
             for k, axis in enumerate(self.axes):

@@ -32,14 +32,14 @@ from tilejit.expressions.outputs import laid
 from tilejit.expressions.recording import Stage
 from tilejit.expressions.reduced_axes import kept_shape
 from tilejit.expressions.reduction_loops import BLOCK_ROWS, BLOCK_STEPS, ReductionLoops, held, start, state_of
-from tilejit.kernels.loop_options import CHUNKS, LoopOptions
+from tilejit.kernels.loop_options import AUTO_REGISTERS, LoopOptions
 from tilejit.kernels.program import BoundCall, LoopProgram
 
 Arrays: TypeAlias = Mapping[str, Array]
 Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], int], LoopProgram]
 """(what a program hangs on, how its function is made from a name, the registers that "auto" stands for)."""
 
-COLUMN_CHUNKS = 8
+COLUMN_REGISTERS = 8
 """Registers of the super-vector that "auto" stands for where columns are combined."""
 
 
@@ -175,7 +175,7 @@ class Plan:
     def _lanes(self, near: str) -> int:
         """Accumulators that a block of a row is added up in."""
         sizes = self._options.virtual_vector_size
-        most = CHUNKS * (machine().register_bytes // ELEMENT_BYTES[near])
+        most = AUTO_REGISTERS * (machine().register_bytes // ELEMENT_BYTES[near])
         if isinstance(sizes, str):
             return most
         return min(most, sizes_in_elements(sizes[-1:], 8 * ELEMENT_BYTES[near])[0])
@@ -287,7 +287,7 @@ class Plan:
             return loops.in_rows(name, targets, block)
 
         key = self.stages, columns, block, first, tuple(map(form_of, views))
-        return self._make(key, function, COLUMN_CHUNKS if columns else CHUNKS)
+        return self._make(key, function, COLUMN_REGISTERS if columns else AUTO_REGISTERS)
 
 
 def form_of(x: Array) -> tuple[Any, ...]:

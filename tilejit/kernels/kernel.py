@@ -50,8 +50,8 @@ def scan(loop: Loop) -> Loop:
     ...     s += a[i]
     ...     y[i] = s
 
-    It may run in lanes then, without `vectorize_scans`; sums of floats round differently. Python runs it as
-    it is.
+    Such a loop may run in lanes even without `vectorize_scans`. Sums of floats round differently. Python runs
+    it as it is.
     """
     return loop
 
@@ -62,13 +62,13 @@ def min_distance(loop: Loop, distance: int) -> Loop:
     >>> for i in tilejit.min_distance(range(y.shape[0] - k), 8):
     ...     y[i + k] = 0.5 * y[i]
 
-    The loop may run in so many lanes then, although the compiler cannot prove it: here, `k` is at least 8. It
-    is a promise, not a question: with another `k` the values may be wrong, but all accesses stay in the
-    arrays. Verify mode checks it. Python runs the loop as it is.
+    So many iterations may then run at a time, although the compiler cannot prove that they may: here, `k` is
+    at least 8. With a smaller `k` the values may be wrong, but all accesses stay in the arrays. Verify mode
+    checks the promise. Python runs the loop as it is.
 
     Args:
         loop: a range.
-        distance: iterations, a number of at least 1 that stands in the text or in a global.
+        distance: iterations, at least 1: a number in the text, or a global.
     """
     return loop
 

@@ -8,7 +8,7 @@ from codegen import ELEMENT_BYTES, ArrayArg, Function, Size, dataclass, machine,
 from tilejit.kernels.promises import NoAlias
 from tilejit.programs.tuning import AUTO
 
-CHUNKS = 4
+AUTO_REGISTERS = 4
 """Registers of the super-vector that "auto" stands for."""
 
 
@@ -33,7 +33,7 @@ class LoopOptions:
     no_alias: NoAlias = False
     verify: bool = False
     index_bounds: str = "check"
-    auto_registers: int = CHUNKS
+    auto_registers: int = AUTO_REGISTERS
 
     @property
     def threads(self) -> int | None:
@@ -44,6 +44,11 @@ class LoopOptions:
     def is_auto(self) -> bool:
         """Whether TileJIT chooses the size of super-vectors."""
         return self.virtual_vector_size == AUTO
+
+    @property
+    def reductions_in_lanes(self) -> bool:
+        """Whether reductions may become super-vectors, which changes the rounding of floats."""
+        return self.vectorize_reductions or self.fastmath
 
     @property
     def rank(self) -> int:

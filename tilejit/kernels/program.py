@@ -105,17 +105,14 @@ class LoopProgram:
         asked = options.sizes(self.function)
         if not options.is_auto or options.fastest_varying or options.vectorize_at == "after_tile":
             return asked
-        registers = options.auto_registers
-        lanes = asked[0] // registers
-        reductions = options.vectorize_reductions or options.fastmath
-        scans = options.vectorize_scans
+        registers, reductions = options.auto_registers, options.reductions_in_lanes
+        lanes, scans = asked[0] // registers, options.vectorize_scans
         return choose_shape(self.function, registers, lanes, reductions, options.tail, scans)
 
     def _super_vectorized(self, function: Function) -> Vectorized:
         options = self.options
-        reductions = options.vectorize_reductions or options.fastmath
+        fastest, reductions = options.fastest_varying, options.reductions_in_lanes
         scans = options.vectorize_scans
-        fastest = options.fastest_varying
         return vectorize_function(function, self.sizes, fastest, reductions, options.tail, scans)
 
     @lazy

@@ -98,7 +98,7 @@ _imports = 0
 
 
 class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
-    """Put our copies of ten NumPy routines into `numpy`.
+    """Replace ten routines in `numpy` with TileJIT's.
 
     >>> with tilejit.accelerate():
     ...     library_that_calls_numpy(x)

@@ -50,7 +50,7 @@ class TileView:
     Attributes:
         array: the TiledArray, or the NumPy array, whose elements these are.
         index_map: from coordinates of the view to indices of the array.
-        fill_value: what is read where the view passes the end of the array; None where it does nowhere.
+        fill_value: the value to read where the view passes the end of the array; None if it never does.
     """
 
     array: TiledArray | Array

@@ -40,13 +40,13 @@ def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
         x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
         tiler: a Layout, which divides all elements, counted with the first dimension fastest; an integer n
             for n:1; a tuple of tilers or `_`, one for each of the first dimensions.
-        fill_value: for arrays: what is read where the tiles pass the end of the array. Without it, such tiles
-            raise.
+        fill_value: for arrays: the value to read where the tiles pass the end of the array. Without it, such
+            tiles raise.
 
     Returns:
-        Of a layout, a layout. Of a NumPy array, a view with one axis for each size, from left to right; it is
-        read-only where two of its elements are one. Of a TiledArray, and with `fill_value`, a `TileView`,
-        whose `predicate` says which coordinates are elements.
+        For a layout, a layout. For a NumPy array, a view with one axis for each size, from left to right. It
+        is read-only where two of its elements are the same. For a TiledArray, and with `fill_value`, a
+        `TileView`, whose `predicate` says which coordinates are elements.
 
     Raises:
         NoLayoutError: the tiler has no complement, or walks the array in no layout; the witness is an index.
@@ -81,7 +81,7 @@ def zipped_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
         fill_value: as in `logical_divide`.
 
     Returns:
-        As `logical_divide`. Of a NumPy array, `zipped_divide`, `tiled_divide` and `flat_divide` are one view.
+        As `logical_divide`. For a NumPy array, `tiled_divide` and `flat_divide` return the same view.
 
     Raises:
         NoLayoutError, LayoutError, TypeError: as logical_divide.
@@ -169,10 +169,10 @@ def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
             array or a TiledArray, which ends.
         b: a Layout, which counts all elements with the first dimension fastest; an integer n for n:1; a
             tiler: a tuple of these or `_`, one for each of the first modes or dimensions.
-        fill_value: for arrays: what is read where B passes the end of the array. Without it, that raises.
+        fill_value: for arrays: the value to read where B passes the end. Without it, that raises.
 
     Returns:
-        A Layout; a ComposedLayout where A or B is not a Layout. Of an array, a view, as from
+        A Layout; a ComposedLayout where A or B is not a Layout. For an array, a view, as from
         `logical_divide`: NumPy's, or a `TileView`.
 
     Raises:
@@ -214,12 +214,12 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: 
         tiler: the tile, as in `logical_divide`; of an array, `_` and dimensions without a tiler stay whole.
         coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
         proj: `_` or None where tiler and coordinate have a mode that x does not have; otherwise any value.
-        fill_value: for arrays: what is read beyond the end. Without it, the tile in which the array ends is
-            smaller than the others.
+        fill_value: for arrays: the value to read beyond the end. Without it, the tile in which the array
+            ends is smaller than the others.
 
     Returns:
-        Of an array, a view whose axes are the tile's, then those of the tiles that `_` keeps: NumPy's, or a
-        `TileView`. Of a layout, the tile and the offset of its first element; a composed layout keeps the
+        For an array, a view whose axes are the tile's, then those of the tiles that `_` keeps: NumPy's, or a
+        `TileView`. For a layout, the tile and the offset of its first element; a composed layout keeps the
         offset itself.
 
     Raises:
@@ -260,11 +260,11 @@ def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fi
         threads: the layout of threads, from coordinates in a tile to thread numbers.
         index: the number of the thread.
         proj: `_` or None where `threads` has a mode that x does not have; otherwise any value.
-        fill_value: for arrays: what is read beyond the end. Without it, threads that have no element of the
-            last tile have fewer elements.
+        fill_value: for arrays: the value to read beyond the end. Without it, threads that have no element of
+            the last tile have fewer elements.
 
     Returns:
-        Of an array, a view with one axis per dimension: NumPy's, or a `TileView`. Of a layout, the thread's
+        For an array, a view with one axis per dimension: NumPy's, or a `TileView`. For a layout, the thread's
         elements and the offset of the first.
 
     Raises:
@@ -307,12 +307,12 @@ def partition_tv(x: Any, tiler: Any, layout_tv: Layout, thread: Any = None, *, f
         layout_tv: a layout of two modes, (threads, values), to the number of an element in the tile, the
             first dimension fastest: as from `make_layout_tv`.
         thread: the number of the thread, or its coordinate in the first mode; None for all.
-        fill_value: for arrays: what is read where the tiles pass the end. Without it, that raises.
+        fill_value: for arrays: the value to read where the tiles pass the end. Without it, that raises.
 
     Returns:
-        Of an array, a view whose axes are the values, then the tiles along each dimension, with the threads
-        before all where no thread is named: NumPy's, or a `TileView`. Of a layout, the same as a layout, and
-        the offset of its first element.
+        For an array, a view whose axes are the values, then the tiles along each dimension, with the threads
+        first where no thread is named: NumPy's, or a `TileView`. For a layout, the same as a layout, and the
+        offset of its first element.
 
     Raises:
         LayoutIndexError: there is no such thread.

@@ -134,8 +134,8 @@ def show_layout_tv(layout_tv: Layout, tiler: Any) -> LayoutTVPicture:
         tiler: the tile: a size or a layout, or a tuple of one or two.
 
     Returns:
-        The picture, with its text as `.text` and as `.svg`. T3V1+2 is an element that thread 3 holds as its
-        value 1 and that two more values are. A large tile is drawn in part.
+        The picture, as `.text` and as `.svg`. T3V1+2 is an element that is value 1 of thread 3 and two more
+        values. A large tile is drawn in part.
 
     Raises:
         LayoutError: layout_tv lacks two modes, or passes the end of the tile; a tile of more dimensions.
@@ -152,5 +152,5 @@ def show_layout_tv(layout_tv: Layout, tiler: Any) -> LayoutTVPicture:
         )
     rows, columns = (1, 1, *sizes)[-2:]
     check_tile(layout_tv, rows * columns)
-    offsets(layout_tv)  # what is too large is refused here, not where it is printed
+    offsets(layout_tv)  # raises here, not when it is printed, if there are too many
     return LayoutTVPicture(layout_tv, (rows, columns))
