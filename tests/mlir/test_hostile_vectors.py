@@ -25,6 +25,19 @@ HEAD = """  %z = arith.constant 1.0 : f32
   %w = arith.constant dense<1> : vector<8xi32>
   %m = vector.create_mask %n : vector<8xi1>
 """
+
+
+def own_read(
+    operands: str = "%A, %m, %n",
+    kinds: str = "memref<?xf32>, vector<8xi1>, index",
+    *,
+    lists: str = "dims = [0], steps = [1]",
+    result: str = "vector<8xf32>",
+) -> str:
+    """TileJIT's own read, which is valid with the defaults."""
+    return f'%x = "tilejit.transfer_read"({operands}) {{{lists}}} : ({kinds}) -> {result}'
+
+
 HOSTILE = {
     "a padding of another type": "%x = vector.transfer_read %A[%n], %k : memref<?xf32>, vector<8xf32>",
     "elements of another type": f"{READ} : memref<?xf32>, vector<8xi32>",
@@ -94,63 +107,17 @@ HOSTILE = {
     "an operation of TileJIT's without operands": '%x = "tilejit.asin"() : () -> vector<8xf32>',
     "an operation of TileJIT's with several": '%x = "tilejit.asin"(%v, %v) '
     ": (vector<8xf32>, vector<8xf32>) -> vector<8xf32>",
-    **{
-        f"an access of TileJIT's without {what}": f'%x = "tilejit.transfer_read"({operands}) {attributes} : '
-        f"({kinds}) -> {result}"
-        for what, operands, attributes, kinds, result in (
-            ("operands", "", "{dims = [0], steps = [1]}", "", "vector<8xf32>"),
-            ("a mask", "%A", "{dims = [0], steps = [1]}", "memref<?xf32>", "vector<8xf32>"),
-            (
-                "a mask of bits",
-                "%A, %w, %n",
-                "{dims = [0], steps = [1]}",
-                "memref<?xf32>, vector<8xi32>, index",
-                "vector<8xf32>",
-            ),
-            (
-                "dimensions",
-                "%A, %m, %n",
-                "{steps = [1]}",
-                "memref<?xf32>, vector<8xi1>, index",
-                "vector<8xf32>",
-            ),
-            (
-                "a dimension",
-                "%A, %m, %n",
-                "{dims = [1], steps = [1]}",
-                "memref<?xf32>, vector<8xi1>, index",
-                "vector<8xf32>",
-            ),
-            (
-                "a step",
-                "%A, %m, %n",
-                "{dims = [0], steps = []}",
-                "memref<?xf32>, vector<8xi1>, index",
-                "vector<8xf32>",
-            ),
-            (
-                "numbers",
-                "%A, %m, %n",
-                '{dims = ["0"], steps = [1]}',
-                "memref<?xf32>, vector<8xi1>, index",
-                "vector<8xf32>",
-            ),
-            (
-                "a subscript",
-                "%A, %m",
-                "{dims = [0], steps = [1]}",
-                "memref<?xf32>, vector<8xi1>",
-                "vector<8xf32>",
-            ),
-            (
-                "a result",
-                "%A, %m, %n",
-                "{dims = [0], steps = [1]}",
-                "memref<?xf32>, vector<8xi1>, index",
-                "f32",
-            ),
-        )
-    },
+    "an access of TileJIT's without operands": own_read("", ""),
+    "an access of TileJIT's without a mask": own_read("%A", "memref<?xf32>"),
+    "an access of TileJIT's without a mask of bits": own_read(
+        "%A, %w, %n", "memref<?xf32>, vector<8xi32>, index"
+    ),
+    "an access of TileJIT's without dimensions": own_read(lists="steps = [1]"),
+    "an access of TileJIT's without a dimension": own_read(lists="dims = [1], steps = [1]"),
+    "an access of TileJIT's without a step": own_read(lists="dims = [0], steps = []"),
+    "an access of TileJIT's without numbers": own_read(lists='dims = ["0"], steps = [1]'),
+    "an access of TileJIT's without a subscript": own_read("%A, %m", "memref<?xf32>, vector<8xi1>"),
+    "an access of TileJIT's without a result": own_read(result="f32"),
     "a write of TileJIT's without operands": '"tilejit.transfer_write"() {dims = [0], steps = [1]} '
     ": () -> ()",
     "a gather of TileJIT's without a mask": '%x = "tilejit.gather"(%A, %n) {dims = [0]} '
