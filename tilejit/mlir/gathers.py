@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, VectorType
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, VectorType
 from xdsl.ir import Operation, SSAValue
 
 from codegen import Affine, ArrayElement, Index, Load, Statement, Store, Value, add_indices
@@ -13,7 +13,15 @@ from tilejit.mlir.lanes import Limits, Nest, lane_index, zero
 from tilejit.mlir.meanings import Counted, Held
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
-from tilejit.mlir.transfers import Transfer, both, check_elements, check_shape, read_lanes, write_lanes
+from tilejit.mlir.transfers import (
+    Transfer,
+    both,
+    check_elements,
+    check_shape,
+    rank_of,
+    read_lanes,
+    write_lanes,
+)
 from tilejit.mlir.types import dtype_of, element_of, vector_shape
 
 PRINTED = "write it as super_vectorize prints it"
@@ -33,7 +41,7 @@ def _vector_gather(op: Operation, scope: Scope, out: list[Statement], line: int)
 def _own_gather(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     """tilejit.gather: lanes have indices in several subscripts."""
     result = _result(op)
-    rank, dims = _rank(op, 0), _numbers(op, "dims")
+    rank, dims = rank_of(op, 0), _numbers(op, "dims")
     rest = op.operands[1 + rank :]
     if len(rest) != len(dims) + 1 or any(not 0 <= dim < rank for dim in dims):
         raise Unsupported("tilejit.gather has operands or lists of wrong lengths", PRINTED)
@@ -87,7 +95,7 @@ def _vector_scatter(op: Operation, scope: Scope, out: list[Statement], line: int
 
 def _own_scatter(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     """tilejit.scatter: lanes have indices in several subscripts."""
-    rank, dims = _rank(op, 1), _numbers(op, "dims")
+    rank, dims = rank_of(op, 1), _numbers(op, "dims")
     rest = op.operands[2 + rank :]
     if len(rest) != len(dims) + 1 or any(not 0 <= dim < rank for dim in dims):
         raise Unsupported("tilejit.scatter has operands or lists of wrong lengths", PRINTED)
@@ -161,7 +169,7 @@ def _own_write(op: Operation, scope: Scope, out: list[Statement], line: int) -> 
 
 def _own_transfer(op: Operation, at: int, vector: SSAValue | None, scope: Scope) -> Transfer:
     """The lanes of a transfer of TileJIT's own: the array, a mask, and a subscript for each dimension."""
-    rank = _rank(op, at)
+    rank = rank_of(op, at)
     dims, steps = _numbers(op, "dims"), _numbers(op, "steps")
     assert vector is not None, "an operation with an array has operands"
     check_elements(op.operands[at], vector)
@@ -191,14 +199,6 @@ def _result(op: Operation) -> SSAValue:
         raise Unsupported(f"{op.name} must return one vector", PRINTED)
     found: SSAValue = op.results[0]
     return found
-
-
-def _rank(op: Operation, at: int) -> int:
-    """The dimensions of the array that an operation has there."""
-    kind = op.operands[at].type if len(op.operands) > at else None
-    if not isinstance(kind, MemRefType):
-        raise Unsupported(f"expected a memref as operand {at} of {op.name}", PRINTED)
-    return len(kind.get_shape())
 
 
 def _numbers(op: Operation, name: str) -> tuple[int, ...]:

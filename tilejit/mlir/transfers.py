@@ -79,7 +79,7 @@ class Transfer:
 
 def _transfer_read(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     (result,) = op.results
-    rank = _rank(op, 0)
+    rank = rank_of(op, 0)
     indices, given = op.operands[1 : 1 + rank], op.operands[1 + rank :]
     if len(given) > 2:
         raise Unsupported("vector.transfer_read has too many operands", "write a padding value and a mask")
@@ -91,7 +91,7 @@ def _transfer_read(op: Operation, scope: Scope, out: list[Statement], line: int)
 
 def _transfer_write(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
     value = op.operands[0]
-    rank = _rank(op, 1)
+    rank = rank_of(op, 1)
     indices, given = op.operands[2 : 2 + rank], op.operands[2 + rank :]
     transfer = _transfer(op, op.operands[1], indices, value, given[0] if given else None, scope)
     if None in transfer.dims:
@@ -171,11 +171,13 @@ def both(a: Value | None, b: Value | None) -> Value | None:
     return Op("and", (a, b), "i1")
 
 
-def _rank(op: Operation, at: int) -> int:
-    """The dimensions of the memref that an operation has there."""
-    kind = op.operands[at].type
+def rank_of(op: Operation, at: int) -> int:
+    """The dimensions of the memref that is an operand."""
+    kind = op.operands[at].type if len(op.operands) > at else None
     if not isinstance(kind, MemRefType):
-        raise Unsupported(f"{op.name} of {kind} is not supported", "read from, and write to, memrefs")
+        raise Unsupported(
+            f"expected a memref as operand {at} of {op.name}", "read from, and write to, memrefs"
+        )
     return len(kind.get_shape())
 
 
