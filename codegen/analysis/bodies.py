@@ -39,7 +39,7 @@ def vector_nest(loop: For) -> list[For]:
 
 
 def strip_around(loop: For) -> tuple[str, int] | None:
-    """The index of the loop over strips around a loop over one of them, and iterations per strip; else None.
+    """The index of the loop over strips and the iterations of a strip, if the loop runs over one; else None.
 
     for i in i_strip..min(i_strip + 256, n) step 64     i_strip, 256 iterations of the scalar loop
     """

@@ -9,6 +9,7 @@ several expressions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from codegen.support.dataclasses import dataclass
@@ -275,38 +276,12 @@ def substitute_index(index: Index, name: str, by: Index) -> Index:
     """
     if index == index_symbol(name):
         return by
-    match index:
-        case Affine():
-            factor = index.coefficient(name)
-            if not factor:
-                return index
-            return add_indices(index + Affine(0, ((name, -factor),)), scale_index(by, factor))
-        case FloorDiv(of, divisor):
-            return FloorDiv(substitute_index(of, name, by), divisor)
-        case Mod(of, divisor):
-            return Mod(substitute_index(of, name, by), divisor)
-        case Times(of, factor_name):
-            return Times(substitute_index(of, name, by), factor_name)
-        case Quotient(of, divisor_name):
-            return Quotient(substitute_index(of, name, by), divisor_name)
-        case Least(several):
-            return Least(tuple(substitute_index(each, name, by) for each in several))
-        case Greatest(several):
-            return Greatest(tuple(substitute_index(each, name, by) for each in several))
-        case ArrayElement(array, subscripts, dtype, distinct):
-            return ArrayElement(
-                array, tuple(substitute_index(each, name, by) for each in subscripts), dtype, distinct
-            )
-        case FromEnd(of, size):
-            return FromEnd(substitute_index(of, name, by), substitute_index(size, name, by))
-        case Inside(of, size):
-            return Inside(substitute_index(of, name, by), substitute_index(size, name, by))
-        case Sum(parts, rest):
-            total = substitute_index(rest, name, by)
-            scaled = [scale_index(substitute_index(part, name, by), k) for part, k in parts]
-            for each in reversed(scaled):
-                total = add_indices(each, total)
-            return total
+    if isinstance(index, Affine):
+        factor = index.coefficient(name)
+        if not factor:
+            return index
+        return add_indices(index + Affine(0, ((name, -factor),)), scale_index(by, factor))
+    return map_parts(index, lambda part: substitute_index(part, name, by))
 
 
 def rename_index(index: Index, names: Mapping[str, str]) -> Index:
@@ -316,29 +291,32 @@ def rename_index(index: Index, names: Mapping[str, str]) -> Index:
             if all(names.get(name, name) == name for name, _ in terms):
                 return index
             return affine(constant, [(names.get(name, name), c) for name, c in terms])
-        case FloorDiv(of, by):
-            return FloorDiv(rename_index(of, names), by)
-        case Mod(of, by):
-            return Mod(rename_index(of, names), by)
-        case Times(of, name):
-            return Times(rename_index(of, names), names.get(name, name))
-        case Quotient(of, name):
-            return Quotient(rename_index(of, names), names.get(name, name))
-        case Least(several):
-            return Least(tuple(rename_index(each, names) for each in several))
-        case Greatest(several):
-            return Greatest(tuple(rename_index(each, names) for each in several))
-        case ArrayElement(array, subscripts, dtype, distinct):
-            renamed = tuple(rename_index(each, names) for each in subscripts)
-            return ArrayElement(names.get(array, array), renamed, dtype, distinct)
-        case FromEnd(of, size):
-            return FromEnd(rename_index(of, names), rename_index(size, names))
-        case Inside(of, size):
-            return Inside(rename_index(of, names), rename_index(size, names))
+        case Times(of, by) | Quotient(of, by):
+            index = type(index)(of, names.get(by, by))
+        case ArrayElement(array):
+            index = replace(index, array=names.get(array, array))
+    return map_parts(index, lambda part: rename_index(part, names))
+
+
+def map_parts(index: Index, change: Callable[[Index], Index]) -> Index:
+    """An expression with its operands changed; factors and divisors that are symbols stay."""
+    match index:
+        case Affine():
+            return index
+        case FloorDiv(of, by) | Mod(of, by):
+            return type(index)(change(of), by)
+        case Times(of, name) | Quotient(of, name):
+            return type(index)(change(of), name)
+        case Least(several) | Greatest(several):
+            return type(index)(tuple(map(change, several)))
+        case ArrayElement(_, subscripts):
+            return replace(index, subscripts=tuple(map(change, subscripts)))
+        case FromEnd(of, size) | Inside(of, size):
+            return type(index)(change(of), change(size))
         case Sum(parts, rest):
-            total = rename_index(rest, names)
+            total = change(rest)
             for part, k in reversed(parts):
-                total = add_indices(scale_index(rename_index(part, names), k), total)
+                total = add_indices(scale_index(change(part), k), total)
             return total
 
 
@@ -373,22 +351,9 @@ def distinct_element(index: Index) -> ArrayElement | None:
 
 def replace_loaded(index: Index, change: Callable[[Loaded], Index]) -> Index:
     """An expression with others in place of the outermost parts that depend on elements."""
-    match index:
-        case ArrayElement() | FromEnd() | Inside():
-            return change(index)
-        case FloorDiv(of, by):
-            return FloorDiv(replace_loaded(of, change), by)
-        case Mod(of, by):
-            return Mod(replace_loaded(of, change), by)
-        case Times(of, name):
-            return Times(replace_loaded(of, change), name)
-        case Sum(parts, rest):
-            total: Index = rest
-            for part, k in reversed(parts):
-                total = add_indices(scale_index(replace_loaded(part, change), k), total)
-            return total
-        case _:
-            return index
+    if isinstance(index, ArrayElement | FromEnd | Inside):
+        return change(index)
+    return map_parts(index, lambda part: replace_loaded(part, change))
 
 
 def inside_parts(index: Index) -> Iterator[Inside]:

@@ -98,6 +98,11 @@ class Store:
         """The stored value and, if there are any, the mask and the offsets."""
         return tuple(each for each in (self.value, self.where, self.offsets) if each is not None)
 
+    def old(self, dtype: str) -> Load:
+        """The load of the elements that the store replaces, of this dtype."""
+        shape = self.value.shape
+        return Load(self.array, self.subscripts, dtype, shape, self.dims, self.steps, self.along)
+
 
 @dataclass(frozen=True, slots=True)
 class Carried:

@@ -25,7 +25,7 @@ from codegen.ir.print_buffers import BITS, BYTES
 from codegen.ir.print_index import SsaNames
 from codegen.ir.print_names import compare, mlir_element, mlir_type
 from codegen.ir.print_values import ValuePrinter
-from codegen.ir.values import IndexValue, Load, Local, Value
+from codegen.ir.values import IndexValue, Local, Value
 from codegen.ir.visit import parts, values_of
 from codegen.support.dataclasses import dataclass
 
@@ -331,8 +331,8 @@ class FunctionPrinter(ValuePrinter):
             return
         dtype = self.arrays[node.array].dtype
         if node.accumulate:
-            load = Load(node.array, node.subscripts, dtype, shape, node.dims, node.steps, node.along)
-            value = self.combined(node.accumulate, self.value(load, names), value, dtype, shape)
+            old = self.value(node.old(dtype), names)
+            value = self.combined(node.accumulate, old, value, dtype, shape)
         tested = "" if node.where is None else self.value(node.where, names)
         if shape:
             self.transfer_write(node, value, tested, dtype, shape, names)

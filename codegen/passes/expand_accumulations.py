@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.nodes import For, Function, Statement, Store
-from codegen.ir.values import Load, Op
+from codegen.ir.values import Op
 from codegen.schedule.registers import RegisterSchedule
 
 
@@ -24,14 +24,6 @@ def _expanded(statement: Statement, function: Function) -> Statement:
             return replace(statement, body=tuple(_expanded(s, function) for s in body))
         case Store(accumulate=combiner, value=value) if combiner:
             dtype = function.array(statement.array).dtype
-            old = Load(
-                statement.array,
-                statement.subscripts,
-                dtype,
-                value.shape,
-                statement.dims,
-                statement.steps,
-                statement.along,
-            )
-            return replace(statement, value=Op(combiner, (old, value), dtype, value.shape), accumulate="")
+            combined = Op(combiner, (statement.old(dtype), value), dtype, value.shape)
+            return replace(statement, value=combined, accumulate="")
     return statement

@@ -22,17 +22,17 @@ def streamed_array(function: Function, loop: For, around: tuple[str, ...], lanes
 
     around: the indices of the loops around this one; lanes: its lanes per register
     """
-    if any(c.start.shape for c in loop.carried) or not all(
-        isinstance(statement, Let | Store) for statement in loop.body
-    ):
+    if any(c.start.shape for c in loop.carried):
+        return ""
+    if not all(isinstance(statement, Let | Store) for statement in loop.body):
         return ""
     kept, stores = read(function.body), [s for s in flat(function.body) if isinstance(s, Store)]
     strip = strip_around(loop)
     strips = _counts(function.body, {*around})
     for store in loop.body:
-        if not isinstance(store, Store) or store.accumulate or store.where is not None or store.array in kept:
+        if not isinstance(store, Store) or store.accumulate or store.where is not None:
             continue
-        if store.along:
+        if store.along or store.array in kept:
             continue
         used = frozenset[str]().union(*map(index_symbols, store.subscripts)) | strips
         if not {*around, loop.index} <= used or [s.array for s in stores].count(store.array) > 1:

@@ -19,8 +19,8 @@ def choose_strips(function: Function, register_bytes: int) -> StripSchedule:
     for i step 32: for j step 256: C[i, j] = A[i, j]   f32, 64 bytes: rows of 1, blocks of 64
     for i step 32: for j step 256: C[j, i] = A[i, j]   f32, 64 bytes: blocks of 16 x 16
 
-    A super-vector that is one block has no strips. Neither have loops whose bodies hold other statements
-    beside a loop over super-vectors.
+    Super-vectors of one block have no strips. A loop whose body holds other statements than one loop over
+    super-vectors has none either.
     """
     found = tuple(_strips(function, function.body, register_bytes))
     ragged = any(size % block for blocks, sizes in found for block, size in zip(blocks, sizes, strict=True))
