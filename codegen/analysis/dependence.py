@@ -165,7 +165,7 @@ def _carried_by(earlier: Access, later: Access, sizes: Mapping[int, int], trusti
 
 
 def _nearest(loop: Loop, trusting: bool) -> int:
-    """How far apart iterations of a loop may depend on each other at least."""
+    """The least distance between iterations of a loop that may depend on each other."""
     if not trusting:
         return 1
     return MANY if loop.node.parallel else loop.node.min_distance

@@ -157,8 +157,8 @@ _INDICES = (
 )
 
 _ELEMENTS = (
-    "elements of arrays of integers are subscripts, too: x[idx[i]]; unless they are int64,\n"
-    "compute with int(idx[i])"
+    "elements of integer arrays are also subscripts: x[idx[i]]\n"
+    "convert those that are not int64 before arithmetic: x[int(idx[i]) + 1]"
 )
 
 

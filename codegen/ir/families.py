@@ -38,7 +38,7 @@ MASKS = ("avx512",)
 """The CPU levels whose masks have one bit for each lane. One instruction converts them to bytes or back."""
 
 SHUFFLES = ("avx512", "avx2", "neon")
-"""The CPU levels that put the bytes of 16 in any order."""
+"""The CPU levels with an instruction that puts 16 bytes in any order."""
 
 ROUNDS = ("avx512", "avx2", "neon")
 """The CPU levels that round floats to integers, and multiply and add with one rounding."""

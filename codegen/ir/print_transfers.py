@@ -75,7 +75,7 @@ class TransferPrinter(IndexPrinter):
     def own_subscripts(
         self, access: Load | Store, shape: VectorShape, names: SsaNames
     ) -> tuple[str, str, list[str], list[int]]:
-        """The array; its subscripts, 0 for those of which each lane has its own; these, and their numbers."""
+        """The array, its subscripts with 0 for those that differ by lane, these, and their dimensions."""
         moved = [bool(index_symbols(subscript) & set(access.along)) for subscript in access.subscripts]
         pairs = list(zip(access.subscripts, moved, strict=True))
         own = [

@@ -253,7 +253,7 @@ class FunctionPrinter(ValuePrinter):
         self.line(f"}}{how}")
 
     def loop_begins(self, node: For, names: SsaNames) -> None:
-        """Write what a loop begins with, before its body."""
+        """Write the lines before the body of a loop: none, unless a subclass has some."""
 
     def narrow(self, node: Narrow, names: SsaNames) -> None:
         """Write the body that runs fewer iterations of a loop over blocks, inside the loop's own."""

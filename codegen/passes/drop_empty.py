@@ -1,4 +1,4 @@
-"""Leave out accesses of arrays without elements, where masks leave out all accesses outside."""
+"""Leave out accesses to empty arrays, where masks leave out all accesses outside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codegen.ir.values import Const, IndexValue, Load, Value
 
 
 def drop_empty(function: Function, values: Mapping[str, int]) -> Function:
-    """Replace masked loads of arrays without elements by 0, and drop the stores to them.
+    """Replace masked loads from empty arrays by 0, and drop masked stores to them.
 
     before:  y[i] = select(0 <= idx[i] < x.shape[0], x[idx[i] inside], 0)
     after:   y[i] = select(0 <= idx[i] < x.shape[0], 0, 0)                    x.shape[0] = 0

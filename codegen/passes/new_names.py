@@ -21,7 +21,7 @@ class NewNames:
 
 
 def fresh_name(wanted: str, taken: set[str]) -> str:
-    """The name, with a number if it is taken, which it is from now on."""
+    """The name, with a number if it is taken; from now on, the result is taken."""
     name, k = wanted, 2
     while name in taken:
         name, k = f"{wanted}{k}", k + 1

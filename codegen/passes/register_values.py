@@ -118,7 +118,7 @@ def _load(load: Load, scope: Scope) -> Registers:
 
 
 def _at_offsets(load: Load, offsets: Registers, lanes: Lanes | None) -> Registers:
-    """Registers whose lanes have the addresses that locals say; or a number, which has one offset."""
+    """Loads of registers whose lanes have offsets of their own, or of a number at its offset."""
     if not isinstance(offsets, tuple):
         return Load(load.array, (*load.subscripts, offset_of(offsets)), load.dtype)
     assert lanes is not None, "registers are under lanes"

@@ -12,7 +12,7 @@ from codegen.ir.values import Load, Op, Reduce, Value
 def rename_arrays(function: Function, names: Mapping[str, str]) -> Function:
     """Redirect accesses from some arrays to others, for a call that passes one array for both.
 
-    Arrays of which subscripts have elements keep their names: they share no memory with what is written.
+    Arrays whose elements are subscripts keep their names: they share no memory with written arrays.
 
     C[i] = A[i] + B[i], {"C": "A"} -> A[i] = A[i] + B[i]
     """

@@ -177,7 +177,7 @@ class _Split:
 def _scattered(
     store: Store, value: Registers, where: Registers | None, offsets: Registers, lanes: Lanes | None
 ) -> list[Statement]:
-    """A store for each register, whose lanes have the addresses that locals say; or that of one number."""
+    """Stores of registers whose lanes have offsets of their own, or of a number at its offset."""
     if not isinstance(offsets, tuple):
         assert not isinstance(value, tuple), "one number has one offset"
         at = (*store.subscripts, offset_of(offsets))
@@ -238,8 +238,8 @@ def _carries_blocks(loop: For) -> Lanes | None:
     shapes = [c.start.shape for c in loop.carried if c.start.shape]
     if not shapes:
         return None
-    ((block,), *_), inside = shapes, [s for s in flat(loop.body) if isinstance(s, For) and s.lanes]
-    lanes = inside[0].lanes
+    (block,) = shapes[0]
+    lanes = next(s.lanes for s in flat(loop.body) if isinstance(s, For) and s.lanes)
     return Lanes(loop.index, lanes, block // lanes, 0)
 
 

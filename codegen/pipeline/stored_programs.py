@@ -54,7 +54,7 @@ def _compiled(request: CopyRequest) -> CopyProgram:
 
 @cached(16)
 def _compiled_again(request: CopyRequest) -> CopyProgram:
-    """The program with its stages, which inspecting it needs, and building a kernel that the store lacks."""
+    """The program with its stages, to inspect it or to build a kernel that the store lacks."""
     return _compiled(request)
 
 

@@ -22,7 +22,7 @@ MOST_DIMS = 3
 """Maximum number of dimensions of a super-vector."""
 
 LEAST_SQUARE = 4
-"""Lanes of a register below which a block of as many rows is not worth transposing."""
+"""The fewest lanes of a register for which transposing square blocks pays off."""
 
 MOST_CHOICES = 64
 """Maximum number of loop choices tried per root."""
@@ -89,8 +89,8 @@ def choose_shape(
 
     c[i, j] = a[i, j], 4 registers of 16 lanes -> (64,)    c[j, i] = a[i, j] -> (16, 16)
 
-    A square is transposed in registers. One of few lanes doesn't pay off, and extents that are said to be
-    multiples are those of one loop.
+    A square is transposed in registers, which doesn't pay off for few lanes. With tail "assume_divisible", the
+    caller promises multiples for one loop only, so it is a row.
     """
     row = (registers * lanes,)
     if lanes < LEAST_SQUARE or tail == "assume_divisible":

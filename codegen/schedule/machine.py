@@ -68,7 +68,7 @@ def usable_cores() -> int:
 
 
 def _siblings(cpu: int) -> str:
-    """The CPUs that share a core with this one; itself if the system does not tell."""
+    """The CPUs that share a core with this one; only this one if the system does not say."""
     try:
         with open(SIBLINGS.format(cpu), encoding="utf-8") as file:
             return file.read().strip()

@@ -33,9 +33,9 @@ def read_vector_sizes(value: object, most: int, write: str) -> tuple[Size, ...]:
     write: how to write a size, for error messages
 
     Raises:
-        ScheduleError: there are too many sizes or none, a text is not a size, one is less than 1, or there
+        ScheduleError: there are too many sizes or none, a string is not a size, one is less than 1, or there
             are more than MOST_ELEMENTS elements.
-        TypeError: a size is neither an integer nor a text.
+        TypeError: a size is neither an integer nor a string.
     """
     sizes = tuple(_size(each, write) for each in (value if isinstance(value, tuple | list) else (value,)))
     if not 1 <= len(sizes) <= most:

@@ -49,8 +49,8 @@ def gathered(A, B):
                  ^
       those are sums of loop indices, sizes and integer arguments times numbers,
       and // and % of them by positive numbers
-      elements of arrays of integers are subscripts, too: x[idx[i]]; unless they are int64,
-      compute with int(idx[i])
+      elements of integer arrays are also subscripts: x[idx[i]]
+      convert those that are not int64 before arithmetic: x[int(idx[i]) + 1]
     """
     for i in range(4):
         A[i] = A[B[i] + 1]
