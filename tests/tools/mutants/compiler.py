@@ -147,8 +147,8 @@ LOOPS = (
     Mutant(
         "scan-term-too-late",
         "A scan reads its term after a store that overwrites it.",
-        "& _stored(node.body[read:ends])",
-        "& _stored(node.body[place:ends])",
+        "& stored(node.body[read:ends])",
+        "& stored(node.body[place:ends])",
         ("test_super_vectorize", "test_random_scans"),
     ),
     Mutant(
