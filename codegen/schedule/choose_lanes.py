@@ -89,8 +89,8 @@ def choose_shape(
 
     c[i, j] = a[i, j], 4 registers of 16 lanes -> (64,)    c[j, i] = a[i, j] -> (16, 16)
 
-    A square is transposed in registers, which doesn't pay off for few lanes. With tail "assume_divisible", the
-    caller promises multiples for one loop only, so it is a row.
+    A square is transposed in registers, which doesn't pay off for few lanes. With tail "assume_divisible",
+    the caller promises multiples for one loop only, so the shape is a row.
     """
     row = (registers * lanes,)
     if lanes < LEAST_SQUARE or tail == "assume_divisible":

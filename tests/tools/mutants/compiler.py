@@ -161,8 +161,8 @@ LOOPS = (
     Mutant(
         "index-at-the-extent",
         "An element that is the extent itself counts as a subscript inside the array.",
-        "limits = _Limits(plain.array, box, -extent if from_end else 0, extent - 1)",
-        "limits = _Limits(plain.array, box, -extent if from_end else 0, extent)",
+        "limits, key = _Limits(element.array, box, low, extent - 1), _key(element, loops)",
+        "limits, key = _Limits(element.array, box, low, extent), _key(element, loops)",
         ("kernels/test_indexed",),
     ),
     Mutant(
