@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -350,22 +349,3 @@ def test_places_met_twice_are_not_written() -> None:
     apart = cute.composition(t, (Layout((2, 3), (3, 2)), _))
     apart[...] = 0
     assert (t.unpack()[[0, 2, 3, 4, 5, 7]] == 0).all()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "composition",
-        "local_tile",
-        "local_partition",
-        "make_layout_tv",
-        "partition_tv",
-        "show_layout_tv",
-        *(change.__name__ for change in DIVIDES),
-    ],
-)
-def test_examples_give_what_they_show(name: str) -> None:
-    names = {"np": np, "tilejit": tj, **{name: getattr(cute, name) for name in cute.__all__}}
-    (test,) = doctest.DocTestFinder(recurse=False).find(getattr(cute, name), name, globs=names)
-    assert test.examples
-    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0

@@ -56,16 +56,27 @@ from tilejit.tiled.tiled_array import TiledArray
 
 @dataclass(frozen=True)
 class Explanation:
-    """One copy, taken apart; its boxes in the order they run.
+    """One copy, taken apart: its nests, schedules, generated source and machine code.
 
-    `kernel` is that of the box that moves most; the texts below speak of every box unless they say otherwise.
+    >>> print(tilejit.explain("f32[3,5]{0,1}", None).nest.rstrip())
+    src: f32, 32 bits, counted in bytes
+    dst: f32, 32 bits, counted in bytes
+    for d1 in 5:
+        for d0 in 3:
+            dst[12*d1 + 4*d0] = src[4*d1 + 20*d0]
+
+    `tilejit.explain` creates it. A copy runs one or more boxes of elements; the texts below describe all of
+    them.
+
+    Attributes:
+        program: the compiled copy.
     """
 
     program: CopyProgram | StagedProgram
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The boxes of the copy, the one that moves most first."""
+        """The boxes of the copy, the one that moves the most elements first."""
         return tuple(sorted(self.program.steps, key=_volume, reverse=True))
 
     @property
@@ -73,7 +84,7 @@ class Explanation:
         """The kernel of the largest box.
 
         Raises:
-            LayoutError: the copy moves nothing.
+            LayoutError: the copy has no elements.
         """
         if not self.steps:
             raise LayoutError("there are no elements to copy, so there is no kernel")
@@ -81,21 +92,21 @@ class Explanation:
 
     @property
     def nest(self) -> str:
-        """The scalar nest of every box, with the sizes of this copy."""
+        """The scalar loop nest of every box, with the sizes of this copy."""
         return "\n".join(str(box) for step in self.steps for box in step.boxes)
 
     @property
     def schedule(self) -> str:
-        """The schedule of every box, and its nest after the passes that obey it."""
+        """The schedule of every box, and its nest after the passes that apply it."""
         return "\n".join(f"{step.schedule}\n{step.nest}" for step in self.steps)
 
     @property
     def source(self) -> str:
-        """The generated Python of every kernel, each once, and which axes of the copy its loops are."""
+        """The generated Python of every kernel; comments relate its loops to the axes of the copy."""
         return "\n".join(f"{self._axes(kernel)}{kernel.source}" for kernel in self.program.kernels)
 
     def _axes(self, kernel: Kernel) -> str:
-        """A comment for each way in which boxes use the loops of a kernel: "# a = one0, i = d0, j = d1"."""
+        """A comment for each way that boxes use the loops of a kernel: "# a = one0, i = d0, j = d1"."""
         own = dict.fromkeys(step.axes for step in self.program.steps if step.kernel is kernel)
         return "".join(f"# {axes}\n" for axes in own if axes)
 
@@ -106,11 +117,11 @@ class Explanation:
 
     @property
     def assembly(self) -> str:
-        """The machine code of every kernel, as text."""
+        """The machine code of every kernel, as assembly text."""
         return "\n".join(kernel.assembly for kernel in self.program.kernels)
 
     def __repr__(self) -> str:
-        """How many boxes and kernels, and the schedule of the largest box; `report()` shows everything."""
+        """Count boxes and kernels, and show the schedule of the largest box; `report()` shows everything."""
         kernels = len(self.program.kernels)
         lines = [f"<tilejit.Explanation {self._title}, {kernels} kernel{'s' * (kernels != 1)}>"]
         if self.steps:
@@ -120,7 +131,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str | None:
-        """Its texts, as notebooks show them."""
+        """Render the texts for a notebook."""
         texts = [("nest", self.nest), ("schedule", self.schedule), ("source", self.source)]
         return notebook_html("texts_html", self._title, texts)
 
@@ -129,7 +140,14 @@ class Explanation:
         return f"copy of {len(self.steps)} box{'es' * (len(self.steps) != 1)}"
 
     def report(self) -> str:
-        """Nest, schedule and source of every box."""
+        """Describe the nest, schedule and source of every box.
+
+        >>> "schedule" in tilejit.explain("f32[3,5]{0,1}", None).report()
+        True
+
+        Returns:
+            Several lines of text.
+        """
         blocks = [f"blocks    {self.program}\n"] if isinstance(self.program, StagedProgram) else []
         return "\n".join([*blocks, *(step.report() for step in self.steps), self.source])
 
@@ -171,33 +189,36 @@ def explain(
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Explanation:
-    """How TileJIT copies a source to a destination. As in `copyto`, the destination comes first.
+    """Show how TileJIT copies a source to a destination; as in `copyto`, the destination comes first.
 
-    `explain(gather_tiles, t, ids)` and `explain(scatter_tiles, t, ids, values)` explain such calls.
-
-    >>> print(tilejit.explain("f32[3,5]{0,1}", None).nest)
+    >>> print(tilejit.explain("f32[3,5]{0,1}", None).nest.rstrip())
     src: f32, 32 bits, counted in bytes
     dst: f32, 32 bits, counted in bytes
     for d1 in 5:
         for d0 in 3:
             dst[12*d1 + 4*d0] = src[4*d1 + 20*d0]
+    >>> x = np.zeros((1000, 300), np.float32)
+    >>> len(tilejit.explain("blis-a", x, mr=4).steps) > 0
+    True
+    >>> relayout = tilejit.explain("blis-a", "tpu", dtype="bf16", dims=(1000, 300), mr=4)
+    >>> relayout.source.count("def ") > 0
+    True
 
-    >>> tilejit.explain("blis-a", x, mr=4).schedule
-    >>> tilejit.explain("blis-a", "tpu", dtype="bf16", dims=(1000, 300), mr=4).source
-    >>> tilejit.explain(tilejit.gather_tiles, t, [4, 0, 4]).schedule
+    `explain(gather_tiles, t, ids)` and `explain(scatter_tiles, t, ids, values)` explain those calls.
 
     Args:
-        dst: an array, a TiledArray, anything that `as_layout` reads, or None for an array in C order. Or
-            `gather_tiles` or `scatter_tiles`, followed by its own arguments and perhaps `threads`.
-        src: the same. From an array to a layout the copy is that of `pack`, zero padding included; from a
-            layout to an array that of `unpack`; between arrays that of `copyto`.
-        casting: NumPy's rule for conversions. None is "no", and "same_kind" between arrays.
-        threads: how many threads the copy is planned for.
+        dst: an array, a TiledArray, anything that `as_layout` reads, or None for an array in C order; or
+            `gather_tiles` or `scatter_tiles`.
+        src: the same as for `dst`. From an array to a layout, the copy is that of `pack` with zero padding;
+            from a layout to an array, that of `unpack`; between arrays, that of `copyto`.
+        arguments: after `gather_tiles` or `scatter_tiles`, the rest of its positional arguments.
+        casting: NumPy's rule for conversions. None means "same_kind" between arrays and "no" otherwise.
+        threads: the number of threads that the copy is planned for.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
-        dtype: of the array, where neither side has one.
-        dims: the array's dimensions, where neither side has them.
+        dtype: the dtype, if neither side has one.
+        dims: the dimensions in elements, if neither side has them.
         parameters: keywords of the side that is a named format or a pattern. If both are, they belong to
             `dst`, and those of `src` are written in its text.
 
@@ -205,9 +226,10 @@ def explain(
         An `Explanation`: the nests, the schedule, the source, LLVM IR and machine code.
 
     Raises:
-        LayoutError: the two sides have different shapes or dtypes, or neither side has them; or NumPy makes
-            this copy. Also as `gather_tiles` and `scatter_tiles`.
-        TypeError: a side is none of these, or a keyword is neither explain's nor a layout's.
+        LayoutError: the two sides have different shapes or dtypes, neither side has a shape, or NumPy makes
+            this copy; also what `gather_tiles` and `scatter_tiles` raise.
+        KernelValueError: `threads` is less than one.
+        TypeError: a side has another type, or neither `explain` nor a layout takes a keyword.
     """
     count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
     if dst is gather_tiles or dst is scatter_tiles:

@@ -46,13 +46,22 @@ PLAIN_ARRAYS = (np.ndarray, np.memmap)
 
 
 class CopyPlan(Direct):
-    """A copy from one layout to another, ready to run again and again.
+    """A copy between two array layouts, which can run many times.
 
-    >>> plan = tilejit.plan_copy(dst, src)
-    >>> plan(dst, src)
+    >>> src = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> dst = np.zeros((3, 2), np.float32)
+    >>> plan = tilejit.plan_copy(dst, src.T)
+    >>> plan(dst, src.T)
+    >>> dst
+    array([[0., 3.],
+           [1., 4.],
+           [2., 5.]], dtype=float32)
 
-    It keeps no array alive, and any number of threads may call it. A copy of a plan is the plan itself; one
-    that is pickled is planned anew where it is loaded, for the machine there.
+    `tilejit.plan_copy` creates it. It keeps no array alive, and any number of threads may call it. Copying a
+    plan returns the plan itself; a pickled plan is rebuilt for the machine that loads it.
+
+    Attributes:
+        reason: why NumPy makes the copy, or "" if kernels do.
     """
 
     __slots__ = (
@@ -103,10 +112,10 @@ class CopyPlan(Direct):
             self._calls = native_calls(self._program, moved)
 
     def __call__(self, dst: Array, src: Array) -> None:
-        """Copy src to dst, as numpy.copyto(dst, src) would.
+        """Copy `src` to `dst`, as numpy.copyto(dst, src) does.
 
         Raises:
-            LayoutError: an array differs from those of the plan, or dst is read-only; nothing is written.
+            LayoutError: an array differs from the plan's, or `dst` is read-only; nothing has been written.
             TypeError: an argument is not an array.
         """
         if not (
@@ -252,11 +261,19 @@ class CopyPlan(Direct):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels that the copy calls, each once; none where NumPy makes the copy."""
+        """The kernels that the copy calls, each once; empty if NumPy makes the copy."""
         return self._program.kernels if self._program else ()
 
     def report(self) -> str:
-        """What is copied, and every step of it: schedule, nest before and after."""
+        """Describe what is copied and every step: its schedule, and its nest before and after the passes.
+
+        >>> src, dst = np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32)
+        >>> tilejit.plan_copy(dst, src.T).report().startswith("copy ")
+        True
+
+        Returns:
+            Several lines of text.
+        """
         head = f"copy {self._src}\n  to {self._dst}"
         if self._program is None:
             return f"{head}\nnumpy.copyto: {self.reason}\n"
@@ -277,18 +294,34 @@ def plan_copy(
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
 ) -> CopyPlan:
-    """Check and compile a copy once, to run it many times; nothing is copied yet.
+    """Check and compile a copy between two arrays once, to run it many times; nothing is copied yet.
 
-    >>> plan = tilejit.plan_copy(dst, src)
-    >>> plan(dst, src)
+    >>> src = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> dst = np.zeros((3, 2), np.float32)
+    >>> plan = tilejit.plan_copy(dst, src.T)
+    >>> plan(dst, src.T)
+    >>> dst[:, 1]
+    array([3., 4., 5.], dtype=float32)
 
-    dst, src: NumPy arrays; src is broadcast, converted and swapped as in `copyto`. threads: a number, or None
-    to let the size decide. The other keywords are those of `copyto`. As there, a copy may read, but never
-    write, up to 15 bytes behind a row inside the span of src.
+    As in `copyto`, a copy may read up to 15 bytes past a row of `src`, inside its span, and never writes
+    there.
+
+    Args:
+        dst: an array with the shape, strides and dtype to write to.
+        src: an array with the shape, strides and dtype to read. It is broadcast, converted and byte-swapped
+            as in `copyto`.
+        threads: the number of threads; None chooses it from the size.
+        virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+
+    Returns:
+        The plan. `plan(dst, src)` copies between arrays like these.
 
     Raises:
-        LayoutError: src cannot be broadcast to dst, dst is read-only, or a keyword has no such value.
-        TypeError: an argument is not an array, or the dtypes do not convert by the rule "same_kind".
+        LayoutError: `src` does not broadcast to `dst`, `dst` is read-only, or a keyword has an invalid value.
+        KernelValueError: `threads` is less than one.
+        TypeError: an argument is not an array, or the rule "same_kind" forbids the conversion.
     """
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     for name, array in (("dst", dst), ("src", src)):

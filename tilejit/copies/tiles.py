@@ -68,28 +68,45 @@ def gather_tiles(
 def gather_tiles(
     t: TiledArray, ids: ArrayLike, out: Array | TiledArray | None = None, *, threads: int | None = None
 ) -> Array | TiledArray:
-    """Some tiles of a tiled array, as an array [n, *tile] or in the TiledArray given as `out`.
+    """Copy some tiles of a tiled array to an array [n, *tile].
 
-    >>> t = tilejit.pack(x, "{1,0:T(8,128)(2,1)}")     # [1000, 300]: 125 x 3 tiles of 8 x 128
-    >>> tilejit.gather_tiles(t, [4, 0, 4]).shape       # tiles (1, 1), (0, 0) and (1, 1) again
+    >>> x = np.arange(300_000, dtype=np.float32).reshape(1000, 300)
+    >>> t = tilejit.pack(x, "{1,0:T(8,128)}")  # 125 x 3 tiles of 8 x 128
+    >>> tiles = tilejit.gather_tiles(t, [4, 0, 4])  # tiles (1, 1), (0, 0) and (1, 1) again
+    >>> tiles.shape
     (3, 8, 128)
-    >>> tilejit.gather_tiles(t, [[1, 1], [0, 0]])      # the same by their places in the grid of tiles
+    >>> np.array_equal(tiles[0], x[8:16, 128:256])
+    True
+    >>> np.array_equal(tiles[:2], tilejit.gather_tiles(t, [[1, 1], [0, 0]]))
+    True
 
-    The blocks of a paged KV cache, one a tile, by a block table:
+    This gathers the blocks of a paged KV cache by a block table, if each block is a tile:
 
-    >>> cache = tilejit.pack(np.zeros((512 * 16, 128), np.float16), "{1,0:T(16,128)}")   # 16 tokens a block
-    >>> keys = tilejit.gather_tiles(cache, block_table[sequence])                        # [blocks, 16, 128]
+    >>> cache = tilejit.pack(np.zeros((512 * 16, 128), np.float16), "{1,0:T(16,128)}")  # 16 tokens each
+    >>> block_table = np.array([[7, 3, 500], [2, 9, 11]])
+    >>> tilejit.gather_tiles(cache, block_table[0]).shape  # [blocks, 16, 128]
+    (3, 16, 128)
 
-    A tile is one of the first tile step, its elements at their logical places, its padding as stored; axes
-    that this step leaves alone belong to the grid. Axes are in physical order, the most major first. ids:
-    flat numbers of tiles (row-major in the grid), or an array [n, grid rank] of places; any integers, repeats
-    allowed. out: an array [n, *tile] of the dtype, whatever its strides, or a TiledArray of that shape, whose
-    own padding stays as it is; apart from t. threads: a number, or None to let the size decide.
+    A tile is a tile of the first level, with its elements in logical order and its padding as stored.
+    Dimensions that this level leaves untiled belong to the grid. Axes are in physical order, the most major
+    first.
+
+    Args:
+        t: the tiled array.
+        ids: flat tile numbers, row-major in the grid, or an array [n, grid rank] of grid positions, of any
+            integer dtype. Tiles may repeat.
+        out: an array [n, *tile] of the dtype, of any strides, or a TiledArray of that shape, whose own
+            padding stays as it is. It must not overlap `t`. None allocates an array.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array [n, *tile].
 
     Raises:
-        LayoutIndexError: an id lies outside the grid; nothing has been written.
-        LayoutError: the layout has no tiles, ids have another shape, or `out` does not fit.
-        TypeError: an argument is of a wrong type.
+        LayoutIndexError: an id is outside the grid; nothing has been written.
+        LayoutError: the layout has no tiles, `ids` has another shape, or `out` does not fit.
+        KernelValueError: `threads` is less than one.
+        TypeError: an argument has the wrong type.
     """
     given = integers(ids) if isinstance(ids, list) else ids
     done: Array | TiledArray | None = run_known(t, given, out, threads, into=False)
@@ -110,32 +127,33 @@ def scatter_tiles(
     duplicates: Duplicates = "error",
     threads: int | None = None,
 ) -> None:
-    """Write tiles back to their places in a tiled array: the reverse of `gather_tiles`.
+    """Write tiles back to their positions in a tiled array: the reverse of `gather_tiles`.
 
-    >>> t = tilejit.pack(np.zeros((1000, 300), np.float32), "{1,0:T(8,128)}")    # 125 x 3 tiles of 8 x 128
+    >>> t = tilejit.pack(np.zeros((1000, 300), np.float32), "{1,0:T(8,128)}")  # 125 x 3 tiles of 8 x 128
     >>> tiles = np.full((2, 8, 128), 1, np.float32)
-    >>> tilejit.scatter_tiles(t, [4, 0], tiles)              # to the places (1, 1) and (0, 0)
+    >>> tilejit.scatter_tiles(t, [4, 0], tiles)  # to the positions (1, 1) and (0, 0)
     >>> int(np.asarray(t).sum())
     2048
     >>> tilejit.scatter_tiles(t, [[1, 1], [1, 1]], [[[2]], [[3]]], duplicates="last")
     >>> float(t[8, 128])
     3.0
 
-    Padding is written as it stands in `values`. Nothing is written on an error.
+    Padding is written as it is in `values`.
 
     Args:
         t: the array whose tiles are written.
-        ids: flat numbers of tiles, or an array [n, grid rank] of their places, as in `gather_tiles`.
+        ids: flat tile numbers, or an array [n, grid rank] of grid positions, as in `gather_tiles`.
         values: a TiledArray or an array [n, *tile], or anything that broadcasts to that shape and converts
             as NumPy assigns.
-        duplicates: "error" refuses a tile that is named twice. "last" writes the last of its values.
-        threads: a number, or None to let the size decide.
+        duplicates: "error" raises for a tile that is named twice. "last" writes the last of its values.
+        threads: the number of threads; None chooses it from the size.
 
     Raises:
-        LayoutIndexError: an id is outside the grid.
-        LayoutError: an id comes twice, the layout has no tiles, values do not fit, the buffer is read-only,
-            or duplicates is another text.
-        TypeError: an argument is of a wrong type.
+        LayoutIndexError: an id is outside the grid; nothing has been written.
+        LayoutError: an id occurs twice, the layout has no tiles, the values do not fit, the buffer is
+            read-only, or `duplicates` is invalid; nothing has been written.
+        KernelValueError: `threads` is less than one.
+        TypeError: an argument has the wrong type.
     """
     given = integers(ids) if isinstance(ids, list) else ids
     known = type(duplicates) is str and duplicates in _DUPLICATES

@@ -33,23 +33,33 @@ shape_div = _checked(int_tuple.shape_div)
 
 
 def prefix_product(value: object, start: int = 1) -> IntTuple:
-    """What stands before each integer, multiplied: the strides of a compact layout, first mode fastest.
+    """Multiply the integers before each one: the strides of a compact layout, first mode fastest.
 
-    ((2, 3), 4) -> ((1, 2), 6)
+    >>> prefix_product(((2, 3), 4))
+    ((1, 2), 6)
+
+    Args:
+        value: an IntTuple.
+        start: the first product.
+
+    Returns:
+        An IntTuple that nests like `value`.
 
     Raises:
-        LayoutError: the start is not an integer.
-        TypeError: not made of integers.
+        LayoutError: `start` is not an integer.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's compact_col_major.
     """
     return int_tuple.prefix_product(as_int_tuple(value), integer(start))
 
 
 def integer(start: object) -> int:
-    """One integer.
+    """Read one integer.
 
     Raises:
-        LayoutError: a tuple.
-        TypeError: not made of integers.
+        LayoutError: it is a tuple.
+        TypeError: it is not made of integers.
     """
     number = as_int_tuple(start, "a start")
     if isinstance(number, tuple):

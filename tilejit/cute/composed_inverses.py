@@ -23,20 +23,33 @@ def left_inverse(layout: Layout) -> Layout: ...
 @overload
 def left_inverse(layout: ComposedLayout) -> Layout | ComposedLayout: ...
 def left_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
-    """The layout L with L(A(i)) = i for every i, coordinates of stride 0 taken as 0; judged nowhere else.
+    """Find the layout that maps every offset back to its coordinate.
 
-    (4,8):(1,5) -> (5,8):(1,4)    (6,3):(8,3) -> (8,6):(2,1)    4:3 -> (3,4):(0,1)
-    Sw<1,0,2> o 0 o (4,2):(2,1) -> (2,4):(4,1) o 0 o Sw<1,0,2> o 0 o 8:1
+    >>> print(left_inverse(parse("(4,8):(1,5)")), left_inverse(parse("(6,3):(8,3)")))
+    (5,8):(1,4) (8,6):(2,1)
+    >>> print(left_inverse(parse("4:3")))
+    (3,4):(0,1)
+    >>> print(left_inverse(parse("Sw<1,0,2> o 0 o (4,2):(2,1)")))
+    (2,4):(4,1) o 0 o Sw<1,0,2> o 0 o 8:1
+
+    Args:
+        layout: a Layout or a ComposedLayout.
 
     Returns:
-        A Layout; of a layout composed with a swizzle a ComposedLayout, whose domain ends with a block of the
-        swizzle. Where an offset was added, L takes only what A gives, not lower offsets.
+        The layout L with L(layout(i)) = i for every i, coordinates of stride 0 taken as 0. Other offsets may
+        map anywhere. A layout composed with a swizzle gives a ComposedLayout whose domain ends with a whole
+        block of the swizzle. If an offset was added, L accepts only the offsets of the layout, not lower
+        ones.
 
     Raises:
-        NoLayoutError: there is none: an offset is negative or met twice, or no mixed radix fits; the witness
-            is an index, what a layout gives back for it that is right before, and the index again.
-        LayoutError: too many mixed radices to try, strides past 64 bits, or negative strides in a layout that
-            is composed.
+        NoLayoutError: there is no left inverse: an offset is negative or occurs twice, or no mixed radix
+            fits. The witness is an index, the value that layouts correct for smaller indices return, and the
+            index again.
+        LayoutError: there are too many mixed radices to try, strides exceed 64 bits, or a composed layout has
+            negative strides.
+        TypeError: the argument is not a layout.
+
+    Source: CuTe's left_inverse.
     """
     if not isinstance(layout, ComposedLayout):
         return left_inverse_of_layout(expect_layout(layout))
@@ -69,19 +82,32 @@ def right_inverse(layout: Layout) -> Layout: ...
 @overload
 def right_inverse(layout: ComposedLayout) -> Layout | ComposedLayout: ...
 def right_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
-    """The longest layout R with A(R(i)) = i.
+    """Find the longest layout R with layout(R(i)) = i.
 
-    (4,8):(8,1) -> (8,4):(4,1)    (4,6):(0,1) -> 6:4    (4,8):(1,5) -> 4:1
-    Sw<1,0,2> o 0 o (4,2):(2,1) -> (2,4):(4,1) o 0 o Sw<1,0,2> o 0 o 8:1
+    >>> print(right_inverse(parse("(4,8):(8,1)")), right_inverse(parse("(4,6):(0,1)")))
+    (8,4):(4,1) 6:4
+    >>> print(right_inverse(parse("(4,8):(1,5)")))
+    4:1
+    >>> print(right_inverse(parse("Sw<1,0,2> o 0 o (4,2):(2,1)")))
+    (2,4):(4,1) o 0 o Sw<1,0,2> o 0 o 8:1
 
-    R is the chain of modes whose strides follow on one another from 1; where strides are negative or offsets
-    met twice, a longer run along other ways is searched for. Of a composed layout, R is the longest that goes
-    through the right inverse of the inner layout.
+    R follows the chain of modes whose strides continue each other from 1 on. If strides are negative or
+    offsets occur twice, the function searches for a longer run. For a composed layout, R is the longest that
+    goes through the right inverse of the inner layout.
+
+    Args:
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        The right inverse.
 
     Raises:
         NoLayoutError: no coordinate has offset 0.
         LayoutError: the layout has no elements, the search was given up, or an offset is added to negative
             strides or before a layout.
+        TypeError: the argument is not a layout.
+
+    Source: CuTe's right_inverse.
     """
     if not isinstance(layout, ComposedLayout):
         return right_inverse_of_layout(layout)

@@ -20,9 +20,23 @@ from tilejit.support.tokens import named
 
 
 def suffix_product(shape: object, start: int = 1) -> IntTuple:
-    """What stands behind each integer, multiplied: the strides of a compact layout, last mode fastest.
+    """Multiply the integers after each one: the strides of a compact layout, last mode fastest.
 
-    ((2, 3), 4) -> ((12, 4), 1)
+    >>> suffix_product(((2, 3), 4))
+    ((12, 4), 1)
+
+    Args:
+        shape: an IntTuple.
+        start: the last product.
+
+    Returns:
+        An IntTuple that nests like the shape.
+
+    Raises:
+        LayoutError: `start` is not an integer.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's compact_row_major.
     """
     sizes = as_int_tuple(shape, "a shape")
     out: list[int] = []
@@ -34,38 +48,87 @@ def suffix_product(shape: object, start: int = 1) -> IntTuple:
 
 
 def LayoutLeft(shape: object) -> Layout:  # noqa: N802 - CuTe's name
-    """The compact layout, first mode fastest.
+    """Create the compact layout of a shape, first mode fastest.
 
-    (4, 8) -> (4,8):(1,4)
+    >>> print(LayoutLeft((4, 8)))
+    (4,8):(1,4)
+
+    Args:
+        shape: an IntTuple of sizes in elements.
+
+    Returns:
+        The layout.
+
+    Raises:
+        LayoutError: a size is negative, or the layout exceeds 64 bits.
+        TypeError: the shape is not made of integers.
+
+    Source: CuTe's LayoutLeft.
     """
     return Layout(shape)
 
 
 def LayoutRight(shape: object) -> Layout:  # noqa: N802 - CuTe's name
-    """The compact layout, last mode fastest, as NumPy's C order.
+    """Create the compact layout of a shape, last mode fastest, like NumPy's C order.
 
-    (4, 8) -> (4,8):(8,1)
+    >>> print(LayoutRight((4, 8)))
+    (4,8):(8,1)
+
+    Args:
+        shape: an IntTuple of sizes in elements.
+
+    Returns:
+        The layout.
+
+    Raises:
+        LayoutError: a size is negative, or the layout exceeds 64 bits.
+        TypeError: the shape is not made of integers.
+
+    Source: CuTe's LayoutRight.
     """
     return Layout(shape, suffix_product(shape))
 
 
 def make_identity_layout(shape: object) -> Layout:
-    """The layout that gives a coordinate its colexicographic number.
+    """Create the layout that maps a coordinate to its colexicographic number.
 
-    (4, 8) -> (4,8):(1,4)
+    >>> print(make_identity_layout((4, 8)))
+    (4,8):(1,4)
+
+    Args:
+        shape: an IntTuple of sizes in elements.
+
+    Returns:
+        The layout.
+
+    Raises:
+        LayoutError: a size is negative, or the layout exceeds 64 bits.
+        TypeError: the shape is not made of integers.
+
+    Source: CuTe's make_identity_layout, with numbers for coordinates.
     """
     return Layout(shape)
 
 
 def make_ordered_layout(shape: object, order: object = None) -> Layout:
-    """The compact layout whose modes grow slower in the order of the numbers in `order`, ties from the left.
+    """Create the compact layout whose strides grow in a given order.
 
-    (2, 2, 2, 2), (0, 2, 3, 1) -> (2,2,2,2):(1,4,8,2)
+    >>> print(make_ordered_layout((2, 2, 2, 2), (0, 2, 3, 1)))
+    (2,2,2,2):(1,4,8,2)
 
-    A number over a tuple of the shape is for all of it.
+    Args:
+        shape: an IntTuple of sizes in elements.
+        order: an IntTuple that nests like the shape, or less deep: the mode with the smallest number varies
+            fastest, and ties go to the left. None is the order of the modes.
+
+    Returns:
+        The layout.
 
     Raises:
-        LayoutError: the order does not nest like the shape.
+        LayoutError: the order does not nest like the shape, or a size is negative.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's make_ordered_layout.
     """
     sizes = as_int_tuple(shape, "a shape")
     if order is None:
@@ -94,9 +157,21 @@ def _blocks(shape: IntTuple, order: IntTuple) -> Iterator[tuple[IntTuple, int]]:
 
 
 def make_layout_like(layout: Layout) -> Layout:
-    """The compact layout of the same shape whose modes are in the order of the given strides; 0 stays 0.
+    """Create the compact layout of the same shape with the same order of strides; strides of 0 stay 0.
 
-    (2,2,2,2):(0,2,4,1) -> (2,2,2,2):(0,2,4,1)    (3,5):(10,2) -> (3,5):(5,1)
+    >>> print(make_layout_like(parse("(2,2,2,2):(0,2,4,1)")), make_layout_like(parse("(3,5):(10,2)")))
+    (2,2,2,2):(0,2,4,1) (3,5):(5,1)
+
+    Args:
+        layout: a Layout.
+
+    Returns:
+        The compact layout.
+
+    Raises:
+        TypeError: the argument is not a Layout.
+
+    Source: CuTe's make_layout_like.
     """
     expect_layout(layout)
     sizes, steps = flatten(layout.shape), flatten(layout.stride)
@@ -110,9 +185,21 @@ def make_layout_like(layout: Layout) -> Layout:
 
 
 def product_each(shape: Any) -> tuple[int, ...]:
-    """The size of each mode.
+    """Multiply the integers of each mode.
 
-    ((2, 3), 4) -> (6, 4)
+    >>> product_each(((2, 3), 4))
+    (6, 4)
+
+    Args:
+        shape: an IntTuple.
+
+    Returns:
+        The size of each mode.
+
+    Raises:
+        TypeError: the shape is not made of integers.
+
+    Source: CuTe's product_each.
     """
     sizes = shape.shape if hasattr(shape, "shape") else as_int_tuple(shape, "a shape")
     return tuple(map(product, sizes)) if isinstance(sizes, tuple) else (sizes,)

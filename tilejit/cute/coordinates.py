@@ -28,16 +28,26 @@ Term: TypeAlias = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 
 def crd2idx(crd: Any, shape: object, stride: object = None) -> Any:
-    """The offset of a coordinate; integers are taken apart where the shape has tuples, first mode fastest.
+    """Map a coordinate to its offset.
 
-    (1, 2), (4, 8) -> 9    9, ((2, 2), 8), ((1, 10), 100) -> 201
+    >>> crd2idx((1, 2), (4, 8)), crd2idx(9, ((2, 2), 8), ((1, 10), 100))
+    (9, 201)
 
-    Beyond its size the last mode goes on, as in CuTe. Integer arrays are coordinates too.
+    Args:
+        crd: a coordinate that nests like the shape. An integer in place of a tuple is split over its sizes,
+            first mode fastest, and may exceed the size of the last mode, as in CuTe. Integers may be arrays.
+        shape: an IntTuple of sizes.
+        stride: an IntTuple that nests like the shape; None takes the compact strides, first mode fastest.
+
+    Returns:
+        The offset in elements: an int, or an array for arrays.
 
     Raises:
         LayoutIndexError: a coordinate is negative.
         LayoutError: the coordinate or the stride does not nest like the shape.
-        TypeError: not made of integers.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's crd2idx.
     """
     sizes = as_int_tuple(shape, "a shape")
     limit_nesting(crd, "a coordinate")
@@ -142,16 +152,26 @@ def whole_number(crd: object) -> int:
 
 
 def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
-    """The coordinate at an index, mode by mode: index / stride % size.
+    """Map an index to a coordinate, mode by mode: index / stride % size.
 
-    9, ((2, 2), 8) -> ((1, 0), 2)    5, (2, 3), (3, 1) -> (1, 2)
+    >>> idx2crd(9, ((2, 2), 8)), idx2crd(5, (2, 3), (3, 1))
+    (((1, 0), 2), (1, 2))
 
-    Without strides the index is a colexicographic number, and beyond the size the last mode goes on.
+    Args:
+        index: an integer from 0 on. Without strides it is a colexicographic number and may exceed the size of
+            the last mode.
+        shape: an IntTuple of sizes.
+        stride: an IntTuple that nests like the shape; None takes the compact strides, first mode fastest.
+
+    Returns:
+        A coordinate that nests like the shape.
 
     Raises:
-        LayoutIndexError: the index is negative, or with strides is not that of the coordinate so found.
+        LayoutIndexError: the index is negative, or it is not the offset of a coordinate under these strides.
         LayoutError: the strides do not nest like the shape, or one is negative.
-        TypeError: not made of integers.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's idx2crd.
     """
     profile = as_int_tuple(shape, "a shape")
     at = whole_number(index)
@@ -178,12 +198,25 @@ def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
 
 
 def crd2crd(crd: Any, shape: object, into: object) -> IntTuple:
-    """The coordinate of `into` with the same colexicographic number.
+    """Map a coordinate of one shape to that of another with the same colexicographic number.
 
-    (1, 2), (2, 6), (4, 3) -> (1, 1)
+    >>> crd2crd((1, 2), (2, 6), (4, 3))
+    (1, 1)
+
+    Args:
+        crd: a coordinate of `shape`.
+        shape: an IntTuple of sizes.
+        into: an IntTuple of sizes.
+
+    Returns:
+        A coordinate that nests like `into`.
 
     Raises:
-        LayoutIndexError, LayoutError, TypeError: as crd2idx and idx2crd.
+        LayoutIndexError: a coordinate is negative.
+        LayoutError: the coordinate does not nest like the shape.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's crd2crd.
     """
     return idx2crd(crd2idx(crd, shape), into)
 

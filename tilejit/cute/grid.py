@@ -16,21 +16,32 @@ MAX_COLUMNS = 64
 def format_layout(
     layout: Layout | ComposedLayout, *, max_rows: int = MAX_ROWS, max_columns: int = MAX_COLUMNS
 ) -> str:
-    """The text of the layout, then its offsets in a grid: the first mode goes down, the second across.
+    """Format the text of a layout and a grid of its offsets, the first mode down and the second across.
 
-    (2,3):(3,1) ->  (2,3):(3,1)
-                           0   1   2
-                         +---+---+---+
-                      0  | 0 | 1 | 2 |
-                         +---+---+---+
-                      1  | 3 | 4 | 5 |
-                         +---+---+---+
+    >>> print(format_layout(parse("(2,3):(3,1)")))
+    (2,3):(3,1)
+          0   1   2
+        +---+---+---+
+     0  | 0 | 1 | 2 |
+        +---+---+---+
+     1  | 3 | 4 | 5 |
+        +---+---+---+
 
-    A nested mode is counted colexicographically; one mode is a row. What passes the limits is left out, and a
-    line says so.
+    A nested mode is counted colexicographically. A layout of one mode is a row.
+
+    Args:
+        layout: a Layout or a ComposedLayout of at most two modes.
+        max_rows: rows to print; a line names the number of omitted ones.
+        max_columns: columns to print.
+
+    Returns:
+        Several lines of text.
 
     Raises:
-        LayoutError: more than two modes.
+        LayoutError: the layout has more than two modes.
+        TypeError: the argument is not a layout.
+
+    Source: CuTe's print_layout.
     """
     if not isinstance(layout, Layout | ComposedLayout):
         raise TypeError(f"a layout is wanted, not {type(layout).__name__}")
@@ -58,10 +69,24 @@ def format_layout(
 
 
 def print_layout(layout: Layout | ComposedLayout, **limits: Any) -> None:
-    """Print `format_layout`.
+    """Print a layout with a grid of its offsets, as `format_layout` formats it.
+
+    >>> print_layout(parse("(1,2):(2,1)"))
+    (1,2):(2,1)
+          0   1
+        +---+---+
+     0  | 0 | 1 |
+        +---+---+
+
+    Args:
+        layout: a Layout or a ComposedLayout of at most two modes.
+        limits: `max_rows` and `max_columns`, as in `format_layout`.
 
     Raises:
-        LayoutError: more than two modes.
+        LayoutError: the layout has more than two modes.
+        TypeError: the argument is not a layout.
+
+    Source: CuTe's print_layout.
     """
     print(format_layout(layout, **limits))
 

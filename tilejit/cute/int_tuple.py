@@ -94,9 +94,21 @@ def unflatten(numbers: Iterator[Any], profile: IntTuple) -> Any:
 
 
 def product(value: IntTuple) -> int:
-    """The product of all integers; 1 for ().
+    """Multiply all integers; 1 for ().
 
-    ((2, 3), 4) -> 24
+    >>> product(((2, 3), 4))
+    24
+
+    Args:
+        value: an IntTuple.
+
+    Returns:
+        The product.
+
+    Raises:
+        TypeError: the value is not made of integers.
+
+    Source: CuTe's product.
     """
     if not isinstance(value, tuple):
         return value
@@ -127,9 +139,22 @@ def modes(value: IntTuple) -> tuple[IntTuple, ...]:
 
 
 def congruent(a: IntTuple, b: IntTuple) -> bool:
-    """Whether both nest alike.
+    """Whether two IntTuples nest alike.
 
-    ((2, 3), 4), ((1, 0), 7) -> True
+    >>> congruent(((2, 3), 4), ((1, 0), 7)), congruent((6, 4), ((2, 3), 4))
+    (True, False)
+
+    Args:
+        a: an IntTuple.
+        b: an IntTuple.
+
+    Returns:
+        True if they have the same profile.
+
+    Raises:
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's congruent.
     """
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(congruent, a, b))
@@ -139,7 +164,20 @@ def congruent(a: IntTuple, b: IntTuple) -> bool:
 def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
     """Whether b nests like a, or deeper where a has an integer.
 
-    (2, 3), ((1, 2), 3) -> True
+    >>> weakly_congruent((2, 3), ((1, 2), 3)), weakly_congruent(((1, 2), 3), (2, 3))
+    (True, False)
+
+    Args:
+        a: an IntTuple.
+        b: an IntTuple.
+
+    Returns:
+        True if the profile of b refines that of a.
+
+    Raises:
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's weakly_congruent.
     """
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
@@ -147,9 +185,22 @@ def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
 
 
 def compatible(a: IntTuple, b: IntTuple) -> bool:
-    """Whether every coordinate of shape a is one of shape b: b refines a, integer by integer.
+    """Whether every coordinate of shape a is a coordinate of shape b: b refines a, integer by integer.
 
-    24, ((2, 3), 4) -> True    (6, 4), ((2, 3), 4) -> True    (4, 6), ((2, 3), 4) -> False
+    >>> compatible(24, ((2, 3), 4)), compatible((6, 4), ((2, 3), 4)), compatible((4, 6), ((2, 3), 4))
+    (True, True, False)
+
+    Args:
+        a: an IntTuple, a shape.
+        b: an IntTuple, a shape.
+
+    Returns:
+        True if b refines a.
+
+    Raises:
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's compatible.
     """
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
@@ -175,12 +226,23 @@ def _scan(value: IntTuple, current: int) -> tuple[IntTuple, int]:
 
 
 def inner_product(a: IntTuple, b: IntTuple) -> int:
-    """The sum of the products of integers at the same place.
+    """Sum the products of integers at the same positions.
 
-    ((2, 3), 4), ((1, 10), 100) -> 432
+    >>> inner_product(((2, 3), 4), ((1, 10), 100))
+    432
+
+    Args:
+        a: an IntTuple.
+        b: an IntTuple that nests like a.
+
+    Returns:
+        The sum.
 
     Raises:
         LayoutError: a and b are not congruent.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's inner_product.
     """
     if not congruent(a, b):
         raise LayoutError(
@@ -190,12 +252,23 @@ def inner_product(a: IntTuple, b: IntTuple) -> int:
 
 
 def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Each integer of a times what stands there in b, its product where that is a tuple.
+    """Multiply each integer of a by the integer, or the product of the tuple, at its position in b.
 
-    (2, 3), ((4, 5), 6) -> (40, 18)
+    >>> elem_scale((2, 3), ((4, 5), 6))
+    (40, 18)
+
+    Args:
+        a: an IntTuple.
+        b: an IntTuple that nests like a, or deeper.
+
+    Returns:
+        An IntTuple that nests like a.
 
     Raises:
         LayoutError: b does not nest like a.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's elem_scale.
     """
     if not weakly_congruent(a, b):
         raise LayoutError(f"{named(b)} does not nest like {named(a)}\n  give a tuple for each tuple")
@@ -205,12 +278,23 @@ def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
 
 
 def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
-    """What is left of shape a after b elements of it are taken, the first mode first.
+    """Divide shape a by b elements: the shape that remains after taking them, the first mode first.
 
-    ((2, 3), 4), 6 -> ((1, 1), 4)    (6, 4), 3 -> (2, 4)    12, (2, 3) -> 2    (6, 4), (2, 4) -> (3, 1)
+    >>> shape_div(((2, 3), 4), 6), shape_div((6, 4), 3), shape_div(12, (2, 3)), shape_div((6, 4), (2, 4))
+    (((1, 1), 4), (2, 4), 2, (3, 1))
+
+    Args:
+        a: an IntTuple, a shape.
+        b: an IntTuple: a number of elements, or one for each mode.
+
+    Returns:
+        An IntTuple that nests like a.
 
     Raises:
-        LayoutError: a number neither divides the other nor is divided by it.
+        LayoutError: two sizes do not divide each other in either direction.
+        TypeError: an argument is not made of integers.
+
+    Source: CuTe's shape_div.
     """
     if isinstance(a, tuple):
         if isinstance(b, tuple):

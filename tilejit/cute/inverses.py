@@ -57,15 +57,26 @@ def _ends(layout: Layout, reach: int) -> bool:
 
 
 def max_common_layout(a: Layout, b: Layout) -> Layout:
-    """The longest layout R along b's right inverse with a(R(i)) = i = b(R(i)): elements contiguous in both.
+    """Find the elements that are contiguous in both layouts.
 
-    (4,8):(1,4), (4,8):(1,5) -> 4:1    4:1, 8:1 -> 4:1
+    >>> print(max_common_layout(parse("(4,8):(1,4)"), parse("(4,8):(1,5)")))
+    4:1
+    >>> print(max_common_layout(parse("4:1"), parse("8:1")))
+    4:1
 
-    R(i) is a coordinate of both.
+    Args:
+        a: a Layout.
+        b: a Layout.
+
+    Returns:
+        The longest layout R along the right inverse of b with a(R(i)) = i = b(R(i)). R(i) is a coordinate of
+        both.
 
     Raises:
-        LayoutError: as right_inverse.
-        TypeError: either is not a Layout.
+        LayoutError: as `right_inverse`.
+        TypeError: an argument is not a Layout.
+
+    Source: CuTe's max_common_layout.
     """
     if not isinstance(a, Layout):
         raise TypeError(f"layouts have something in common, {type(a).__name__} has not")
@@ -96,12 +107,23 @@ def longest_within(inverse: Layout, size: int) -> Layout:
 
 
 def max_common_vector(a: Layout, b: Layout) -> int:
-    """How many elements are contiguous in both layouts, at the same coordinates: size of max_common_layout.
+    """Count the elements that are contiguous in both layouts at the same coordinates.
 
-    (4,8):(1,4), (4,8):(1,5) -> 4
+    >>> max_common_vector(parse("(4,8):(1,4)"), parse("(4,8):(1,5)"))
+    4
+
+    Args:
+        a: a Layout.
+        b: a Layout.
+
+    Returns:
+        The size of `max_common_layout`, in elements.
 
     Raises:
-        LayoutError: as right_inverse.
+        LayoutError: as `right_inverse`.
+        TypeError: an argument is not a Layout.
+
+    Source: CuTe's max_common_vector.
     """
     return max_common_layout(a, b).size
 
@@ -118,9 +140,21 @@ def _identity_run(a: Layout, inverse: Layout) -> int:
 
 
 def nullspace(layout: Layout) -> Layout:
-    """The layout of all coordinates that stride 0 hides: A(R(i)) = 0.
+    """Find the layout of all coordinates that map to offset 0 because their strides are 0.
 
-    (4,2,6):(0,1,0) -> (4,6):(1,8)    (4,8):(1,4) -> 1:0
+    >>> print(nullspace(parse("(4,2,6):(0,1,0)")), nullspace(parse("(4,8):(1,4)")))
+    (4,6):(1,8) 1:0
+
+    Args:
+        layout: a Layout.
+
+    Returns:
+        The layout R with layout(R(i)) = 0; 1:0 if no stride is 0.
+
+    Raises:
+        TypeError: the argument is not a Layout.
+
+    Source: CuTe's nullspace.
     """
     expect_layout(layout)
     out: list[Mode] = []

@@ -38,20 +38,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, init=False)
 class Layout:
-    """Where each element lives: the offset of a coordinate is its inner product with the strides.
+    """A function from coordinates to offsets: the inner product of a coordinate with the strides.
 
-    Layout((2, 2), (2, 4))(3) -> 6    str(Layout((4, 8))) -> "(4,8):(1,4)"    Layout.parse("(4,8):(8,1)")
+    >>> layout = Layout((2, 2), (2, 4))
+    >>> layout(3), layout((1, 1)), str(Layout((4, 8)))
+    (6, 6, '(4,8):(1,4)')
 
-    Integer coordinates count the first mode fastest (colexicographic); a coordinate of a nested mode may be
-    an integer or a tuple. Beyond its size the last mode goes on, as in CuTe. Strides may be zero or negative.
+    An integer coordinate counts the first mode fastest (colexicographic). A coordinate of a nested mode is an
+    integer or a tuple. As in CuTe, the last mode may exceed its size. Strides may be zero or negative.
 
-    Attributes:
-        shape: sizes, an integer or nested tuples of them.
-        stride: elements from one coordinate to the next, nested like the shape.
+    Args:
+        shape: sizes in elements, an integer or nested tuples of integers.
+        stride: the distance in elements from one coordinate to the next, nested like the shape. None takes
+            the compact strides, first mode fastest.
 
     Raises:
-        LayoutError: at construction, for a negative size, a stride that nests otherwise, or past 64 bits.
-        TypeError: at construction, for anything that is not made of integers.
+        LayoutError: at construction, if a size is negative, the stride nests differently, or 64 bits
+            overflow.
+        TypeError: at construction, if an argument is not made of integers.
     """
 
     shape: IntTuple
@@ -68,9 +72,18 @@ class Layout:
     def parse(text: str) -> Layout:
         """Read a layout such as "(2,2):(2,4)".
 
+        >>> Layout.parse("(4,8):(8,1)")
+        Layout((4, 8), (8, 1))
+
+        Args:
+            text: CuTe's text of a layout.
+
+        Returns:
+            The layout.
+
         Raises:
             LayoutError: the text is not a layout; the message shows where and what to write instead.
-            TypeError: not a str.
+            TypeError: the text is not a str.
         """
         layout: Layout = read_layout(text, Layout)
         return layout
@@ -138,22 +151,22 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Coordinates in the domain: the product of the shape."""
+        """The number of coordinates: the product of the shape."""
         return product(self.shape)
 
     @property
     def cosize(self) -> int:
-        """One more than from the lowest to the highest offset; see `cosize`."""
+        """The number of elements from the lowest to the highest offset; see `cosize`."""
         return cosize(self)
 
     @property
     def rank(self) -> int:
-        """Modes at the top; 1 for an integer shape."""
+        """The number of modes at the top level; 1 for an integer shape."""
         return len(modes(self.shape))
 
     @property
     def depth(self) -> int:
-        """How deep the shape nests; 0 for an integer."""
+        """The levels of nesting; 0 for an integer shape."""
         return depth(self.shape)
 
 
@@ -258,19 +271,43 @@ def extent(layout: Layout) -> tuple[int, int]:
 
 
 def size(layout: Any) -> int:
-    """Coordinates in the domain of a layout, or the product of an IntTuple.
+    """Count the coordinates of a layout, or multiply the integers of an IntTuple.
 
-    (4,(2,3)):(1,(4,8)) -> 24
+    >>> size(parse("(4,(2,3)):(1,(4,8))")), size((4, 8))
+    (24, 32)
+
+    Args:
+        layout: a Layout, a ComposedLayout or an IntTuple.
+
+    Returns:
+        The number of elements.
+
+    Raises:
+        TypeError: the argument has another type.
+
+    Source: CuTe's size.
     """
     return layout.size if hasattr(layout, "size") else product(as_int_tuple(layout))
 
 
 def cosize(layout: Any) -> int:
-    """Elements between the lowest and the highest offset, both included.
+    """Count the elements from the lowest to the highest offset, both included.
 
-    (4,8):(8,1) -> 32    (4,8):(10,1) -> 38    (4,2):(-1,4) -> 8    (4,0):(1,4) -> 0
+    >>> cosize(parse("(4,8):(8,1)")), cosize(parse("(4,8):(10,1)")), cosize(parse("(4,2):(-1,4)"))
+    (32, 38, 8)
+    >>> cosize(parse("(4,0):(1,4)"))
+    0
 
-    Layouts composed with swizzles too.
+    Args:
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        The number of elements; 0 for a layout without coordinates.
+
+    Raises:
+        TypeError: the argument is not a layout.
+
+    Source: CuTe's cosize.
     """
     if not isinstance(layout, Layout) and hasattr(layout, "offsets"):
         return int(layout.cosize)
@@ -281,19 +318,42 @@ def cosize(layout: Any) -> int:
 
 
 def coshape(layout: Any) -> int:
-    """The shape of the codomain: with integer strides one mode, of the cosize."""
+    """Return the shape of the codomain: with integer strides, a single mode of the cosize.
+
+    >>> coshape(parse("(4,8):(10,1)"))
+    38
+
+    Args:
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        The size in elements.
+
+    Raises:
+        TypeError: the argument is not a layout.
+
+    Source: CuTe's coshape.
+    """
     return cosize(layout)
 
 
 def offsets(layout: Any) -> NDArray[np.int64]:
-    """The offsets of all coordinates, one-dimensional, in colexicographic order: table[i] == layout(i).
+    """Tabulate the offsets of all coordinates in colexicographic order: table[i] == layout(i).
 
-    (2,3):(3,1) -> [0, 3, 1, 4, 2, 5]
+    >>> offsets(parse("(2,3):(3,1)"))
+    array([0, 3, 1, 4, 2, 5])
 
-    `.reshape(flat_shape, order="F")` gives it the layout's dimensions. Layouts composed with swizzles too.
+    `.reshape(flat_shape, order="F")` restores the layout's dimensions.
+
+    Args:
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        A 1-D int64 array, in elements.
 
     Raises:
-        LayoutError: more than 2^27 offsets, or one beyond 64 bits.
+        LayoutError: there are more than 2^27 offsets, or one exceeds 64 bits.
+        TypeError: the argument is not a layout.
     """
     if not isinstance(layout, Layout) and hasattr(layout, "offsets"):
         table: NDArray[np.int64] = layout.offsets()

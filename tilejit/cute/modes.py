@@ -21,12 +21,24 @@ MAX_RANK = 1 << 16
 
 
 def make_layout(*parts: Any) -> Layout:
-    """Layouts side by side, each a mode; or a shape, with or without a stride, as Layout takes them.
+    """Put layouts side by side as modes, or create a layout from a shape and a stride.
 
-    2:1, (3,4):(2,6) -> (2,(3,4)):(1,(2,6))    (4, 8) -> (4,8):(1,4)    (4, 8), (8, 1) -> (4,8):(8,1)
+    >>> print(make_layout(parse("2:1"), parse("(3,4):(2,6)")))
+    (2,(3,4)):(1,(2,6))
+    >>> print(make_layout((4, 8)), make_layout((4, 8), (8, 1)))
+    (4,8):(1,4) (4,8):(8,1)
+
+    Args:
+        parts: layouts, or an iterable of layouts; or a shape in elements, optionally followed by its strides.
+
+    Returns:
+        The layout.
 
     Raises:
-        TypeError: neither.
+        TypeError: the parts are neither layouts nor a shape and a stride.
+        LayoutError: the shape and the stride do not make a layout; see `Layout`.
+
+    Source: CuTe's make_layout.
     """
     if (
         len(parts) == 1
@@ -42,22 +54,22 @@ def make_layout(*parts: Any) -> Layout:
 
 
 def layout_like(value: object) -> Layout:
-    """A Layout as itself, a size or shape as its compact layout.
+    """Return a Layout as it is, and a size or shape as its compact layout.
 
     Raises:
-        TypeError: neither.
+        TypeError: the value is neither.
     """
     return expect_layout(value) if isinstance(value, Layout) or is_composed(value) else Layout(value)
 
 
 def flat_modes(layout: Layout) -> list[Mode]:
-    """The modes of a layout from left to right, without nesting."""
+    """List the modes of a layout from left to right, without nesting."""
     expect_layout(layout)
     return list(map(Mode, tuples.flatten(layout.shape), tuples.flatten(layout.stride)))
 
 
 def from_modes(modes: Iterable[Mode]) -> Layout:
-    """A flat layout; one mode is an integer, none 1:0.
+    """Create a flat layout; one mode gives an integer shape, no mode 1:0.
 
     (2, 1), (3, 7) -> (2,3):(1,7)    (4, 1) -> 4:1
     """
@@ -71,14 +83,26 @@ def from_modes(modes: Iterable[Mode]) -> Layout:
 
 @of_inner
 def coalesce(layout: Layout, profile: object = None) -> Layout:
-    """The same function with the fewest flat modes; with a profile, mode by mode of it.
+    """Simplify a layout to the fewest flat modes that define the same function.
 
-    (2,(1,6)):(1,(6,2)) -> 12:1    (2,4):(4,1) with the profile (8,) -> (2,4):(4,1)
+    >>> print(coalesce(parse("(2,(1,6)):(1,(6,2))")))
+    12:1
+    >>> print(coalesce(parse("(2,4):(4,1)"), (8,)))
+    (2,4):(4,1)
 
-    Modes beyond the profile's stay as they are.
+    Args:
+        layout: a Layout or a ComposedLayout.
+        profile: an IntTuple. With it, the function coalesces within each mode of the profile; modes beyond it
+            stay as they are.
+
+    Returns:
+        The coalesced layout.
 
     Raises:
         LayoutError: the profile has more modes than the layout.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's coalesce.
     """
     expect_layout(layout)
     guide = None if profile is None else as_int_tuple(profile, "a profile")
@@ -91,12 +115,23 @@ def coalesce(layout: Layout, profile: object = None) -> Layout:
 
 @of_inner
 def filter_zeros(layout: Layout, profile: object = None) -> Layout:
-    """The layout with size 1 wherever a stride is 0 (or the profile has a 0).
+    """Replace sizes by 1 wherever the stride is 0.
 
-    (2,3):(0,1) -> (1,3):(0,1)
+    >>> print(filter_zeros(parse("(2,3):(0,1)")))
+    (1,3):(0,1)
+
+    Args:
+        layout: a Layout or a ComposedLayout.
+        profile: an IntTuple that nests like the shape; sizes become 1 where it is 0. None takes the strides.
+
+    Returns:
+        The layout.
 
     Raises:
         LayoutError: the profile does not nest like the shape.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's filter_zeros.
     """
     expect_layout(layout)
     guide = layout.stride if profile is None else as_int_tuple(profile, "a profile")
@@ -117,12 +152,25 @@ def _without(guide: IntTuple, shape: IntTuple) -> IntTuple:
 
 @of_inner
 def filter_(layout: Layout, profile: object = None) -> Layout:
-    """The coalesced layout without modes of stride 0: what tells offsets apart; 1:0 where nothing is left.
+    """Drop modes of stride 0 and coalesce; what remains tells offsets apart.
 
-    (2,3,4):(1,0,2) -> 8:1
+    >>> print(filter_(parse("(2,3,4):(1,0,2)")), filter_(parse("(2,3):(0,0)")))
+    8:1 1:0
+
+    `cute.filter` is the same function.
+
+    Args:
+        layout: a Layout or a ComposedLayout.
+        profile: an IntTuple. With it, the function filters within each mode of the profile.
+
+    Returns:
+        The filtered layout; 1:0 if no mode remains.
 
     Raises:
         LayoutError: the profile has more modes than the layout.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's filter.
     """
     guide = None if profile is None else as_int_tuple(profile, "a profile")
     if isinstance(guide, tuple):
@@ -131,7 +179,7 @@ def filter_(layout: Layout, profile: object = None) -> Layout:
 
 
 def by_mode(layout: Layout, guide: Iterable[Any], change: Callable[[Layout, Any], Layout]) -> Layout:
-    """Each mode changed by what the guide has for it; modes beyond the guide's stay.
+    """Change each mode by the matching part of a guide; further modes stay.
 
     Raises:
         LayoutError: the guide has more modes than the layout.
@@ -149,9 +197,21 @@ def by_mode(layout: Layout, guide: Iterable[Any], change: Callable[[Layout, Any]
 
 @of_inner
 def flatten(value: Any) -> Any:
-    """A layout, or an IntTuple, without nesting.
+    """Remove the nesting of a layout or an IntTuple.
 
-    ((2,3),4):((1,2),6) -> (2,3,4):(1,2,6)    4:1 -> 4:1
+    >>> print(flatten(parse("((2,3),4):((1,2),6)")), flatten(((2, 3), 4)))
+    (2,3,4):(1,2,6) (2, 3, 4)
+
+    Args:
+        value: a Layout, a ComposedLayout or an IntTuple.
+
+    Returns:
+        The same without nesting.
+
+    Raises:
+        TypeError: the value has another type.
+
+    Source: CuTe's flatten.
     """
     if isinstance(value, Layout):
         if not isinstance(value.shape, tuple):
@@ -161,30 +221,64 @@ def flatten(value: Any) -> Any:
 
 
 def rank(value: Any) -> int:
-    """Modes at the top of a layout or an IntTuple.
+    """Count the modes at the top level.
 
-    ((2,3),4):((1,2),6) -> 2    5 -> 1
+    >>> rank(parse("((2,3),4):((1,2),6)")), rank(5)
+    (2, 1)
+
+    Args:
+        value: a layout or an IntTuple.
+
+    Returns:
+        The number of modes; 1 for an integer.
+
+    Raises:
+        TypeError: the value has another type.
+
+    Source: CuTe's rank.
     """
     return value.rank if hasattr(value, "rank") else tuples.rank(as_int_tuple(value))
 
 
 def depth(value: Any) -> int:
-    """How deep a layout or an IntTuple nests.
+    """Count the levels of nesting.
 
-    ((2,3),4):((1,2),6) -> 2    5 -> 0
+    >>> depth(parse("((2,3),4):((1,2),6)")), depth(5)
+    (2, 0)
+
+    Args:
+        value: a layout or an IntTuple.
+
+    Returns:
+        The depth; 0 for an integer.
+
+    Raises:
+        TypeError: the value has another type.
+
+    Source: CuTe's depth.
     """
     return value.depth if hasattr(value, "depth") else tuples.depth(as_int_tuple(value))
 
 
 @of_inner
 def select(layout: Layout, *places: int) -> Layout:
-    """Some modes, in the order asked for.
+    """Select modes in the given order.
 
-    (2,3,4):(1,2,6) at 2, 0 -> (4,2):(6,1)
+    >>> print(select(parse("(2,3,4):(1,2,6)"), 2, 0))
+    (4,2):(6,1)
+
+    Args:
+        layout: a Layout or a ComposedLayout.
+        places: the numbers of the modes; negative ones count from the end.
+
+    Returns:
+        A layout of those modes.
 
     Raises:
-        LayoutIndexError: there is no such mode.
-        TypeError: a place is not an integer.
+        LayoutIndexError: a mode does not exist.
+        TypeError: a number is not an integer.
+
+    Source: CuTe's select.
     """
     expect_layout(layout)
     if any(isinstance(place, tuple | list) for place in places):
@@ -195,12 +289,24 @@ def select(layout: Layout, *places: int) -> Layout:
 
 @of_inner
 def group(layout: Layout, begin: int, end: int) -> Layout:
-    """Modes begin to end - 1 as one.
+    """Group the modes from begin to end - 1 into one.
 
-    (2,3,4):(1,2,6), 0, 2 -> ((2,3),4):((1,2),6)
+    >>> print(group(parse("(2,3,4):(1,2,6)"), 0, 2))
+    ((2,3),4):((1,2),6)
+
+    Args:
+        layout: a Layout or a ComposedLayout.
+        begin: the first mode.
+        end: one past the last mode.
+
+    Returns:
+        The layout with those modes nested in one.
 
     Raises:
         LayoutError: not 0 <= begin <= end <= rank.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's group.
     """
     expect_layout(layout)
     begin, end = as_integer(begin, "begin"), as_integer(end, "end")
@@ -215,12 +321,24 @@ def group(layout: Layout, begin: int, end: int) -> Layout:
 
 
 def append(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) -> Layout:
-    """The layout with a mode more at its end; with a rank, with as many as it takes to reach that.
+    """Add a mode at the end.
 
-    (2,3):(1,2), 4:6 -> (2,3,4):(1,2,6)    2:1, rank=3 -> (2,1,1):(1,0,0)
+    >>> print(append(parse("(2,3):(1,2)"), parse("4:6")), append(parse("2:1"), rank=3))
+    (2,3,4):(1,2,6) (2,1,1):(1,0,0)
+
+    Args:
+        layout: a Layout.
+        mode: the mode to add; 1:0 by default.
+        rank: the number of modes to reach by adding the mode repeatedly. None adds one.
+
+    Returns:
+        The extended layout.
 
     Raises:
-        LayoutError: the rank is passed already, or larger than any.
+        LayoutError: the layout has more modes than `rank`, or `rank` is too large.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's append.
     """
     expect_layout(layout)
     expect_layout(mode)
@@ -229,12 +347,24 @@ def append(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) -
 
 
 def prepend(layout: Layout, mode: Layout = EMPTY_MODE, rank: int | None = None) -> Layout:
-    """The layout with a mode more at its begin; with a rank, with as many as it takes to reach that.
+    """Add a mode at the front.
 
-    (2,3):(1,2), 4:6 -> (4,2,3):(6,1,2)
+    >>> print(prepend(parse("(2,3):(1,2)"), parse("4:6")))
+    (4,2,3):(6,1,2)
+
+    Args:
+        layout: a Layout.
+        mode: the mode to add; 1:0 by default.
+        rank: the number of modes to reach by adding the mode repeatedly. None adds one.
+
+    Returns:
+        The extended layout.
 
     Raises:
-        LayoutError: the rank is passed already, or larger than any.
+        LayoutError: the layout has more modes than `rank`, or `rank` is too large.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's prepend.
     """
     expect_layout(layout)
     expect_layout(mode)

@@ -13,9 +13,18 @@ from tilejit.cute.underscore import is_underscore
 
 
 class Tiler(tuple[Any, ...]):
-    """A tuple of a layout, a size, a tiler or `_` for each mode; text <2:3,3:2>.
+    """A tuple of a layout, a size, a tiler or `_` for each mode.
 
-    str(Tiler((Layout(2, 3), 4, _))) -> "<2:3,4,_>"    A plain tuple does the same everywhere.
+    >>> str(Tiler((Layout(2, 3), 4, _)))
+    '<2:3,4,_>'
+
+    A plain tuple works as well wherever a tiler is expected.
+
+    Args:
+        parts: the layouts, sizes, tilers or `_`.
+
+    Raises:
+        TypeError: a part has another type.
     """
 
     __slots__ = ()
@@ -54,13 +63,22 @@ def _is_size(part: object) -> bool:
 
 
 def parse(text: str) -> Any:
-    """Whatever a text of CuTe's says: a Layout, Swizzle, ComposedLayout, Tiler, an IntTuple or coordinate.
+    """Read CuTe's text of a Layout, Swizzle, ComposedLayout, Tiler, IntTuple or coordinate.
 
-    "(2,2):(2,4)" -> Layout    "Sw<3,4,3>" -> Swizzle    "<2:3,_>" -> Tiler    "(2,_)" -> (2, _)
+    >>> parse("(2,2):(2,4)"), parse("<2:3,_>"), parse("(2,_)")
+    (Layout((2, 2), (2, 4)), Tiler((Layout(2, 3), _)), (2, _))
+    >>> parse("Sw<3,4,3>")
+    Swizzle(bits=3, base=4, shift=3)
+
+    Args:
+        text: the text.
+
+    Returns:
+        An object of the type that the text describes.
 
     Raises:
-        LayoutError: a mistake in the text, with the place and the mend.
-        TypeError: not a str.
+        LayoutError: the text has a mistake; the message shows where and what to write instead.
+        TypeError: the text is not a str.
     """
     return read(text, MAKERS).value
 

@@ -18,17 +18,24 @@ from tilejit.support.tokens import named
 
 @of_inner
 def logical_product(block: Layout, tiler: Any) -> Layout:
-    """The block, and the tiler over copies of it: (block, complement(block) o tiler).
+    """Repeat a block over a tiler: (block, complement(block) o tiler).
 
-    (2,2):(4,1), 6:1 -> ((2,2),(2,3)):((4,1),(2,8))    4:1, 3 -> (4,3):(1,4)
+    >>> print(logical_product(parse("(2,2):(4,1)"), parse("6:1")), logical_product(parse("4:1"), 3))
+    ((2,2),(2,3)):((4,1),(2,8)) (4,3):(1,4)
 
     Args:
         block: a Layout.
         tiler: a Layout, an integer n for n:1, or a tuple of these or `_`, one for each of the first modes.
 
+    Returns:
+        A layout with two modes, the block and its copies; for a tuple, such a pair in each mode.
+
     Raises:
-        NoLayoutError: the block has no complement, or a part is not a layout.
-        LayoutError: more tilers than modes.
+        NoLayoutError: the block has no complement, or no layout is such a product.
+        LayoutError: the tuple has more parts than the block has modes.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's logical_product.
     """
     expect_layout(block)
     return each_mode(block, tiler, _multiply)
@@ -36,10 +43,24 @@ def logical_product(block: Layout, tiler: Any) -> Layout:
 
 @of_inner
 def zipped_product(block: Layout, tiler: Any) -> Layout:
-    """logical_product with all blocks in the first mode and all copies in the second.
+    """Repeat a block and group all block modes first and all copies second.
+
+    >>> print(zipped_product(parse("(2,5):(5,1)"), (3, 4)))
+    ((2,5),(3,4)):((5,1),(1,5))
+
+    Args:
+        block: a Layout.
+        tiler: as in `logical_product`.
+
+    Returns:
+        A layout with the modes ((blocks), (copies)).
 
     Raises:
-        NoLayoutError, LayoutError: as logical_product.
+        NoLayoutError: as `logical_product`.
+        LayoutError: as `logical_product`.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's zipped_product.
     """
     expect_layout(block)
     return zipped(block, tiler, _multiply)
@@ -47,32 +68,71 @@ def zipped_product(block: Layout, tiler: Any) -> Layout:
 
 @of_inner
 def tiled_product(block: Layout, tiler: Any) -> Layout:
-    """zipped_product with each mode of copies a mode of its own.
+    """Repeat a block, with each mode of copies as a mode of its own: ((blocks), copies, copies, …).
+
+    >>> print(tiled_product(parse("(2,5):(5,1)"), (3, 4)))
+    ((2,5),3,4):((5,1),1,5)
+
+    Args:
+        block: a Layout.
+        tiler: as in `logical_product`.
+
+    Returns:
+        The layout.
 
     Raises:
-        NoLayoutError, LayoutError: as logical_product.
+        NoLayoutError: as `logical_product`.
+        LayoutError: as `logical_product`.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's tiled_product.
     """
     return unpacked(zipped_product(block, tiler), tiles=False)
 
 
 @of_inner
 def flat_product(block: Layout, tiler: Any) -> Layout:
-    """zipped_product with each block and each copy a mode of its own.
+    """Repeat a block, with each mode of blocks and of copies as a mode of its own.
+
+    >>> print(flat_product(parse("(2,5):(5,1)"), (3, 4)))
+    (2,5,3,4):(5,1,1,5)
+
+    Args:
+        block: a Layout.
+        tiler: as in `logical_product`.
+
+    Returns:
+        The layout.
 
     Raises:
-        NoLayoutError, LayoutError: as logical_product.
+        NoLayoutError: as `logical_product`.
+        LayoutError: as `logical_product`.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's flat_product.
     """
     return unpacked(zipped_product(block, tiler), tiles=True)
 
 
 @of_inner
 def blocked_product(block: Layout, tiler: Layout) -> Layout:
-    """Mode by mode (block, copies): every element of the tiler becomes a block.
+    """Replace every element of a tiler by a block, mode by mode (block, copies).
 
-    (2,5):(5,1), (3,4):(1,3) -> ((2,3),(5,4)):((5,10),(1,30))
+    >>> print(blocked_product(parse("(2,5):(5,1)"), parse("(3,4):(1,3)")))
+    ((2,3),(5,4)):((5,10),(1,30))
+
+    Args:
+        block: a Layout.
+        tiler: a Layout.
+
+    Returns:
+        A layout in which each mode is a pair of a block mode and its copies.
 
     Raises:
-        NoLayoutError: as logical_product.
+        NoLayoutError: as `logical_product`.
+        TypeError: an argument is not a Layout.
+
+    Source: CuTe's blocked_product.
     """
     expect_layout(block)
     inner, outer = _ranked(block, layout_like(tiler))
@@ -81,12 +141,23 @@ def blocked_product(block: Layout, tiler: Layout) -> Layout:
 
 @of_inner
 def raked_product(block: Layout, tiler: Layout) -> Layout:
-    """Mode by mode (copies, block): the blocks are interleaved.
+    """Interleave copies of a block over a tiler, mode by mode (copies, block).
 
-    (2,5):(5,1), (3,4):(1,3) -> ((3,2),(4,5)):((10,5),(30,1))
+    >>> print(raked_product(parse("(2,5):(5,1)"), parse("(3,4):(1,3)")))
+    ((3,2),(4,5)):((10,5),(30,1))
+
+    Args:
+        block: a Layout.
+        tiler: a Layout.
+
+    Returns:
+        A layout in which each mode is a pair of copies and a block mode.
 
     Raises:
-        NoLayoutError: as logical_product.
+        NoLayoutError: as `logical_product`.
+        TypeError: an argument is not a Layout.
+
+    Source: CuTe's raked_product.
     """
     expect_layout(block)
     inner, outer = _ranked(block, layout_like(tiler))
@@ -95,13 +166,26 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
 
 @of_inner
 def tile_to_shape(block: Layout, shape: object, order: object = None) -> Layout:
-    """The block repeated to fill a shape, across the first mode first, or in the order given.
+    """Repeat a block until it fills a shape.
 
-    (2,2):(1,2), (4,6) -> ((2,2),(2,3)):((1,4),(2,8))
+    >>> print(tile_to_shape(parse("(2,2):(1,2)"), (4, 6)))
+    ((2,2),(2,3)):((1,4),(2,8))
+
+    Args:
+        block: a Layout.
+        shape: an IntTuple of sizes in elements.
+        order: the order in which blocks fill the modes, as in `make_ordered_layout`. None fills the first
+            mode first.
+
+    Returns:
+        A layout of that shape.
 
     Raises:
         LayoutError: the block does not divide the shape, or has more modes.
-        NoLayoutError: as logical_product.
+        NoLayoutError: as `logical_product`.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's tile_to_shape.
     """
     expect_layout(block)
     wanted = tuple(map(product, modes(as_int_tuple(shape, "a shape"))))

@@ -10,15 +10,21 @@ from tilejit.cute.swizzle import ComposedLayout, Swizzle
 
 
 def is_injective(layout: Layout | ComposedLayout) -> bool:
-    """Whether no two coordinates have one offset.
+    """Whether no two coordinates share an offset.
 
-    (4,8):(1,5) -> True    (4,4):(1,2) -> False    4:0 -> False
+    >>> is_injective(parse("(4,8):(1,5)")), is_injective(parse("(4,4):(1,2)")), is_injective(parse("4:0"))
+    (True, False, False)
 
-    Strides decide wherever they can, and a swizzle moves no two offsets to one.
+    Args:
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        True if all offsets differ.
 
     Raises:
-        LayoutIndexError: a swizzle is given negative offsets.
-        LayoutError: it takes a table to tell, and the layout is too large for one.
+        LayoutIndexError: a swizzle receives negative offsets.
+        LayoutError: the answer needs a table of offsets, and the layout is too large for one.
+        TypeError: the argument is not a layout.
     """
     if not isinstance(layout, ComposedLayout):
         return injective.is_injective(expect_layout(layout))
@@ -45,13 +51,21 @@ def _apart(outer: Swizzle | Layout | ComposedLayout, offset: int, inner: Layout 
 
 
 def is_bijective(layout: Layout | ComposedLayout) -> bool:
-    """Whether the offsets are 0 to size - 1, each once.
+    """Whether the offsets are 0 to size - 1, each exactly once.
 
-    (4,8):(8,1) -> True    (4,8):(1,5) -> False    4:-1 -> False
+    >>> is_bijective(parse("(4,8):(8,1)")), is_bijective(parse("(4,8):(1,5)")), is_bijective(parse("4:-1"))
+    (True, False, False)
+
+    Args:
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        True if the layout permutes 0 to size - 1.
 
     Raises:
-        LayoutIndexError: a swizzle is given negative offsets.
-        LayoutError: it takes a table to tell, and the layout is too large for one.
+        LayoutIndexError: a swizzle receives negative offsets.
+        LayoutError: the answer needs a table of offsets, and the layout is too large for one.
+        TypeError: the argument is not a layout.
     """
     if not isinstance(layout, ComposedLayout):
         whole = extent(expect_layout(layout)) == (0, layout.size - 1)

@@ -15,14 +15,24 @@ from tilejit.support.tokens import named
 
 
 def upcast(layout: Layout, count: int) -> Layout:
-    """The layout in units of `count` elements: strides divided, runs of that many elements become one.
+    """Express a layout in units of `count` elements: divide strides, and merge runs of `count` elements.
 
-    (4,8):(1,4), 2 -> (2,8):(1,2)    (4,8):(0,8), 4 -> (4,8):(0,2)
+    >>> print(upcast(parse("(4,8):(1,4)"), 2), upcast(parse("(4,8):(0,8)"), 4))
+    (2,8):(1,2) (4,8):(0,2)
 
-    A run that is no whole number of units is rounded up, as in CuTe.
+    Args:
+        layout: a Layout.
+        count: elements in a unit.
+
+    Returns:
+        The layout in units. A run that is not a multiple of a unit is rounded up, as in CuTe.
 
     Raises:
-        LayoutError: a stride neither divides the count nor is a multiple of it, or is negative and smaller.
+        LayoutError: a stride and the count do not divide each other in either direction, or a stride is
+            negative and smaller than the count.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's upcast.
     """
     expect_layout(layout)
     units = _positive(count)
@@ -43,12 +53,23 @@ def upcast(layout: Layout, count: int) -> Layout:
 
 
 def downcast(layout: Layout, count: int) -> Layout:
-    """The layout in units of which `count` make an element: the mode of stride 1 grows, other strides too.
+    """Express a layout in units of which `count` make one element: the mode of stride 1 grows.
 
-    (2,8):(1,2), 2 -> (4,8):(1,4)    (1,8):(1,2), 2 -> (2,8):(1,4)
+    >>> print(downcast(parse("(2,8):(1,2)"), 2), downcast(parse("(1,8):(1,2)"), 2))
+    (4,8):(1,4) (2,8):(1,4)
+
+    Args:
+        layout: a Layout.
+        count: units in an element.
+
+    Returns:
+        The layout in units.
 
     Raises:
-        LayoutError: there is not exactly one mode of stride 1 to grow.
+        LayoutError: the layout does not have exactly one mode of stride 1.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's downcast.
     """
     expect_layout(layout)
     units = _positive(count)
@@ -74,12 +95,24 @@ def downcast(layout: Layout, count: int) -> Layout:
 
 
 def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
-    """The layout of the same memory in elements of another width, in bits.
+    """Express a layout of the same memory in elements of another width.
 
-    (4,8):(1,4) from 16 to 32 bits -> (2,8):(1,2)    from 16 to 8 bits -> (8,8):(1,8)
+    >>> print(recast_layout(parse("(4,8):(1,4)"), 16, 32), recast_layout(parse("(4,8):(1,4)"), 16, 8))
+    (2,8):(1,2) (8,8):(1,8)
+
+    Args:
+        layout: a Layout.
+        old_bits: the width of its elements in bits.
+        new_bits: the width of the new elements in bits.
+
+    Returns:
+        The layout in new elements.
 
     Raises:
-        LayoutError: as upcast and downcast.
+        LayoutError: as `upcast` and `downcast`.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's recast_layout.
     """
     expect_layout(layout)
     old, new = _positive(old_bits), _positive(new_bits)
@@ -91,12 +124,22 @@ def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
 
 
 def max_alignment(layout: Layout) -> int:
-    """The most elements that can be one unit: upcast by it, or a divisor of it, is whole everywhere.
+    """Find the largest unit, in elements, that divides a layout evenly: `upcast` by it is exact.
 
-    (4,8):(1,4) -> 32    (4,8):(1,16) -> 4    (4,8):(2,8) -> 1
+    >>> max_alignment(parse("(4,8):(1,4)")), max_alignment(parse("(4,8):(1,16)")), max_alignment(parse("8:2"))
+    (32, 4, 1)
+
+    Args:
+        layout: a Layout.
+
+    Returns:
+        The number of elements.
 
     Raises:
-        LayoutError: as right_inverse.
+        LayoutError: as `right_inverse`.
+        TypeError: the argument is not a Layout.
+
+    Source: CuTe's max_alignment.
     """
     expect_layout(layout)
     run = right_inverse_of_layout(layout)

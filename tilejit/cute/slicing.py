@@ -12,15 +12,29 @@ from tilejit.cute.underscore import is_underscore
 
 
 def slice_(crd: Any, layout: Any) -> Any:
-    """The modes at which the coordinate has `_`, side by side.
+    """Keep the modes at which a coordinate has `_`.
 
-    (_, 5), (3,4):(4,1) -> (3):(4)    ((0, _), _), ((2,3),4):((1,2),6) -> (3,4):(2,6)
+    >>> print(slice_((_, 5), parse("(3,4):(4,1)")))
+    (3):(4)
+    >>> print(slice_(((0, _), _), parse("((2,3),4):((1,2),6)")))
+    (3,4):(2,6)
 
-    A composed layout keeps what `slice_and_offset` adds to its offset, and so gives what it gave before.
+    A slice of a composed layout includes the offset that `slice_and_offset` adds, so it maps coordinates to
+    the same offsets as before.
+
+    Args:
+        crd: a coordinate that nests like the layout, with `_` for modes to keep.
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        The layout of those modes, side by side.
 
     Raises:
         LayoutIndexError: a coordinate is negative.
         LayoutError: the coordinate does not nest like the layout.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's slice.
     """
     if is_composed(layout):
         return slice_and_offset(crd, layout)[0]
@@ -30,13 +44,24 @@ def slice_(crd: Any, layout: Any) -> Any:
 
 
 def dice(crd: Any, layout: Layout) -> Layout:
-    """The modes at which the coordinate has an integer: what `slice_` leaves out.
+    """Keep the modes at which a coordinate has an integer: the modes that `slice_` drops.
 
-    (_, 5), (3,4):(4,1) -> (4):(1)
+    >>> print(dice((_, 5), parse("(3,4):(4,1)")))
+    (4):(1)
+
+    Args:
+        crd: a coordinate that nests like the layout, with `_` for modes to drop.
+        layout: a Layout.
+
+    Returns:
+        The layout of those modes, side by side.
 
     Raises:
         LayoutIndexError: a coordinate is negative.
         LayoutError: the coordinate does not nest like the layout.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's dice.
     """
     expect_layout(layout)
     limit_nesting(crd, "a coordinate")
@@ -44,12 +69,26 @@ def dice(crd: Any, layout: Layout) -> Layout:
 
 
 def slice_and_offset(crd: Any, layout: Any) -> tuple[Any, int]:
-    """The slice, and the offset at which it begins.
+    """Return a slice and the offset at which it begins.
 
-    (_, 2), (3,4):(4,1) -> (3):(4), 2    (_, 2), Sw<1,0,2> o 0 o (3,4):(4,1) -> Sw<1,0,2> o 2 o (3):(4), 0
+    >>> [str(part) for part in slice_and_offset((_, 2), parse("(3,4):(4,1)"))]
+    ['(3):(4)', '2']
+    >>> [str(part) for part in slice_and_offset((_, 2), parse("Sw<1,0,2> o 0 o (3,4):(4,1)"))]
+    ['Sw<1,0,2> o 2 o (3):(4)', '0']
+
+    Args:
+        crd: a coordinate that nests like the layout, with `_` for modes to keep.
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        The slice, and its offset in elements. A composed layout keeps the offset itself.
 
     Raises:
-        LayoutError, LayoutIndexError: as slice_ and crd2idx.
+        LayoutIndexError: a coordinate is negative.
+        LayoutError: the coordinate does not nest like the layout.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's slice_and_offset.
     """
     if is_composed(layout):
         return _moved(layout, slice_and_offset(crd, layout.inner))
@@ -57,12 +96,24 @@ def slice_and_offset(crd: Any, layout: Any) -> tuple[Any, int]:
 
 
 def domain_offset(crd: Any, layout: Any) -> tuple[Any, int]:
-    """The same layout seen from another coordinate: itself, and the offset of that coordinate.
+    """Return the layout as seen from another coordinate: the layout and the offset of that coordinate.
 
-    (1, 2), (3,4):(4,1) -> (3,4):(4,1), 6
+    >>> [str(part) for part in domain_offset((1, 2), parse("(3,4):(4,1)"))]
+    ['(3,4):(4,1)', '6']
+
+    Args:
+        crd: a coordinate of the layout.
+        layout: a Layout or a ComposedLayout.
+
+    Returns:
+        The layout, and the offset in elements.
 
     Raises:
-        LayoutError, LayoutIndexError: as crd2idx.
+        LayoutIndexError: a coordinate is negative.
+        LayoutError: the coordinate does not nest like the layout.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's domain_offset.
     """
     if is_composed(layout):
         return _moved(layout, domain_offset(crd, layout.inner))

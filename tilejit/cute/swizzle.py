@@ -22,17 +22,21 @@ MAX_BITS = 63
 
 @dataclass(frozen=True, slots=True)
 class Swizzle:
-    """XOR of `bits` bits, at M + |S| and up, into those at M and up; S < 0 exchanges the two places.
+    """XOR of the `bits` bits from position M + |S| on into those from M on; S < 0 exchanges the two.
 
-    Swizzle(3, 4, 3) XORs bits 7 to 9 into bits 4 to 6: 128 -> 144.    Swizzle(0, 3, 0) changes nothing.
+    >>> swizzle = Swizzle(3, 4, 3)  # XORs bits 7 to 9 into bits 4 to 6
+    >>> swizzle(128), str(swizzle)
+    (144, 'Sw<3,4,3>')
+
+    Swizzle(0, 3, 0) changes nothing.
 
     Attributes:
-        bits: B, how many bits.
-        base: M, low bits that stay as they are.
-        shift: S, the distance between source and target; |S| >= B, so that every swizzle is its own inverse.
+        bits: B, the number of bits.
+        base: M, the number of low bits that stay as they are.
+        shift: S, the distance from source to target; |S| >= B, so every swizzle is its own inverse.
 
     Raises:
-        LayoutError: at construction, for negative B or M, |S| < B, or bits past the 63rd.
+        LayoutError: at construction, if B or M is negative, |S| < B, or bits lie past the 63rd.
     """
 
     bits: int
@@ -59,7 +63,7 @@ class Swizzle:
 
     @property
     def block(self) -> int:
-        """Offsets that are exchanged among themselves, from each multiple of that many on."""
+        """The size in elements of the blocks within which offsets are exchanged."""
         return 1 << self.bits + self.base + abs(self.shift) if self.bits else 1
 
     def __call__(self, offset: Any) -> Any:
@@ -80,17 +84,21 @@ class Swizzle:
 
 @dataclass(frozen=True, slots=True)
 class ComposedLayout:
-    """A o offset o B: the function c -> A(offset + B(c)), where A is a Swizzle, a Layout or composed itself.
+    """A o offset o B: the function c -> A(offset + B(c)), where A is a Swizzle, a Layout or a ComposedLayout.
 
-    ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8, 8), (8, 1)))    text: Sw<3,4,3> o 0 o (8,8):(8,1)
+    >>> layout = ComposedLayout(Swizzle(1, 0, 2), 0, Layout((4, 2), (2, 1)))
+    >>> print(layout)
+    Sw<1,0,2> o 0 o (4,2):(2,1)
+    >>> layout((2, 0))
+    5
 
     Attributes:
         outer: A, applied last.
-        offset: added to what B gives.
+        offset: the elements added to the offsets of B.
         inner: B, which has the shape.
 
     Raises:
-        TypeError: at construction, for parts of another type.
+        TypeError: at construction, if a part has another type.
     """
 
     outer: Swizzle | Layout | ComposedLayout
@@ -109,32 +117,32 @@ class ComposedLayout:
 
     @property
     def shape(self) -> IntTuple:
-        """The shape of B."""
+        """The shape of B, in elements."""
         return self.inner.shape
 
     @property
     def size(self) -> int:
-        """Coordinates in the domain."""
+        """The number of coordinates."""
         return self.inner.size
 
     @property
     def rank(self) -> int:
-        """Modes at the top."""
+        """The number of modes at the top level."""
         return self.inner.rank
 
     @property
     def depth(self) -> int:
-        """How deep the shape nests."""
+        """The levels of nesting of the shape."""
         return self.inner.depth
 
     @property
     def cosize(self) -> int:
-        """Elements between the lowest and the highest offset, both included; a table is made once."""
+        """The number of elements from the lowest to the highest offset, both included; cached."""
         return _cosize(self)
 
     @property
     def is_compact(self) -> bool:
-        """Whether a swizzle only moves the offsets 0 to size - 1 of a compact layout among themselves."""
+        """Whether a swizzle only permutes the offsets 0 to size - 1 of a compact layout."""
         if not isinstance(self.outer, Swizzle) or not isinstance(self.inner, Layout) or self.offset:
             return False
         whole = extent(self.inner) == (0, self.inner.size - 1) and self.inner.size % self.outer.block == 0
@@ -161,7 +169,17 @@ class ComposedLayout:
         return self.outer(self.offset + inside)
 
     def offsets(self) -> NDArray[np.int64]:
-        """The offsets of all coordinates in colexicographic order; see `offsets`."""
+        """Tabulate the offsets of all coordinates in colexicographic order; see `offsets`.
+
+        >>> ComposedLayout(Swizzle(1, 0, 2), 0, Layout((4, 2), (2, 1))).offsets()
+        array([0, 2, 5, 7, 1, 3, 4, 6])
+
+        Returns:
+            A 1-D int64 array, in elements.
+
+        Raises:
+            LayoutError: there are more than 2^27 offsets, or one exceeds 64 bits.
+        """
         table = offsets(self.inner)
         low, high = (int(table.min()), int(table.max())) if table.size else (0, 0)
         if not -MAX_INT64 <= low + self.offset <= high + self.offset <= MAX_INT64:

@@ -30,16 +30,25 @@ Table: TypeAlias = NDArray[Any]
 
 
 def recognize(table: ArrayLike, shape: object = None) -> Layout | Witness:
-    """The layout whose offsets a table holds, coalesced within each size of the shape, or a witness.
+    """Find the layout whose offsets a table holds, or a witness that there is none.
 
-    [0, 1, 10, 11] -> (2,2):(1,10)    [0, 1, 10, 12] -> Witness(3, 12, 11)    None -> one mode of all offsets
+    >>> print(recognize([0, 1, 10, 11]))
+    (2,2):(1,10)
+    >>> print(recognize([0, 1, 10, 12]))
+    index 3 gives 12, not 11
 
-    The table is in colexicographic order, and so is the witness the first index. `from_offsets` is for tables
-    with an axis a mode, and raises.
+    `from_offsets` reads tables with an axis for each mode, and raises.
+
+    Args:
+        table: integers, in elements, in colexicographic order.
+        shape: an IntTuple of sizes, within each of which the layout is coalesced. None makes one mode of all.
+
+    Returns:
+        The layout, or a `Witness`: the first index that no layout agrees with.
 
     Raises:
-        LayoutError: rows of several lengths, a shape of another size, or strides past 64 bits.
-        TypeError: not a table of integers.
+        LayoutError: rows have several lengths, the shape has another size, or strides exceed 64 bits.
+        TypeError: the table does not consist of integers.
     """
     values = exact_table(table).reshape(-1)
     profile = values.size if shape is None else as_int_tuple(shape, "a shape")

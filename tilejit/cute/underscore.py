@@ -11,7 +11,11 @@ from tilejit.support.tokens import named
 
 
 class Underscore:
-    """The type of `_`, a mode that stays whole."""
+    """The type of `_`, a mode that stays whole.
+
+    >>> print(slice_((_, 1), parse("(3,4):(4,1)")))
+    (3):(4)
+    """
 
     __slots__ = ()
 

@@ -7,16 +7,17 @@ from codegen import LayoutError, dataclass, shown
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """An index at which no layout can agree: it gives `value`, where the values before ask for `expected`.
+    """An index at which no layout can agree: it gives `value`, while the values before it require `expected`.
 
-    str(Witness(3, 12, 11)) -> "index 3 gives 12, not 11"
+    >>> print(recognize([0, 1, 10, 12]))
+    index 3 gives 12, not 11
 
     Attributes:
-        index: the colexicographic number of a coordinate, or a multi-index where a table has axes. Of a
-            complement it is an offset, and the values are how many times that is met.
-        value: what was asked for gives there.
-        expected: what every layout gives there that agrees before; None where `value` is a place before the
-            first element, at which nothing is defined.
+        index: the colexicographic number of a coordinate, or a multi-index for a table with axes. For a
+            complement it is an offset, and the values count how often the offset is reached.
+        value: the value at that index.
+        expected: the value of every layout that agrees with the indices before. None if `value` is an offset
+            before the first element, where nothing is defined.
     """
 
     index: int | tuple[int, ...]
@@ -25,11 +26,22 @@ class Witness:
 
     @property
     def multi_index(self) -> tuple[int, ...]:
-        """The index as a tuple, of one number where it is a number."""
+        """The index as a tuple; a number becomes a tuple of one."""
         return self.index if isinstance(self.index, tuple) else (self.index,)
 
     def along(self, axis: int, rank: int) -> Witness:
-        """The same of a table or shape of more axes, 0 on all others."""
+        """Return the same witness for a table or shape of more axes, with 0 on all others.
+
+        >>> Witness(3, 12, 11).along(1, 2)
+        Witness(index=(0, 3), value=12, expected=11)
+
+        Args:
+            axis: the axis of the index.
+            rank: the number of axes.
+
+        Returns:
+            The witness.
+        """
         (at,) = self.multi_index
         return Witness(tuple(at if k == axis else 0 for k in range(rank)), self.value, self.expected)
 
@@ -41,7 +53,7 @@ class Witness:
 
 
 class NoLayoutError(LayoutError):
-    """No layout says what was asked for; `witness` is the index that shows so, where an index can."""
+    """No layout has the requested offsets; `witness` is an index that shows it, if an index can."""
 
     __module__ = "tilejit.cute"
 

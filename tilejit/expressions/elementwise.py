@@ -24,10 +24,16 @@ Out: TypeAlias = Array | TiledArray | tuple[Array | TiledArray, ...]
 
 
 class Elementwise(Engine[Parameters, Result]):
-    """A function of elements that runs over arrays as one kernel.
+    """A function of elements that runs over whole arrays as one kernel.
 
-    `python` is the function itself; `report()` and `source` show the kernel of the last call in this
-    thread.
+    >>> scaled = tilejit.elementwise(lambda x, y: 2 * x + y)
+    >>> scaled(np.array([1.0, 2.0]), np.array([10.0, 20.0]))
+    array([12., 24.])
+
+    `tilejit.elementwise` creates it. `report()` and `source` show the kernel of this thread's last call.
+
+    Attributes:
+        python: the Python function.
     """
 
     @overload
@@ -81,7 +87,7 @@ class Elementwise(Engine[Parameters, Result]):
     _in_python = __call__
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """A pickle or copy is of the function and the options: it compiles, or finds in the store, anew."""
+        """Pickle the function and the options; the copy compiles, or finds its kernels in the store."""
         return self._by_name() or (Elementwise, (self.python, self.options))
 
     @property
@@ -94,7 +100,15 @@ class Elementwise(Engine[Parameters, Result]):
         return self.program.kernel.emitted.source
 
     def report(self) -> str:
-        """What was vectorized, and how, in this thread's last call.
+        """Describe how this thread's last call was vectorized.
+
+        >>> double = tilejit.elementwise(lambda x: 2 * x)
+        >>> _ = double(np.ones(3))
+        >>> print(double.report().splitlines()[0])
+        elementwise <lambda>
+
+        Returns:
+            Several lines of text.
 
         Raises:
             KernelError: there was no call yet.
@@ -116,64 +130,80 @@ def elementwise(
 
 
 def elementwise(function: Any = None, /, **options: Any) -> Any:
-    """Make one kernel of an expression of arrays.
+    """Compile an expression over arrays to one kernel.
 
     >>> @tilejit.elementwise
     ... def gauss(x, y):
     ...     return np.exp(-x * x) + y
-    >>> gauss(x, y, out=z)
-    >>> tilejit.elementwise(lambda x: np.sum(np.cos(x)))(x)
+    >>> gauss(np.array([0.0, 1.0]), np.array([1.0, 1.0])).round(4)
+    array([2.    , 1.3679])
 
+    Reductions, results for each element beside them, and tiled results work as well:
+
+    >>> x = np.array([[1.0, 3.0], [2.0, 2.0]], np.float32)
     >>> tilejit.elementwise(lambda x: x / np.sum(x, axis=1, keepdims=True))(x)
-    >>> tilejit.elementwise(lambda x: x * 0.5)(x, layout="{1,0:T(8,128)(2,1)}")
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]], dtype=float32)
+    >>> tilejit.elementwise(lambda x: x * 0.5)(x, layout="{1,0:T(2,2)}").buffer
+    array([0.5, 1.5, 1. , 1. ], dtype=float32)
 
-    The function is called once for each combination of dtypes and ranks, with stand-ins for elements:
-    operators, NumPy's functions of elements, np.where, np.clip and astype are recorded, and np.sum, min, max
-    and mean with axis, keepdims and dtype (methods too), np.dot, vdot and @ of vectors or of a matrix with a
-    vector.
-    What it reads besides its arguments, globals and variables around it, stays in the kernel as it was then.
-    Floats are arguments of the kernel, and integers where they meet an expression; powers, integer divisors
-    and integers that the function looks at (`if n > 2`, `axis=n`) stand in it, a kernel for each.
-    Each result has the shape, the dtype and the order in memory that NumPy 2's functions give it; several are
-    a tuple. (NumPy's operators write large results over temporary arrays, whose order those then have.)
-    out: an array, or a tuple of them, which may be arguments too: results are of what was there before the
-    call; where: as in NumPy's functions, other elements of a new result are 0; a result that is itself a
-    reduction takes no where.
+    **What is recorded.** The function is called once for each combination of dtypes and ranks, with stand-ins
+    for elements that record operators, NumPy's elementwise functions, np.where, np.clip and astype; np.sum,
+    min, max and mean with axis, keepdims and dtype, also as methods; and np.dot, np.vdot and @ of vectors or
+    of a matrix and a vector. Globals and variables of enclosing functions are constants of the kernel. Float
+    arguments stay arguments of the kernel, and so do integers that meet an expression; powers, integer
+    divisors and integers that the function inspects (`if n > 2`, `axis=n`) are constants, with a kernel for
+    each value.
 
-    Of bfloat16 and a float of Python, `z + 1.5` or np.where(z > 0, z, 0.0), bfloat16 is left, as NumPy leaves
-    its own floats what they are; with ml_dtypes it would give float32.
+    **Calls.** A call takes arrays and numbers by position and these keywords. `out` is an array to write to,
+    or a tuple of arrays for several results; they may be arguments, because results depend only on values
+    from before the call. `where` works as in NumPy's functions; the other elements of a new result are 0, and
+    a result that is itself a reduction takes no `where`. `layout` packs new results into TiledArrays:
+    anything that `as_layout` reads. Arguments in the other byte order are converted.
 
-    Reductions of one shape along the same axes are one kernel; what is computed of them, and results for each
-    element beside them, is another, which reads the arrays again.
+    **Results.** Each result has the shape, dtype and memory order that NumPy 2's functions give it; several
+    results are a tuple. A bfloat16 array and a Python float give bfloat16, as NumPy keeps its own float
+    dtypes; ml_dtypes would give float32. Integers that do not fit, integers to negative powers and undefined
+    operations raise what NumPy raises, as a KernelError that is also an OverflowError, ValueError or
+    TypeError. No floating-point warnings are issued; results are inf or NaN, as in NumPy.
 
-    Integers of Python that do not fit, integers to negative powers and operations without a meaning raise
-    what NumPy raises (a KernelError that is an OverflowError, a ValueError or a TypeError as well). Of
-    divisions by zero, overflows and invalid values, of which NumPy warns by `np.errstate`, nothing is said:
-    results are the same, inf and NaN, and no flag is read. Arguments of the other byte order are converted.
+    **Accuracy.** Sums run in lanes and blocks. Whatever their length, the error is at most 32 ulp of the sum
+    of all magnitudes. f32 sums continue in f64 from block to block, f64 sums are compensated, and
+    half-precision sums use f32 until the end. The number of threads changes where blocks start. With
+    vectorize_reductions=False, a block is added up in order. Functions such as exp are within 4 ulp.
+    Reductions of one shape along the same axes share a kernel; what is computed from them runs in another
+    kernel, which reads the arrays again.
 
-    Sums run in lanes and blocks: whatever their length, the error is at most 64 halves of a unit in the last
-    place of the sum of all magnitudes (along contiguous elements np.sum's own bound is 35 for ten million of
-    them, ours 32; elsewhere np.sum's grows with their number, ours does not). f32 goes on in f64 from block
-    to block, f64 is compensated, halves are f32 until they are done. Several threads cut blocks elsewhere;
-    with vectorize_reductions=False a block is added up one by one. Functions such as exp are within 4 units
-    in the last place.
+    **Tiles.** TiledArrays of one layout are computed slot by slot, padding included, and give a result in
+    that layout. If `out` or `layout` names another layout, the result is computed and packed block by block
+    through a buffer in cache, and tiled arguments and masks are unpacked in the same way, so memory is read
+    once and written once. Padding is written as `pack` does, except with `where`, which leaves it. Results
+    below 512 KiB, layouts without repeating blocks, dtypes without kernels, tiled arguments of reductions,
+    and tiled arguments without a tiled result go through a whole plain array instead.
 
-    TiledArrays of one layout are computed slot by slot, padding too, and give that layout. With an `out` of
-    another, or a `layout` for new TiledArrays (whatever `as_layout` reads), the result is computed and packed
-    block by block through a buffer in cache, tiled arguments and masks are unpacked so: memory is read once
-    and written once. Padding is written as `pack` does, but with `where`, which leaves it. Results below
-    512 KiB, layouts without blocks that repeat themselves and dtypes that kernels do not know go through a
-    whole plain array instead; so do tiled arguments of reductions, and those where no result is tiled.
+    Args:
+        function: the function. None returns a decorator.
+        virtual_vector_size: as in `tilejit.kernel`, like the options that follow.
+        fastest_varying: see `tilejit.kernel`.
+        vectorize_reductions: True by default here.
+        tail: see `tilejit.kernel`.
+        on_fail: see `tilejit.kernel`; it applies to each new kernel before it runs.
+        vectorize_at: see `tilejit.kernel`.
+        parallel: see `tilejit.kernel`.
+        fastmath: see `tilejit.kernel`.
+        tune: see `tilejit.kernel`; reductions and blocks are not tuned.
 
-    options: those of `kernel`; vectorize_reductions is True. on_fail is asked of each new kernel, before it
-    runs; tune leaves reductions and blocks as they are.
+    Returns:
+        An `Elementwise`, or a decorator that returns one.
 
     Raises:
-        KernelError: what cannot be recorded, or what on_fail="raise" refuses; nothing is written.
-        OverflowError: an integer does not fit (a KernelError, too).
-        ValueError: an integer to a negative power (a KernelError, too).
-        LayoutError: shapes do not broadcast, or `out` does not fit.
-        TypeError: an argument is of a wrong type.
+        KernelError: an option has an invalid value. Calls raise it for what cannot be recorded and for what
+            on_fail="raise" rejects; nothing has been written.
+        TypeError: the argument is not a function, or an option does not exist. Calls raise it for arguments
+            of the wrong type.
+        OverflowError: in a call, an integer does not fit; it is a KernelError as well.
+        ValueError: in a call, an integer has a negative power; it is a KernelError as well.
+        LayoutError: in a call, shapes do not broadcast, or `out` does not fit.
     """
     checked = read_options("elementwise", LoopKeywords, {"vectorize_reductions": True, **options})
 

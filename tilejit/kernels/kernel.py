@@ -26,63 +26,121 @@ Indices = TypeVar("Indices")
 
 
 def parallel(loop: Loop) -> Loop:
-    """Say that the iterations of a loop may run at the same time: `for i in tilejit.parallel(range(n))`.
+    """Declare that the iterations of a loop may run at the same time.
 
-    The outermost loop of a kernel is then shared out among threads where the arrays are large. It is a
-    promise, not a question: iterations that write what others read give any of the possible results. Python
-    runs it as it is.
+    >>> @tilejit.kernel
+    ... def double(x, y):
+    ...     for i in tilejit.parallel(range(len(x))):
+    ...         y[i] = 2 * x[i]
+    >>> y = np.zeros(3)
+    >>> double(np.array([1.0, 2.0, 3.0]), y)
+    >>> y
+    array([2., 4., 6.])
+
+    If the arrays are large, threads share the iterations of the outermost such loop. This is a promise that
+    is not checked: if iterations write what others read, the result is one of the possible results. Python
+    runs the loop as it is.
+
+    Args:
+        loop: a range.
+
+    Returns:
+        The loop itself.
     """
     return loop
 
 
 def reduction(loop: Loop) -> Loop:
-    """Say that a loop may reduce in any order: `for k in tilejit.reduction(range(n))`.
+    """Declare that a loop may reduce its terms in any order.
 
-    It may run in lanes then, without `vectorize_reductions`; sums round differently. Python runs it as it is.
+    >>> @tilejit.kernel
+    ... def total(x):
+    ...     s = 0.0
+    ...     for i in tilejit.reduction(range(len(x))):
+    ...         s += x[i]
+    ...     return s
+    >>> float(total(np.arange(5.0)))
+    10.0
+
+    The loop then vectorizes even without `vectorize_reductions`. Floating-point sums round differently.
+    Python runs the loop as it is.
+
+    Args:
+        loop: a range.
+
+    Returns:
+        The loop itself.
     """
     return loop
 
 
 def scan(loop: Loop) -> Loop:
-    """Say that a loop may group the terms of its scans: `for i in tilejit.scan(range(n))`.
+    """Declare that a loop may regroup the terms of its scans.
 
-    >>> for i in tilejit.scan(range(a.shape[0])):
-    ...     s += a[i]
-    ...     y[i] = s
+    >>> @tilejit.kernel
+    ... def running_sum(a, y):
+    ...     s = 0.0
+    ...     for i in tilejit.scan(range(len(a))):
+    ...         s += a[i]
+    ...         y[i] = s
+    >>> y = np.zeros(4)
+    >>> running_sum(np.arange(4.0), y)
+    >>> y
+    array([0., 1., 3., 6.])
 
-    Such a loop may run in lanes even without `vectorize_scans`. Sums of floats round differently. Python runs
-    it as it is.
+    The loop then vectorizes even without `vectorize_scans`. Floating-point sums round differently. Python
+    runs the loop as it is.
+
+    Args:
+        loop: a range.
+
+    Returns:
+        The loop itself.
     """
     return loop
 
 
 def min_distance(loop: Loop, distance: int) -> Loop:
-    """Say that iterations nearer than this are independent: `for i in tilejit.min_distance(range(n), 8)`.
+    """Promise that dependent iterations are at least a distance apart.
 
-    >>> for i in tilejit.min_distance(range(y.shape[0] - k), 8):
-    ...     y[i + k] = 0.5 * y[i]
+    >>> @tilejit.kernel
+    ... def decay(y, k):
+    ...     for i in tilejit.min_distance(range(len(y) - k), 8):
+    ...         y[i + k] = 0.5 * y[i]
+    >>> y = np.ones(16)
+    >>> decay(y, 8)
+    >>> y[7:10]
+    array([1. , 0.5, 0.5])
 
-    So many iterations may then run at a time, although the compiler cannot prove that they may: here, `k` is
-    at least 8. With a smaller `k` the values may be wrong, but all accesses stay in the arrays. Verify mode
-    checks the promise. Python runs the loop as it is.
+    That many iterations may then run at once, even if the compiler cannot prove them independent; here the
+    promise is that `k` is at least 8. If it is broken, values may be wrong, but all accesses stay inside the
+    arrays. Verify mode checks the promise. Python runs the loop as it is.
 
     Args:
         loop: a range.
-        distance: iterations, at least 1: a number in the text, or a global.
+        distance: the number of iterations, at least 1: a literal or a global.
+
+    Returns:
+        The loop itself.
     """
     return loop
 
 
 def permutation(array: Indices) -> Indices:
-    """Promise that the elements of an array of subscripts differ: `y[tilejit.permutation(idx)[i]] = x[i]`.
-
-    Stores to `y` may then run in lanes, in any order. Negative elements count from the end, and what they
-    count to differs as well. Verify mode compares the elements in each call. Python runs it as it is.
+    """Promise that the elements of an array of subscripts are distinct.
 
     >>> @tilejit.kernel
     ... def scatter(y, idx, x):
     ...     for i in range(len(idx)):
     ...         y[tilejit.permutation(idx)[i]] = x[i]
+    >>> y = np.zeros(3)
+    >>> scatter(y, np.array([2, 0, 1]), np.array([1.0, 2.0, 3.0]))
+    >>> y
+    array([2., 3., 1.])
+
+    Stores to `y` may then be vectorized in any order. Negative elements count from the end; the positions
+    that they refer to must be distinct as well. Verify mode compares the elements in each call. Python runs
+    the loop as it is.
 
     Args:
         array: an array of integers, an argument of the kernel.
@@ -98,10 +156,22 @@ for _function in (parallel, reduction, scan, min_distance, permutation):
 
 
 class Kernel(DirectLoops[Parameters, Result]):
-    """A function of loops that runs as machine code, compiled for the dtypes that it is called with.
+    """A Python function of loops, compiled to machine code for the dtypes of its arguments.
 
-    `python` is the function itself. What was made of it in the last specialization (the first call with such
-    arguments, or `specialize`) is in `nest`, `vectorized`, `schedule`, `source` and `report()`.
+    >>> @tilejit.kernel
+    ... def add(a, b, c):
+    ...     for i in range(len(c)):
+    ...         c[i] = a[i] + b[i]
+    >>> c = np.zeros(3)
+    >>> add(np.ones(3), np.ones(3), c)
+    >>> c
+    array([2., 2., 2.])
+
+    `tilejit.kernel` creates it. `nest`, `vectorized`, `schedule`, `source` and `report()` describe the last
+    specialization in this thread: that of the last call, or of `specialize`.
+
+    Attributes:
+        python: the Python function.
     """
 
     _NEVER = "was not specialized in this thread yet\n  call it, or .specialize(*arguments) first"
@@ -123,16 +193,16 @@ class Kernel(DirectLoops[Parameters, Result]):
         return inspect.signature(self.python)
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        """Run it: arrays are written in place, numbers are returned as NumPy's.
+        """Run the kernel: it writes arrays in place and returns numbers as NumPy scalars.
+
+        Nothing is written if it raises.
 
         Raises:
-            KernelError: the function says what kernels do not do.
-            IndexError: an access might leave its array (this and the next two are KernelErrors as well).
-            ValueError: an array that is written is read-only, or a size does not go with the options.
+            KernelError: the function uses something that kernels do not support.
+            IndexError: an access might be outside its array (this and the next two are KernelErrors as well).
+            ValueError: an array that is written is read-only, or a size conflicts with the options.
             OverflowError: an integer does not fit.
             TypeError: an argument is neither an array nor a number.
-
-        Nothing is written then.
         """
         given = self._given(args, kwargs)
         key = tuple([call_key(value) for value in given])
@@ -151,7 +221,7 @@ class Kernel(DirectLoops[Parameters, Result]):
     _in_python = __call__
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """A pickle or copy is of the function and the options: it compiles, or finds in the store, anew."""
+        """Pickle the function and the options; the copy compiles, or finds its kernels in the store."""
         return self._by_name() or (Kernel, (self.python, self.options))
 
     def _bind(self, key: tuple[Any, ...], given: tuple[Any, ...]) -> BoundCall:
@@ -162,7 +232,7 @@ class Kernel(DirectLoops[Parameters, Result]):
         return self._calls.keep(key, BoundCall(program, given))
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Arguments by their places; those that have defaults may be left out at the end."""
+        """Arguments by position; trailing ones that have defaults may be omitted."""
         if not kwargs:
             return args
         bound = self._signature.bind(*args, **kwargs)
@@ -194,12 +264,25 @@ class Kernel(DirectLoops[Parameters, Result]):
         return program
 
     def specialize(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Kernel[Parameters, Result]:
-        """Type and vectorize it for such arguments without running it; the kernel, to ask it what it made.
+        """Type and vectorize the kernel for some arguments, without running it.
 
-        >>> add.specialize(a, b, c).report()
+        >>> @tilejit.kernel
+        ... def add(a, b, c):
+        ...     for i in range(len(c)):
+        ...         c[i] = a[i] + b[i]
+        >>> x = np.ones(3)
+        >>> print(add.specialize(x, x, x).nest.splitlines()[0])
+        func.func @add(%a: memref<?xf64>, %b: memref<?xf64>, %c: memref<?xf64>) {
+
+        Args:
+            args: arguments as for a call; their dtypes, ranks and memory orders count.
+            kwargs: the same by name.
+
+        Returns:
+            The kernel itself, which now describes this specialization.
 
         Raises:
-            KernelError: as a call, but for bounds.
+            KernelError: as for a call, except that bounds are not checked.
             TypeError: an argument is neither an array nor a number.
         """
         self.ran(self._program(self._given(args, kwargs)))
@@ -207,17 +290,17 @@ class Kernel(DirectLoops[Parameters, Result]):
 
     @property
     def nest(self) -> str:
-        """The scalar loops, printed in the manner of MLIR."""
+        """The scalar loops, printed in the style of MLIR."""
         return _printed(self.program.function)
 
     @property
     def vectorized(self) -> str:
-        """The loops over super-vectors, printed in the manner of MLIR's vector dialect."""
+        """The loops over super-vectors, printed in the style of MLIR's vector dialect."""
         return _printed(self.program.vectorized.function)
 
     @property
     def schedule(self) -> str:
-        """How super-vectors become registers and threads."""
+        """How super-vectors map to registers and threads."""
         return self.program.schedule
 
     @property
@@ -226,7 +309,22 @@ class Kernel(DirectLoops[Parameters, Result]):
         return self.program.kernel.emitted.source
 
     def report(self) -> str:
-        """Each loop: vectorized how, or the reason why not and what stands in the way; then the schedule."""
+        """Describe how each loop was vectorized, or why not, followed by the schedule.
+
+        >>> @tilejit.kernel
+        ... def add(a, b, c):
+        ...     for i in range(len(c)):
+        ...         c[i] = a[i] + b[i]
+        >>> x = np.ones(3)
+        >>> print(add.specialize(x, x, x).report().splitlines()[0])
+        kernel add(a: f64[?] C, b: f64[?] C, c: f64[?] C)
+
+        Returns:
+            Several lines of text.
+
+        Raises:
+            KernelError: the kernel was not specialized in this thread yet.
+        """
         program = self.program
         head = f"kernel {self.python.__name__}({', '.join(map(_argument_text, program.function.arguments))})"
         loops = [f"  {report}" for report in program.vectorized.loops] or ["  no loops"]
@@ -242,7 +340,7 @@ class Kernel(DirectLoops[Parameters, Result]):
         return "\n".join([head, *loops, *notes, f"  {program.schedule}"])
 
     def _repr_html_(self) -> str | None:
-        """The loops, and what was made of them, as notebooks show it."""
+        """Render the loops and what they became for a notebook."""
         return notebook_html("kernel_html", self)
 
 
@@ -259,65 +357,75 @@ def kernel(
 
 
 def kernel(function: Any = None, /, **options: Any) -> Any:
-    """Make a kernel of a Python function of loops over arrays.
+    """Compile a Python function of loops over arrays.
 
     >>> @tilejit.kernel(virtual_vector_size=256)
     ... def add(a, b, c):
     ...     for i in range(a.shape[0]):
     ...         for j in range(a.shape[1]):
     ...             c[i, j] = a[i, j] + b[i, j]
+    >>> c = np.zeros((2, 3))
+    >>> add(np.ones((2, 3)), np.ones((2, 3)), c)
+    >>> c
+    array([[2., 2., 2.],
+           [2., 2., 2.]])
 
-    virtual_vector_size    lanes of the super-vectors: 256, (32, 256) for two loops; in terms of the machine,
-                           "2*hw" for two registers, "l1/4" for a quarter of the L1 data cache, "2*cores*hw".
-                           Those of more than a few registers run as strips of registers. "auto": a few
-                           registers, or a square that is transposed in them where arrays are walked along
-                           different dimensions
-    fastest_varying        for each size the memory dimension, the innermost 0, that lanes walk; None: any
-    vectorize_reductions   sums and the like in lanes too, which changes their rounding
-    vectorize_scans        running sums and the like in lanes too (`s += a[i]; y[i] = s`): integers and
-                           extremes exactly, floats with another rounding
-    no_alias               arrays that share no memory with others that the kernel uses, by name: "y",
-                           ("y", "z"); True: all. Calls do not compare them then, and run in lanes. A broken
-                           promise gives wrong values, but accesses stay in the arrays: calls compare arrays
-                           of subscripts anyway
-    verify                 calls check no_alias, `tilejit.min_distance` and `tilejit.permutation` and raise an
-                           error where one is broken, as they do with TILEJIT_VERIFY=1; slow
-    tail                   the last iterations: "mask", "scalar", "shift" (the last super-vector begins
-                           earlier; "mask" where what is written is read), "assume_divisible" (checked)
-    on_fail                loops that cannot be vectorized stay "scalar", or do and "warn"; or "raise"
-    vectorize_at           "before_tile": loops as they stand become super-vectors; "after_tile": loops one
-                           right inside the other are cut into tiles of whole super-vectors first, where no
-                           dependence forbids it, and those in the tiles become super-vectors
-    parallel               None: loops in `tilejit.parallel` on threads where arrays are large; True: as if
-                           the outermost loop were annotated, which is the same promise; a number: so, on so
-                           many threads; False: one thread
-    fastmath               floats in lanes may be multiplied and added in one step, divided by way of
-                           reciprocals and reordered, reductions too; NaN and infinity stay what they are
-    specialize             "structure": a kernel serves arrays of all sizes; "sizes": a kernel for each shape,
-                           with the sizes as numbers
-    index_bounds           subscripts that are elements of arrays, x[idx[i]]: "check" refuses a call in which
-                           one is outside; with "mask", such a load gives 0, and such a store is skipped
-    tune                   where the size is "auto", the first call with such arguments measures a few sizes
-                           on copies of the arrays and keeps the fastest, in the store, too
+    Globals and variables of enclosing functions are constants of the kernel, read when it is specialized for
+    new dtypes and not at each call. Pass values that change as arguments.
 
-    Globals and variables around the function are numbers of the kernel: what they are when it is specialized
-    for new dtypes, not in each call. What changes from call to call is an argument.
+    An integer to a negative power is an error, as in NumPy; between literals it is a float, as in Python; if
+    the exponent is read from an array, the result is 0.
 
-    A negative power of an integer is an error, as NumPy has it, or a float, where Python makes one of numbers
-    in the text; where the exponent is read from an array it is 0.
+    Kernels compute as NumPy arrays do where Python would raise or promote: integers have 64 bits and wrap
+    around, `i // n` and `i % n` of integers are 0 if n is 0, and math.sqrt(-1.0) and similar calls return
+    NaN.
 
-    Where Python would go on or raise, kernels compute as arrays do: integers of Python have 64 bits and wrap
-    around, `i // n` and `i % n` of integers are 0 where n is, math.sqrt(-1.0) and its like are NaN.
+    `a[-1]` with a literal is the last element. Other subscripts that become negative are out of bounds,
+    except in `x[idx[i]]`: elements of integer arrays count from the end, as in NumPy. Both branches of `x if
+    c else y` are read, and so are the operands under an `if`, which stores only if its condition holds.
+    Arrays that overlap run element by element in the order of the loops, unless they are the same array.
 
-    `a[-1]`, with a number in the text, is the last element; other subscripts that become negative are
-    outside of the array, except `x[idx[i]]`: elements of arrays of integers count from the end as NumPy's do.
-    Both sides of `x if c else y` are read, and what stands under an `if` as well, though it stores only where
-    the condition holds. Arrays that share memory run element by element in the order of the loops, unless
-    they are one and the same.
+    Args:
+        function: the function. None returns a decorator.
+        virtual_vector_size: lanes of the super-vectors: 256, or (32, 256) for two loops. "2*hw" is two
+            registers, "l1/4" a quarter of the L1 data cache, and "2*cores*hw" counts cores as well.
+            Super-vectors of more than a few registers run as strips of registers. "auto" takes a few
+            registers, or a square that is transposed in registers if arrays are traversed along different
+            dimensions.
+        fastest_varying: for each size, the memory dimension that its lanes traverse, 0 for the innermost.
+            None takes any.
+        vectorize_reductions: whether sums and other reductions vectorize, which changes their rounding.
+        vectorize_scans: whether running sums and other scans vectorize (`s += a[i]; y[i] = s`). Integers and
+            extremes stay exact; floats round differently.
+        no_alias: the names of arrays that share no memory with other arrays of the kernel: "y", ("y", "z"),
+            or True for all. Calls then skip the comparison and always run vectorized. If the promise is
+            broken, values are wrong, but accesses stay inside the arrays; arrays of subscripts are compared
+            regardless.
+        verify: whether calls check no_alias, `tilejit.min_distance` and `tilejit.permutation`, and raise if
+            one is broken. This is slow. TILEJIT_VERIFY=1 does the same.
+        tail: the last iterations: "mask"; "scalar"; "shift", where the last super-vector starts earlier
+            ("mask" if the kernel reads what it writes); or "assume_divisible", which calls check.
+        on_fail: loops that do not vectorize stay "scalar", also "warn", or "raise".
+        vectorize_at: "before_tile" vectorizes the loops as written. "after_tile" first tiles perfectly nested
+            loops by whole super-vectors, if dependences permit, and vectorizes the loops within the tiles.
+        parallel: None runs loops in `tilejit.parallel` on threads if arrays are large. True treats the
+            outermost loop as annotated, which is the same promise. A number does so on that many threads.
+            False uses one.
+        fastmath: whether floats in lanes may use fused multiply-add, division by reciprocals and reordering,
+            reductions included. NaN and infinity keep their meaning.
+        tune: if the size is "auto", the first call with such arguments measures a few sizes on copies of the
+            arrays and keeps the fastest, in the store as well.
+        specialize: "structure" compiles one kernel for arrays of all sizes; "sizes" compiles one for each
+            shape.
+        index_bounds: for subscripts that are elements of arrays, x[idx[i]]. "check" raises if one is out of
+            bounds. With "mask", such a load returns 0 and such a store is skipped.
+
+    Returns:
+        A `Kernel`, or a decorator that returns one.
 
     Raises:
-        KernelError: an option has no such value.
-        TypeError: what is decorated is not a function, or there is no such option.
+        KernelError: an option has an invalid value.
+        TypeError: the argument is not a function, or an option does not exist.
     """
     checked = read_options("kernel", KernelKeywords, options)
 
@@ -333,7 +441,7 @@ kernel.__dict__["__signature__"] = options_signature(KernelKeywords)  # for its 
 
 
 def _kind(value: Any, *, sized: bool) -> Any:
-    """What a specialization depends on of an argument; sized: the shape of an array too."""
+    """What a specialization depends on; sized: the shape of an array as well."""
     if isinstance(value, np.ndarray):
         return type(value), value.dtype, order_of(value), value.shape if sized else value.ndim
     return type(value)

@@ -50,38 +50,49 @@ def as_layout(
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Spec:
-    """The shape that something stands for: XLA's, a text of it, a CuTe layout, a format, a pattern.
+    """Read a layout in any form: XLA's text, a CuTe layout, a named format or a pattern.
 
-    "bf16[1000,300]{1,0:T(8,128)(2,1)}"                          -> itself
-    "{1,0:T(8,128)}" with dtype float32 and dims (5, 7)          -> f32[5,7]{1,0:T(8,128)}
-    "tpu" with dtype bfloat16 and dims (33, 300)                 -> bf16[33,300]{1,0:T(8,128)(2,1)}
-    "(4,8):(8,1)" with dtype float32 and dims (3, 5)             -> f32[3,5] (4,8):(8,1)
-    "f32[3,5] (4,8):(8,1)"                                       -> itself
-    "nChw16c" with dtype float32 and dims (2, 20, 5, 7)          -> f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
-    "(m mi) (n ni) -> m n mi ni" with float32, dims (5, 7), mi=8, ni=128 -> f32[5,7]{1,0:T(8,128)}
+    >>> print(tilejit.as_layout("bf16[1000,300]{1,0:T(8,128)(2,1)}"))
+    bf16[1000,300]{1,0:T(8,128)(2,1)}
+    >>> print(tilejit.as_layout("{1,0:T(8,128)}", dtype="f32", dims=(5, 7)))
+    f32[5,7]{1,0:T(8,128)}
+    >>> print(tilejit.as_layout("tpu", dtype="bf16", dims=(33, 300)))
+    bf16[33,300]{1,0:T(8,128)(2,1)}
+    >>> print(tilejit.as_layout("nChw16c", dtype="f32", dims=(2, 20, 5, 7)))
+    f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
+    >>> print(tilejit.as_layout("(4,8):(8,1)", dtype="f32", dims=(3, 5)))
+    f32[3,5] (4,8):(8,1)
+    >>> print(tilejit.as_layout("(m mi) (n ni) -> m n mi ni", dtype="f32", dims=(5, 7), mi=8, ni=128))
+    f32[5,7]{1,0:T(8,128)}
 
-    A CuTe layout, or its text, swizzles included, becomes a CuteShape: one mode a dimension, inside a mode
-    the first sub-mode fastest, and what no element reaches is padding.
+    A CuTe layout, or its text, becomes a CuteShape with one mode for each dimension. Within a mode, the first
+    sub-mode varies fastest. Slots that no element maps to are padding. Swizzles are read as well.
 
-    A pattern is einops': left of the arrow a name for each dimension, or several in parentheses, the most
-    major first; right of it all of them in the order of memory. Of the axes of a dimension one may have no
-    size: it is the least that makes the dimension fit, and what the sizes make beyond it is padding. `...`
-    stands for any further dimensions, 1 and () for dimensions of size 1. Sizes, and parameters of formats,
-    may stand in the text, too: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8". No axis has the name of a keyword
-    of the calls, such as threads or out.
+    A pattern follows einops. Left of the arrow stands a name for each dimension, or several names in
+    parentheses, the most major first. Right of the arrow stand all names in memory order. Within a dimension,
+    one axis may lack a size: it gets the smallest size that covers the dimension, and the excess is padding.
+    `...` stands for any number of further dimensions; 1 and () stand for dimensions of size 1. Text may also
+    contain sizes and format parameters: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8". An axis cannot have the
+    name of a keyword of the calls, such as threads or out.
 
     Args:
-        layout: what to read. A shape's text without a layout is row-major, and its dtype wins over `dtype`.
-        dtype: the array's dtype, for whatever is not a full shape.
-        dims: the array's dimensions; a shape that names others is refused.
-        parameters: keywords of a named format, or the sizes of a pattern's axes. CuTe layouts, patterns,
-            oneDNN's tags and the other formats of blocks take element_size_in_bits: 4 packs s4 two to a byte,
-            1 packs pred eight to a byte, low bits first; without it each has a byte, as without XLA's E.
-            Nothing else takes any.
+        layout: the layout. The text of a shape without a layout is row-major, and its dtype overrides
+            `dtype`.
+        dtype: the dtype of the array, unless the layout is a complete shape.
+        dims: the dimensions of the array in elements; a complete shape must have the same.
+        parameters: the keywords of a named format, or the sizes of a pattern's axes in elements. CuTe
+            layouts, patterns, oneDNN's tags and other blocked formats also take `element_size_in_bits`, which
+            packs elements into bytes, low bits first: 4 packs two s4 elements into a byte, 1 packs eight pred
+            elements. Without it, each element takes a byte, as without XLA's E. Other layouts take no
+            parameters.
+
+    Returns:
+        A Shape, or a CuteShape for a CuTe layout.
 
     Raises:
-        LayoutError: a mistake in the text, other dimensions, dtype or dims missing, a tuple, buffer or token.
-        TypeError: an object of another type, or parameters where none are taken.
+        LayoutError: the text has a mistake, the dimensions differ, dtype or dims are missing, or the text is
+            a tuple, a buffer or a token.
+        TypeError: the layout has another type, or does not take a parameter.
     """
     key = _key(layout, dtype, dims, parameters)
     spec = _read_before.get(key) if key else None
@@ -166,16 +177,28 @@ def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[st
 
 
 def named_format(name: str, /, dtype: ElementLike, dims: Iterable[int], **parameters: Any) -> Spec:
-    """The Shape of an array of that dtype and those dimensions in a named format.
+    """Create the shape of an array in a named format.
 
-    ("tpu", "bf16", (33, 300)) -> bf16[33,300]{1,0:T(8,128)(2,1)}
-    ("OIhw16i16o", "f32", (64, 32, 3, 3)) -> f32[64,32,3,3]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}
-    ("vnni", "s4", (64, 32), pack=8, element_size_in_bits=4) -> s4[64,32]{1,0:T(8,1)E(4)}
+    >>> print(tilejit.named_format("tpu", "bf16", (33, 300)))
+    bf16[33,300]{1,0:T(8,128)(2,1)}
+    >>> print(tilejit.named_format("OIhw16i16o", "f32", (64, 32, 3, 3)))
+    f32[64,32,3,3]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}
+    >>> print(tilejit.named_format("vnni", "s4", (64, 32), pack=8, element_size_in_bits=4))
+    s4[64,32]{1,0:T(8,1)E(4)}
+
+    Args:
+        name: a name from `tilejit.formats()`, or a oneDNN blocked tag.
+        dtype: the dtype of the array: XLA's name, a NumPy dtype or NumPy's code.
+        dims: the dimensions of the array in elements.
+        parameters: the keywords of the format; see `tilejit.describe_format`.
+
+    Returns:
+        A Shape, or a CuteShape for a format that is defined by a CuTe layout.
 
     Raises:
-        LayoutError: there is no such format (the message names the nearest), it has no rule for the dtype or
-            the rank, or a function that a user registered returns no layout of the array.
-        TypeError: a parameter that the format does not take, or an argument of a wrong type.
+        LayoutError: the format does not exist (the message names the nearest), has no layout for the dtype or
+            rank, or is a registered function that does not return a layout of the array.
+        TypeError: the format does not take a parameter, or an argument has the wrong type.
     """
     return _in_format(name, dtype, dims, parameters, TypeError)
 

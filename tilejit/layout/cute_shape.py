@@ -28,24 +28,27 @@ CuteLayout: TypeAlias = Layout | ComposedLayout
 
 @dataclass(frozen=True, slots=True)
 class CuteShape:
-    """An array's element type, its dimensions, and the CuTe layout of its buffer, one mode a dimension.
+    """An array's element type and dimensions, and the CuTe layout of its buffer, one mode for each dimension.
 
-    CuteShape("f32", (3, 5), Layout.parse("(4,8):(8,1)")) -> 32 element slots, 128 bytes
+    >>> shape = CuteShape("f32", (3, 5), Layout.parse("(4,8):(8,1)"))
+    >>> print(shape, shape.physical_size, shape.size_in_bytes)
+    f32[3,5] (4,8):(8,1) 32 128
 
-    The offset of an element is its slot. Inside a mode an index counts the first sub-mode fastest. A mode may
-    be larger than its dimension; what no element reaches is padding, as is every hole of the layout.
+    The offset of an element is its slot. Within a mode, an index counts the first sub-mode fastest. A mode
+    may be larger than its dimension; slots that no element maps to are padding, as is every hole of the
+    layout.
 
     Attributes:
-        primitive_type: lower-case name, such as "bf16".
+        primitive_type: XLA's name of the element type in lower case, such as "bf16".
         dimensions: logical sizes in elements.
-        layout: a Layout or a ComposedLayout of as many modes.
-        element_size_in_bits: below 8 for elements that share bytes; 0 for one a byte or more.
-        padding_value: what padding holds, or None where that is left open.
+        layout: a Layout or a ComposedLayout with a mode for each dimension.
+        element_size_in_bits: a number below 8 packs elements into bytes; 0 is the storage width.
+        padding_value: the value of padding elements, or None to leave it open.
 
     Raises:
-        LayoutError: at construction, where the modes do not hold the dimensions, an offset is negative (the
-            coordinate is named), or the buffer would pass 2^63 bits.
-        TypeError: at construction, for a field of a wrong type.
+        LayoutError: at construction, if a mode is smaller than its dimension, an offset is negative (the
+            message names the coordinate), or the buffer exceeds 2^63 bits.
+        TypeError: at construction, if a field has the wrong type.
     """
 
     primitive_type: str
@@ -102,17 +105,17 @@ class CuteShape:
 
     @property
     def function(self) -> Function:
-        """The layout as a function of one index a dimension."""
+        """The layout as a function of one index for each dimension."""
         return function_of(self.layout)
 
     @property
     def element(self) -> PrimitiveType:
-        """The row of the table of types: name, widths, NumPy type."""
+        """The element type: its names, its widths in bits and its NumPy dtype."""
         return PRIMITIVE_TYPES[self.primitive_type]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy or ml_dtypes type of the elements."""
+        """The NumPy or ml_dtypes dtype of the elements."""
         dtype = self.element.numpy
         if dtype is None:
             raise LayoutError(f"NumPy has no {self.primitive_type}\n  give another dtype")
@@ -125,7 +128,7 @@ class CuteShape:
 
     @property
     def bits(self) -> int:
-        """Width of one element in the buffer, in bits."""
+        """The width of an element in the buffer, in bits."""
         return self.element_size_in_bits or self.element.storage_bits
 
     @property
@@ -135,26 +138,41 @@ class CuteShape:
 
     @property
     def physical_size(self) -> int:
-        """Element slots in the buffer: one more than the highest offset of the whole layout."""
+        """Elements in the buffer: one more than the highest offset of the whole layout."""
         return self._slots
 
     @property
     def size_in_bytes(self) -> int:
-        """Bytes of the buffer: its slots times the bits of one, rounded up."""
+        """Bytes of the buffer, rounded up."""
         return -(-self._slots * self.bits // 8)
 
     @property
     def padding_fraction(self) -> float:
-        """The share of the buffer that is padding, from 0 to 1; elements that share a slot count each."""
+        """The fraction of the buffer that is padding, from 0 to 1; elements that share a slot count each."""
         used = math.prod(self.dimensions)
         return max(0.0, (self._slots - used) / self._slots) if self._slots else 0.0
 
     def without_layout(self) -> Shape:
-        """The same array with nothing said about memory."""
+        """Drop the layout; the logical array stays the same.
+
+        >>> print(CuteShape("f32", (3, 5), Layout.parse("(4,8):(8,1)")).without_layout())
+        f32[3,5]
+
+        Returns:
+            A Shape without a layout.
+        """
         return Shape(self.primitive_type, self.dimensions)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything about the shape in JSON's own types; `from_json` reads it back."""
+        """Describe the shape in JSON's own types; `from_json` reads it back.
+
+        >>> shape = CuteShape("f32", (3, 5), Layout.parse("(4,8):(8,1)"))
+        >>> CuteShape.from_json(shape.to_json()) == shape
+        True
+
+        Returns:
+            A dict of strings, numbers and lists.
+        """
         bare = replace(self.without_layout(), padding_value=self.padding_value).to_json()
         return {
             "primitive_type": self.primitive_type,
@@ -166,11 +184,21 @@ class CuteShape:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> CuteShape:
-        """The shape that `to_json` described.
+        """Read a shape that `to_json` has described.
+
+        >>> data = CuteShape("f32", (3, 5), Layout.parse("(4,8):(8,1)")).to_json()
+        >>> print(CuteShape.from_json(data))
+        f32[3,5] (4,8):(8,1)
+
+        Args:
+            data: the dict that `to_json` returned.
+
+        Returns:
+            The shape.
 
         Raises:
-            LayoutError: a field is missing, unknown or wrong.
-            TypeError: a field of a wrong type.
+            LayoutError: a field is missing, unknown or invalid.
+            TypeError: `data` is not a dict, or a field has the wrong type.
         """
         from tilejit.cute.parsing import parse
 

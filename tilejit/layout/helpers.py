@@ -95,7 +95,7 @@ def is_dim_minor(layout: ShapeLike, dimension: int) -> bool:
     (True, False)
 
     Args:
-        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
         dimension: the dimension, from 0 on; -1 is the last.
 
     Returns:
@@ -118,7 +118,7 @@ def is_dim_major(layout: ShapeLike, dimension: int) -> bool:
     (True, False)
 
     Args:
-        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
         dimension: the dimension, from 0 on; -1 is the last.
 
     Returns:
@@ -145,7 +145,7 @@ def is_monotonic_with_dim0_minor(layout: ShapeLike) -> bool:
     Source: LayoutUtil::IsMonotonicWithDim0Minor of XLA.
 
     Args:
-        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
 
     Returns:
         True where minor_to_major ascends.
@@ -169,7 +169,7 @@ def is_monotonic_with_dim0_major(layout: ShapeLike) -> bool:
     Source: LayoutUtil::IsMonotonicWithDim0Major of XLA.
 
     Args:
-        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
 
     Returns:
         True where minor_to_major descends, as it does by default.
@@ -222,7 +222,7 @@ def bump_indices(layout: ShapeLike, index: Sequence[int]) -> tuple[int, ...] | N
     IndexUtil::BumpIndices of XLA always counts in row-major order, and so differs for other layouts.
 
     Args:
-        layout: a Shape, XLA's text of one, or a TiledArray. Tiles play no part.
+        layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
         index: an integer for each dimension.
 
     Returns:

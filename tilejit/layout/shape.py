@@ -42,25 +42,29 @@ _LEAST = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the dimensions of a shape lie in memory; carries everything between XLA's braces.
+    """The order, tiles and other fields of a shape's memory layout: everything between XLA's braces.
 
-    str(Layout((1, 0), ((8, 128), (2, 1)))) -> "{1,0:T(8,128)(2,1)}"    `*` in a tile is -1 (MERGE).
+    >>> layout = tilejit.Layout((1, 0), tiles=((8, 128), (2, 1)))
+    >>> print(layout)
+    {1,0:T(8,128)(2,1)}
+    >>> layout == tilejit.Layout.parse("{1,0:T(8,128)(2,1)}")
+    True
 
     Attributes:
-        minor_to_major: logical dimensions, the fastest varying first.
-        tiles: outermost first; sizes in elements.
-        element_size_in_bits: E; 0 is the type's own storage width.
-        tail_padding_alignment_in_elements: L.
-        memory_space: S.
-        index_type: # in the text.
-        pointer_type: * in the text.
-        split_configs: SC; pairs of a dimension and its split indices.
-        physical_shape: P.
-        dynamic_shape_metadata_prefix_bytes: M.
+        minor_to_major: the logical dimensions, the fastest varying first.
+        tiles: tile sizes in elements, the outermost tile first. -1 (MERGE) is `*` in the text.
+        element_size_in_bits: E in the text; 0 is the type's own storage width.
+        tail_padding_alignment_in_elements: L in the text; the buffer's size in elements is a multiple of it.
+        memory_space: S in the text.
+        index_type: `#` in the text.
+        pointer_type: `*` in the text, outside of tiles.
+        split_configs: SC in the text; pairs of a dimension and its split indices.
+        physical_shape: P in the text.
+        dynamic_shape_metadata_prefix_bytes: M in the text, in bytes.
 
     Raises:
-        LayoutError: at construction, for anything that describes no memory.
-        TypeError: at construction, for a field of a wrong type.
+        LayoutError: at construction, if the fields do not describe memory.
+        TypeError: at construction, if a field has the wrong type.
     """
 
     minor_to_major: tuple[int, ...]
@@ -101,7 +105,7 @@ class Layout:
 
     @property
     def descending(self) -> bool:
-        """Whether the order is row-major: the last dimension is the fastest."""
+        """Whether the order is row-major: the last dimension varies fastest."""
         return self.minor_to_major == tuple(reversed(range(len(self.minor_to_major))))
 
     def __repr__(self) -> str:
@@ -116,11 +120,21 @@ class Layout:
 
     @staticmethod
     def parse(text: str, rank: int | None = None) -> Layout:
-        """Read a layout alone, such as "{1,0:T(8,128)}"; given a rank, the order must be of that rank.
+        """Read the text of a layout alone.
+
+        >>> tilejit.Layout.parse("{1,0:T(8,128)}").tiles
+        ((8, 128),)
+
+        Args:
+            text: XLA's text of a layout, braces included.
+            rank: the number of dimensions that the layout must order; None accepts any.
+
+        Returns:
+            The layout.
 
         Raises:
             LayoutError: the text is not a layout; the message shows where and what to write instead.
-            TypeError: not a str.
+            TypeError: the text is not a str.
         """
         layout: Layout = read_layout(text, rank, MAKERS)
         return layout
@@ -128,21 +142,23 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Shape(ShapeFacts):
-    """An array's element type, its dimensions and its layout; `str` prints XLA's text.
+    """An array's element type, dimensions and layout; `str` prints XLA's text.
 
-    Shape.parse("F32[3,5]{1,0:T(2,2)}") -> f32[3,5]{1,0:T(2,2)}, 24 element slots, 96 bytes
+    >>> shape = tilejit.Shape.parse("F32[3,5]{1,0:T(2,2)}")
+    >>> print(shape, shape.physical_size, shape.size_in_bytes)
+    f32[3,5]{1,0:T(2,2)} 24 96
 
     Attributes:
-        primitive_type: lower-case name, such as "bf16".
+        primitive_type: XLA's name of the element type in lower case, such as "bf16".
         dimensions: logical sizes in elements; -1 (UNBOUNDED) is `?`.
-        layout: None where nothing is said about memory; sizes then count as row-major.
+        layout: the layout in memory. None leaves it open; sizes then count as row-major.
         dynamic: for each dimension, whether its size is only a bound (`<=n`, `?`).
-        padded_dimensions: the size each dimension is padded to before tiling, or None.
-        padding_value: what padding holds, or None where that is left open.
+        padded_dimensions: the size in elements that each dimension is padded to before tiling, or None.
+        padding_value: the value of padding elements, or None to leave it open.
 
     Raises:
-        LayoutError: at construction, for anything that describes no array, and beyond 2^63 bits.
-        TypeError: at construction, for a field of a wrong type.
+        LayoutError: at construction, if the fields do not describe an array or the buffer exceeds 2^63 bits.
+        TypeError: at construction, if a field has the wrong type.
     """
 
     primitive_type: str
@@ -222,9 +238,9 @@ class Shape(ShapeFacts):
             The shape.
 
         Raises:
-            LayoutError: a mistake in the text; the message shows where and what to write instead. Or it is
-                the text of a tuple or a buffer, which `tilejit.parse_shape` reads.
-            TypeError: not a str.
+            LayoutError: the text is not the shape of an array; the message shows where and what to write
+                instead. `tilejit.parse_shape` also reads tuples and buffers.
+            TypeError: the text is not a str.
         """
         shape = parse_shape(text)
         if not isinstance(shape, Shape):
@@ -237,15 +253,15 @@ class Shape(ShapeFacts):
 
     @property
     def element(self) -> PrimitiveType:
-        """The row of the table of types: name, widths, NumPy type."""
+        """The element type: its names, its widths in bits and its NumPy dtype."""
         return PRIMITIVE_TYPES[self.primitive_type]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy or ml_dtypes type of the elements.
+        """The NumPy or ml_dtypes dtype of the elements.
 
         Raises:
-            LayoutError: a token or opaque.
+            LayoutError: the shape is a token or opaque.
         """
         dtype = self.element.numpy
         if dtype is None:
@@ -254,41 +270,74 @@ class Shape(ShapeFacts):
 
     @property
     def physical_size(self) -> int:
-        """Element slots in the buffer, every level's padding and L counted.
+        """Elements in the buffer, including the padding of every level of tiles and of L.
 
         f32[3,5]{1,0:T(2,2)} -> 24
 
         Raises:
-            LayoutError: a `?` dimension, M, P, a token or opaque.
+            LayoutError: the size is unknown, because of a `?` dimension, M, P, a token or opaque.
         """
         tiling.refuse_unsized(self)
         return self._physical_size
 
     def without_layout(self) -> Shape:
-        """The same array with nothing said about memory: no layout, no padding."""
+        """Drop the layout and the padding; the logical array stays the same.
+
+        >>> print(tilejit.Shape.parse("f32[3,5]{1,0:T(2,2)}").without_layout())
+        f32[3,5]
+
+        Returns:
+            The shape without a layout.
+        """
         return replace(self, layout=None, padded_dimensions=None, padding_value=None)
 
     def recipe(self) -> str:
-        """The layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
+        """Write the layout as NumPy code: a function `pack(x)` that pads, reshapes and transposes.
+
+        >>> code = tilejit.Shape.parse("f32[3,5]{1,0:T(2,2)}").recipe()
+        >>> names = {}
+        >>> exec(code, names)
+        >>> names["pack"](np.arange(15, dtype=np.float32).reshape(3, 5))[:8]
+        array([0., 1., 5., 6., 2., 3., 7., 8.], dtype=float32)
+
+        Returns:
+            The source of a Python module.
 
         Raises:
-            LayoutError: the shape has no size, or NumPy's 64 dimensions do not suffice.
+            LayoutError: the size of the buffer is unknown, or the code needs more than NumPy's 64 dimensions.
         """
         return shape_recipe(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything about the shape in JSON's own types, padding included; `from_json` reads it back."""
+        """Describe the shape, padding included, in JSON's own types; `from_json` reads it back.
+
+        >>> shape = tilejit.Shape.parse("f32[3,5]{1,0:T(2,2)}")
+        >>> tilejit.Shape.from_json(shape.to_json()) == shape
+        True
+
+        Returns:
+            A dict of strings, numbers, lists and dicts.
+        """
         from tilejit.layout.text.json_form import shape_to_json
 
         return shape_to_json(self)
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Shape:
-        """The shape that `to_json` described.
+        """Read a shape that `to_json` has described.
+
+        >>> tilejit.Shape.from_json(tilejit.Shape.parse("s4[3]{0:E(4)}").to_json())
+        Shape.parse('s4[3]{0:E(4)}')
+
+        Args:
+            data: the dict that `to_json` returned.
+
+        Returns:
+            The shape.
 
         Raises:
-            LayoutError: a field is missing, unknown or wrong.
-            TypeError: not a dict.
+            LayoutError: a field is missing, unknown or invalid.
+            TypeError: `data` is not a dict.
         """
         from tilejit.layout.text.json_form import shape_from_json
 
@@ -315,7 +364,19 @@ class Shape(ShapeFacts):
 
 @dataclass(frozen=True, slots=True)
 class TupleShape:
-    """A tuple of shapes: "(f32[2]{0}, token[])"."""
+    """A tuple of shapes.
+
+    >>> print(tilejit.parse_shape("(f32[2]{0}, token[])"))
+    (f32[2]{0}, token[])
+
+    Attributes:
+        shapes: the members.
+        depth: how deep tuples nest; 1 without a tuple among the members.
+
+    Raises:
+        LayoutError: at construction, if tuples nest too deep.
+        TypeError: at construction, if a member is not a shape.
+    """
 
     shapes: tuple[Shape | TupleShape | BufferShape, ...]
     depth: int = field(init=False, repr=False, compare=False, default=1)
@@ -338,7 +399,18 @@ class TupleShape:
 
 @dataclass(frozen=True, slots=True)
 class BufferShape:
-    """A buffer that holds an array: "b(f32[2]{0})"."""
+    """A buffer that holds an array.
+
+    >>> tilejit.parse_shape("b(f32[2]{0})").shape
+    Shape.parse('f32[2]{0}')
+
+    Attributes:
+        shape: the shape of the array.
+
+    Raises:
+        LayoutError: at construction, if the shape is a token or opaque.
+        TypeError: at construction, if it is not a Shape.
+    """
 
     shape: Shape
 
@@ -372,11 +444,11 @@ def parse_shape(text: str) -> AnyShape:
         text: the text; an array without a layout is row-major.
 
     Returns:
-        A Shape for an array, a token or an opaque, a TupleShape, or a BufferShape.
+        A Shape for an array, a token or an opaque; otherwise a TupleShape or a BufferShape.
 
     Raises:
-        LayoutError: a mistake in the text; the message shows where and what to write instead.
-        TypeError: not a str.
+        LayoutError: the text is not a shape; the message shows where and what to write instead.
+        TypeError: the text is not a str.
     """
     shape: AnyShape = read_shape(text, MAKERS)
     return shape

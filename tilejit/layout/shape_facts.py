@@ -11,7 +11,7 @@ from tilejit.layout.strides import keeps_order
 
 
 class ShapeFacts:
-    """The properties of a Shape that its fields decide."""
+    """Properties of a Shape that follow from its fields."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class ShapeFacts:
 
     @property
     def bits(self: ShapeFields) -> int:
-        """Width of one element in the buffer, in bits: E where given, else the storage width."""
+        """The width of an element in the buffer, in bits: E if given, otherwise the storage width."""
         return (self.layout.element_size_in_bits if self.layout else 0) or self.element.storage_bits
 
     @property
@@ -37,22 +37,22 @@ class ShapeFacts:
 
     @property
     def minor_to_major(self: ShapeFields) -> tuple[int, ...]:
-        """The order of the layout, or the descending one where there is no layout."""
+        """The order of the layout; row-major without a layout."""
         return self.layout.minor_to_major if self.layout else tuple(reversed(range(self.rank)))
 
     @property
     def tiles(self: ShapeFields) -> tuple[tuple[int, ...], ...]:
-        """The tiles of the layout, outermost first; none where there is no layout."""
+        """The tiles of the layout in elements, the outermost first; empty without a layout."""
         return self.layout.tiles if self.layout else ()
 
     @property
     def descending(self: ShapeFields) -> bool:
-        """Whether the order is row-major, tiles aside."""
+        """Whether the order is row-major, regardless of tiles."""
         return self.layout is None or self.layout.descending
 
     @property
     def untiled(self: ShapeFields) -> bool:
-        """Whether the tiles change nothing: no padding, and the order of the untiled layout.
+        """Whether the tiles change nothing: they add no padding and keep the order of the untiled layout.
 
         [24,128] with T(8,128) -> True    [2,3,4] with T(8,128) -> False
         """
@@ -60,18 +60,18 @@ class ShapeFacts:
 
     @property
     def size_in_bytes(self: ShapeFields) -> int:
-        """Bytes of the buffer: its slots times the bits of one, rounded up.
+        """Bytes of the buffer, rounded up.
 
         f32[3,5]{1,0:T(2,2)} -> 96    s4[3]{0:E(4)} -> 2
 
         Raises:
-            LayoutError: as `physical_size`.
+            LayoutError: the size is unknown, as for `physical_size`.
         """
         return -(-self.physical_size * self.bits // 8)
 
     @property
     def padding_fraction(self: ShapeFields) -> float:
-        """The share of the buffer that is padding, from 0 to 1; 0 where the buffer is empty.
+        """The fraction of the buffer that is padding, from 0 to 1; 0 for an empty buffer.
 
         f32[3,5]{1,0:T(2,2)} -> 0.375
         """
@@ -80,9 +80,9 @@ class ShapeFacts:
 
     @property
     def xla_array_size(self: ShapeFields) -> int:
-        """Bytes as XLA's ArraySize counts them: the padding of the first tile only, then L and E.
+        """Bytes as XLA's ArraySize counts them: with the padding of the first tile only, then L and E.
 
-        f32[3,5]{1,0:T(3,5)(4,1)} -> 60, where size_in_bytes is 80
+        f32[3,5]{1,0:T(3,5)(4,1)} -> 60, while size_in_bytes is 80
         """
         _, extents = tile_steps_of(self)
         tail = self.layout.tail_padding_alignment_in_elements if self.layout else 1
@@ -91,5 +91,5 @@ class ShapeFacts:
 
 @cached(256)
 def tile_steps_of(shape: ShapeFields) -> tuple[tuple[tiling.TileStep, ...], tuple[tuple[int, ...], ...]]:
-    """`tile_steps`, remembered for the shapes in use."""
+    """Cached `tile_steps` of a shape."""
     return tiling.tile_steps(shape)

@@ -46,12 +46,25 @@ LARGEST_TOLERANCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What `check` compared, without finding a difference.
+    """What `check` compared without finding a difference.
+
+    >>> text = '''
+    ... func.func @scale(%A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 {
+    ...     %a = affine.load %A[%i] : memref<8xf32>
+    ...     %b = arith.addf %a, %a : f32
+    ...     affine.store %b, %A[%i] : memref<8xf32>
+    ...   }
+    ...   return
+    ... }
+    ... '''
+    >>> mlir.check(text, mlir.super_vectorize(text, virtual_vector_size=4)).functions
+    ('scale',)
 
     Attributes:
-        functions: The names of the functions.
-        cases: For each call the sizes that it was made with.
-        tolerance: The largest relative tolerance that was allowed; 0.0 where all was compared exactly.
+        functions: the names of the functions.
+        cases: for each call, the sizes in elements that it was made with.
+        tolerance: the largest relative tolerance that was allowed; 0.0 if everything was compared exactly.
     """
 
     functions: tuple[str, ...]
@@ -69,29 +82,43 @@ def check(
 ) -> Checked:
     """Run two texts on the same random arrays and compare everything they write and return.
 
-    Both are compiled. Functions are paired by name; two texts of one function each may use different names.
-    For every size, arrays end with the loops in one call and go on after them in another, so that a store
-    without a mask shows. Calls that the scalar function refuses, as they would leave an array, are left out.
+    >>> text = '''
+    ... func.func @scale(%A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 {
+    ...     %a = affine.load %A[%i] : memref<8xf32>
+    ...     %b = arith.addf %a, %a : f32
+    ...     affine.store %b, %A[%i] : memref<8xf32>
+    ...   }
+    ...   return
+    ... }
+    ... '''
+    >>> print(mlir.check(text, mlir.super_vectorize(text, virtual_vector_size=4)))
+    @scale: 1 calls agree exactly
 
-    >>> str(mlir.check(text, mlir.super_vectorize(text, virtual_vector_size=256)))
-    '@vector_add_2d: 10 calls agree exactly'
+    Both are compiled. Functions are paired by name; texts of one function each may use different names. For
+    every size, arrays end where the loops end in one call and continue past them in another, so a missing
+    mask of a store shows. Calls that the scalar function would reject because they leave an array are
+    skipped.
 
-    Integers and floats must agree exactly, with two exceptions. Functions of math, such as tan, are computed
-    by other code in super-vectors: floats then agree within 64 times the machine epsilon. Loops that carry
-    floats may add in another order: floats then agree within the epsilon times the elements of the largest
-    array. Both are relative to the result, or to 1 if the result is smaller, and at most 0.25.
+    Integers and floats must agree exactly, with two exceptions. Math functions such as tan use different code
+    in super-vectors, and may differ by 64 times the machine epsilon. Loops that carry floats may add them in
+    another order, and may differ by the epsilon times the elements of the largest array. Both tolerances are
+    relative to the result, or to 1 if the result is smaller, and at most 0.25.
 
     Args:
-        scalar: A text, or what `parse` made of it: the reference.
-        vectorized: The text to check, such as the output of `super_vectorize` or mlir-opt.
-        sizes: Numbers for sizes that the text leaves open; without them, numbers about multiples of the
+        scalar: the reference: a text, or the Module that `parse` returned.
+        vectorized: the text to check, such as the output of `super_vectorize` or mlir-opt.
+        sizes: values in elements for sizes that the text leaves open. None takes values near multiples of the
             super-vector's sizes.
-        seed: Of the random numbers.
+        seed: the seed of the random numbers.
+
+    Returns:
+        A `Checked`, which prints as a summary.
 
     Raises:
-        KernelError: the functions differ, with the first element that does and the sizes of that call; or
-            their signatures differ, a function is missing, or no sizes suit it.
-        TypeError: an argument is of a wrong type.
+        KernelError: the functions differ (the message names the first element that differs and the sizes of
+            that call), their signatures differ, a function is missing, or no sizes suit it.
+        TypeError: an argument has the wrong type.
     """
     if isinstance(seed, bool) or not isinstance(seed, Integral):
         raise TypeError(f"seed is an integer, not {type(seed).__name__}")

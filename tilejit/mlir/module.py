@@ -20,10 +20,10 @@ from tilejit.mlir.xdsl_text import operations
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A function that stays as it stands in its text.
+    """A function that stays as it is in its text.
 
     source  its text
-    cause   why it can't be read, with its line and a caret; "" for a declaration, which has no body
+    cause   why it cannot be read, with its line and a caret; "" for a declaration, which has no body
     """
 
     name: str
@@ -36,13 +36,27 @@ Member: TypeAlias = Program | Unread
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """The functions of a text, by name: `parse(text)["vector_add_2d"]`.
+    """The functions of an MLIR text, by name.
 
-    A function that kernels cannot say is refused when it is asked for; the others are not affected.
+    >>> text = '''
+    ... func.func @scale(%A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 {
+    ...     %a = affine.load %A[%i] : memref<8xf32>
+    ...     %b = arith.addf %a, %a : f32
+    ...     affine.store %b, %A[%i] : memref<8xf32>
+    ...   }
+    ...   return
+    ... }
+    ... '''
+    >>> mlir.parse(text)["scale"].name
+    'scale'
+
+    `parse` creates it. Indexing raises KernelError for a function that kernels cannot express; the other
+    functions are not affected.
 
     Attributes:
-        text: The text.
-        members: Its functions in their order, read or not.
+        text: the text.
+        members: its functions in order, including those that could not be read.
     """
 
     text: str
@@ -55,7 +69,7 @@ class Module:
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """The kernels; what the text allocates stands behind the arguments that it declares."""
+        """The kernels; arrays that the text allocates follow its declared arguments."""
         return tuple(p.function for p in self.programs)
 
     @property
@@ -64,11 +78,12 @@ class Module:
         return {m.name: m.cause for m in self.members if isinstance(m, Unread) and m.cause}
 
     def __getitem__(self, name: str) -> Program:
-        """A function by its name, with or without MLIR's `@`.
+        """Look up a function by its name, with or without MLIR's `@`.
 
         Raises:
-            KernelError: there is none, or it could not be read; then with its line and a caret.
-            TypeError: it is not a name.
+            KernelError: the function does not exist, or it could not be read; the message then shows its
+                line.
+            TypeError: the name is not a str.
         """
         if not isinstance(name, str):
             raise TypeError(f"a function's name is a str, not {type(name).__name__}")
@@ -85,16 +100,31 @@ class Module:
 
 @cached(64)
 def parse(text: str) -> Module:
-    """Read the functions of a text.
+    """Read the functions of an MLIR text.
 
-    "func.func @scale(%A: memref<?xf32>) { … }" -> Module with `.functions`
+    >>> text = '''
+    ... func.func @scale(%A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 {
+    ...     %a = affine.load %A[%i] : memref<8xf32>
+    ...     %b = arith.addf %a, %a : f32
+    ...     affine.store %b, %A[%i] : memref<8xf32>
+    ...   }
+    ...   return
+    ... }
+    ... '''
+    >>> [program.name for program in mlir.parse(text).programs]
+    ['scale']
 
-    Functions that can't be read are in `.refused`, unless there are no others.
+    Args:
+        text: the MLIR text.
+
+    Returns:
+        A Module. Functions that cannot be read are in its `refused`.
 
     Raises:
-        KernelError: the text is not MLIR, or each of its functions has what kernels cannot say; with the
-            line and a caret.
-        TypeError: it is not a str.
+        KernelError: the text is not MLIR, or kernels cannot express any of its functions; the message shows
+            the line with a caret.
+        TypeError: the text is not a str.
     """
     if not isinstance(text, str):
         raise TypeError(f"expected MLIR text as a str, got {type(text).__name__}")
@@ -114,7 +144,7 @@ def parse(text: str) -> Module:
 
 
 def _read_alone(text: str, span: FunctionSpan, rest: str) -> list[Member]:
-    """A function of a text; `rest` is the text with blanks for all functions."""
+    """Read one function of a text; `rest` is the text with blanks for all functions."""
     read = rest[: span.begin] + text[span.begin : span.end] + rest[span.end :]
     try:
         return _members(read, text, (span,))

@@ -29,17 +29,35 @@ Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A kernel whose last arguments are the arrays that the text allocates.
+    """A function of an MLIR text as a kernel, whose last arguments are the arrays that the text allocates.
 
-    function     arguments of the text first, then an array for each allocation
-    memrefs      for each argument of the text the array that it is, or None
-    allocations  what the text allocates, sizes made of the text's arguments
-    returns      an array's name, or a position among the results of `function`
-    indices, index_results  arguments, arrays' elements, and results that are of the type index
-    spelled      names of the text that are other ones here
-    constants    numbers that the text defines outside loops, without indices
-    lanes        the shape of the vectors that the text has; () without vectors
-    source       the text, of a function that has vectors
+    >>> text = '''
+    ... func.func @scale(%A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 {
+    ...     %a = affine.load %A[%i] : memref<8xf32>
+    ...     %b = arith.addf %a, %a : f32
+    ...     affine.store %b, %A[%i] : memref<8xf32>
+    ...   }
+    ...   return
+    ... }
+    ... '''
+    >>> program = mlir.parse(text)["scale"]
+    >>> program.name, len(program.memrefs)
+    ('scale', 1)
+
+    `parse` creates it.
+
+    Attributes:
+        function: the kernel: arguments of the text first, then an array for each allocation.
+        memrefs: for each argument of the text its memref, or None for a number.
+        allocations: the memrefs that the text allocates, with sizes in terms of its arguments.
+        returns: for each result an array's name, or a position among the results of `function`.
+        indices: the arguments, and arrays by their elements, that have the type index.
+        index_results: the results that have the type index.
+        spelled: the text's spelling of names that differ in the kernel.
+        constants: the numbers that the text defines outside loops, without indices.
+        lanes: the shape of the vectors in the text; () without vectors.
+        source: the text of a function that has vectors.
     """
 
     function: Function
@@ -59,11 +77,14 @@ class Program:
         return self.function.name
 
     def __call__(self, *arguments: Any, execute: Execute) -> Any:
-        """What the function returns: None, one number or array, or a tuple; arrays are written in place.
+        """Run the function with `execute`; arrays are written in place.
+
+        Returns:
+            None, one number or array, or a tuple of them.
 
         Raises:
             KernelError: the number of arguments differs.
-            KernelValueError: an argument is not what the function declares.
+            KernelValueError: an argument does not match the declared type.
             OutOfMemoryError: there is no memory for an array that the function allocates.
             TypeError: an argument is neither an array nor a number.
         """
@@ -96,7 +117,7 @@ class Program:
         return self.function.arguments[: len(self.memrefs)]
 
     def _array(self, argument: ArrayArg, memref: MemRef, given: object) -> np.ndarray[Any, Any]:
-        """An array as the kernel reads it, after checking what the memref says of it."""
+        """Check an array against its memref, and return it as the kernel reads it."""
         if not isinstance(given, np.ndarray):
             raise TypeError(f"{argument.name} of @{self.name} is an array, not {type(given).__name__}")
         wanted = numpy_dtype(argument.dtype)
@@ -117,7 +138,7 @@ class Program:
         return given if given.dtype == wanted else given.view(wanted)
 
     def _number(self, argument: ArrayArg | ScalarArg, given: object) -> Any:
-        """A number in its dtype; a float where an integer is declared is a wrong type."""
+        """Convert a number to its dtype; a float in place of an integer is a TypeError."""
         dtype = numpy_dtype(argument.dtype)
         kind: type = Integral if dtype.kind in "iub" else Real
         exact = isinstance(given, np.generic) and given.dtype == dtype
@@ -137,7 +158,7 @@ class Program:
         return [self._allocate(memref, values) for memref in self.allocations]
 
     def _allocate(self, memref: MemRef, values: Mapping[str, int]) -> np.ndarray[Any, Any]:
-        """Zeros, which no program may count on, so that a wrong program fails the same way each time."""
+        """Allocate zeros, so that a program that reads them by mistake fails the same way each time."""
         shape = tuple(int(evaluate_index(size, values)) for size in memref.sizes)
         try:
             return np.zeros(shape, numpy_dtype(memref.dtype))

@@ -52,25 +52,47 @@ def super_vectorize(
     masks: str = "needed",
     vectorize_scans: bool = False,
 ) -> str:
-    """The text with its loops super-vectorized, as `mlir-opt -affine-super-vectorize` prints them.
+    """Super-vectorize the loops of an MLIR text, and print it as `mlir-opt -affine-super-vectorize` does.
 
-    Functions that can't be read stay as they are, unless there are no others; so do functions with vectors.
+    >>> text = '''
+    ... func.func @scale(%A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 {
+    ...     %a = affine.load %A[%i] : memref<8xf32>
+    ...     %b = arith.addf %a, %a : f32
+    ...     affine.store %b, %A[%i] : memref<8xf32>
+    ...   }
+    ...   return
+    ... }
+    ... '''
+    >>> "vector.transfer_read" in mlir.super_vectorize(text, virtual_vector_size=4)
+    True
 
-    virtual_vector_size   one to three sizes, the outermost first: 256, (32, 256), ("cores", "2*hw")
-    fastest_varying       for each the memory dimension, counted from the innermost, that it walks: 0, (1, 0)
-    vectorize_reductions  reductions too, one size only; floats are then added in another order
-    options               these three as a string of mlir-opt's instead:
-                          "virtual-vector-size=32,256 test-fastest-varying=1,0 vectorize-reductions"
-    report                what became of each loop, and why a function was not read, in comments before it
-    masks                 "needed": stores are masked where a loop may end inside a super-vector; "none": as
-                          MLIR prints them, for loops that end with their arrays or after whole super-vectors
-    vectorize_scans       carried values that the loop also uses, such as running sums; floats are then added
-                          in another grouping
+    Functions that already have vectors, and functions that cannot be read, stay as they are; at least one
+    must be readable.
+
+    Args:
+        text: the MLIR text.
+        virtual_vector_size: one to three sizes in elements, the outermost first: 256, (32, 256), ("cores",
+            "2*hw").
+        fastest_varying: for each size, the memory dimension that it traverses, 0 for the innermost: 0, (1,
+            0).
+        vectorize_reductions: whether reductions vectorize, with one size only; floats are then added in
+            another order.
+        options: these three options as mlir-opt writes them: "virtual-vector-size=32,256
+            test-fastest-varying=1,0 vectorize-reductions".
+        report: whether comments before a function describe what became of each loop, or why it was not read.
+        masks: "needed" masks stores where a loop may end inside a super-vector. "none" prints none, as MLIR
+            does, for loops that end where their arrays end or after whole super-vectors.
+        vectorize_scans: whether loops vectorize whose carried values are also used, such as running sums;
+            floats are then grouped differently.
+
+    Returns:
+        The MLIR text.
 
     Raises:
-        KernelError: no function of the text can be read, a size or a dimension makes no sense, or `masks`
-            is "none" and a store needs one.
-        TypeError: an option is of a wrong type, or there is no size.
+        KernelError: no function of the text can be read, a size or a dimension is invalid, or `masks` is
+            "none" and a store needs a mask.
+        TypeError: an option has the wrong type, or no size is given.
     """
     if masks not in ("needed", "none"):
         raise KernelValueError(f'masks is "needed" or "none", not {str(masks)[:40]!r}\n  write one of these')
@@ -113,16 +135,43 @@ def run(
     interpreted: bool = False,
     vectorize_scans: bool = False,
 ) -> Any:
-    """Run a function of a text on arrays and numbers; arrays are written in place.
+    """Run a function of an MLIR text on arrays and numbers; arrays are written in place.
 
-    run(vector_add_2d, "vector_add_2d", 64, 512) -> float32(9.0)
+    >>> text = '''
+    ... func.func @scale(%A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 {
+    ...     %a = affine.load %A[%i] : memref<8xf32>
+    ...     %b = arith.addf %a, %a : f32
+    ...     affine.store %b, %A[%i] : memref<8xf32>
+    ...   }
+    ...   return
+    ... }
+    ... '''
+    >>> x = np.arange(8, dtype=np.float32)
+    >>> mlir.run(text, "scale", x)
+    >>> x
+    array([ 0.,  2.,  4.,  6.,  8., 10., 12., 14.], dtype=float32)
 
-    Compiled, in super-vectors where `virtual_vector_size` or `options` are given, as in `super_vectorize`; or
-    interpreted, which is slow and obvious. Arrays that overlap run as the scalar loops do.
+    Overlapping arrays give the same results as the scalar loops.
+
+    Args:
+        text: the MLIR text.
+        name: the name of the function, with or without `@`.
+        arguments: an array for each memref and a number for each scalar of the function.
+        virtual_vector_size: sizes of super-vectors, as in `super_vectorize`. None runs the loops as they are.
+        fastest_varying: as in `super_vectorize`.
+        vectorize_reductions: as in `super_vectorize`.
+        options: as in `super_vectorize`.
+        interpreted: whether to interpret the function, which is slow, instead of compiling it.
+        vectorize_scans: as in `super_vectorize`.
+
+    Returns:
+        What the function returns: None, one number or array, or a tuple of them.
 
     Raises:
-        KernelError: the text cannot be read, has no such function, or an argument or a subscript misfits.
-        TypeError: an argument is neither an array nor a number, or an option is of a wrong type.
+        KernelError: the text cannot be read, does not have such a function, or an argument or a subscript
+            does not fit.
+        TypeError: an argument is neither an array nor a number, or an option has the wrong type.
     """
     program = parse(text)[name]
     request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options, vectorize_scans)

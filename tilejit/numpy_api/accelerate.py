@@ -98,29 +98,35 @@ _imports = 0
 
 
 class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
-    """Replace ten routines in `numpy` with TileJIT's.
+    """Replace ten NumPy routines with TileJIT's within a `with` block.
 
+    >>> original = np.ascontiguousarray
     >>> with tilejit.accelerate():
-    ...     library_that_calls_numpy(x)
+    ...     np.ascontiguousarray is original
+    False
+    >>> np.ascontiguousarray is original
+    True
 
-    They are copyto, ascontiguousarray, asfortranarray, concatenate, stack, pad, take, put, take_along_axis
-    and put_along_axis.
+    The routines are copyto, ascontiguousarray, asfortranarray, concatenate, stack, pad, take, put,
+    take_along_axis and put_along_axis.
 
-    Blocks may be nested and open in several threads; NumPy's own routines are back when the last one is left,
-    and none is replaced that somebody else has replaced meanwhile. Calls by name only: methods such as
-    `x.T.copy()`, and names that were imported from `numpy` before, stay NumPy's.
+    Blocks may be nested, and several threads may open blocks at once; NumPy's own routines return when the
+    last block exits. A routine that other code has replaced is left alone. Only calls by name in `numpy`
+    change: methods such as `x.T.copy()` and names imported from `numpy` before still refer to NumPy's own
+    functions.
 
-    permanent: swap at once and for good, as for a run of tests. smallest: the number of elements from which
-    on a copy is made by a kernel, for all threads, until the block is left; None leaves it as it is. Of
-    several open blocks the latest says.
+    The replacements are Python functions that also take `threads=`. Types that look up routines in
+    `__array_function__` receive NumPy's own routine, which differs from `np.concatenate` within the block.
+    Within the block, a routine that was imported before cannot be pickled.
 
-    What stands in NumPy's place is a function of Python with `threads=` besides. Types with tables of their
-    own for `__array_function__` are given NumPy's own routine, which is not `np.concatenate` within the
-    block; there a routine that was imported before cannot be pickled.
+    Args:
+        permanent: True replaces the routines at once and for good, for instance for a test run.
+        smallest: the fewest elements that a kernel copies, for all threads, until the block exits. None keeps
+            the current number. The most recently entered block wins.
 
     Raises:
-        TypeError: smallest is not a whole number.
-        ValueError: smallest is negative.
+        TypeError: `smallest` is not an integer.
+        ValueError: `smallest` is negative.
     """
 
     def __init__(self, *, permanent: bool = False, smallest: int | None = None) -> None:

@@ -30,18 +30,28 @@ from tilejit.numpy_api.results import allocate, memory_order
 def take_along_axis(
     arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, *, threads: int | None = None
 ) -> Any:
-    """Elements by their indices along an axis, other ones in each slice: numpy.take_along_axis, only faster.
+    """Take one element of each slice by its index along an axis: numpy.take_along_axis, faster.
 
-    >>> order = np.argsort(x, axis=0)
-    >>> tilejit.take_along_axis(x, order, axis=0)      # x, each column sorted
+    >>> x = np.array([[30, 10, 20], [5, 6, 4]])
+    >>> order = np.argsort(x, axis=1)
+    >>> tilejit.take_along_axis(x, order, axis=1)
+    array([[10, 20, 30],
+           [ 4,  5,  6]])
 
-    All arguments, results and exceptions as in NumPy. Indices may be negative, and broadcast against the
-    array in all axes but that one. threads: a number, or None to let the size decide.
+    Args:
+        arr: an array of any strides.
+        indices: integers, which broadcast against the array in all axes except `axis`. Negative ones count
+            from the end.
+        axis: the axis that the indices count along; None takes from the flattened array.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        A new array of the indices' broadcast shape.
 
     Raises:
-        IndexError: an index is out of range, or indices are not integers.
-        KernelError: threads is less than one.
-        ValueError: indices have another number of dimensions.
+        IndexError: an index is out of range, or the indices are not integers.
+        ValueError: the numbers of dimensions differ.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -56,18 +66,29 @@ def take_along_axis(
 def put_along_axis(
     arr: Array, indices: ArrayLike, values: ArrayLike, axis: int | None, *, threads: int | None = None
 ) -> None:
-    """Write values to their indices along an axis, other ones in each slice: numpy.put_along_axis, faster.
+    """Write one element of each slice by its index along an axis: numpy.put_along_axis, faster.
 
+    >>> x = np.array([[30, 10, 20], [5, 6, 4]])
     >>> tilejit.put_along_axis(x, np.argmax(x, axis=1, keepdims=True), 0, axis=1)
+    >>> x
+    array([[ 0, 10, 20],
+           [ 5,  0,  4]])
 
-    All arguments and exceptions as in NumPy; of values with one index the last stays. With `axis=None`,
-    NumPy 2.4.6 writes into a copy, and so does TileJIT. threads: a number, or None to let the size decide.
+    If an index occurs twice, its last value stays. With `axis=None`, NumPy 2.4.6 writes into a copy and
+    leaves `arr` as it is, and so does TileJIT.
+
+    Args:
+        arr: the array to write to, of any strides.
+        indices: integers, which broadcast against the array in all axes except `axis`. Negative ones count
+            from the end.
+        values: the values, which broadcast to the shape of the indices.
+        axis: the axis that the indices count along; None writes to the flattened array.
+        threads: the number of threads; None chooses it from the size.
 
     Raises:
-        IndexError: an index is out of range, or indices are not integers; nothing has been written.
-        KernelError: threads is less than one.
-        ValueError: indices have another number of dimensions, values do not broadcast, or the array is
-            read-only.
+        IndexError: an index is out of range, or the indices are not integers; nothing has been written.
+        ValueError: the numbers of dimensions differ, the values do not broadcast, or the array is read-only.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)

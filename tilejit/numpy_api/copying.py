@@ -34,15 +34,25 @@ _BYTES_HEAD = bytes.__basicsize__ - 1
 
 
 def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int | None = None) -> Array:
-    """A copy of an array: numpy.copy, only faster.
+    """Copy an array: numpy.copy, faster.
 
+    >>> x = np.arange(6).reshape(2, 3)
     >>> tilejit.copy(x.T, order="C")
+    array([[0, 3],
+           [1, 4],
+           [2, 5]])
 
-    a, order, subok: as in NumPy. threads: a number, or None to let the size decide. The result's memory
-    starts a cache line; as with views, `result.base` is what owns it.
+    Args:
+        a: an array of any strides.
+        order: the memory order of the copy: "C", "F", "A" or "K", as in NumPy.
+        subok: whether an array subclass stays one.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        A new array. Its memory is aligned to a cache line, so `result.base` owns it, as for a view.
 
     Raises:
-        KernelError: threads is less than one.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -64,16 +74,31 @@ def array(
     like: object = None,
     threads: int | None = None,
 ) -> Array:
-    """An array of what is given, copied unless `copy` is None or False: numpy.array, only faster.
+    """Create an array: numpy.array, with faster copies.
 
-    >>> tilejit.array(x.T, order="C")
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> tilejit.array(x.T, order="C").flags.c_contiguous
+    True
 
-    All arguments as in NumPy; NumPy itself reads lists, numbers and everything else that is no array.
-    threads: a number, or None to let the size decide.
+    NumPy itself reads lists, numbers and any other object that is not an array.
+
+    Args:
+        object: an array, or anything that numpy.array reads.
+        dtype: the dtype of the result; None keeps the object's.
+        copy: whether to copy; None copies only if needed, and False raises if a copy is needed.
+        order: the memory order: "C", "F", "A" or "K", as in NumPy.
+        subok: whether an array subclass stays one.
+        ndmin: the fewest dimensions of the result; ones are added in front.
+        ndmax: the most dimensions of the result, for NumPy versions that have it.
+        like: an object whose type creates the array, as in NumPy.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        The array.
 
     Raises:
-        KernelError: threads is less than one.
-        ValueError: copy is False, and there is no way without one.
+        ValueError: `copy` is False, and a copy is needed.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -108,15 +133,29 @@ def asarray(
     like: object = None,
     threads: int | None = None,
 ) -> Array:
-    """The array itself where it is as asked, else a copy that is: numpy.asarray, only faster.
+    """Return an array as it is, or a copy with the dtype and order asked for: numpy.asarray, faster.
 
-    >>> tilejit.asarray(x, dtype=np.float32, order="F")
+    >>> x = np.arange(6, dtype=np.int32).reshape(2, 3)
+    >>> tilejit.asarray(x) is x
+    True
+    >>> tilejit.asarray(x, dtype=np.float32, order="F").strides
+    (4, 8)
 
-    All arguments as in NumPy. threads: a number, or None to let the size decide.
+    Args:
+        a: an array, or anything that numpy.asarray reads.
+        dtype: the dtype of the result; None keeps the array's.
+        order: the memory order: "C", "F", "A" or "K", as in NumPy.
+        device: "cpu" or None, as in NumPy.
+        copy: True always copies; None copies only if needed, and False raises if a copy is needed.
+        like: an object whose type creates the array, as in NumPy.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        The array itself, or a copy.
 
     Raises:
-        KernelError: threads is less than one.
-        ValueError: copy is False, and there is no way without one.
+        ValueError: `copy` is False, and a copy is needed.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -134,14 +173,23 @@ def asarray(
 def ascontiguousarray(
     a: ArrayLike, dtype: DTypeLike | None = None, *, like: object = None, threads: int | None = None
 ) -> Array:
-    """The array in C order, itself if it is: numpy.ascontiguousarray, only faster.
+    """Return an array in C order, without a copy if it is: numpy.ascontiguousarray, faster.
 
-    >>> tilejit.ascontiguousarray(x.T)
+    >>> x = np.zeros((3, 5))
+    >>> tilejit.ascontiguousarray(x) is x, tilejit.ascontiguousarray(x.T).strides
+    (True, (24, 8))
 
-    a, dtype, like: as in NumPy. threads: a number, or None to let the size decide.
+    Args:
+        a: an array, or anything that NumPy reads as one.
+        dtype: the dtype of the result; None keeps the array's.
+        like: an object whose type creates the array, as in NumPy.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        An array in C order of at least one dimension.
 
     Raises:
-        KernelError: threads is less than one.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -159,14 +207,23 @@ def ascontiguousarray(
 def asfortranarray(
     a: ArrayLike, dtype: DTypeLike | None = None, *, like: object = None, threads: int | None = None
 ) -> Array:
-    """The array in Fortran's order, itself if it is: numpy.asfortranarray, only faster.
+    """Return an array in Fortran order, without a copy if it is: numpy.asfortranarray, faster.
 
-    >>> tilejit.asfortranarray(x)
+    >>> x = np.zeros((3, 5))
+    >>> tilejit.asfortranarray(x).strides
+    (8, 24)
 
-    a, dtype, like: as in NumPy. threads: a number, or None to let the size decide.
+    Args:
+        a: an array, or anything that NumPy reads as one.
+        dtype: the dtype of the result; None keeps the array's.
+        like: an object whose type creates the array, as in NumPy.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        An array in Fortran order.
 
     Raises:
-        KernelError: threads is less than one.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -201,15 +258,26 @@ def require(
     like: object = None,
     threads: int | None = None,
 ) -> Array:
-    """The array with the properties that are asked for, itself if it has them: numpy.require, only faster.
+    """Return an array with the given dtype and flags, without a copy if it has them: numpy.require, faster.
 
-    >>> tilejit.require(x.T, np.float32, ["C", "A", "W"])
+    >>> x = np.zeros((3, 5))
+    >>> tilejit.require(x.T, np.float32, ["C", "W"]).strides
+    (12, 4)
 
-    All arguments as in NumPy. threads: a number, or None to let the size decide.
+    Args:
+        a: an array, or anything that NumPy reads as one.
+        dtype: the dtype of the result; None keeps the array's.
+        requirements: NumPy's names of flags, such as "C", "F", "A" (aligned), "W" (writable) and "O" (owns
+            its data); one or several.
+        like: an object whose type creates the array, as in NumPy.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        The array itself, or a copy.
 
     Raises:
-        KernelError: threads is less than one.
         ValueError: both orders are required.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -236,16 +304,30 @@ def astype(
     *,
     threads: int | None = None,
 ) -> Array:
-    """The array converted to another dtype: the method of numpy.ndarray, only faster.
+    """Convert an array to another dtype: the method numpy.ndarray.astype, faster.
 
-    >>> tilejit.astype(x.T, ml_dtypes.bfloat16, order="C")
+    >>> x = np.array([[0.5, 1.5], [2.5, 3.5]])
+    >>> tilejit.astype(x.T, np.int32, order="C")
+    array([[0, 2],
+           [1, 3]], dtype=int32)
 
-    x: an array. The other arguments, and the warnings, as in NumPy. threads: a number, or None to let the
-    size decide.
+    Conversions warn as NumPy's do.
+
+    Args:
+        x: an array of any strides.
+        dtype: the dtype of the result.
+        order: the memory order: "C", "F", "A" or "K", as in NumPy.
+        casting: NumPy's rule for conversions, as in `np.can_cast`.
+        subok: whether an array subclass stays one.
+        copy: False returns `x` itself if it has the dtype and order already.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        The converted array.
 
     Raises:
-        KernelError: threads is less than one.
-        TypeError: x is not an array, or the rule `casting` forbids the conversion.
+        TypeError: `x` is not an array, or `casting` forbids the conversion.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -275,15 +357,22 @@ def astype(
 
 
 def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> Array:
-    """The array with the bytes of each element turned round: the method of numpy.ndarray, only faster.
+    """Reverse the bytes of each element: the method numpy.ndarray.byteswap, faster.
 
-    >>> tilejit.byteswap(x)
+    >>> tilejit.byteswap(np.array([1, 256], np.int16))
+    array([256,   1], dtype=int16)
 
-    x: an array. inplace: as in NumPy. threads: a number, or None to let the size decide.
+    Args:
+        x: an array of any strides.
+        inplace: whether to swap the bytes of `x` itself.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        A new array, or `x` if `inplace` is True.
 
     Raises:
-        KernelError: threads is less than one.
-        TypeError: x is not an array.
+        TypeError: `x` is not an array.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -300,15 +389,23 @@ def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> 
 
 
 def tobytes(x: Array, order: Order | None = "C", *, threads: int | None = None) -> bytes:
-    """The elements' bytes in C, Fortran's ("F") or the array's own order ("A"): the method, only faster.
+    r"""Copy the elements to a bytes object: the method numpy.ndarray.tobytes, faster.
 
-    >>> tilejit.tobytes(x.T)
+    >>> tilejit.tobytes(np.array([[1, 2], [3, 4]], np.uint8).T)
+    b'\x01\x03\x02\x04'
 
-    x: an array. threads: a number, or None to let the size decide.
+    Args:
+        x: an array of any strides.
+        order: the order of the elements: "C", Fortran's "F", or "A" for "F" if `x` is in Fortran order and
+            "C" otherwise.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        The bytes, `x.nbytes` of them.
 
     Raises:
-        KernelError: threads is less than one.
-        TypeError: x is not an array.
+        TypeError: `x` is not an array.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)

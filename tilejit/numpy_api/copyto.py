@@ -46,36 +46,52 @@ def copyto(
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
 ) -> Any:
-    """Copy values from one array to another: numpy.copyto, only faster.
+    """Copy values from one array to another: numpy.copyto, faster.
 
+    >>> src = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> dst = np.zeros((3, 2), np.float32)
     >>> tilejit.copyto(dst, src.T)
+    >>> dst
+    array([[0., 3.],
+           [1., 4.],
+           [2., 5.]], dtype=float32)
 
-    dst, src, casting, where: as in NumPy, exceptions included. threads: a number, or None to let the size
-    decide. virtual_vector_size: elements that move at one time: along a contiguous run, of all interleaved
-    rows together, or rows and columns of a transpose that move together in its tiles (one number for both).
-    Of two numbers for a run, the first counts iterations of the loop around it. Rounded up to whole blocks.
-    Texts such as "2*hw" and "l1/4" are in terms of the machine, in tuples as well. Or "auto". Fills have
-    sizes of their own and leave it unread.
-    specialize: "sizes" compiles a kernel for just this shape. tune: measure a few ways once and keep the
-    fastest.
+    A copy touches no memory outside either array and writes nothing between the rows of `dst`. It may read up
+    to 15 bytes past a row of `src`, but only inside the span of `src`, and ignores them.
 
-    Nothing outside the span of either array is touched, nor what lies between the rows of dst. Of what lies
-    between the rows of src, up to 15 bytes behind a row may be read; they go nowhere.
-
-    Arrays that overlap are copied as if src had been copied first. NumPy 2.4.6 writes wrong elements for some
-    overlaps of one dimension, such as np.copyto(z[::2], z[:200_000]).
+    Arrays that overlap are copied as if `src` had been copied first. NumPy 2.4.6 writes wrong elements for
+    some one-dimensional overlaps, such as np.copyto(z[::2], z[:200_000]).
 
     Conversions warn as NumPy's do.
 
-    NumPy itself copies where no kernel can: objects, structured dtypes with holes, masked arrays,
-    destinations whose elements share memory, rare conversions, and all conversions where `where` is an array;
-    and where the array is small. What comes back is None, or what a class's `__array_function__` returns.
+    NumPy itself makes the copy if the array is small or if no kernel can make it: object arrays, structured
+    dtypes with holes, masked arrays, destinations whose elements share memory, rare conversions, and all
+    conversions in which `where` is an array.
+
+    Args:
+        dst: the array to write to, of any strides and byte order.
+        src: the values, which broadcast to the shape of `dst`.
+        casting: NumPy's rule for conversions.
+        where: a boolean array that broadcasts to the shape of `dst`; only elements where it is True are
+            written.
+        threads: the number of threads; None chooses it from the size.
+        virtual_vector_size: the number of elements that move at a time, rounded up to whole blocks. In a
+            contiguous run they lie along the run; if rows are interleaved, the number counts those of all
+            rows; in a transpose it is the rows and the columns of a tile. A pair gives two sizes: the rows
+            and columns of a tile, or the iterations of the loop around a run and the elements of the run.
+            Text such as "2*hw" and "l1/4" gives a size in terms of the machine. "auto" chooses. Fills ignore
+            it.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+
+    Returns:
+        None, unless the class of `dst` or `src` overrides the call by `__array_function__`.
 
     Raises:
-        KernelError: threads is less than one.
-        LayoutError: virtual_vector_size, specialize or tune have no such value.
-        TypeError: dst is not an array, the conversion is forbidden, or a keyword is of a wrong type.
-        ValueError: src cannot be broadcast to dst, or dst is read-only.
+        TypeError: `dst` is not an array, the conversion is forbidden, or a keyword has the wrong type.
+        ValueError: `src` does not broadcast to the shape of `dst`, or `dst` is read-only.
+        LayoutError: `virtual_vector_size`, `specialize` or `tune` has an invalid value.
+        KernelValueError: `threads` is less than one.
     """
     tuning = DEFAULT
     if virtual_vector_size is not AUTO or specialize is not STRUCTURE or tune is not False:

@@ -34,15 +34,30 @@ def concatenate(
     casting: Casting = SAME_KIND,
     threads: int | None = None,
 ) -> Array:
-    """Arrays one behind the other along an axis: numpy.concatenate, only faster.
+    """Join arrays along an axis: numpy.concatenate, faster.
 
-    >>> tilejit.concatenate([a.T, b.T], axis=1)
+    >>> a, b = np.zeros((2, 2), np.uint8), np.ones((1, 2), np.uint8)
+    >>> tilejit.concatenate([a, b])
+    array([[0, 0],
+           [0, 0],
+           [1, 1]], dtype=uint8)
 
-    All arguments as in NumPy. threads: a number, or None to let the size decide.
+    Args:
+        arrays: the arrays, whose shapes may differ only along the axis.
+        axis: the axis to join along; None flattens the arrays first.
+        out: an array of the result's shape to write to. None allocates one.
+        dtype: the dtype of the result, if `out` is None; None takes the common dtype.
+        casting: NumPy's rule for conversions.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array.
 
     Raises:
-        KernelError: threads is less than one.
-        ValueError: the arrays' shapes do not go together.
+        ValueError: the shapes do not match, there are no arrays, or `out` has another shape.
+        AxisError: the axis does not exist.
+        TypeError: `casting` forbids a conversion, or both `out` and `dtype` are given.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)
@@ -64,15 +79,30 @@ def stack(
     casting: Casting = SAME_KIND,
     threads: int | None = None,
 ) -> Array:
-    """Arrays of one shape side by side along a new axis: numpy.stack, only faster.
+    """Join arrays of one shape along a new axis: numpy.stack, faster.
 
-    >>> tilejit.stack([red, green, blue], axis=-1)
+    >>> red, green = np.zeros(3, np.uint8), np.ones(3, np.uint8)
+    >>> tilejit.stack([red, green], axis=-1)
+    array([[0, 1],
+           [0, 1],
+           [0, 1]], dtype=uint8)
 
-    All arguments as in NumPy. threads: a number, or None to let the size decide.
+    Args:
+        arrays: the arrays, all of one shape.
+        axis: the position of the new axis in the result.
+        out: an array of the result's shape to write to. None allocates one.
+        dtype: the dtype of the result, if `out` is None; None takes the common dtype.
+        casting: NumPy's rule for conversions.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array with one more dimension.
 
     Raises:
-        KernelError: threads is less than one.
-        ValueError: the arrays' shapes differ, or there is none.
+        ValueError: the shapes differ, there are no arrays, or `out` has another shape.
+        AxisError: the axis does not exist.
+        TypeError: `casting` forbids a conversion, or both `out` and `dtype` are given.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)

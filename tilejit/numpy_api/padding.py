@@ -27,16 +27,26 @@ def pad(
     threads: int | None = None,
     **kwargs: Any,
 ) -> Array:
-    """An array with a margin around it: numpy.pad, only faster.
+    """Surround an array with a margin: numpy.pad, faster.
 
-    >>> tilejit.pad(x, ((2, 2), (0, 8)), constant_values=-1)
+    >>> tilejit.pad(np.ones((2, 2), np.int8), ((1, 0), (0, 2)), constant_values=-1)
+    array([[-1, -1, -1, -1],
+           [ 1,  1, -1, -1],
+           [ 1,  1, -1, -1]], dtype=int8)
 
-    All arguments as in NumPy; modes other than "constant" and "edge" are NumPy's own. threads: a number, or
-    None to let the size decide.
+    Args:
+        array: an array of any strides.
+        pad_width: the elements before and after each axis, in any form that numpy.pad reads.
+        mode: "constant" and "edge" run as kernels; all other modes are NumPy's own.
+        threads: the number of threads; None chooses it from the size.
+        kwargs: the keywords of the mode, such as `constant_values`.
+
+    Returns:
+        A new array.
 
     Raises:
-        KernelError: threads is less than one.
-        ValueError: a width is negative, or the mode has no such argument.
+        ValueError: a width is negative, or the mode does not have such a keyword.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)

@@ -30,20 +30,30 @@ def put(
     *,
     threads: int | None = None,
 ) -> None:
-    """Write values to elements by their numbers in C order: numpy.put, only faster.
+    """Write values to elements by their index in C order: numpy.put, faster.
 
-    >>> tilejit.put(x, [0, 7], -1)      # x.flat[[0, 7]] = -1
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> tilejit.put(x, [0, 5], -1)
+    >>> x
+    array([[-1,  1,  2],
+           [ 3,  4, -1]])
 
-    All arguments and exceptions as in NumPy: values are repeated if there are fewer of them than indices, and
-    of values with one index the last stays. With an index out of range, nothing is written where NumPy may
-    have written some. An array that is not in C order is copied to it and back; threads: a number for these
-    copies, or None to let the size decide.
+    An array that is not in C order is copied to C order and back. If an index is out of range, nothing is
+    written; NumPy may have written some values by then.
+
+    Args:
+        a: the array to write to, of any strides.
+        ind: integers.
+        v: the values; they repeat if there are fewer of them than indices. If an index occurs twice, its last
+            value stays.
+        mode: what an index out of range does: "raise", "wrap" or "clip", as in NumPy.
+        threads: the number of threads for the copies; None chooses it from the size.
 
     Raises:
-        IndexError: an index is out of range, and mode is "raise".
-        KernelError: threads is less than one.
-        TypeError: a is not an array, or indices are not integers.
-        ValueError: a is read-only.
+        IndexError: an index is out of range, and `mode` is "raise".
+        TypeError: `a` is not an array, or the indices are not integers.
+        ValueError: `a` is read-only.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)

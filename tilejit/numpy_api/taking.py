@@ -23,16 +23,30 @@ def take(
     *,
     threads: int | None = None,
 ) -> Any:
-    """Elements, or whole slices along an axis, by their numbers: numpy.take, only faster.
+    """Take elements, or slices along an axis, by index: numpy.take, faster.
 
-    >>> tilejit.take(x.T, [2, 0, 2], axis=0)
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> tilejit.take(x, [2, 0, 2], axis=1)
+    array([[2, 0, 2],
+           [5, 3, 5]])
 
-    All arguments as in NumPy. NumPy takes from C order, and brings an array of any other order into it first;
-    that copy is the part that is faster here. threads: a number, or None to let the size decide.
+    NumPy takes from arrays in C order and copies any other array into that order first. TileJIT speeds up
+    that copy.
+
+    Args:
+        a: an array of any strides.
+        indices: integers.
+        axis: the axis that the indices count along; None takes from the flattened array.
+        out: an array of the result's shape and dtype to write to. None allocates one.
+        mode: what an index out of range does: "raise", "wrap" or "clip", as in NumPy.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array in which the axis is replaced by the dimensions of `indices`.
 
     Raises:
-        IndexError: an index is out of range, and mode is "raise".
-        KernelError: threads is less than one.
+        IndexError: an index is out of range, and `mode` is "raise".
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)

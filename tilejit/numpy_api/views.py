@@ -29,15 +29,29 @@ def transpose(
 ) -> Array:
     """Permute axes; returns a copy in C order where numpy.transpose returns a view.
 
-    >>> tilejit.transpose(x, (0, 3, 1, 2))  # NHWC to NCHW
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> y = tilejit.transpose(x)
+    >>> y
+    array([[0, 3],
+           [1, 4],
+           [2, 5]])
+    >>> y.flags.c_contiguous
+    True
 
-    a, axes: as in NumPy. out: an array of the result's shape to copy to, of any strides, converted by the
-    rule "same_kind"; without it a fresh array in C order, never a view. threads: a number, or None to let the
-    size decide.
+    Args:
+        a: an array of any strides.
+        axes: the axes of `a` in their new order; None reverses them.
+        out: an array of the result's shape to copy into, of any strides and dtype that `a` converts to by the
+            rule "same_kind". None allocates one.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array in C order. Its axis `i` is axis `axes[i]` of `a`.
 
     Raises:
-        KernelError: threads is less than one.
-        ValueError: axes is not a permutation of the array's, or out has another shape.
+        ValueError: `axes` is not a permutation of the axes, or `out` has another shape.
+        KernelValueError: `threads` is less than one.
+        TypeError: `out` is not an array or cannot hold the dtype.
     """
     return _copied(np.transpose(as_numpy(a), axes), out, threads)
 
@@ -52,9 +66,24 @@ def moveaxis(
 ) -> Array:
     """Move axes to new positions; returns a copy in C order where numpy.moveaxis returns a view.
 
-    >>> tilejit.moveaxis(x, -1, 1)
+    >>> tilejit.moveaxis(np.zeros((2, 3, 5)), -1, 1).shape
+    (2, 5, 3)
 
-    a, source, destination: as in NumPy. out, threads, errors: as in `transpose`.
+    Args:
+        a: an array of any strides.
+        source: the axes to move.
+        destination: where each of them goes.
+        out: an array of the result's shape to copy into, as in `transpose`. None allocates one.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array in C order.
+
+    Raises:
+        ValueError: an axis is named twice, the numbers of axes differ, or `out` has another shape.
+        AxisError: an axis does not exist.
+        KernelValueError: `threads` is less than one.
+        TypeError: `out` is not an array or cannot hold the dtype.
     """
     return _copied(np.moveaxis(as_numpy(a), source, destination), out, threads)
 
@@ -64,9 +93,24 @@ def swapaxes(
 ) -> Array:
     """Exchange two axes; returns a copy in C order where numpy.swapaxes returns a view.
 
-    >>> tilejit.swapaxes(x, 0, 2)
+    >>> tilejit.swapaxes(np.zeros((2, 3, 5)), 0, 2).shape
+    (5, 3, 2)
 
-    a, axis1, axis2: as in NumPy. out, threads, errors: as in `transpose`.
+    Args:
+        a: an array of any strides.
+        axis1: one axis.
+        axis2: the other axis.
+        out: an array of the result's shape to copy into, as in `transpose`. None allocates one.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array in C order.
+
+    Raises:
+        AxisError: an axis does not exist.
+        ValueError: `out` has another shape.
+        KernelValueError: `threads` is less than one.
+        TypeError: `out` is not an array or cannot hold the dtype.
     """
     return _copied(np.swapaxes(as_numpy(a), axis1, axis2), out, threads)
 
@@ -76,9 +120,24 @@ def rollaxis(
 ) -> Array:
     """Move an axis before another; returns a copy in C order where numpy.rollaxis returns a view.
 
-    >>> tilejit.rollaxis(x, 2)
+    >>> tilejit.rollaxis(np.zeros((2, 3, 5)), 2).shape
+    (5, 2, 3)
 
-    a, axis, start: as in NumPy. out, threads, errors: as in `transpose`.
+    Args:
+        a: an array of any strides.
+        axis: the axis to move.
+        start: the axis that it is placed before.
+        out: an array of the result's shape to copy into, as in `transpose`. None allocates one.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array in C order.
+
+    Raises:
+        AxisError: an axis does not exist.
+        ValueError: `out` has another shape.
+        KernelValueError: `threads` is less than one.
+        TypeError: `out` is not an array or cannot hold the dtype.
     """
     return _copied(np.rollaxis(as_numpy(a), axis, start), out, threads)
 
@@ -92,9 +151,24 @@ def flip(
 ) -> Array:
     """Reverse elements along axes; returns a copy in C order where numpy.flip returns a view.
 
-    >>> tilejit.flip(x, axis=0)
+    >>> tilejit.flip(np.arange(6).reshape(2, 3), axis=1)
+    array([[2, 1, 0],
+           [5, 4, 3]])
 
-    m, axis: as in NumPy. out, threads, errors: as in `transpose`.
+    Args:
+        m: an array of any strides.
+        axis: one axis or several; None reverses all of them.
+        out: an array of the same shape to copy into, as in `transpose`. None allocates one.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array in C order.
+
+    Raises:
+        AxisError: an axis does not exist.
+        ValueError: `out` has another shape.
+        KernelValueError: `threads` is less than one.
+        TypeError: `out` is not an array or cannot hold the dtype.
     """
     return _copied(numpy_flip(as_numpy(m), axis), out, threads)
 
@@ -109,9 +183,25 @@ def rot90(
 ) -> Array:
     """Rotate a plane by quarter turns; returns a copy in C order where numpy.rot90 returns a view.
 
-    >>> tilejit.rot90(image)
+    >>> tilejit.rot90(np.arange(6).reshape(2, 3))
+    array([[2, 5],
+           [1, 4],
+           [0, 3]])
 
-    m, k, axes: as in NumPy. out, threads, errors: as in `transpose`.
+    Args:
+        m: an array of two or more dimensions, of any strides.
+        k: the number of quarter turns from the first of `axes` toward the second.
+        axes: the two axes of the plane.
+        out: an array of the result's shape to copy into, as in `transpose`. None allocates one.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array in C order.
+
+    Raises:
+        ValueError: `axes` are not two different axes, or `out` has another shape.
+        KernelValueError: `threads` is less than one.
+        TypeError: `out` is not an array or cannot hold the dtype.
     """
     return _copied(numpy_rot90(as_numpy(m), k, axes), out, threads)
 
@@ -126,9 +216,24 @@ def broadcast_to(
 ) -> Array:
     """Repeat an array to a shape; returns a copy in C order where numpy.broadcast_to returns a view.
 
-    >>> tilejit.broadcast_to(row, (1000, 300))
+    >>> tilejit.broadcast_to(np.arange(3), (2, 3))
+    array([[0, 1, 2],
+           [0, 1, 2]])
 
-    array, shape, subok: as in NumPy. out, threads, errors: as in `transpose`.
+    Args:
+        array: an array of any strides.
+        shape: the shape of the result.
+        subok: whether an array subclass stays one.
+        out: an array of that shape to copy into, as in `transpose`. None allocates one.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        `out`, or a new array in C order.
+
+    Raises:
+        ValueError: the array does not broadcast to the shape, or `out` has another shape.
+        KernelValueError: `threads` is less than one.
+        TypeError: `out` is not an array or cannot hold the dtype.
     """
     return _copied(np.broadcast_to(as_numpy(array), shape, subok), out, threads)
 
@@ -140,17 +245,24 @@ def roll(
     *,
     threads: int | None = None,
 ) -> Array:
-    """Elements moved round along some axes, those of the end to the beginning: numpy.roll, only faster.
+    """Shift elements along axes, moving the last ones to the front: numpy.roll, faster.
 
-    >>> tilejit.roll(x, (3, -2), axis=(0, 1))
+    >>> tilejit.roll(np.arange(5), 2)
+    array([3, 4, 0, 1, 2])
 
-    a, shift, axis: as in NumPy, and the result's order too. threads: a number, or None to let the size
-    decide.
+    Args:
+        a: an array of any strides.
+        shift: how many places to shift by: one number, or one for each axis.
+        axis: one axis or several; None shifts the elements in C order and keeps the shape.
+        threads: the number of threads; None chooses it from the size.
+
+    Returns:
+        A new array with the shape and memory order that numpy.roll gives it.
 
     Raises:
-        AxisError: there is no such axis.
-        KernelError: threads is less than one.
-        ValueError: shift and axis do not go together.
+        AxisError: an axis does not exist.
+        ValueError: `shift` and `axis` do not broadcast against each other.
+        KernelValueError: `threads` is less than one.
     """
     if threads is not None:
         check_threads(threads)

@@ -44,16 +44,23 @@ Result = TypeVar("Result")
 
 
 class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
-    """A copy between two sides, ready to run again and again.
+    """A copy between two sides, which can run many times.
 
     >>> plan = tilejit.plan_pack("{1,0:T(8,128)}", (1000, 300), np.float32)
+    >>> x = np.zeros((1000, 300), np.float32)
     >>> t = plan(x)
-    >>> plan(x, t)
+    >>> plan(x, t) is t
+    True
 
-    It keeps no array alive, and any number of threads may call it. A copy of a plan is the plan itself; one
-    that is pickled is made anew where it is loaded, for the machine there.
+    It keeps no array alive, and any number of threads may call it. Copying a plan returns the plan itself; a
+    pickled plan is rebuilt for the machine that loads it.
 
-    moved_bytes: what it reads and writes; None for all of both sides.
+    Args:
+        given: the arguments of the subclass, from which a pickle rebuilds the plan.
+        src: the side that is read.
+        dst: the side that is written.
+        threads: the number of threads; None chooses it from the size.
+        moved_bytes: bytes read and written; None counts all of both sides.
     """
 
     __slots__ = (
@@ -129,7 +136,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What makes the plan anew: addresses of code and tables are this process's own."""
+        """Return the arguments that rebuild the plan: addresses of code and tables differ by process."""
         return type(self), self._given
 
     def __repr__(self) -> str:
@@ -137,27 +144,38 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
 
     @abstractmethod
     def program(self, threads: int) -> CopyProgram | StagedProgram | None:
-        """The copy on so many threads; None where NumPy converts."""
+        """Return the copy for a number of threads.
+
+        >>> plan = tilejit.plan_pack("{1,0:T(2,2)}", (3, 5), np.float32)
+        >>> plan.program(1) is None
+        False
+
+        Args:
+            threads: the number of threads that run it.
+
+        Returns:
+            The compiled copy, or None if NumPy converts the elements.
+        """
 
     @property
     def _is_answerable(self) -> bool:
-        """Whether machine code, which checks no values, may answer calls."""
+        """Whether native code, which checks no values, may answer calls."""
         return True
 
     def _check(self, source: Array) -> None:
-        """Check the values of the source, where that is needed."""
+        """Check the values of the source, if needed."""
         return
 
     def _check_new(self) -> None:
-        """Raise where the result needs an `out`."""
+        """Raise if the result needs an `out`."""
         return
 
     def _finish(self, target: Array) -> None:
-        """Change what was written, where that is needed."""
+        """Adjust what was written, if needed."""
         return
 
     def _through_numpy(self, source: Array, target: Array) -> None:
-        """The copy where no kernel converts."""
+        """Copy with NumPy if no kernel converts the elements."""
         raise AssertionError("expected a conversion that NumPy makes")
 
     def _find_calls(self) -> None:
@@ -174,7 +192,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
             program.run(address(source), address(target), threads, alive=alive)
 
     def _entry(self, source: Any, out: Any) -> Entry | None:
-        """What machine code does of calls like this one; None where they go through Python."""
+        """Return the native entry for calls like this one, or None if they go through Python."""
         calls = self._calls
         if calls is None or not self._is_answerable or self._moved_bytes > HUGE_BYTES:
             return None
@@ -201,9 +219,13 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
 
 
 class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
-    """A pack of arrays of one shape, strides and dtype, ready to run again and again.
+    """A pack of arrays of one shape, strides and dtype, which can run many times.
 
-    fill: one element of padding, or None to keep what `out` holds. array: its shape, strides and dtype.
+    >>> plan = tilejit.plan_pack("{1,0:T(2,2)}", (2, 2), np.float32)
+    >>> plan(np.eye(2, dtype=np.float32)).buffer
+    array([1., 0., 0., 1.], dtype=float32)
+
+    `tilejit.plan_pack` creates it.
     """
 
     __slots__ = ("_checks_range", "_clears_bits", "_element")
@@ -228,7 +250,18 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
             self._element, self._clears_bits = None, False
 
     def program(self, threads: int) -> CopyProgram | StagedProgram | None:
-        """The copy on so many threads; None where NumPy converts."""
+        """Return the copy for a number of threads.
+
+        >>> plan = tilejit.plan_pack("{1,0:T(2,2)}", (3, 5), np.float32)
+        >>> plan.program(1) is None
+        False
+
+        Args:
+            threads: the number of threads that run it.
+
+        Returns:
+            The compiled copy, or None if NumPy converts the elements.
+        """
         if self._element is None:
             return None
         _, spec, (_, strides, dtype), fill, _, _, tuning = self._given
@@ -251,7 +284,7 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
             np.bitwise_and(stored, (1 << self._given[1].element.bits) - 1, out=stored)
 
     def _through_numpy(self, source: Array, target: Array) -> None:
-        """Convert piece by piece with NumPy, each piece written to its place; memory stays flat."""
+        """Convert with NumPy in pieces and write each piece to its tiles, so that memory use stays small."""
         kind, spec, _, fill, *_ = self._given
         if fill is not None:
             padding_program(spec, fill, 1).run(0, address(target), alive=target)
@@ -261,7 +294,15 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
 
 
 class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
-    """An unpack of one layout into arrays of one dtype and strides, ready to run again and again."""
+    """An unpack of one layout into arrays of one dtype and strides, which can run many times.
+
+    >>> plan = tilejit.plan_unpack("f32[2,2]{1,0:T(2,2)}")
+    >>> plan(tilejit.pack(np.arange(4, dtype=np.float32).reshape(2, 2), "{1,0:T(2,2)}"))
+    array([[0., 1.],
+           [2., 3.]], dtype=float32)
+
+    `tilejit.plan_unpack` creates it.
+    """
 
     __slots__ = ("_element",)
 
@@ -289,21 +330,40 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
         self._element = unpack_element(spec, dtype)
 
     def program(self, threads: int) -> CopyProgram | StagedProgram | None:
-        """The copy on so many threads; None where NumPy converts."""
+        """Return the copy for a number of threads.
+
+        >>> plan = tilejit.plan_unpack("f32[3,5]{1,0:T(2,2)}")
+        >>> plan.program(1) is None
+        False
+
+        Args:
+            threads: the number of threads that run it.
+
+        Returns:
+            The compiled copy, or None if NumPy converts the elements.
+        """
         if self._element is None:
             return None
         _, spec, strides, dtype, _, _, tuning = self._given
         return unpack_program(spec, strides, self._element, not dtype.isnative, threads, tuning)
 
     def _through_numpy(self, source: Array, target: Array) -> None:
-        """Convert piece by piece with NumPy."""
+        """Convert with NumPy in pieces, so that memory use stays small."""
         spec = self._given[1]
         for box in pieces(spec.dimensions, spec.dtype.itemsize):
             target[box] = converted(read_box(source, spec, (*box, ...)), target.dtype)
 
 
 class RelayoutPlan(TiledPlan[Tiled, "Array | Tiled", Tiled]):
-    """A relayout from one layout to another, ready to run again and again; `fill` as in `PackPlan`."""
+    """A relayout from one layout to another, which can run many times.
+
+    >>> plan = tilejit.plan_relayout("f32[2,2]{1,0}", "{0,1}")
+    >>> t = tilejit.pack(np.arange(4, dtype=np.float32).reshape(2, 2), "{1,0}")
+    >>> plan(t).buffer
+    array([0., 2., 1., 3.], dtype=float32)
+
+    `tilejit.plan_relayout` creates it.
+    """
 
     __slots__ = ()
 
@@ -322,7 +382,18 @@ class RelayoutPlan(TiledPlan[Tiled, "Array | Tiled", Tiled]):
         super().__init__(given, TiledSide(kind, source), TiledSide(kind, target), threads)
 
     def program(self, threads: int) -> CopyProgram | StagedProgram:
-        """The copy on so many threads."""
+        """Return the copy for a number of threads.
+
+        >>> plan = tilejit.plan_relayout("f32[3,5]{1,0:T(2,2)}", "{0,1}")
+        >>> len(plan.program(1).kernels) > 0
+        True
+
+        Args:
+            threads: the number of threads that run it.
+
+        Returns:
+            The compiled copy.
+        """
         _, source, target, fill, _, tuning = self._given
         return relayout_program(source, target, fill, threads, tuning)
 

@@ -41,15 +41,22 @@ from tilejit.tiled.tiled_array import TiledArray, address_of
 
 @dataclass(frozen=True, slots=True)
 class TileView:
-    """Some elements of an array in an order of their own; `view[...]` reads, `view[...] = x` writes.
+    """A view of some elements of an array, in an order of its own; `view[...]` reads, `view[...] = x` writes.
 
-    >>> tile = tilejit.cute.local_tile(t, (8, 128), (2, 0))
-    >>> tile.shape, tile.unpack()
+    >>> x = np.arange(32, dtype=np.float32).reshape(4, 8)
+    >>> tile = local_tile(tilejit.pack(x, "{1,0:T(2,4)}"), (2, 4), (1, 0))
+    >>> tile.unpack()
+    array([[16., 17., 18., 19.],
+           [24., 25., 26., 27.]], dtype=float32)
     >>> tile[...] = 0
+    >>> float(tile.unpack().sum())
+    0.0
+
+    `local_tile`, `logical_divide` and their relatives create it.
 
     Attributes:
-        array: the TiledArray, or the NumPy array, whose elements these are.
-        index_map: from coordinates of the view to indices of the array.
+        array: the TiledArray or NumPy array that holds the elements.
+        index_map: the map from coordinates of the view to indices of the array.
         fill_value: the value to read where the view passes the end of the array; None if it never does.
     """
 
@@ -59,30 +66,42 @@ class TileView:
 
     @property
     def shape(self) -> Any:
-        """The sizes, nested as CuTe nests them; those of `unpack()` are the same from left to right."""
+        """The sizes in elements, nested as in CuTe; from left to right they are the shape of `unpack()`."""
         return self.index_map.profile
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The elements' dtype."""
+        """The dtype of the elements."""
         return self.array.dtype
 
     @property
     def predicate(self) -> NDArray[np.bool_]:
-        """Whether each coordinate is an element of the array, one axis a size; all True without `fill_value`.
+        """Whether each coordinate is an element of the array, with one axis for each size.
 
-        >>> tilejit.cute.logical_divide(np.arange(5), 4, fill_value=0).predicate
+        >>> logical_divide(np.arange(5), 4, fill_value=0).predicate
         array([[ True,  True],
                [ True, False],
                [ True, False],
                [ True, False]])
+
+        Without `fill_value`, all are True.
         """
         inside = empty(self.index_map.sizes, np.bool_)
         inside[...] = True
         return self.index_map.predicate(inside)
 
     def unpack(self) -> Array:
-        """The elements as a new array in C order, one axis a size."""
+        """Copy the elements to a new array.
+
+        >>> logical_divide(np.arange(5), 4, fill_value=-1).unpack()
+        array([[ 0,  4],
+               [ 1, -1],
+               [ 2, -1],
+               [ 3, -1]])
+
+        Returns:
+            An array in C order, with one axis for each size.
+        """
         out = empty(self.index_map.sizes, self.dtype)
         if self.fill_value is not None:
             out[...] = self.fill_value

@@ -47,17 +47,29 @@ if TYPE_CHECKING:
 class TiledArray(NDArrayOperatorsMixin):
     """An array in a tiled buffer.
 
-    >>> t = tilejit.pack(x, "{1,0:T(8,128)}")
-    >>> t[5, 7], t[2:9, ::2], t.unpack()
+    >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    >>> t = tilejit.pack(x, "{1,0:T(2,2)}")
+    >>> t
+    TiledArray(f32[3,5]{1,0:T(2,2)}, 96 bytes)
+    >>> t[1:, ::2]
+    array([[ 5.,  7.,  9.],
+           [10., 12., 14.]], dtype=float32)
+    >>> t[1, 1:3] = 0
+    >>> np.asarray(t)[1]
+    array([5., 0., 0., 8., 9.], dtype=float32)
 
-    `buffer` is 1-D: of the element dtype, or uint8 when elements are packed into bytes. Indexing reads and
-    writes in place, element by element or slice by slice, without unpacking the rest. Slices are read-only
-    copies: to write, assign to the slice. `t == x` says whether two names are the same object, and `x == t`
-    of an array x raises TypeError; to compare or to compute, use `tilejit.elementwise`, or unpack.
+    Indexing reads and writes elements and slices in place, without unpacking the rest. Slices are read-only
+    copies; to write, assign to the slice. `t == u` tells whether both are the same object, and `x == t`
+    raises TypeError for an array x. To compare or compute, use `tilejit.elementwise`, or unpack.
+
+    Args:
+        buffer: a 1-D array of the element dtype, or uint8 if elements are packed into bytes. Its size is that
+            of the shape's buffer, padding included.
+        layout: the Shape, or a CuteShape.
 
     Raises:
-        LayoutError: at construction, where the buffer does not hold the shape, or the shape cannot be packed.
-        TypeError: at construction, where the buffer is not an array or the layout is not a Shape.
+        LayoutError: the buffer's size does not match the shape, or the shape cannot be packed.
+        TypeError: the buffer is not an array, or the layout is not a Shape.
     """
 
     __slots__ = ("_buffer", "_layout")
@@ -84,16 +96,28 @@ class TiledArray(NDArrayOperatorsMixin):
         dims: Iterable[int] | None = None,
         **parameters: Any,
     ) -> TiledArray:
-        """A TiledArray over memory that is there already; nothing is copied.
+        """Create a TiledArray over existing memory, without a copy.
 
-        >>> TiledArray.from_buffer(file.read(), "f32[1000,300]{1,0:T(8,128)}")
-        >>> TiledArray.from_buffer(file.read(), "blis-a", dtype="f32", dims=(1000, 300), mr=8)
+        >>> data = np.arange(24, dtype=np.float32).tobytes()
+        >>> t = tilejit.TiledArray.from_buffer(data, "f32[3,5]{1,0:T(2,2)}")
+        >>> float(t[2, 3])
+        17.0
+        >>> tilejit.TiledArray.from_buffer(bytes(80), "blis-a", dtype="f32", dims=(3, 5), mr=2)
+        TiledArray(f32[3,5]{1,0:T(2,1)}, 80 bytes)
 
-        layout, dtype, dims, parameters: as in `as_layout`.
+        Args:
+            buffer: a bytes-like object or an array, of the size in bytes that the layout needs.
+            layout: the layout: anything that `as_layout` reads.
+            dtype: the dtype of the elements, unless the layout names it.
+            dims: the logical dimensions in elements, unless the layout names them.
+            parameters: keywords of a named format, or sizes of a pattern's axes.
+
+        Returns:
+            The tiled array, which shares the buffer's memory.
 
         Raises:
-            LayoutError: the buffer has not the shape's size in bytes, or the shape cannot be packed.
-            TypeError: the buffer is not bytes-like, or a parameter is not the layout's.
+            LayoutError: the buffer does not have the shape's size in bytes, or the shape cannot be packed.
+            TypeError: the buffer is not bytes-like, or the layout does not take a parameter.
         """
         spec = as_layout(layout, dtype=dtype, dims=dims, **parameters)
         data = checked_buffer(flat_bytes(buffer), spec, "the buffer")
@@ -101,16 +125,22 @@ class TiledArray(NDArrayOperatorsMixin):
 
     @property
     def buffer(self) -> Array:
-        """The flat memory: of the element dtype, or uint8."""
+        """The buffer: a 1-D array of the element dtype, or uint8 if elements are packed into bytes."""
         return self._buffer
 
     def writable_buffer(self) -> Array:
-        """The buffer, where elements can be written to it.
+        """Return the buffer if its elements can be written.
 
-        >>> t.writable_buffer()[:] = 0     # all elements, and the padding
+        >>> t = tilejit.pack(np.ones((3, 5), np.float32), "{1,0:T(2,2)}")
+        >>> t.writable_buffer()[:] = 0  # all elements, and the padding
+        >>> float(t[2, 3])
+        0.0
+
+        Returns:
+            The buffer itself.
 
         Raises:
-            LayoutError: it is read-only, or the layout has two elements in one slot.
+            LayoutError: the buffer is read-only, or two elements of the layout share a slot.
         """
         if not self._buffer.flags.writeable:
             raise LayoutError("the buffer of this tiled array is read-only\n  copy it first")
@@ -119,17 +149,17 @@ class TiledArray(NDArrayOperatorsMixin):
 
     @property
     def layout(self) -> Spec:
-        """The shape and its layout."""
+        """The shape, including its layout."""
         return self._layout
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The logical dimensions."""
+        """The logical dimensions in elements."""
         return self._layout.dimensions
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The elements' dtype, as `unpack()` gives them."""
+        """The dtype of the elements, as `unpack()` returns them."""
         return self._layout.dtype
 
     @property
@@ -144,12 +174,12 @@ class TiledArray(NDArrayOperatorsMixin):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the buffer, padding included."""
+        """The size of the buffer in bytes, padding included."""
         return int(self._buffer.nbytes)
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """The tiles along each axis of the grid of tiles, most major first; see `tilejit.gather_tiles`.
+        """The number of tiles along each axis of the grid of tiles, the most major axis first.
 
         >>> tilejit.pack(np.zeros((1000, 300), np.float32), "{1,0:T(8,128)}").grid
         (125, 3)
@@ -162,7 +192,17 @@ class TiledArray(NDArrayOperatorsMixin):
         return grid_of(self._layout).extents
 
     def copy(self) -> TiledArray:
-        """The same array in a buffer of its own, padding included."""
+        """Copy the array, padding included, to a buffer of its own.
+
+        >>> t = tilejit.pack(np.ones((3, 5), np.float32), "{1,0:T(2,2)}")
+        >>> u = t.copy()
+        >>> u[0, 0] = 7
+        >>> float(t[0, 0])
+        1.0
+
+        Returns:
+            The copy.
+        """
         return type(self)(self._buffer.copy(), self._layout)
 
     def unpack(
@@ -176,10 +216,29 @@ class TiledArray(NDArrayOperatorsMixin):
         specialize: Specialize = STRUCTURE,
         tune: bool = False,
     ) -> Array:
-        """All elements as an array, in C order or in `out`: `tilejit.unpack`, which describes the keywords.
+        """Copy all elements to an array: the method form of `tilejit.unpack`.
+
+        >>> t = tilejit.pack(np.arange(6, dtype=np.float32).reshape(2, 3), "{1,0:T(2,2)}")
+        >>> t.unpack()
+        array([[0., 1., 2.],
+               [3., 4., 5.]], dtype=float32)
+
+        Args:
+            out: an array of the logical shape to write to, of any strides and byte order. It must not overlap
+                the buffer. None allocates an array in C order.
+            dtype: the dtype of the result. None takes that of `out`, or else the layout's.
+            casting: NumPy's rule for conversions.
+            threads: the number of threads; None chooses it from the size.
+            virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+            specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+            tune: True measures a few kernels once and keeps the fastest.
+
+        Returns:
+            `out`, or a new array, without padding.
 
         Raises:
-            LayoutError: `out` or a keyword is wrong; nothing has been written.
+            LayoutError: `out` or a keyword is invalid; nothing has been written.
+            KernelValueError: `threads` is less than one.
             TypeError: an argument has the wrong type.
         """
         layout, known = self._layout, None
@@ -213,11 +272,31 @@ class TiledArray(NDArrayOperatorsMixin):
         tune: bool = False,
         **parameters: Any,
     ) -> TiledArray:
-        """The same array in another layout: `tilejit.relayout`, which describes the keywords.
+        """Copy the array into another layout: the method form of `tilejit.relayout`.
+
+        >>> t = tilejit.pack(np.arange(6, dtype=np.float32).reshape(2, 3), "{1,0:T(2,2)}")
+        >>> t.relayout("{0,1}").buffer
+        array([0., 3., 1., 4., 2., 5.], dtype=float32)
+
+        Args:
+            layout: the new layout, of the same dimensions and dtype: anything that `as_layout` reads.
+            out: a flat array of the element dtype, a uint8 array or a TiledArray to write to, of the right
+                size. It must not overlap this array. None allocates a buffer.
+            padding: the value of padding elements. None takes the new layout's own, or 0; "keep" leaves what
+                `out` holds.
+            threads: the number of threads; None chooses it from the size.
+            virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
+            specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+            tune: True measures a few kernels once and keeps the fastest.
+            parameters: keywords of a named format, or sizes of a pattern's axes.
+
+        Returns:
+            The tiled array in the new layout.
 
         Raises:
-            LayoutError: the layout, `padding`, `out` or a keyword is wrong; nothing has been written.
-            TypeError: an argument has the wrong type, or the layout does not know a keyword.
+            LayoutError: the layout, `padding`, `out` or a keyword is invalid; nothing has been written.
+            KernelValueError: `threads` is less than one.
+            TypeError: an argument has the wrong type, or the layout does not take a keyword.
         """
         source, known = self._layout, None
         plain = padding is None and is_plain("no", threads, virtual_vector_size, specialize, tune)
@@ -245,7 +324,7 @@ class TiledArray(NDArrayOperatorsMixin):
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> NoReturn:
-        """Refuse to compute: NumPy would unpack the array in silence."""
+        """Refuse to compute, because NumPy would silently unpack the array."""
         raise TypeError(
             f"a tiled array does not compute np.{ufunc.__name__}\n"
             "  use tilejit.elementwise, which computes tile by tile, or np.asarray(t), which unpacks it"
@@ -271,16 +350,16 @@ class TiledArray(NDArrayOperatorsMixin):
         return f"TiledArray({shape_name(self._layout)}, {self.nbytes} bytes)"
 
     def _repr_html_(self) -> str | None:
-        """The picture of its layout that notebooks show."""
+        """Draw the layout for a notebook."""
         return notebook_html("layout_html", self._layout, repr(self))
 
     def __getitem__(self, key: Any) -> Any:
-        """An element as a scalar, or a slice as a new, read-only array in C order.
+        """Read an element as a scalar, or a slice as a new, read-only array in C order.
 
         Raises:
             LayoutIndexError: the key is out of bounds or has too many parts.
             LayoutError: the buffer has been resized.
-            TypeError: the key holds anything but integers, slices, `...` and None.
+            TypeError: the key contains anything other than integers, slices, `...` and None.
         """
         found = elements_of(self._layout).read(self._buffer, key)
         if found is not None:
@@ -296,7 +375,7 @@ class TiledArray(NDArrayOperatorsMixin):
         return found
 
     def _read_plan(self, key: Any) -> ReadPlan[TiledArray] | None:
-        """The plan that reads a box; None for elements, and for keys that are not plain."""
+        """Return the plan that reads a box; None for elements and for keys that are not plain."""
         parts, layout = hashable_key(key), self._layout
         if parts is None:
             return None
@@ -306,9 +385,10 @@ class TiledArray(NDArrayOperatorsMixin):
         return known[1]
 
     def _write_plan(self, key: Any, value: Array) -> WritePlan[TiledArray] | None:
-        """The plan that writes an array to a box.
+        """Return the plan that writes an array to a box.
 
-        None as above, if elements overlap, or if only NumPy converts the array's dtype.
+        None for elements, for keys that are not plain, if elements overlap, or if only NumPy converts the
+        array's dtype.
 
         Raises:
             LayoutError: the array does not broadcast to the box.
@@ -325,12 +405,13 @@ class TiledArray(NDArrayOperatorsMixin):
         return known[1]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Write an element or a slice in place; the value broadcasts and converts as NumPy assigns.
+        """Write an element or a slice in place; the value broadcasts and converts as in NumPy assignment.
 
         Raises:
             LayoutIndexError: the key is out of bounds or has too many parts.
-            LayoutError: the value does not broadcast, an element cannot hold it, or the buffer is read-only.
-            TypeError: the key holds anything but integers, slices, `...` and None, or the value no numbers.
+            LayoutError: the value does not broadcast, does not fit the dtype, or the buffer is read-only.
+            TypeError: the key contains anything other than integers, slices, `...` and None, or the value is
+                not numeric.
         """
         if type(value) is not np.ndarray:
             known = elements_of(self._layout)

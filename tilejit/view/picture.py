@@ -19,10 +19,14 @@ from tilejit.view.text import Style, layout_text
 
 @dataclass(frozen=True, repr=False, slots=True)
 class LayoutPicture:
-    """The picture of a layout: text where it is printed, SVG in a notebook.
+    """The picture of a layout: text at a prompt, SVG in a notebook.
+
+    >>> picture = tilejit.show("f32[3,5]{1,0:T(2,2)}")
+    >>> picture.svg.startswith("<svg")
+    True
 
     Attributes:
-        layout: what is drawn: a shape, or a CuTe layout alone.
+        layout: the shape, or the CuTe layout, that is drawn.
     """
 
     layout: Spec | CuteLayout

@@ -23,11 +23,15 @@ MAX_SVG = 32, 32
 
 @dataclass(frozen=True, repr=False, slots=True)
 class LayoutTVPicture:
-    """The picture of a thread-value layout: text where it is printed, SVG in a notebook.
+    """The picture of a thread-value layout: text at a prompt, SVG in a notebook.
+
+    >>> tiler, layout_tv = make_layout_tv(Layout((2, 2), (2, 1)), Layout((1, 2)))
+    >>> show_layout_tv(layout_tv, tiler).svg.startswith("<svg")
+    True
 
     Attributes:
-        layout_tv: from (thread, value) to the number of an element in the tile.
-        sizes: the tile's, rows and columns.
+        layout_tv: the layout from (thread, value) to the number of an element in the tile.
+        sizes: the rows and columns of the tile, in elements.
     """
 
     layout_tv: Layout

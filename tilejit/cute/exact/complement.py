@@ -26,22 +26,33 @@ Offsets: TypeAlias = NDArray[np.int64]
 
 
 def complement(layout: object, cotarget: object = None) -> Layout:
-    """The ascending layout R whose sums with the set of offsets are distinct and cover 0 to cotarget - 1.
+    """Find the ascending layout whose sums with a layout's offsets are distinct and cover 0 to cotarget - 1.
 
-    4:2, 24 -> (2,3):(1,8)    (2,2):(1,6), 24 -> (3,2):(2,12)    4:1, 10 -> 3:4, which covers 12
+    >>> print(complement(parse("4:2"), 24), complement(parse("(2,2):(1,6)"), 24))
+    (2,3):(1,8) (3,2):(2,12)
+    >>> print(complement(parse("4:1"), 10))  # covers 12
+    3:4
+    >>> print(complement(parse("4:-1"), 8))  # covers -3 to 8
+    3:4
 
-    An offset that the layout meets twice counts once; modes of stride 0 are dropped. R is unique but for its
-    end: whole gaps, then as many repeats as the bound takes. R begins at 0 where strides are negative, too,
-    and is one of several there: 4:-1, 8 -> 3:4, which covers -3 to 8.
+    An offset that the layout reaches twice counts once, and modes of stride 0 are dropped. The complement is
+    unique except at its end, where it repeats until it reaches the bound. With negative strides, it also
+    starts at 0 but is one of several.
 
     Args:
         layout: a Layout, or a size or shape for the compact one.
-        cotarget: the bound, a size, shape or Layout; the cosize of the layout where none is given.
+        cotarget: the bound in elements: a size, a shape or a Layout. None takes the cosize of the layout.
+
+    Returns:
+        The complement.
 
     Raises:
-        NoLayoutError: no layout does that; the witness is an offset that cannot be met once, and how many
-            times the repeats that smaller ones ask for meet it.
-        LayoutError: strides are negative, or the layout large, and it takes too long to tell.
+        NoLayoutError: the layout has no complement. The witness is an offset that cannot be reached exactly
+            once, with the number of times that the repeats forced by smaller offsets reach it.
+        LayoutError: the search was given up, because strides are negative or the layout is large.
+        TypeError: an argument has the wrong type.
+
+    Source: CuTe's complement.
     """
     base = layout_like(layout)
     bound = _bound(base, cotarget)

@@ -14,21 +14,28 @@ from tilejit.cute.witness import NoLayoutError, Witness
 
 
 def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:
-    """The layout whose offsets a table holds: one mode an axis, or, of a 1-D table, coalesced modes.
+    """Find the layout whose offsets a table holds.
 
-    [0, 4, 1, 5]         -> (2,2):(4,1)         table[i] == layout(i), the first mode fastest
-    [[0, 4], [1, 5]]     -> (2,2):(1,4)         table[i, j] == layout((i, j))
-    [0, 1, 10] boxed     -> (2,2):(1,10)        a larger box may end past the table
+    >>> print(from_offsets([0, 4, 1, 5]))  # table[i] == layout(i), the first mode fastest
+    (2,2):(4,1)
+    >>> print(from_offsets([[0, 4], [1, 5]]))  # table[i, j] == layout((i, j))
+    (2,2):(1,4)
+    >>> print(from_offsets([0, 1, 10], boxed=True))
+    (2,2):(1,10)
 
     Args:
-        table: integers of any dimensions; `offsets(layout)` gives such a table.
-        boxed: whether a layout of a larger box will do, of which the table holds a corner.
+        table: integers, in elements. A 1-D table gives a coalesced layout; any other gives one mode for each
+            axis. `offsets(layout)` is such a table.
+        boxed: whether the layout may be larger than the table, which then holds a corner of it.
+
+    Returns:
+        The layout.
 
     Raises:
-        NoLayoutError: no layout has these offsets; the witness is the first index, in C order, at which
-            none agrees with the indices before it.
-        LayoutError: rows of several lengths, or strides past 64 bits.
-        TypeError: not a table of integers.
+        NoLayoutError: no layout has these offsets. The witness is the first index, in C order, that
+            contradicts the indices before it.
+        LayoutError: the rows have several lengths, or strides exceed 64 bits.
+        TypeError: the table does not consist of integers.
     """
     values = exact_table(table)
     if 0 in values.shape:

@@ -16,13 +16,15 @@ from tilejit.layout.shape import Shape
 
 @dataclass(frozen=True, slots=True)
 class BoundedLayout:
-    """A CuTe layout over a box, and the array that is a corner of it.
+    """A CuTe layout over a box, and the array that fills a corner of it.
 
-    f32[3,5]{1,0:T(2,2)} -> ((2,2),(2,3)):((2,12),(1,4)), box (4, 6), bound (3, 5), 24 slots
+    >>> found = bounded(tilejit.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+    >>> print(found.layout, found.box, found.bound, found.slots)
+    ((2,2),(2,3)):((2,12),(1,4)) (4, 6) (3, 5) 24
 
     Attributes:
-        layout: one mode a dimension.
-        bound: the array's dimensions; coordinates past them are padding.
+        layout: one mode for each dimension.
+        bound: the dimensions of the array in elements; coordinates past them are padding.
         slots: elements of the buffer, padding included.
     """
 
@@ -32,12 +34,12 @@ class BoundedLayout:
 
     @property
     def box(self) -> tuple[int, ...]:
-        """The size of each mode: the dimensions, rounded up to whole digits."""
+        """The size of each mode in elements: the dimensions, rounded up to whole digits."""
         return tuple(mode.size for mode in self.layout)
 
     @property
     def exact(self) -> bool:
-        """Whether the box is the array, so that the layout alone says everything."""
+        """Whether the array fills the box, so that the layout alone describes it."""
         return self.box == self.bound
 
     def __str__(self) -> str:
@@ -47,30 +49,47 @@ class BoundedLayout:
 
 
 def from_xla(shape: Shape) -> Layout:
-    """The CuTe layout of an XLA shape: one mode a dimension, at every index the slot that the tiles give it.
+    """Convert an XLA shape to the CuTe layout that maps every index to its slot.
 
-    f32[8,4]{1,0:T(5)}   -> (8,4):(5,1)
-    f32[3,5]{1,0:T(2,2)} -> ((2,2),(2,3)):((2,12),(1,4)), a box 4x6 with the array in a corner
+    >>> print(from_xla(tilejit.Shape.parse("f32[8,4]{1,0:T(5)}")))
+    (8,4):(5,1)
+    >>> print(from_xla(tilejit.Shape.parse("f32[3,5]{1,0:T(2,2)}")))  # a box 4 x 6
+    ((2,2),(2,3)):((2,12),(1,4))
 
-    Offsets count elements, of any width. Each mode is coalesced; its size is the dimension, rounded up to
-    whole digits, and only indices within the dimension hold elements. `bounded` keeps the two together.
+    Args:
+        shape: a Shape whose size is known.
+
+    Returns:
+        A layout with one coalesced mode for each dimension. Offsets count elements. The size of a mode is the
+        dimension rounded up to whole digits; only indices within the dimension are elements of the array.
+        `bounded` returns both.
 
     Raises:
-        NoLayoutError: no layout has these slots (a partial tile inside a tile, a `*` whose tile cuts through
-            rows); the witness is an index that shows it.
-        LayoutError: the shape's size is not known.
-        TypeError: not a Shape.
+        NoLayoutError: no layout has these slots, because a partial tile lies inside a tile or the tile of a
+            `*` cuts through rows. The witness is an index that shows it.
+        LayoutError: the size of the shape is unknown.
+        TypeError: the argument is not a Shape.
     """
     return _bounded(shape, "from_xla").layout
 
 
 def bounded(shape: Shape) -> BoundedLayout:
-    """The CuTe layout of an XLA shape with the array's bound and the slots of its buffer.
+    """Convert an XLA shape to a CuTe layout, together with the array's bound and the slots of its buffer.
 
-    bf16[3,200]{1,0:T(8,128)(2,1)} -> ((2,2),(128,2)):((1,256),(2,1024)), box (4, 256), 2048 slots
+    >>> found = bounded(tilejit.Shape.parse("bf16[3,200]{1,0:T(8,128)(2,1)}"))
+    >>> print(found.layout, found.box, found.slots)
+    ((2,2),(128,2)):((1,256),(2,1024)) (4, 256) 2048
+
+    Args:
+        shape: a Shape whose size is known.
+
+    Returns:
+        A `BoundedLayout`.
 
     Raises:
-        LayoutError, TypeError: as `from_xla`.
+        NoLayoutError: as `from_xla`.
+        LayoutError: the size of the shape is unknown.
+        TypeError: the argument is not a Shape.
     """
     return _bounded(shape, "bounded")
 

@@ -35,28 +35,36 @@ def to_xla(
     element_size_in_bits: int = 0,
     slots: int | None = None,
 ) -> Shape:
-    """The XLA shape that puts every index into the slot that a layout gives it, in the fewest tiles found.
+    """Convert a CuTe layout to the XLA shape that maps every index to the same slot.
 
-    ((2,2),(2,3)):((2,12),(1,4)) with dims (3, 5) -> f32[3,5]{1,0:T(2,2)}
-    (8,4):(5,1)                                   -> f32[8,4]{1,0:T(5)}
-    (5,16,5):(5,32,1)                             -> f32[5,16,5]{2,0,1:T(*,32)}
+    >>> print(to_xla(parse("((2,2),(2,3)):((2,12),(1,4))"), dims=(3, 5)))
+    f32[3,5]{1,0:T(2,2)}
+    >>> print(to_xla(parse("(8,4):(5,1)")))
+    f32[8,4]{1,0:T(5)}
+    >>> print(to_xla(parse("(5,16,5):(5,32,1)")))
+    f32[5,16,5]{2,0,1:T(*,32)}
 
-    Tiles are found whenever each stride is past all offsets of the smaller ones. The buffer then has no more
-    slots than the largest stride times its size, unless `*` was needed.
+    The shape has the fewest tiles that the search finds. It finds tiles whenever each stride exceeds all
+    offsets of the smaller strides. The buffer then has at most as many slots as the largest stride times its
+    size, unless `*` was needed.
 
     Args:
-        layout: one mode a dimension; a BoundedLayout brings its bound and slots.
-        dtype: of the shape's elements.
-        dims: the array's dimensions, each at most the size of its mode; the sizes themselves by default.
-        element_size_in_bits: the shape's E.
-        slots: elements the buffer is to have; by default as many as the tiles need.
+        layout: one mode for each dimension. A BoundedLayout also provides its bound and slots.
+        dtype: the dtype of the elements.
+        dims: the dimensions of the array in elements, each at most the size of its mode. None takes the
+            sizes.
+        element_size_in_bits: E of the shape.
+        slots: the size of the buffer in elements. None takes as many as the tiles need.
+
+    Returns:
+        The shape.
 
     Raises:
-        NoLayoutError: a stride of 0 or below, offsets that overlap or interleave, a swizzle: no tiles, but
-            for freaks of a `*` that cuts through digits, say that; the witness is an index that shows it,
-            and the least offset that tiles could give there.
-        LayoutError: dims or slots that do not fit the layout.
-        TypeError: an argument of another type.
+        NoLayoutError: tiles cannot express the layout, except in rare cases of a `*` that cuts through
+            digits: a stride is 0 or negative, offsets overlap or interleave, or it has a swizzle. The witness
+            is an index that shows it, with the least offset that tiles could give there.
+        LayoutError: `dims` or `slots` do not match the layout.
+        TypeError: an argument has the wrong type.
     """
     if isinstance(layout, BoundedLayout):
         dims = layout.bound if dims is None else dims

@@ -16,15 +16,19 @@ WIDTH = 80
 
 @dataclass(frozen=True, repr=False, slots=True)
 class FormatDescription:
-    """A named format in words; printed, it is the text that `tilejit formats NAME` begins with.
+    """A description of a named format; it prints as the text that `tilejit formats NAME` begins with.
+
+    >>> vnni = tilejit.describe_format("vnni")
+    >>> vnni.name, vnni.ranks
+    ('vnni', '2 or more')
 
     Attributes:
-        name: what `as_layout` knows it by.
-        description: what it is, in one line.
-        formula: a pattern, and what its sizes are behind a semicolon; or the rule in words. Empty for a
+        name: the name that `as_layout` reads.
+        description: one line on what it is.
+        formula: a pattern, followed by its sizes after a semicolon; or the rule in words. Empty for a
             registered function.
         source: where it is defined; for a registered function its name.
-        parameters: its keywords beside dtype and dims. None if it takes any.
+        parameters: its keywords, apart from dtype and dims. None if it takes any.
         dtypes: XLA's names of the dtypes that it takes without parameters. None for a registered function.
         least_rank: the fewest dimensions of an array. None for a registered function.
         most_rank: the most dimensions. None if there is no limit, or for a registered function.
@@ -72,7 +76,7 @@ class FormatDescription:
 
 
 def describe_format(name: str) -> FormatDescription:
-    """What a named format is, and which arrays it takes.
+    """Describe a named format and the arrays that it takes.
 
     >>> tilejit.describe_format("col32")
     col32: cuBLASLt: columns in groups of 32, array M N
@@ -82,13 +86,13 @@ def describe_format(name: str) -> FormatDescription:
     source      cuBLAS, cublasLtOrder_t: CUBLASLT_ORDER_COL32
 
     Args:
-        name: a named format, or a blocked tag of oneDNN's.
+        name: the name of a format, or a oneDNN blocked tag.
 
     Returns:
-        A `FormatDescription`. It prints as text.
+        A `FormatDescription`, which prints as text.
 
     Raises:
-        LayoutError: there is no such format; the message names the nearest.
+        LayoutError: the format does not exist; the message names the nearest.
         TypeError: the name is not a str.
     """
     found = find_format(name)

@@ -28,15 +28,19 @@ def register_format(name: str, function: Callable[..., object], description: str
     ...     "Panels of a few rows, column by column."
     ...     return f"{{1,0:T({rows},1)}}"
     >>> tilejit.register_format("panels", panels)
-    >>> t = tilejit.pack(x, "panels", rows=4)
+    >>> print(tilejit.named_format("panels", "f32", (10, 5), rows=4))
+    f32[10,5]{1,0:T(4,1)}
 
-    function: called with the array's NumPy dtype and its dimensions, and with the parameters of the format as
-    keywords; returns what `as_layout` reads but a name: a Shape, a Layout, a text or a pattern.
-    description: one line, the first of the function's docstring if not given.
+    Args:
+        name: the name, a plain word.
+        function: called with the array's NumPy dtype, its dimensions in elements, and the parameters of the
+            format as keywords. It returns a Shape, a Layout, or a text that `as_layout` reads, except for a
+            format's name.
+        description: one line. None takes the first line of the function's docstring.
 
     Raises:
-        LayoutError: the name is taken, a oneDNN tag, a dtype or not a plain word; or a parameter has the name
-            of a keyword of the calls, such as threads.
+        LayoutError: the name is taken, is a oneDNN tag or a dtype, or is not a plain word; or a parameter has
+            the name of a keyword of the calls, such as threads.
         TypeError: the name is not a str, or the function cannot be called with dtype and dims.
     """
     if not isinstance(name, str):
@@ -74,9 +78,16 @@ def register_format(name: str, function: Callable[..., object], description: str
 
 
 def formats() -> tuple[str, ...]:
-    """The names of the formats; `describe_format` says what each is. Blocked tags of oneDNN's are some, too.
+    """List the names of the formats.
 
-    -> ("tpu", "tpu-doc", "tenstorrent", …)
+    >>> tilejit.formats()[:3]
+    ('tpu', 'tpu-doc', 'tenstorrent')
+
+    `describe_format` describes each. oneDNN's blocked tags, such as "nChw16c", are formats as well but are
+    not listed.
+
+    Returns:
+        The names, registered ones last.
     """
     return tuple(_FORMATS)
 

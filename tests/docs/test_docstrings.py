@@ -1,0 +1,200 @@
+"""Docstrings of public names: complete sections, and examples that give what they show."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import codegen
+import tilejit as tj
+from tilejit import cute
+from tilejit.layout.formats import registry
+
+pytest.importorskip("xdsl")  # tilejit.mlir reads text with it
+from tilejit import mlir
+
+SECTION = re.compile(r"^(Args|Attributes|Returns|Raises):$", re.MULTILINE)
+ENTRY = re.compile(r"^    ((?:\*{0,2}\w+)(?:, \*{0,2}\w+)*): \S", re.MULTILINE)
+NO_RESULT = (None, "None", "NoReturn")
+MADE_ELSEWHERE = {
+    tj.CopyPlan,
+    tj.Elementwise,
+    tj.Explanation,
+    tj.Kernel,
+    tj.LayoutPicture,
+    tj.PackPlan,
+    tj.RelayoutPlan,
+    tj.UnpackPlan,
+    cute.LayoutTVPicture,
+    mlir.Checked,
+    mlir.Module,
+    mlir.Program,
+}
+"""Classes whose objects a function returns: users do not call them."""
+
+FEWEST_EXAMPLES = {
+    "tilejit.pack": 5,
+    "tilejit.unpack": 5,
+    "tilejit.relayout": 5,
+    "tilejit.scatter_tiles": 5,
+    "tilejit.bump_indices": 3,
+    "tilejit.dimension_stride": 3,
+    "tilejit.in_bounds": 2,
+    "tilejit.linear_index": 3,
+    "tilejit.make_shape": 4,
+    "tilejit.multi_index": 3,
+    "tilejit.normalize_dimension": 2,
+    "tilejit.is_monotonic_with_dim0_minor": 2,
+    "tilejit.is_monotonic_with_dim0_major": 2,
+}
+"""Where one example would not show all that matters."""
+
+
+def routines() -> dict[str, Any]:
+    """Every public function, and every method of a public class, by its name; classes too."""
+    found: dict[str, Any] = {}
+    for module in (tj, cute, mlir):
+        for name in module.__all__:
+            public = getattr(module, name)
+            if inspect.isroutine(public) or inspect.isclass(public):
+                found.setdefault(f"{module.__name__}.{name}", public)
+            if inspect.isclass(public):
+                found |= {f"{module.__name__}.{name}.{x}": method for x, method in methods(public)}
+    return found
+
+
+def methods(kind: type) -> Iterator[tuple[str, Any]]:
+    """The functions that a class itself defines."""
+    for name, member in vars(kind).items():
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if not name.startswith("_") and inspect.isfunction(function) and is_ours(function):
+            yield name, function
+
+
+def is_ours(value: Any) -> bool:
+    return value.__module__.partition(".")[0] in ("tilejit", "codegen")
+
+
+PUBLIC = {name: value for name, value in routines().items() if is_ours(value)}
+ROUTINES = {name: value for name, value in PUBLIC.items() if not inspect.isclass(value)}
+CLASSES = {
+    name: value
+    for name, value in PUBLIC.items()
+    if inspect.isclass(value) and not issubclass(value, Exception)
+}
+ERRORS = {name: value for name, value in PUBLIC.items() if name not in ROUTINES and name not in CLASSES}
+
+
+def properties() -> dict[str, property]:
+    """The properties of public classes, by name."""
+    return {
+        f"{name}.{member}": value
+        for name, kind in CLASSES.items()
+        for member, value in inspect.getmembers(kind, lambda x: isinstance(x, property))
+        if not member.startswith("_") and value.fget and is_ours(value.fget)
+    }
+
+
+def sections(text: str) -> dict[str, str]:
+    """The text below each heading, up to the next one."""
+    parts = SECTION.split(text)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def entries(section: str) -> set[str]:
+    """The names that a section explains."""
+    return {name.strip("*") for found in ENTRY.findall(section) for name in found.split(", ")}
+
+
+def check_summary(text: str | None) -> str:
+    assert text, "no docstring"
+    summary, *rest = text.splitlines()
+    assert summary.endswith("."), summary
+    assert not rest or not rest[0], f"a blank line follows the summary: {summary}"
+    return text
+
+
+def test_the_public_names_are_all_there() -> None:
+    assert len(ROUTINES) > 130
+    assert {"tilejit.pack", "tilejit.TiledArray.unpack", "tilejit.cute.coalesce", "tilejit.mlir.run"} <= {
+        *ROUTINES
+    }
+    assert {"tilejit.Shape", "tilejit.cute.Layout", "tilejit.accelerate"} <= {*CLASSES}
+
+
+@pytest.mark.parametrize("name", ROUTINES)
+def test_functions_say_what_they_take_return_and_raise(name: str) -> None:
+    function = ROUTINES[name]
+    text = check_summary(inspect.getdoc(function))
+    found = sections(text)
+    signature = inspect.signature(function)
+    wanted = {x for x in signature.parameters if x not in ("self", "cls")}
+    assert entries(found.get("Args", "")) == wanted
+    if signature.return_annotation not in NO_RESULT:
+        assert "Returns" in found
+    raised = raised_by(function)
+    described = found.get("Raises", "")
+    missing = {kind for kind in raised if not any(base.__name__ in described for base in kind.__mro__)}
+    assert not missing, f"Raises: lacks {missing}"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_explain_their_fields(name: str) -> None:
+    kind = CLASSES[name]
+    text = check_summary(inspect.getdoc(kind))
+    found = sections(text)
+    if kind not in MADE_ELSEWHERE:
+        wanted = {x for x in inspect.signature(kind).parameters if x not in ("self", "cls")}
+        assert wanted <= entries(found.get("Args", "")) | entries(found.get("Attributes", ""))
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_have_a_summary(name: str) -> None:
+    check_summary(ERRORS[name].__doc__)
+
+
+@pytest.mark.parametrize("name", properties())
+def test_properties_have_a_summary(name: str) -> None:
+    check_summary(inspect.getdoc(properties()[name]))
+
+
+@pytest.mark.parametrize("name", [*ROUTINES, *CLASSES, *properties()])
+def test_examples_give_what_they_show(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    value = PUBLIC.get(name) or properties()[name]
+    names: dict[str, Any] = {"np": np, "tilejit": tj, "mlir": mlir}
+    if "cute" in name:
+        names |= {x: getattr(cute, x) for x in cute.__all__}
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, None)
+    if name not in properties():
+        assert len(test.examples) >= FEWEST_EXAMPLES.get(name, 1)
+    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))  # an example registers one
+    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+def raised_by(function: Any) -> set[type[Exception]]:
+    """TileJIT's errors, TypeError and the like that the function itself raises."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    called = (
+        node.exc.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and isinstance(node.exc.func, ast.Name)
+    )
+    kinds = (function.__globals__.get(name) or getattr(codegen, name, None) for name in called)
+    builtins = {"TypeError": TypeError, "ValueError": ValueError}
+    found = {kind for kind in kinds if inspect.isclass(kind)}
+    return {x for x in found if issubclass(x, Exception)} | {
+        kind for name, kind in builtins.items() if re.search(rf"raise {name}\(", inspect.getsource(function))
+    }
