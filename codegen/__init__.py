@@ -50,9 +50,11 @@ if _TYPE_CHECKING:
     from codegen.ir.index import FloorDiv as FloorDiv
     from codegen.ir.index import FromEnd as FromEnd
     from codegen.ir.index import Index as Index
+    from codegen.ir.index import Inside as Inside
     from codegen.ir.index import Mod as Mod
     from codegen.ir.index import Sum as Sum
     from codegen.ir.index import add_indices as add_indices
+    from codegen.ir.index import depends_on_elements as depends_on_elements
     from codegen.ir.index import evaluate_index as evaluate_index
     from codegen.ir.index import index_symbol as index_symbol
     from codegen.ir.index import index_symbols as index_symbols
@@ -185,6 +187,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
+    from codegen.schedule.vector_size import MOST_DIMS as MOST_DIMS
     from codegen.schedule.vector_size import Size as Size
     from codegen.schedule.vector_size import read_vector_sizes as read_vector_sizes
     from codegen.schedule.vector_size import sizes_in_elements as sizes_in_elements
@@ -240,8 +243,8 @@ _HOMES = {
     "ir.dtypes": "FLOAT_FUNCTIONS numpy_dtype",
     "ir.element_types": "HALF_TYPES INTEGER_TYPES can_convert",
     "ir.index": (
-        "Affine ArrayElement FloorDiv FromEnd Index Mod Sum add_indices evaluate_index index_symbol "
-        "index_symbols scale_index"
+        "Affine ArrayElement FloorDiv FromEnd Index Inside Mod Sum add_indices depends_on_elements "
+        "evaluate_index index_symbol index_symbols scale_index"
     ),
     "ir.instructions": "conversion",
     "ir.interpreter": "interpret",
@@ -300,7 +303,7 @@ _HOMES = {
     "schedule.choose_lanes": "choose_shape",
     "schedule.machine": "machine",
     "schedule.slowness": "has_costly slowness_of",
-    "schedule.vector_size": "Size read_vector_sizes sizes_in_elements",
+    "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",
     "support.caching": "Cache cached clear_caches lazy lazy_pattern on_clear",
     "support.cpu": "cpu_level cpu_name",
     "support.dataclasses": "dataclass",

@@ -13,14 +13,11 @@ from codegen.analysis.report import UNPROFITABLE, Refusal
 from codegen.ir.nodes import Function
 from codegen.ir.visit import Access, Loop, accesses_of, loops_of
 from codegen.schedule.lane_costs import cost, strided, unit
-from codegen.schedule.vector_size import WIDEST_BITS, read_vector_sizes, sizes_in_elements
+from codegen.schedule.vector_size import MOST_DIMS, WIDEST_BITS, read_vector_sizes, sizes_in_elements
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 TAILS = ("scalar", "mask", "shift", "assume_divisible")
-MOST_DIMS = 3
-"""Maximum number of dimensions of a super-vector."""
-
 LEAST_SQUARE = 4
 """The fewest lanes of a register for which transposing square blocks pays off."""
 
@@ -65,7 +62,7 @@ def choose_lanes(
 ) -> LaneSchedule:
     """The cheapest legal choice of loops in each nest; no loop where the scalar nest costs less.
 
-    sizes             lanes of each vector dimension, outermost first, one to three
+    sizes             lanes of each vector dimension, outermost first, one to MOST_DIMS
     fastest_varying   for each vector dimension, the memory dimension (innermost is 0) that varies along it in
                       stores, or in loads if nothing is stored; None lets the cost model decide
     reductions        whether reduction loops may run as lanes, which changes the order of combining
@@ -212,12 +209,15 @@ def _choices(loop: Loop, dims: int, dim: int = 0) -> Iterator[dict[int, int]]:
     """All assignments of vector dimensions dim, dim + 1, … to a loop and loops inside it, innermost last.
 
     i(j(k)) in 2 dimensions from i: {i: 0, j: 1} and {i: 0, k: 1}. Sibling loops get the same dimension:
-    i(j, k) -> {i: 0, j: 1, k: 1}. Assignments to more siblings come first.
+    i(j, k) -> {i: 0, j: 1, k: 1}. Assignments to more siblings come first. At most MOST_CHOICES of a sibling
+    are combined with those of others.
     """
     if dims == 1:
         yield {loop.number: dim}
         return
-    options: list[list[dict[int, int]]] = [[*_below(each, dims - 1, dim + 1)] for each in loop.inside]
+    options: list[list[dict[int, int]]] = [
+        [*islice(_below(each, dims - 1, dim + 1), MOST_CHOICES)] for each in loop.inside
+    ]
     with_any = [k for k, found in enumerate(options) if found]
     for count in range(len(with_any), 0, -1):
         for used in combinations(with_any, count):
@@ -236,7 +236,7 @@ def _nests_within(loop: Loop, choice: Choice, dims: int) -> int:
 def _below(loop: Loop, dims: int, dim: int) -> Iterator[dict[int, int]]:
     """Choices whose root is this loop or a loop inside it."""
     yield from _choices(loop, dims, dim)
-    inside = [[*_below(each, dims, dim)] for each in loop.inside]
+    inside = [[*islice(_below(each, dims, dim), MOST_CHOICES)] for each in loop.inside]
     with_any = [found for found in inside if found]
     for found in product(*with_any) if with_any else ():
         yield {n: d for each in found for n, d in each.items()}

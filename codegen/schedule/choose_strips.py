@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from codegen.analysis.bodies import flat, vector_nest
@@ -10,6 +10,9 @@ from codegen.ir.nodes import For, Function, Statement
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_registers import lanes_and_registers
 from codegen.schedule.registers import StripSchedule
+
+MOST_LOOPS = 18
+"""Loops of a kernel one inside the other, with strips. Python has at most 20; transposed blocks add one."""
 
 
 def choose_strips(function: Function, register_bytes: int) -> StripSchedule:
@@ -20,7 +23,7 @@ def choose_strips(function: Function, register_bytes: int) -> StripSchedule:
     for i step 32: for j step 256: C[j, i] = A[i, j]   f32, 64 bytes: blocks of 16 x 16
 
     Super-vectors of one block have no strips. A loop whose body holds other statements than one loop over
-    super-vectors has none either.
+    super-vectors has none either, nor have nests so deep that Python has no room for more loops.
     """
     found = tuple(_strips(function, function.body, register_bytes))
     ragged = any(size % block for blocks, sizes in found for block, size in zip(blocks, sizes, strict=True))
@@ -31,8 +34,13 @@ _Strips: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """The blocks and the sizes of the loops of a nest."""
 
 
-def _strips(function: Function, body: tuple[Statement, ...], register_bytes: int) -> Iterator[_Strips]:
-    """The strips of each loop of a body, in source order: those of a nest belong to its outermost loop."""
+def _strips(
+    function: Function, body: tuple[Statement, ...], register_bytes: int, depth: int = 0
+) -> Iterator[_Strips]:
+    """The strips of each loop of a body under `depth` loops, in source order.
+
+    Those of a nest belong to its outermost loop.
+    """
     none = (), ()
     for loop in body:
         if not isinstance(loop, For):
@@ -40,11 +48,17 @@ def _strips(function: Function, body: tuple[Statement, ...], register_bytes: int
         nest = vector_nest(loop)
         if not nest:
             yield none
-            yield from _strips(function, loop.body, register_bytes)
+            yield from _strips(function, loop.body, register_bytes, depth + 1)
             continue
         blocks, sizes = _blocks_of(function, nest, register_bytes), tuple(each.size for each in nest)
-        yield none if blocks == sizes else (blocks, sizes)
+        fits = depth + len(nest) + _depth((loop,)) <= MOST_LOOPS
+        yield (blocks, sizes) if blocks != sizes and fits else none
         yield from (none for statement in flat(loop.body) if isinstance(statement, For))
+
+
+def _depth(body: Sequence[Statement]) -> int:
+    """How many loops are one inside the other."""
+    return max((1 + _depth(flat(s.body)) for s in body if isinstance(s, For)), default=0)
 
 
 def _blocks_of(function: Function, nest: list[For], register_bytes: int) -> tuple[int, ...]:

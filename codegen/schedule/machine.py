@@ -18,7 +18,7 @@ SET_BYTES = 4096
 """Lines at a multiple of this distance share a set of an L1 cache."""
 
 CACHES = "/sys/devices/system/cpu/cpu0/cache"
-SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,24 @@ def usable_cores() -> int:
     """The number of physical cores that this process may run on."""
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
-    return len({_siblings(cpu) for cpu in os.sched_getaffinity(0)})
+    return len({_topology(cpu, "thread_siblings_list", str(cpu)) for cpu in os.sched_getaffinity(0)})
 
 
-def _siblings(cpu: int) -> str:
-    """The CPUs that share a core with this one; only this one if the system does not say."""
+@cache
+def usable_sockets() -> int:
+    """The number of sockets (CPU packages) with cores that this process may run on; 1 if it is not known."""
+    if not hasattr(os, "sched_getaffinity"):
+        return 1
+    return len({_topology(cpu, "physical_package_id", "") for cpu in os.sched_getaffinity(0)})
+
+
+def _topology(cpu: int, what: str, unknown: str) -> str:
+    """What the system says about the place of a CPU; `unknown` if it says nothing."""
     try:
-        with open(SIBLINGS.format(cpu), encoding="utf-8") as file:
+        with open(TOPOLOGY.format(cpu, what), encoding="utf-8") as file:
             return file.read().strip()
     except OSError:
-        return str(cpu)
+        return unknown
 
 
 def _read(name: str) -> int:

@@ -1,17 +1,20 @@
-"""Sizes in terms of the machine: `"2*hw"`, `"l1/4"`, `"2*cores*hw"`."""
+"""Sizes in terms of the machine: `"2*hw"`, `"l1/4"`, `"2*cores*hw"`, `"4*warp"`."""
 
 from __future__ import annotations
 
 import re
 from math import prod
 
-from codegen.schedule.machine import machine, usable_cores
+from codegen.schedule.machine import machine, usable_cores, usable_sockets
 from codegen.support.caching import lazy_pattern
 from codegen.support.dataclasses import dataclass
 from codegen.support.errors import ScheduleError
 
-NAMES = ("hw", "l1", "cores")
-"""Elements in a vector register, elements in a core's L1 data cache, and cores."""
+NAMES = ("hw", "l1", "cores", "sockets", "warp")
+"""Elements of a vector register, elements of an L1 data cache, cores, sockets, threads of a GPU's warp."""
+
+WARP = 32
+"""Threads of a warp on GPUs with CUDA; a CPU has none, so this is a number on all machines."""
 
 MOST_DIGITS = 9
 MOST_CHARACTERS = 80
@@ -96,6 +99,10 @@ def _number(factor: str, bits: int) -> int:
             return max(1, 8 * machine().first_cache_bytes // bits)
         case "cores":
             return usable_cores()
+        case "sockets":
+            return usable_sockets()
+        case "warp":
+            return WARP
         case _:
             return int(factor)
 

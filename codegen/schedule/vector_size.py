@@ -19,7 +19,10 @@ MOST_ELEMENTS = 1 << 20
 WIDEST_BITS = 128
 """Bits of the widest element of an array."""
 
-_NUMBERS = {1: "one", 2: "two", 3: "three"}
+MOST_DIMS = 8
+"""Dimensions of the largest super-vector of a kernel."""
+
+_NUMBERS = {1: "one", 2: "two", MOST_DIMS: "eight"}
 
 Size: TypeAlias = int | MachineSize
 """Elements along one dimension of a super-vector, or a number of them that depends on the machine."""

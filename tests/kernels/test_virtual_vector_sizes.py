@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,60 @@ def test_two_dimensions(python: Callable[..., None], size: Any) -> None:
         check(python, shape, virtual_vector_size=size)
 
 
+def four_loops(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            for k in range(a.shape[2]):
+                for m in range(a.shape[3]):
+                    c[i, j, k, m] = a[i, j, k, m] * 2 + b[m, k, j, i]
+
+
+def eight_loops(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            for k in range(a.shape[2]):
+                for m in range(a.shape[3]):
+                    for n in range(a.shape[4]):
+                        for o in range(a.shape[5]):
+                            for p in range(a.shape[6]):
+                                for q in range(a.shape[7]):
+                                    c[i, j, k, m, n, o, p, q] = a[i, j, k, m, n, o, p, q] + 1
+
+
+@pytest.mark.parametrize(
+    "size", [(32, 4, 4, 4), ("warp", 4, 4, 4), (2, 3, 5, 7), (2, 2, 2, 64), (5, 2, 8)], ids=str
+)
+def test_four_loops(size: Any) -> None:
+    for shape in ((1, 1, 1, 1), (5, 5, 5, 5), (9, 9, 9, 9)):
+        check(four_loops, shape, virtual_vector_size=size)
+
+
+@pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
+def test_eight_loops_are_as_many_dimensions_as_there_may_be(tail: str) -> None:
+    size = (2, 1, 3, 2, 2, 2, 2, 8)
+    kernel = tj.kernel(virtual_vector_size=size, tail=tail)(eight_loops)
+    for shape in ((2, 1, 3, 2, 2, 2, 2, 9), (3, 2, 1, 3, 3, 1, 3, 3)):
+        given, wanted = arrays(shape), arrays(shape)
+        kernel(*given)
+        eight_loops(*wanted)
+        assert given[2].tobytes() == wanted[2].tobytes()
+    assert "vectorized by 2x3x2x2x2x2x8" in str(kernel.report())
+
+
+def test_nests_as_deep_as_python_allows_have_no_strips(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python has 20 loops one inside the other; strips would be more."""
+    names = [f"i{k}" for k in range(20)]
+    loops = [f"{'  ' * (k + 1)}for {name} in range(a.shape[{k}]):" for k, name in enumerate(names)]
+    where = ", ".join(names)
+    lines = ["def deep(a, b, c):", *loops, f"{'  ' * 21}c[{where}] = a[{where}] + 1"]
+    (tmp_path / "deep_nest.py").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    deep = importlib.import_module("deep_nest").deep
+    check(deep, (1,) * 16 + (3, 1, 2, 5), virtual_vector_size=(2,) * 8)
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u1"])
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_auto_transposes_in_registers(dtype: str, tail: str) -> None:
@@ -138,10 +194,13 @@ def test_sizes_that_divide_leave_no_tail_but_blocks_may(size: int) -> None:
         tj.kernel(virtual_vector_size=size, tail="assume_divisible")(triad)(*arrays((3 * size + 1,)))
 
 
-@pytest.mark.parametrize("size", [5, 64, 100, 1024, (3, 100), (16, 64)], ids=str)
+@pytest.mark.parametrize("size", [5, 64, 100, 1024, (3, 100), (16, 64), (3, 2, 4, 8)], ids=str)
 def test_nothing_outside_is_touched(size: Any) -> None:
-    python = scaled if isinstance(size, tuple) else triad
-    shape = (37, 67) if isinstance(size, tuple) else (2479,)
+    python, shape = {
+        1: (triad, (2479,)),
+        2: (scaled, (37, 67)),
+        4: (four_loops, (7, 7, 7, 7)),
+    }[len(size) if isinstance(size, tuple) else 1]
     count = int(np.prod(shape))
     rooms = [Guarded(4 * count) for _ in range(3)]
     kernel = tj.kernel(virtual_vector_size=size)(python)
@@ -192,11 +251,13 @@ def test_the_report_says_what_a_size_became() -> None:
     assert f"super-vectors {shape[0]} (2*l1/4)" in kernel.report()
 
 
-@pytest.mark.parametrize("size", [3, 100, 1024, (5, 48), (32, 256), "2*hw", ("2", "hw")], ids=str)
+@pytest.mark.parametrize(
+    "size", [3, 100, 1024, (5, 48), (32, 256), (2, 4, 4, 8), "2*hw", ("2", "hw")], ids=str
+)
 def test_expressions(size: Any) -> None:
     run = tj.elementwise(lambda x, y: x * 2 + y, virtual_vector_size=size)
     sums = tj.elementwise(lambda x: x.sum(axis=0), virtual_vector_size=size)
-    for shape in ((), (7,), (257,), (33, 65), (3, 17, 40)):
+    for shape in ((), (7,), (257,), (33, 65), (3, 17, 40), (3, 5, 7, 9)):
         a, b = arrays(shape)[:2]
         assert run(a, b).tobytes() == (a * 2 + b).tobytes()
         assert run(a.T, b.T).tobytes() == (a.T * 2 + b.T).tobytes()

@@ -137,16 +137,50 @@ def test_multiples_of_the_hardware_vector(count: int) -> None:
     assert int(size) == count * int(register)
 
 
-@pytest.mark.parametrize("size", ["2*cores*hw", ("cores", "2*hw"), ("2*cores", "hw"), (2, 2, 16)], ids=str)
+@pytest.mark.parametrize("size", [("cores", "2*hw"), ("2*cores", "hw")], ids=str)
 def test_multiples_of_cores_by_hardware_vectors(size: Any) -> None:
-    """CPU: vector<k' . cores x k . HW>, and sockets before them; a loop for each where there are so many."""
-    added(virtual_vector_size=size)
+    """CPU: vector<k' . cores x k . HW>, a loop for each."""
+    assert f"({', '.join(size)})" in str(added(virtual_vector_size=size).report())
 
 
-@pytest.mark.parametrize("size", [64, (32, 2), (32, 4)], ids=str)
-def test_shapes_of_gpus(size: Any) -> None:
-    """vector<k . warp>, vector<k . warp x float2>, vector<k . warp x float4>: shapes like any other."""
-    added(virtual_vector_size=size)
+def weighted(a, w, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            for k in range(a.shape[2]):
+                c[i, j, k] = a[i, j, k] * w[k]
+
+
+def test_multiples_of_sockets_by_cores_by_hardware_vectors() -> None:
+    """CPU: vector<sockets x k' . cores x k . HW>, three loops."""
+    a = np.arange(8 * 9 * 70, dtype=np.float32).reshape(8, 9, 70)
+    size = ("sockets", "2*cores", "2*hw")
+    kernel = called(weighted, a, ones(70), np.zeros_like(a), virtual_vector_size=size)
+    assert "(sockets, 2*cores, 2*hw)" in str(kernel.report())
+
+
+@pytest.mark.parametrize(
+    ("size", "shape"), [("2*warp", "64"), (("warp", 2), "32x2"), (("2*warp", 4), "64x4")], ids=str
+)
+def test_shapes_of_gpus(size: Any, shape: str) -> None:
+    """vector<k . warp>, vector<k . warp x float2>, vector<k . warp x float4>; a warp is 32."""
+    assert f"vector<{shape}xf32>" in str(added(virtual_vector_size=size).vectorized)
+
+
+def fragments(a, w, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            for k in range(a.shape[2]):
+                for m in range(a.shape[3]):
+                    c[i, j, k, m] = a[i, j, k, m] * w[k, m]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_shapes_of_tensor_cores(count: int) -> None:
+    """GPU: vector<k . warp x 4 x 4x4>, four loops."""
+    a = np.arange(70 * 5 * 4 * 6, dtype=np.float32).reshape(70, 5, 4, 6)
+    size = (f"{count}*warp", 4, 4, 4)
+    kernel = called(fragments, a, ones(4, 6), np.zeros_like(a), virtual_vector_size=size)
+    assert f"vector<{32 * count}x4x4x4xf32>" in str(kernel.vectorized)
 
 
 @pytest.mark.parametrize("size", [16, 256, (32, 256)], ids=str)

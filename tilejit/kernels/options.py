@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, get_args, get_type_hints
 
 import numpy as np
 
-from codegen import KernelValueError, Size, read_vector_sizes, shown
+from codegen import MOST_DIMS, KernelValueError, Size, read_vector_sizes, shown
 from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.promises import NoAlias
 from tilejit.programs.tuning import AUTO, Specialize
@@ -137,7 +137,7 @@ def _threads(value: Any) -> bool | int | None:
 
 
 def _sizes(value: Any) -> tuple[Size, ...] | str:
-    return AUTO if isinstance(value, str) and value == AUTO else read_vector_sizes(value, 3, _A_SIZE)
+    return AUTO if isinstance(value, str) and value == AUTO else read_vector_sizes(value, MOST_DIMS, _A_SIZE)
 
 
 def _dimensions(value: Any) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ TRUTHS = {
     **dict.fromkeys(("", "1", "true", "True", "TRUE"), True),
     **dict.fromkeys(("0", "false", "False", "FALSE"), False),
 }
-SIZE = r"(\d{1,18}|[\d*/]*(hw|l1|cores)[\w*/]*)"
+SIZE = r"(\d{1,18}|[\d*/]*(hw|l1|cores|sockets|warp)[\w*/]*)"
 """A number, or what looks like a size in terms of the machine."""
 EXAMPLE = f"{SIZES}=32,256 {FASTEST}=1,0 {REDUCTIONS}"
 

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 
+from codegen import MOST_DIMS
 from tilejit.mlir.dtypes import INDEX
 from tilejit.mlir.places import Unsupported
 
@@ -62,15 +63,16 @@ def vector_shape(type_: object) -> tuple[int, ...]:
     """The sizes of a vector type; () for another type.
 
     Raises:
-        Unsupported: the vector has no lanes, too many, or a number of them that the machine decides.
+        Unsupported: the vector has too many dimensions or lanes, no lanes, or as many as the machine decides.
     """
     if not isinstance(type_, VectorType):
         return ()
     shape = tuple(map(int, type_.get_shape()))
-    if not shape or min(shape) < 1 or prod(shape) > MOST_LANES or any(map(bool, type_.get_scalable_dims())):
+    fits = 1 <= len(shape) <= MOST_DIMS and min(shape) >= 1 and prod(shape) <= MOST_LANES
+    if not fits or any(map(bool, type_.get_scalable_dims())):
         raise Unsupported(
             f"vectors of the type {type_} are not supported",
-            f"write one to three sizes, of 1 to {MOST_LANES} lanes together",
+            f"write one to {MOST_DIMS} sizes, of 1 to {MOST_LANES} lanes together",
         )
     return shape
 

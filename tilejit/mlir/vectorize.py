@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codegen import (
+    MOST_DIMS,
     Function,
     KernelValueError,
     Size,
@@ -72,7 +73,7 @@ def super_vectorize(
 
     Args:
         text: the MLIR text.
-        virtual_vector_size: one to three sizes in elements, the outermost first: 256, (32, 256), ("cores",
+        virtual_vector_size: one to eight sizes in elements, the outermost first: 256, (32, 256), ("cores",
             "2*hw").
         fastest_varying: for each size, the memory dimension that it traverses, 0 for the innermost: 0, (1,
             0).
@@ -244,7 +245,7 @@ def _requested(
         sizes, fastest, reductions = read.virtual_vector_size, read.fastest_varying, read.vectorize_reductions
     if sizes is None:
         return None
-    shape = read_vector_sizes(sizes, 3, 'write 256, (32, 256) or "2*hw"')
+    shape = read_vector_sizes(sizes, MOST_DIMS, 'write 256, (32, 256) or "2*hw"')
     dims = None if fastest is None else _dimensions(fastest)
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
         raise KernelValueError(
@@ -260,7 +261,7 @@ def _dimensions(given: Dims) -> tuple[int, ...]:
     if wrong:
         raise TypeError(f"fastest_varying is a number or a tuple of numbers, not of {wrong[0]}")
     numbers = tuple(map(int, many))
-    if not 1 <= len(numbers) <= 3 or min(numbers) < 0:
+    if not 1 <= len(numbers) <= MOST_DIMS or min(numbers) < 0:
         text = ", ".join(map(shown, numbers)) or "()"
-        raise KernelValueError(f"fastest_varying is {text}\n  write one to three numbers from 0 up")
+        raise KernelValueError(f"fastest_varying is {text}\n  write one to {MOST_DIMS} numbers from 0 up")
     return numbers

@@ -149,8 +149,8 @@ def test_shifts_only_where_iterations_may_run_twice(
 @pytest.mark.parametrize(
     ("sizes", "fastest", "tail", "text"),
     [
-        ((), None, "mask", "one to three sizes"),
-        ((2, 2, 2, 2), None, "mask", "one to three sizes"),
+        ((), None, "mask", "one to eight sizes"),
+        ((2,) * 9, None, "mask", "one to eight sizes"),
         ((0,), None, "mask", "at least one element"),
         ((-8,), None, "mask", "at least one element"),
         ((8,), (1, 0), "mask", "another length"),

@@ -10,7 +10,7 @@ import pytest
 
 import tilejit as tj
 from codegen.schedule import machine_size
-from codegen.schedule.machine import Machine, usable_cores
+from codegen.schedule.machine import Machine, usable_cores, usable_sockets
 from codegen.schedule.vector_size import MOST_ELEMENTS, read_vector_sizes, sizes_in_elements
 from codegen.support.errors import ScheduleError
 
@@ -28,6 +28,7 @@ MACHINE = Machine("avx2", 32, 16, 8, 1 << 20, 32 << 20, 1 << 15)
 def machine_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_size, "machine", lambda: MACHINE)
     monkeypatch.setattr(machine_size, "usable_cores", lambda: 6)
+    monkeypatch.setattr(machine_size, "usable_sockets", lambda: 2)
 
 
 @pytest.mark.usefixtures("machine_of_tests")
@@ -41,6 +42,8 @@ def machine_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
         ("l1 / 4 / 2", 64, 512),
         ("2*cores*hw", 32, 96),
         ("cores", 32, 6),
+        ("2*sockets", 32, 4),
+        ("2*warp", 64, 64),
         ("3*hw/2", 32, 12),
         ("hw/3*2", 32, 5),
         ("hw/64", 64, 1),
@@ -68,21 +71,25 @@ def test_too_many_elements_of_a_machine_are_refused_once_the_dtype_is_known() ->
 
 
 def test_cores_are_those_of_this_process() -> None:
-    assert 1 <= usable_cores() <= (os.cpu_count() or 1)
+    assert 1 <= usable_sockets() <= usable_cores() <= (os.cpu_count() or 1)
 
 
 WRONG = (
     (0, ScheduleError, "is 0; .* at least one element"),
     ((4, -1), ScheduleError, "is 4, -1; .* at least one element"),
     ((), ScheduleError, "has 0 numbers; expected one"),
-    ((1, 2, 3, 4), ScheduleError, "has 4 numbers; expected one"),
+    ((1,) * 9, ScheduleError, "has 9 numbers; expected one"),
     (MOST_ELEMENTS + 1, ScheduleError, "more than 1048576 elements"),
     ((1 << 11, 1 << 11), ScheduleError, "more than 1048576 elements"),
     (2**70, ScheduleError, "is a number of 71 bits, which is more than"),
     (4.0, TypeError, "number or a tuple of numbers, not float"),
     (None, TypeError, "not NoneType"),
     (True, TypeError, "not bool"),
-    ((4, "four"), ScheduleError, "expected a number, hw, l1, cores; got 'four'\n  four\n  \\^\n  write"),
+    (
+        (4, "four"),
+        ScheduleError,
+        "expected a number, hw, l1, cores, sockets, warp; got 'four'\n  four\n  \\^\n  write",
+    ),
     ("2*hw*", ScheduleError, "the text ends\n  2\\*hw\\*\n       \\^"),
     ("2 hw", ScheduleError, "expected \\* or / between two factors\n  2 hw\n    \\^"),
     ("2*hw/0", ScheduleError, "expected numbers of at least 1, got 0"),
