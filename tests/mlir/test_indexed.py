@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
 
 import tilejit as tj
+from tests.tools.guard import Guarded
 from tilejit import mlir
 
 GATHER = """
@@ -165,7 +168,7 @@ def test_what_counts_from_elsewhere_is_refused(line: str, other: str) -> None:
     """Calls are checked for indices from the end of the array itself."""
     text = FROM_END.replace(line, other)
     assert text != FROM_END
-    with pytest.raises(tj.KernelError, match="counts from the end"):
+    with pytest.raises(tj.KernelError, match="moves into an array has another use"):
         mlir.parse(text)
 
 
@@ -182,6 +185,119 @@ def test_other_selections_are_not_subscripts(change: tuple[str, str]) -> None:
     assert text != FROM_END
     with pytest.raises(tj.KernelError, match="not an affine index"):
         mlir.parse(text)
+
+
+INSIDE = """
+func.func @inside(%y: memref<?xf32>, %x: memref<?xf32>, %idx: memref<?xi64>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %m = memref.dim %y, %c0 : memref<?xf32>
+  affine.for %i = 0 to %m {
+    %j = affine.load %idx[%i] : memref<?xi64>
+    %k = arith.index_cast %j : i64 to index
+    %fits = arith.cmpi ult, %k, %n : index
+    %at = arith.select %fits, %k, %c0 : index
+    %v = memref.load %x[%at] : memref<?xf32>
+    affine.store %v, %y[%i] : memref<?xf32>
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_subscripts_that_are_0_where_they_are_outside(interpreted: bool) -> None:
+    rng = np.random.default_rng(5)
+    x, idx = rng.random(50).astype("f4"), rng.integers(-70, 120, 37)
+    idx[:4] = -1, 50, 2**63 - 1, -(2**63)
+    wide = mlir.super_vectorize(INSIDE, virtual_vector_size=8)
+    assert "vector.gather %x" in wide
+    assert mlir.check(INSIDE, wide).tolerance == 0
+    for text in (INSIDE, wide):
+        y = np.zeros(37, "f4")
+        mlir.run(text, "inside", y, x, idx, interpreted=interpreted)
+        np.testing.assert_array_equal(y, x[np.where((idx >= 0) & (idx < 50), idx, 0)])
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ("%n = memref.dim %x, %c0 : memref<?xf32>", "%n = memref.dim %y, %c0 : memref<?xf32>"),
+        ("%v = memref.load %x[%at]", "%up = arith.addi %at, %n : index\n    %v = memref.load %x[%up]"),
+    ],
+)
+def test_what_is_inside_another_array_is_refused(line: str, other: str) -> None:
+    """It may be outside the array that it is a subscript of."""
+    text = INSIDE.replace(line, other)
+    assert text != INSIDE
+    with pytest.raises(tj.KernelError, match="moves into an array has another use"):
+        mlir.parse(text)
+
+
+@pytest.mark.parametrize(
+    "change", [("ult", "slt"), ("ult", "ule"), ("%k, %c0 :", "%c0, %k :"), ("%k, %c0 :", "%k, %n :")]
+)
+def test_other_tests_are_not_masks(change: tuple[str, str]) -> None:
+    text = INSIDE.replace(*change)
+    assert text != INSIDE
+    with pytest.raises(tj.KernelError, match="not an affine index"):
+        mlir.parse(text)
+
+
+def looked_up(x, idx, y):  # type: ignore[no-untyped-def]
+    for i in range(y.shape[0]):
+        y[i] = x[idx[i]] * 2
+
+
+def looked_up_twice(x, idx, y):  # type: ignore[no-untyped-def]
+    for i in range(y.shape[0]):
+        y[i] = x[idx[idx[i]]] + 1
+
+
+def in_columns(x, idx, y):  # type: ignore[no-untyped-def]
+    for i in range(y.shape[0]):
+        y[i] = x[i, idx[i]]
+
+
+def put_in_order(x, idx, y):  # type: ignore[no-untyped-def]
+    for i in range(x.shape[0]):
+        y[idx[i]] = x[i]
+
+
+def put_apart(x, idx, y):  # type: ignore[no-untyped-def]
+    for i in range(x.shape[0]):
+        y[tj.permutation(idx)[i]] = x[i]
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "u2"])
+@pytest.mark.parametrize("python", [looked_up, looked_up_twice, in_columns, put_in_order, put_apart])
+def test_masked_kernels_are_read_from_what_they_print(python: Callable[..., None], dtype: str) -> None:
+    """index_bounds="mask": lanes outside load 0, or store nothing."""
+    rng = np.random.default_rng(6)
+    x = rng.random((40, 9) if python is in_columns else 40).astype("f4")
+    idx = rng.permutation(np.arange(-60, 60))[:40]
+    idx[:2] = 2**15 - 1, -(2**15)
+    idx = idx.astype("i8").astype(dtype)
+    wanted, y = np.zeros(40, "f4"), np.zeros(40, "f4")
+    kernel = tj.kernel(python, index_bounds="mask", virtual_vector_size=8)
+    kernel(x, idx, wanted)
+    for text in (str(kernel.vectorized), mlir.super_vectorize(str(kernel.vectorized), virtual_vector_size=8)):
+        for interpreted in (False, True):
+            y[:] = 0
+            mlir.run(text, python.__name__, x, idx, y, interpreted=interpreted)
+            np.testing.assert_array_equal(y, wanted)
+
+
+def test_masked_text_reads_nothing_outside() -> None:
+    guarded = Guarded(4 * 50)
+    text = mlir.super_vectorize(INSIDE, virtual_vector_size=8)
+    for at_end in (False, True):
+        x = guarded.place(4 * 50, at_end=at_end).view("f4")
+        x[:] = np.arange(50)
+        idx, y = np.array([-1, 50, 51, -50, 2**40, 7, -(2**63), 49] * 5), np.zeros(40, "f4")
+        mlir.run(text, "inside", y, x, idx)
+        np.testing.assert_array_equal(y, [0, 0, 0, 0, 0, 7, 0, 49] * 5)
+        assert guarded.untouched()
 
 
 def test_gathered_indices_are_those_of_one_mask() -> None:

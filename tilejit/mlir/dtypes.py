@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen import Affine, Index, add_indices, dataclass, scale_index
-from tilejit.mlir.from_end import check_from_end
+from tilejit.mlir.selected_indices import check_selected
 
 INDEX = "i64"
 """An `index` is a 64-bit integer here."""
@@ -53,13 +53,13 @@ class View:
         """The array's subscripts of an element of the view.
 
         Raises:
-            Unsupported: one counts from the end of something else.
+            Unsupported: one is selected by the size of something else.
         """
         where = list(self.first)
         for index, (dimension, step) in zip(indices, self.moves, strict=True):
             begin, moved = where[dimension], index if step == 1 else scale_index(index, step)
             where[dimension] = moved if begin == Affine() else add_indices(begin, moved)
-        check_from_end(where, self.memref.sizes)
+        check_selected(where, self.memref.sizes)
         return tuple(where)
 
 

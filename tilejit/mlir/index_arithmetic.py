@@ -9,10 +9,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from codegen import Affine, Index, IndexValue, Local, add_indices, index_symbol, scale_index
-from tilejit.mlir.from_end import from_end
 from tilejit.mlir.maps import INDEX_BITS, bounded, ceil_div, floor_div, product, remainder
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
+from tilejit.mlir.selected_indices import selected_index
 from tilejit.mlir.types import dtype_of, element_of
 
 INDEX_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
@@ -45,7 +45,7 @@ def element_arithmetic(op: Operation, scope: Scope) -> Index | None:
         if op.name == "arith.index_castui":
             return without_sign(scope.elements[op.operands[0]], op.operands[0].type)
         if op.name == "arith.select":
-            found = from_end(op, scope.subscript)
+            found = selected_index(op, scope.subscript)
             return None if found is None else bounded(found)
         if op.name not in INDEX_ARITHMETIC:
             return None

@@ -28,12 +28,12 @@ from codegen import (
 )
 from tilejit.mlir.arithmetic import arithmetic
 from tilejit.mlir.dtypes import INDEX, MemRef, number_of
-from tilejit.mlir.from_end import from_end
 from tilejit.mlir.index_arithmetic import INDEX_ARITHMETIC, without_sign
 from tilejit.mlir.maps import bounded, floor_div, remainder
 from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
+from tilejit.mlir.selected_indices import selected_index
 from tilejit.mlir.types import dtype_of, element_of, vector_shape
 
 Limits = tuple[tuple[Index, ...], ...]
@@ -199,7 +199,7 @@ def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope, mask: SSAV
 def _computed_index(op: Operation, index: Callable[[SSAValue], Index | None]) -> Index | None:
     """What an operation makes of index expressions, if that is exact."""
     if op.name == "arith.select" and _is_wide(op):
-        return from_end(op, index)
+        return selected_index(op, index)
     if op.name == "arith.index_castui" and _is_wide(op):
         (given,) = op.operands
         of = index(given)
