@@ -9,8 +9,10 @@ import shlex
 import shutil
 import tomllib
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,9 @@ PAGES = sorted(
     if re.search(r"^```(python|console)$", p.read_text(), re.MULTILINE)
 )
 FENCE = re.compile(
-    r"^(?:<!-- needs: (?P<needs>.*?) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"^(?:<!-- needs: (?P<needs>.*?) -->\n)?(?:<!-- (?P<printed>printed) -->\n)?"
+    r"```(?P<kind>\w*)\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
 )
 PROGRAMS = ("pip install", "python -m", ".venv/bin/", "pytest", "ruff", "mypy", "mkdocs")
 """Commands that are looked at, not run; `tilejit` is run."""
@@ -36,16 +40,18 @@ REQUIRED = "TILEJIT_REQUIRE_DOCS"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a page."""
+    """A block of a page; a printed one shows what the last Python block before it printed."""
 
     kind: str
     text: str
     needs: tuple[str, ...]
+    printed: bool = False
 
 
 def blocks(path: Path) -> Iterator[Block]:
     for found in FENCE.finditer(path.read_text()):
-        yield Block(found["kind"], found["text"], tuple((found["needs"] or "").split()))
+        needs = tuple((found["needs"] or "").split())
+        yield Block(found["kind"], found["text"], needs, bool(found["printed"]))
 
 
 def name_of(path: Path) -> str:
@@ -74,11 +80,16 @@ def test_a_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     names: dict[str, Any] = {}
     skipped: set[str] = set()
     ran = 0
+    printed = StringIO()
     for k, block in enumerate(blocks(path)):
         if lacking := missing(block.needs):
             skipped.update(lacking)
+        elif block.printed:
+            check_output(block.text, printed.getvalue())
         elif block.kind == "python":
-            run_block(block.text, f"<{name_of(path)}, block {k}>", names)
+            printed = StringIO()
+            with redirect_stdout(printed):
+                run_block(block.text, f"<{name_of(path)}, block {k}>", names)
             ran += 1
         elif block.kind == "console":
             run_commands(block.text)
@@ -109,8 +120,13 @@ def run_commands(text: str) -> None:
         wanted = int(said.removeprefix("exit ")) if said.startswith("exit ") else 0
         assert code == wanted, f"{command}\n{whole}"
         if shown.strip():
-            same = doctest.OutputChecker().check_output(shown.rstrip(), out.rstrip(), doctest.ELLIPSIS)
-            assert same, f"{command}\n{whole}"
+            check_output(shown, out, f"{command}\n{whole}")
+
+
+def check_output(shown: str, printed: str, about: str = "") -> None:
+    """Compare what a page shows with what was printed; `...` stands for any text."""
+    same = doctest.OutputChecker().check_output(shown.rstrip(), printed.rstrip(), doctest.ELLIPSIS)
+    assert same, about or printed
 
 
 def check_command(command: str) -> None:
@@ -165,6 +181,8 @@ def test_a_block_that_says_something_wrong_fails() -> None:
         run_block("1 + 1  # 3\n", "<a test>", {})
     with pytest.raises(AssertionError):
         run_commands('$ tilejit show "f32[3]"\nnothing of this\n')
+    with pytest.raises(AssertionError):
+        check_output("4\n", "5\n")
     with pytest.raises(AssertionError):
         run_commands("$ pip install '.[nowhere]'\n")
     with pytest.raises(AssertionError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import linecache
 import re
 from contextlib import redirect_stdout
@@ -18,7 +19,8 @@ def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
     """Run a block and return how many values and errors in its comments were compared.
 
     `1 + 1  # 2` compares the value's text, `print(1 + 1)  # 2` what is printed. `f(x)  # LayoutError: …`
-    expects an error with that text. Other comments, and what follows a semicolon, are prose.
+    expects an error of TileJIT or of Python with that text. Other comments, and what follows a semicolon, are
+    prose.
     """
     values = errors = 0
     linecache.cache[file] = (
@@ -31,7 +33,7 @@ def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
         said = comment(source, node)
         if re.match(r"\w+Error: ", said):
             kind, _, text = said.partition(": ")
-            with pytest.raises(getattr(tilejit, kind)) as caught:
+            with pytest.raises(getattr(tilejit, kind, None) or getattr(builtins, kind)) as caught:
                 exec(compile(ast.Module([node], []), file, "exec"), names)
             assert text in str(caught.value)
             errors += 1
@@ -43,8 +45,9 @@ def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
             values += 1
         elif isinstance(node, ast.Expr):
             value = eval(compile(ast.Expression(node.value), file, "eval"), names)
-            if re.match(r"[0-9(\[]|True|False|\w+\[[\d,]*\]\{", said):
-                assert said.partition(";")[0] in (str(value), str(value)[1:-1]), f"{said!r} is {value}"
+            if re.match(r"[-0-9'(\[]|True|False|None|\w+\[[\d,]*\]\{", said):
+                shown = (str(value), str(value)[1:-1], repr(value))
+                assert said.partition(";")[0] in shown, f"{said!r} is {value!r}"
                 values += 1
         else:
             exec(compile(ast.Module([node], []), file, "exec"), names)
