@@ -1,0 +1,26 @@
+"""The stages of a copy that docs/tutorial/generated_code.md reads, as `tilejit.explain` gives them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import tilejit
+
+LAYOUT = "bf16[24,300]{1,0:T(8,128)(2,1)}"
+LANGUAGES = {"nest": "text", "schedule": "text", "kernel": "python"}
+
+
+def explained(stage: str) -> str:
+    """A stage as a block of Markdown.
+
+    nest: the loops of every box. schedule: the decisions for the largest one. kernel: its source.
+    """
+    return f"```{LANGUAGES[stage]}\n{stage_text(stage)}\n```"
+
+
+@cache
+def stage_text(stage: str) -> str:
+    """The text of a stage."""
+    copy = tilejit.explain(LAYOUT, None)
+    texts = {"nest": copy.nest, "schedule": str(copy.steps[0].schedule), "kernel": copy.kernel.source}
+    return texts[stage].rstrip()
