@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,11 @@ from tilejit.layout.cute_shape import CuteShape
 from tilejit.view.page import CuteLayout, page
 from tilejit.view.svg import svg
 
+sys.path.append(str(Path(__file__).parent))  # MkDocs loads this file by its path, not as part of a package
+import gallery
+from diagrams import DIAGRAMS
+from explained import explained
+
 ROOT = Path(__file__).parents[1]
 
 PICTURES = {
@@ -26,6 +32,10 @@ PICTURES = {
     "column_major": "f32[4,8]{0,1}",
     "cute": "(4,8):(8,1)",
     "swizzled": "Sw<2,0,2> o 0 o (4,4):(4,1)",
+    "notation_merged": "f32[2,2,3]{2,1,0:T(*,2,2)}",
+    "notation_tail": "f32[3,5]{1,0:L(8)}",
+    "notation_bits": "s4[3,5]{1,0:E(4)}",
+    "notation_unpacked": "s4[3,5]{1,0}",
 }
 EXPLORERS = {
     "tiles": "bf16[40,300]{1,0:T(8,128)(2,1)}",
@@ -42,7 +52,7 @@ RESULTS = ("bench/results.md",)
 def on_files(files: Any, config: Any) -> Any:
     """Add the generated files, as if they stood in docs/."""
     made = {
-        **{f"pictures/{name}.svg": svg(layout(text)) for name, text in PICTURES.items()},
+        **{f"pictures/{name}.svg": drawn(name) for name in (*PICTURES, *DIAGRAMS, *gallery.pictures())},
         **{f"explorer/{name}.html": page(layout(text)) for name, text in EXPLORERS.items()},
         **{name: (ROOT / name).read_text() for name in RESULTS},
         "reference/interop.md": modules("interop", "Arrays of other libraries.", INTEROP),
@@ -51,6 +61,13 @@ def on_files(files: Any, config: Any) -> Any:
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def drawn(name: str) -> str:
+    """The picture of that name, to stand in a page."""
+    if name in DIAGRAMS:
+        return DIAGRAMS[name]
+    return svg(layout(PICTURES[name]) if name in PICTURES else gallery.pictures()[name], standalone=False)
 
 
 def layout(text: str) -> tilejit.Shape | CuteShape | CuteLayout:
@@ -72,27 +89,29 @@ def modules(package: str, subject: str, names: Sequence[str]) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Put the help of the commands on their page; link results, which lie beside docs/, within the site."""
-    if page.file.src_uri == "reference/cli.md":
+    """Put in what is generated; link results, which lie beside docs/, within the site."""
+    name = page.file.src_uri
+    if name == "reference/cli.md":
         return markdown.replace("@@COMMANDS@@", commands())
-    return (
-        re.sub(r"\(\.\./(bench/[\w./]+)\)", r"(\1)", markdown) if page.url == "benchmarks.html" else markdown
-    )
+    if name == "reference/formats.md":
+        return markdown.replace("@@GALLERY@@", gallery.gallery())
+    if name == "benchmarks.md":
+        return re.sub(r"\(\.\./(bench/[\w./]+)\)", r"(\1)", markdown)
+    return re.sub(r"^@@EXPLAIN (\w+)@@$", lambda marker: explained(marker[1]), markdown, flags=re.MULTILINE)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
     """Put pictures into the page itself, whose colors they have then, whichever its reader chose."""
     return re.sub(
-        r'<img alt="(?P<alt>[^"]*)" src="(?:\.\./)*pictures/(?P<name>\w+)\.svg" ?/?>', _inline, html
+        r'<img alt="(?P<alt>[^"]*)" src="(?:\.\./)*pictures/(?P<name>[\w.-]+)\.svg" ?/?>', _inline, html
     )
 
 
 def _inline(image: re.Match[str]) -> str:
     """A picture where the page names it; wide ones can be moved on narrow screens, by keyboard too."""
-    drawn = svg(layout(PICTURES[image["name"]]), standalone=False)
     return (
         f'<span class="picture" role="group" aria-label="{image["alt"]}" tabindex="0" data-search-exclude>'
-        f"{drawn}</span>"
+        f"{drawn(image['name'])}</span>"
     )
 
 

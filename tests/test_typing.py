@@ -92,7 +92,7 @@ def pyright(*files: Path) -> str:
 def users_code(tmp_path: Path) -> list[Path]:
     """The tutorial's code in one file, and the script."""
     tutorial = tmp_path / "tutorial.py"
-    tutorial.write_text("\n".join(PYTHON.findall((ROOT / "docs" / "tutorial.md").read_text())))
+    tutorial.write_text("\n".join(PYTHON.findall((ROOT / "docs" / "tutorial" / "start.md").read_text())))
     copyfile(SCRIPT, tmp_path / SCRIPT.name)
     return [tutorial, tmp_path / SCRIPT.name]
 

@@ -1,0 +1,85 @@
+"""What the site generates: the gallery of formats, the stages of a copy, diagrams; and complete lists."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.support import settings
+from tests.docs.test_reference import DOCS, of_docs
+from tilejit.layout.formats import registry
+
+gallery = of_docs("gallery")
+explained = of_docs("explained")
+diagrams = of_docs("diagrams")
+
+
+@pytest.fixture
+def registered() -> Iterator[str]:
+    """A format that a user registers."""
+    tj.register_format("gallery-panels", lambda dtype, dims, *, rows=4: f"{{0,1:T({rows},1)}}", "Panels")
+    yield "gallery-panels"
+    del registry._FORMATS["gallery-panels"]
+
+
+def test_every_format_has_a_section() -> None:
+    text = gallery.gallery()
+    found = re.findall(r"^## (\S+) \{#format-(\S+)\}$", text, re.MULTILINE)
+    assert found == [(name, name) for name in tj.formats()]
+    for name in tj.formats():
+        assert f"(#format-{name})" in text
+        assert f"pictures/format-{name}.svg)" in text
+        about = tj.describe_format(name)
+        for fact in (about.formula.partition("; ")[0], about.source):
+            assert fact in text
+
+
+def test_a_new_format_appears_by_itself(registered: str) -> None:
+    text = gallery.gallery()
+    assert f"## {registered} " in text
+    assert "Panels." in text
+    assert f"format-{registered}.svg" not in text, "a registered function has no example to draw"
+
+
+@pytest.mark.parametrize("name", sorted(gallery.names()))
+def test_padding_is_what_pack_writes(name: str) -> None:
+    spec = gallery.padded_example(name)
+    assert spec is not None
+    t = tj.pack(np.ones(spec.dimensions, spec.dtype), spec)
+    slots = [k for k in range(spec.physical_size) if tj.multi_index(spec, k) is None]
+    assert slots
+    value = gallery.padding_value(spec)
+    assert {float(t.buffer[k]) for k in slots} == {value}
+    assert f"| Padding | {value:g}" in gallery.section(name, "pictures")
+
+
+@pytest.mark.parametrize("name", sorted(diagrams.DIAGRAMS))
+def test_diagrams_are_svg(name: str) -> None:
+    assert ET.fromstring(diagrams.DIAGRAMS[name]).tag.endswith("svg")
+    assert f"pictures/{name}.svg" in (DOCS / "reference" / "notation.md").read_text()
+
+
+def test_the_lines_that_the_tutorial_explains_are_in_the_kernel() -> None:
+    page = (DOCS / "tutorial" / "generated_code.md").read_text()
+    assert set(re.findall(r"^@@EXPLAIN (\w+)@@$", page, re.MULTILINE)) == set(explained.LANGUAGES)
+    lines = re.findall(r"^\| `(.*?)` \|", page.partition("| source | meaning |")[2], re.MULTILINE)
+    assert len(lines) > 10
+    kernel = " ".join(explained.stage_text("kernel").split())
+    for line in lines:
+        assert re.search(re.escape(line).replace("…", r"\w+"), kernel), line
+    assert explained.LAYOUT in page
+
+
+def test_every_environment_variable_is_explained() -> None:
+    source = Path(settings.__file__).read_text()
+    known = set(re.findall(r'"(TILEJIT_[A-Z_]+)"', source))
+    assert len(known) == len(fields(settings.Settings))
+    page = (DOCS / "reference" / "environment.md").read_text()
+    assert set(re.findall(r"^\| `(TILEJIT_[A-Z_]+)` \|", page, re.MULTILINE)) == known
