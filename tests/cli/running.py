@@ -29,14 +29,21 @@ def run(*arguments: object, columns: int = 80) -> Any:
     )
 
 
-def fails(*arguments: object) -> str:
-    """The one line on stderr of a command that must end with 2."""
+def fails(*arguments: object, code: int = 1) -> str:
+    """What a command that must fail says on stderr: one message, indented after its first line."""
     result = run(*arguments)
-    assert result.exit_code == 2, result.output
+    assert result.exit_code == code, result.output
     assert result.stdout == ""
-    assert result.stderr.startswith("tilejit: ")
-    assert result.stderr.count("\n") == 1
+    first, *more = result.stderr.splitlines()
+    assert first.startswith("tilejit: ")
+    assert all(line.startswith("  ") for line in more)
+    assert result.stderr.endswith("\n")
     return str(result.stderr)
+
+
+def refuses(*arguments: object) -> str:
+    """What a command says on stderr whose command line is wrong."""
+    return fails(*arguments, code=2)
 
 
 def environment(**more: str) -> dict[str, str]:

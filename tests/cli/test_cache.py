@@ -56,7 +56,6 @@ def test_wrong_formats_compile_nothing(formats: tuple[str, ...], tmp_path: Path)
     result = child("cache", "warm", *formats, TILEJIT_CACHE_DIR=str(store))
     assert result.returncode == 2
     assert result.stderr.startswith("tilejit: ")
-    assert result.stderr.count("\n") == 1
     assert result.stdout == ""
     assert not list(store.glob("*.kernel"))
 
@@ -64,7 +63,7 @@ def test_wrong_formats_compile_nothing(formats: tuple[str, ...], tmp_path: Path)
 @pytest.mark.parametrize("command", ["warm", "verify"])
 def test_without_a_store_it_says_why(command: str) -> None:
     result = child("cache", command, **NO_STORE)
-    assert result.returncode == 2
+    assert result.returncode == 1
     assert "TILEJIT_NO_CACHE is set" in result.stderr
 
 

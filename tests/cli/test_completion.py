@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import tilejit
-from tests.cli.running import COMMAND, child, environment, fails, run
+from tests.cli.running import COMMAND, child, environment, refuses, run
 
 
 def completed(words: str, cwd: Path | None = None, code: str = "") -> list[str]:
@@ -47,6 +47,10 @@ def model(tmp_path: Path) -> Path:
         ("tilejit cache w", ["warm"]),
         ("tilejit pack --res", ["--resume"]),
         ("tilejit pack x y --layout tp", ["tpu", "tpu-doc"]),
+        ("tilejit relayout x y --layout tp", ["tpu", "tpu-doc"]),
+        ("tilejit show f32[3,5] --layout tenst", ["tenstorrent"]),
+        ("tilejit view f32[3,5] --layout C", ["C"]),
+        ("tilejit show f32[3,5] --layout blis-a m", ["mr="]),
         ("tilejit pack x y --layout blis-a m", ["mr="]),
         ("tilejit formats tenst", ["tenstorrent"]),
         ("tilejit cache warm tenst", ["tenstorrent"]),
@@ -108,7 +112,8 @@ def test_completion_can_be_installed_and_shown() -> None:
 
 
 def test_the_version() -> None:
-    assert run("--version").stdout == f"tilejit {tilejit.__version__}\n"
+    for option in ("-V", "--version"):
+        assert run(option).stdout == f"tilejit {tilejit.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -121,13 +126,15 @@ def test_the_version() -> None:
         (("formats", "tenstorent"), "write 'tenstorrent'"),
         (("cache", "warm", "blis-aa"), "write 'blis-a'"),
         (("xyzzy",), "tilejit --help lists"),
+        (("convert",), "tilejit --help lists"),
+        (("show", "--layers", "x"), "tilejit show --help lists"),
         (("cache", "xyzzy"), "tilejit cache --help lists"),
         (("show", "--xyzzy", "x"), "tilejit show --help lists"),
     ],
     ids=str,
 )
 def test_mistyped_words_are_guessed(arguments: tuple[str, ...], meant: str) -> None:
-    assert meant in fails(*arguments)
+    assert meant in refuses(*arguments)
 
 
 def test_exit_codes_are_in_the_help() -> None:

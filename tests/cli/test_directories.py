@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import tilejit
-from tests.cli.running import fails, run
+from tests.cli.running import fails, refuses, run
 from tests.cli.terminals import shown
 from tests.files.containers import model, save_model
 from tilejit.files import plan, safetensors
@@ -99,7 +99,7 @@ def test_directories_that_are_refused(shards: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     assert "two directories" in fails("pack", shards, tmp_path / "file", *layout)
     assert "nothing to be unpacked" in fails("unpack", shards, out)
-    assert "no format" in fails("pack", shards, out, "--layout", "nope-nope")
+    assert "no format" in refuses("pack", shards, out, "--layout", "nope-nope")
     (shards / SHARDS[1]).write_bytes(b"damaged")
     assert "not a safetensors file" in fails("pack", shards, out, *layout)
     assert not out.exists()
@@ -186,7 +186,7 @@ def test_rules_give_tensors_their_layouts(tmp_path: Path) -> None:
     assert "nothing to be packed" in fails("pack", source, packed, "--rules", rules)
     rules.write_text("[[rule]]\ntensors = '.*'\nlayuot = 'tpu'\n")
     assert "line 3: a rule has no key 'layuot'" in fails("pack", source, packed, "--rules", rules)
-    assert "give --layout, or --rules" in fails("pack", source, packed)
+    assert "give --layout L, --rules FILE, or both" in refuses("pack", source, packed)
 
 
 @pytest.mark.parametrize("columns", [30, 60, 80, 200])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tilejit.cli.errors import OneLineErrors
+from tilejit.cli.errors import Commands, message
 
 
 def lost() -> None:
@@ -32,8 +32,8 @@ def broken() -> None:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, way: Any) -> None:
-    monkeypatch.setattr(OneLineErrors.__bases__[0], "main", lambda *_, **__: way())
-    OneLineErrors(name="tilejit").main()
+    monkeypatch.setattr(Commands.__bases__[0], "main", lambda *_, **__: way())
+    Commands(name="tilejit").main()
 
 
 @pytest.mark.parametrize("way", [lost, wrapped, met_on_the_way])
@@ -42,10 +42,31 @@ def test_what_memory_that_ran_out_became(
 ) -> None:
     with pytest.raises(SystemExit) as end:
         run(monkeypatch, way)
-    assert end.value.code == 2
+    assert end.value.code == 1
     assert capsys.readouterr().err == "tilejit: out of memory\n"
 
 
 def test_mistakes_of_ours_are_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AttributeError, match="of ours"):
         run(monkeypatch, broken)
+
+
+def test_a_caret_stays_below_its_column() -> None:
+    text = "a dimension is missing\n  f32[3,\n        ^\n  write a whole number"
+    assert message(text, 80) == text
+
+
+def test_prose_is_wrapped_and_the_text_above_a_caret_is_cut() -> None:
+    text = f"{'word ' * 20}\n  {'a' * 50}b{'c' * 50}\n  {' ' * 50}^\n  {'fix ' * 20}"
+    lines = message(text, 40).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert len(f"tilejit: {lines[0]}") <= 40
+    caret = next(k for k, line in enumerate(lines) if line.strip() == "^")
+    assert lines[caret - 1][lines[caret].index("^")] == "b"
+    assert " ".join(" ".join(lines).split()).count("word") == 20
+
+
+@pytest.mark.parametrize("columns", [1, 3, 10, 60, 200])
+def test_no_message_is_lost_in_narrow_terminals(columns: int) -> None:
+    assert "nothing" in message("\x1bnothing\n  a\u2028b\n ^\n\n", columns)
+    assert message("", columns) == ""

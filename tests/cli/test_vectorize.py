@@ -10,7 +10,7 @@ import pytest
 
 from codegen.ir.nodes import ArrayArg, ScalarArg
 from codegen.schedule.machine import machine
-from tests.cli.running import child, fails, run
+from tests.cli.running import child, fails, refuses, run
 from tests.cli.test_streams import piped
 from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 from tilejit.cli.python_functions import arguments_of, load
@@ -71,8 +71,8 @@ def test_without_masks(files: Path) -> None:
         "    affine.store %x, %A[%i] : memref<9xf32>\n  }\n  return\n}\n"
     )
     assert "@f needs masks" in fails("vectorize", files / "some.mlir", "--masks", "none")
-    assert 'masks is "needed" or "none"' in fails("vectorize", files / "add.mlir", "--masks", "all")
-    assert "--masks and --check are for MLIR" in fails("vectorize", files / "loops.py", "--masks", "none")
+    assert "is not one of 'needed', 'none'" in refuses("vectorize", files / "add.mlir", "--masks", "all")
+    assert "--masks and --check are for MLIR" in refuses("vectorize", files / "loops.py", "--masks", "none")
 
 
 def test_check(files: Path) -> None:
@@ -104,9 +104,8 @@ def test_functions_that_cannot_be_read_stay(files: Path) -> None:
     assert bad.strip() in result.stdout
     assert "vector<256xf32>" in result.stdout
     assert result.stderr.startswith(
-        f"tilejit: {files / 'both.mlir'}: @bad is not read: arith.frobnicate is not supported | line 6: %add"
+        f"tilejit: {files / 'both.mlir'}: @bad is not read: arith.frobnicate is not supported\n  line 6: %add"
     )
-    assert result.stderr.count("\n") == 1
 
 
 REFUSED = """
@@ -145,7 +144,7 @@ def test_functions_of_python_that_cannot_be_read_are_named(files: Path) -> None:
         "typed": "typed: the annotation 'float[:]' of A says no dtype",
         "many": "kernels take arguments by position only",
     }
-    said = result.stderr.splitlines()
+    said = [line for line in result.stderr.splitlines() if line.startswith("tilejit: ")]
     for line, (name, cause) in zip(said, causes.items(), strict=True):
         assert line.startswith(f"tilejit: @{name} is not read: {cause}")
         assert f"\n// @{name} is not read: {cause}" in result.stdout
@@ -166,7 +165,7 @@ def test_options_in_one_string(file: str, files: Path) -> None:
     for options in (text, f'-affine-super-vectorize="{text}"'):
         result = run("vectorize", files / file, "--options", options)
         assert (result.exit_code, result.stdout) == (0, expected.stdout)
-    assert "give one or the other" in fails("vectorize", files / file, "--options", text, "--reductions")
+    assert "give one or the other" in refuses("vectorize", files / file, "--options", text, "--reductions")
 
 
 def test_scans_are_asked_for(tmp_path: Path) -> None:
@@ -331,9 +330,9 @@ def test_from_standard_input(files: Path) -> None:
         b"def f(A):\n    for i in range(9):\n        A[i] = open(i)": "line 3",
     }.items():
         code, out, error = piped("vectorize", "-", "--python", data=text)
-        assert (code, out, error.count("\n")) == (2, b"", 1)
+        assert (code, out) == (1, b"")
         assert said in error
-    assert "--python is for standard input" in fails("vectorize", files / "add.mlir", "--python")
+    assert "--python is for standard input" in refuses("vectorize", files / "add.mlir", "--python")
 
 
 def test_in_a_process_of_its_own(files: Path) -> None:
@@ -343,27 +342,34 @@ def test_in_a_process_of_its_own(files: Path) -> None:
 
 
 ERRORS = {
-    ("bad.mlir",): "arith.frobnicate is not supported | line 6: %add",
+    ("bad.mlir",): "arith.frobnicate is not supported\n  line 6: %add",
     ("bad.py",): "cannot be run: ModuleNotFoundError",
     ("call.py",): "call.py",
     ("empty.py",): "defines no function",
     ("annotated.py",): "the annotation 'float[:]' of A says no dtype",
-    ("loops.txt",): "is neither .mlir nor .py",
     ("nothing.mlir",): "No such file",
     ("nothing.py",): "No such file",
     ("red.mlir", "--virtual-vector-size", "0"): "at least one element",
-    ("red.mlir", "--virtual-vector-size", "many"): "is not a list of numbers",
     ("loops.py", "--virtual-vector-size", "0"): "at least one element",
     ("loops.py", "--dtype", "f31"): "f31",
+}
+MISUSES = {
+    ("loops.txt",): "is neither .mlir nor .py",
+    ("red.mlir", "--virtual-vector-size", "many"): "is not a list of numbers",
     ("loops.py", "--options", "virtual-vector-size"): "is a list of numbers, not ''",
 }
 
 
 @pytest.mark.parametrize("arguments", ERRORS, ids=" ".join)
-def test_errors_are_one_line(arguments: tuple[str, ...], files: Path) -> None:
+def test_errors(arguments: tuple[str, ...], files: Path) -> None:
     if arguments[0].endswith(".mlir"):
         pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     assert ERRORS[arguments] in fails("vectorize", files / arguments[0], *arguments[1:])
+
+
+@pytest.mark.parametrize("arguments", MISUSES, ids=" ".join)
+def test_misuses(arguments: tuple[str, ...], files: Path) -> None:
+    assert MISUSES[arguments] in refuses("vectorize", files / arguments[0], *arguments[1:])
 
 
 TYPED = """

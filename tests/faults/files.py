@@ -194,6 +194,7 @@ def _interruptible(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def one_line(text: str) -> bool:
-    """Whether it is the one line of an error of the command line."""
-    return text.startswith("tilejit: ") and text.count("\n") == 1 and text.endswith("\n")
+def one_message(text: str) -> bool:
+    """Whether it is one error message of the command line, and nothing else."""
+    first, *more = text.splitlines() or [""]
+    return first.startswith("tilejit: ") and all(line.startswith("  ") for line in more)

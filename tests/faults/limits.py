@@ -1,6 +1,6 @@
 """Memory, disks and outputs that run out under the command line: `python -m tests.faults.limits`.
 
-Each case ends with 0 and all done, or with exit code 2 and one line; the destination is as before or
+Each case ends with 0 and all done, or with exit code 1 and one message; the destination is as before or
 complete, and no temporary file is left.
 """
 
@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.cli.running import COMMAND
-from tests.faults.files import ABSENT, KEPT, WHOLE, Ended, Job, jobs, one_line, run
+from tests.faults.files import ABSENT, KEPT, WHOLE, Ended, Job, jobs, one_message, run
 from tests.tools.oracle import environment
 
 PAGE = resource.getpagesize()
@@ -63,7 +63,7 @@ def small_disk(job: Job, directory: Path, rng: random.Random, there: bool) -> st
     )
     if done.returncode == 77 or "unshare" in done.stderr:
         return SKIPPED
-    if done.returncode != 2 or not one_line(done.stderr) or "No space left" not in done.stderr:
+    if done.returncode != 1 or not one_message(done.stderr) or "No space left" not in done.stderr:
         raise AssertionError(f"ended with {done.returncode}, {done.stderr!r}")
     if done.stdout:
         raise AssertionError(f"it left {done.stdout!r}")
@@ -75,7 +75,7 @@ def _limited(job: Job, directory: Path, limit: Callable[[], None], there: bool, 
     ended = run(job.command, directory, limit)
     state = job.state()
     good = ended.code == 0 and state == WHOLE and not ended.said
-    refused = ended.code == 2 and state == (KEPT if there else ABSENT) and one_line(ended.said)
+    refused = ended.code == 1 and state == (KEPT if there else ABSENT) and one_message(ended.said)
     if not (good or refused) or job.leftovers():
         left = len(job.leftovers())
         raise AssertionError(
@@ -109,7 +109,7 @@ def full_output(job: Job, directory: Path, rng: random.Random, there: bool) -> s
     command = rng.choice([*PRINTING, tuple(job.command)])
     with open("/dev/full", "wb") as full:
         ended = _ended(command, stdout=full, stderr=subprocess.PIPE)
-    if ended.code != 2 or ended.said != "tilejit: No space left on device: standard output\n":
+    if ended.code != 1 or ended.said != "tilejit: No space left on device: standard output\n":
         raise AssertionError(f"{command[0]}: ended with {ended.code}, {ended.said!r}")
     return "refused"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tilejit as tj
-from tests.cli.running import fails, run
+from tests.cli.running import fails, refuses, run
 from tilejit.view import page as page_module
 from tilejit.view.page import SCRIPTS, asset, page, page_data, row_length
 
@@ -90,7 +90,7 @@ def test_view_writes_the_page(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cute.html", "tilejit-view.html"]
 
 
-def test_view_writes_nothing_where_it_fails(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_writes_nothing_where_it_refuses(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for arguments in (
         ("f32[3",),
@@ -105,8 +105,8 @@ def test_view_writes_nothing_where_it_fails(tmp_path: Any, monkeypatch: pytest.M
         ("_",),
         ("(4,8):(8,1)", "--layout", "tpu"),
     ):
-        fails("view", *arguments, "-o", "page.html")
-    assert 'tilejit view "f32[33,300]" --layout "tpu"' in fails("view", "tpu")
+        refuses("view", *arguments, "-o", "page.html")
+    assert 'tilejit view "f32[33,300]" --layout "tpu"' in refuses("view", "tpu")
     assert "No such file" in fails("view", SMALL, "-o", "none/page.html")
     assert "not a regular file" in fails("view", SMALL, "-o", "/dev/null")
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.cli.running import fails, run
+from tests.cli.running import refuses, run
 from tests.tools.goldens import GOLDEN, check_golden
 from tests.tools.strategies import cute_shape, picker, shape
 from tilejit.view import svg as svg_module
@@ -92,7 +92,7 @@ def test_text_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_show_prints_the_picture() -> None:
     text = GOLDENS["figure_1"]
     assert run("show", text, "--svg").stdout == svg(layout(text)) + "\n"
-    assert "--json and --svg" in fails("show", text, "--svg", "--json")
+    assert "--json and --svg" in refuses("show", text, "--svg", "--json")
 
 
 @pytest.mark.parametrize("text", GOLDENS.values())

@@ -9,10 +9,9 @@ import typer
 
 from codegen import StoreError
 from tilejit.cli import completion
-from tilejit.cli.errors import Group, help_if_alone
+from tilejit.cli.errors import Group, arguments_checked, help_if_alone
 from tilejit.cli.help import Command
 from tilejit.cli.output import print_json
-from tilejit.cli.parameters import parameters_checked
 from tilejit.cli.progress import steps
 from tilejit.support.units import human_bytes
 
@@ -27,7 +26,7 @@ app = typer.Typer(
 
 @app.command("info", cls=Command)
 def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False) -> None:
-    """Say where the compiled kernels are, how many, how large, and what was measured."""
+    """Say where compiled kernels are and how many."""
     from codegen import default_store, remembered_thresholds
 
     store = default_store()
@@ -52,7 +51,10 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as
 
 @app.command("clear", cls=Command)
 def clear() -> None:
-    """Remove all compiled kernels; they are built again when needed."""
+    """Remove all compiled kernels.
+
+    They are compiled again when they are needed.
+    """
     from codegen import default_store
 
     store = default_store()
@@ -75,14 +77,17 @@ def warm(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing but errors, and JSON.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
-    """Compile kernels ahead: of packs and unpacks of formats, or of NumPy's transposes."""
+    """Compile kernels ahead of time.
+
+    Kernels that pack and unpack the formats, or NumPy's transposes if none is named.
+    """
     from codegen import default_store
     from tilejit.copies.warming import check_format, warm_format, warm_transposes
 
     store = default_store()
     if not store.is_writable:
         raise StoreError(f"the cache cannot be filled: {store.reason}")
-    with parameters_checked():
+    with arguments_checked():
         for name in formats or ():
             check_format(name)
     out = {}
@@ -101,9 +106,10 @@ def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Remove what is damaged.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
-    """Check every kernel and note that is kept; exit code 1 where damaged ones stay.
+    """Check every compiled kernel and note.
 
-    Damaged ones do no harm: they are compiled, or measured, anew when needed.
+    Damaged ones do no harm: they are compiled, or measured, again when they are needed. The exit code is 1 if
+    damaged ones stay.
     """
     from codegen import default_store, remove_entries, verify_store
 

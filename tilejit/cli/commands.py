@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from tilejit.cli import cache, demo, explain, files, formats, pictures, vectorize
-from tilejit.cli.errors import OneLineErrors, help_if_alone
+from tilejit.cli.errors import Commands, help_if_alone
 from tilejit.cli.help import Command
 
 
 def tilejit(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, typer.Option("-V", "--version", help="Print the version and exit.")] = False,
 ) -> None:
     """What stands before a command: the version, or the help where there is nothing more."""
     if version:
@@ -26,7 +26,7 @@ def tilejit(
 
 app = typer.Typer(
     name="tilejit",
-    cls=OneLineErrors,
+    cls=Commands,
     help="NumPy arrays to and from tiled, blocked and swizzled memory layouts.",
     invoke_without_command=True,
     callback=tilejit,

@@ -49,7 +49,10 @@ def demo(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the timings as JSON.")] = False,
 ) -> None:
-    """Pack a bf16 matrix into the TPU layout, check it against NumPy, and compare the speeds."""
+    """Pack a matrix for a TPU and time it.
+
+    The result is checked against NumPy's, and the speeds are compared with NumPy and memcpy.
+    """
     from codegen import thread_count
 
     layout = f"bf16[{mib * ROWS_PER_MIB},{COLUMNS}]{{1,0:T(8,128)(2,1)}}"

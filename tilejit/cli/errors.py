@@ -1,4 +1,7 @@
-"""One line on stderr and an exit code of its own for everything that ends a command early."""
+"""A message on stderr and an exit code for everything that ends a command early.
+
+Mistakes in the command line end with 2, everything that fails afterwards with 1.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,29 @@ import errno
 import os
 import re
 import sys
-from contextlib import suppress
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import pairwise
 from typing import Any, TextIO
 
 import typer
 from typer.core import TyperGroup
 
-from codegen import TilejitError
+from codegen import LayoutError, TilejitError
 from tilejit.cli.help import help_text
-from tilejit.cli.output import colored
+from tilejit.cli.output import colored, columns_of
 
-FAILED, INTERRUPTED = 2, 130
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+CARET = re.compile(r"\s*\^[\^~]*\s*")
+NEAR = 0.7
+"""How alike a mistyped word and the suggestion are at least, from 0 to 1: "pak" and "pack" are 0.86."""
 
 _OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")}
 """Files that are written have a name in such errors; standard output has none."""
 
 # typer exports no base class of its usage errors, and where it keeps click depends on its version.
-_UsageError: Any = typer.BadParameter.__mro__[2]
+_UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 _CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<known>'.*')")
@@ -48,8 +57,8 @@ class Group(TyperGroup):
         ctx.fail(f"there is no command {name[:40]!r}\n{_guess(name, list(self.commands), ctx.command_path)}")
 
 
-class OneLineErrors(Group):
-    """The group of all commands; errors that have an explanation are printed as one line."""
+class Commands(Group):
+    """The group of all commands; errors that have an explanation are printed without a traceback."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         """The context of a run, which says whether its output takes colors."""
@@ -57,7 +66,7 @@ class OneLineErrors(Group):
         return super().make_context(*args, **extra)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run a command; ends in SystemExit, whose code is 0, 2 for an error, or 130 after Ctrl-C."""
+        """Run a command; ends in SystemExit: 0, 1 for a failure, 2 for misuse, or 130 after Ctrl-C."""
         extra["standalone_mode"] = False
         try:
             code = super().main(*args, **extra)
@@ -66,7 +75,8 @@ class OneLineErrors(Group):
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
         except _UsageError as error:
-            code = fail(usage_text(error))
+            say(usage_text(error))
+            code = MISUSED
         except BrokenPipeError:
             code = _leave_pipe()
         # Of imports, since a library that memory has no room for is an ImportError.
@@ -79,8 +89,23 @@ class OneLineErrors(Group):
             _let_output_go()
             code = fail("out of memory")
         if code == INTERRUPTED:
-            fail("interrupted")
+            say("interrupted")
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def misused(text: str) -> Exception:
+    """The exception to raise for a mistake in the command line."""
+    error: Exception = _UsageError(text)
+    return error
+
+
+@contextmanager
+def arguments_checked() -> Iterator[None]:
+    """Report a layout that cannot be read, or a wrong parameter, as a mistake in the command line."""
+    try:
+        yield
+    except (LayoutError, TypeError) as error:
+        raise misused(str(error)) from error
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
@@ -101,13 +126,14 @@ def help_if_alone(context: typer.Context) -> None:
 def usage_text(error: Any) -> str:
     """What a mistake in the command line is, and what was probably meant.
 
-    --jsn -> "No such option: --jsn | did you mean --json?"
+    --jsn -> "there is no option --jsn\\n  did you mean --json?"
     """
     context = error.ctx
     option = getattr(error, "option_name", None)
     if option is not None and hasattr(error, "possibilities"):
         known = [name for p in context.command.get_params(context) for name in p.opts] if context else []
-        return f"{error.message}\n{_guess(option, known, context.command_path if context else 'tilejit')}"
+        guess = _guess(option, known, context.command_path if context else "tilejit")
+        return f"there is no option {option[:40]}\n{guess}"
     text = str(error.format_message()).replace("Value error, ", "")
     choice = _CHOICE.search(text)
     near = _near(choice["given"], re.findall("'([^']*)'", choice["known"])) if choice else None
@@ -120,9 +146,13 @@ def _guess(given: str, known: list[str], command: str) -> str:
 
 
 def _near(given: str, known: list[str]) -> str | None:
+    """The word that was probably meant.
+
+    "pcak" -> "pack"    "convert" -> None
+    """
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(given[:40], known, n=1, cutoff=0.5)), None)
+    return next(iter(get_close_matches(given[:40], known, n=1, cutoff=NEAR)), None)
 
 
 def explained(error: BaseException) -> str:
@@ -138,22 +168,58 @@ def explained(error: BaseException) -> str:
 
 
 def fail(text: str) -> int:
-    """Print a text as `say` does, and return the exit code of an error."""
+    """Print a text as `say` does, and return the exit code of a failure."""
     say(text)
     return FAILED
 
 
 def say(text: str) -> None:
-    """Print a text on one line of stderr, "a | b | c", with nothing in it that moves a terminal's cursor."""
-    # A caret under a text says nothing once the lines are joined.
-    lines = [line.strip() for line in text.splitlines() if line.strip(" ^~\t")]
-    message = "".join(c if c.isprintable() else "?" for c in " | ".join(lines))
+    """Print a message on stderr, with nothing in it that moves a terminal's cursor."""
     name = "\x1b[1;31mtilejit:\x1b[0m" if colored(sys.stderr) else "tilejit:"
     if sys.stderr:
         try:
-            print(f"{name} {message}", file=sys.stderr, flush=True)
+            print(f"{name} {message(text, columns_of(sys.stderr))}", file=sys.stderr, flush=True)
         except OSError:  # a full disk or a closed pipe there, too: the exit code says it
             _to_nowhere(sys.stderr)
+
+
+def message(text: str, columns: int) -> str:
+    """The lines of a message, the first as it follows "tilejit: ", the others indented by two.
+
+    A line of prose is wrapped; of a long line above a caret, the part around the caret is shown.
+    """
+    first, *more = (
+        "".join(c if c.isprintable() else "?" for c in line) for line in text.splitlines() or [""]
+    )
+    lines = _wrapped(f"tilejit: {first}", columns, "  ")
+    lines[0] = lines[0].removeprefix("tilejit:").lstrip()
+    more = textwrap.dedent("\n".join(line for line in more if line.strip())).splitlines()
+    for line, below in pairwise([*more, ""]):
+        if CARET.fullmatch(line):
+            continue
+        if CARET.fullmatch(below):
+            lines += ["  " + part for part in _around(line, below, columns - 2)]
+        else:
+            lines += _wrapped("  " + line, columns)
+    return "\n".join(lines)
+
+
+def _wrapped(line: str, columns: int, indent: str = "    ") -> list[str]:
+    """A line of prose in lines that fit, those after the first behind an indent."""
+    fitted = textwrap.wrap(
+        line, columns, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
+    return fitted or [line]
+
+
+def _around(line: str, caret: str, columns: int) -> tuple[str, str]:
+    """The part of a long line around its caret, and the caret.
+
+    ("0123456789", "       ^", 5) -> ("56789", "  ^")
+    """
+    column = caret.index("^")
+    start = max(0, min(column - columns // 2, len(line) - columns))
+    return line[start : start + columns], caret[start:]
 
 
 def _let_output_go() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from codegen import LayoutError
 from tilejit.cli import completion
+from tilejit.cli.errors import arguments_checked, misused
+from tilejit.cli.layouts import read_layout
 from tilejit.cli.output import print_json
-from tilejit.cli.parameters import Numbers, Parameters, parameters_checked, read_parameters
+from tilejit.cli.parameters import Numbers, Parameters, read_parameters
+from tilejit.cli.streams import text_or_input
 
 if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
@@ -36,12 +38,10 @@ ATTRIBUTES = {
     Stage.ASM: "assembly",
 }
 
-ROW_MAJOR = ("C", "c", "-")
-
 Side = Annotated[
     str,
     typer.Argument(
-        help='A full shape, a layout such as "tpu" where the other side is full, or C for row-major.',
+        help='A full shape, or a layout if the other side is one: "tpu", C for row-major, as --layout takes.',
         autocompletion=completion.layouts_or_row_major,
     ),
 ]
@@ -56,12 +56,14 @@ def explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the stages as one JSON object.")] = False,
 ) -> None:
-    """Show how a copy between two layouts is compiled."""
+    """Show how a copy between layouts is compiled."""
     import tilejit
 
-    values = read_parameters(parameters)
-    with parameters_checked():
-        dst, src = sides(target, source, values)
+    if (source, target) == ("-", "-"):
+        raise misused("standard input holds one text\nwrite the other side as an argument")
+    with arguments_checked():
+        values = read_parameters(parameters)
+        dst, src = sides(text_or_input(target), text_or_input(source), values)
         explained = tilejit.explain(dst, src)
     if stage is None and not as_json:
         typer.echo(explained.report().rstrip("\n"))
@@ -85,23 +87,27 @@ def sides(target: str, source: str, parameters: Numbers) -> tuple[Spec | None, S
         TypeError: there is no format or pattern that takes the parameters.
     """
     from tilejit.layout.as_layout import as_layout
+    from tilejit.layout.text.pattern_text import ROW_MAJOR
 
     texts = target, source
     full = [as_layout(text) if "[" in text else None for text in texts]
     known = full[1] or full[0]
     if known is None:
         raise LayoutError(
-            'neither side says how large the array is: write one in full, as "bf16[1000,300]{1,0:T(8,128)}"'
+            "neither side says how large the array is\n"
+            '  write one in full, e.g. "bf16[1000,300]{1,0:T(8,128)}"'
         )
-    read = partial(as_layout, dtype=known.primitive_type, dims=known.dimensions)
-    alone = [text for shape, text in zip(full, texts, strict=True) if shape is None and text not in ROW_MAJOR]
-    if parameters and not alone:
+    alone = [text for shape, text in zip(full, texts, strict=True) if shape is None]
+    if parameters and all(text in ROW_MAJOR for text in alone):
         raise TypeError(
             f"neither side is a format or a pattern with a parameter {next(iter(parameters))[:40]}"
         )
-    more: dict[str, Any] = dict(parameters)
-    first, second = (
-        shape if shape is not None or text in ROW_MAJOR else read(text, **more)
-        for shape, text in zip(full, texts, strict=True)
-    )
+
+    def read(text: str) -> Spec | None:
+        """The shape of a layout alone; None, which tells `tilejit.explain` the other side's array, for C."""
+        if text in ROW_MAJOR:
+            return None
+        return read_layout(text, known.primitive_type, known.dimensions, parameters)
+
+    first, second = (read(text) if shape is None else shape for shape, text in zip(full, texts, strict=True))
     return first, second

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from codegen import TilejitError, dataclass
+from tilejit.cli.errors import misused
 from tilejit.cli.file_report import Row, facts, print_sizes, printable, rows_of, some
 from tilejit.cli.output import print_json
 from tilejit.cli.progress import progress
@@ -79,7 +80,7 @@ def _directory_job(source: Path, target: Path, draft: Draft, options: Options) -
     from tilejit.files.directory import plan_directory
 
     if options.shape:
-        raise TilejitError("--shape is for .npy files; a packed .safetensors file holds the shapes")
+        raise misused("--shape is for one .npy file\nleave it out: IN is a directory")
     found = plan_directory(source, target, draft, options.tensors)
     return _Job(found.plans, found.write, bool(options.tensors), files=True)
 
@@ -99,12 +100,17 @@ def _opened(source: Source, target: Target, options: Options) -> TensorFile:
     """The file to convert, once the options are known to be for files of its type."""
     from tilejit.files.file_types import checked_extension, open_file
 
-    extension, other = (checked_extension(path, path.suffix) for path in (source, target))
+    try:
+        extension, other = (checked_extension(path, path.suffix) for path in (source, target))
+    except TilejitError as error:
+        raise misused(str(error)) from error
     if extension != other:
-        raise TilejitError(f"IN is {extension} and OUT is {other}: give two files of one kind")
+        raise misused(f"IN is {extension} and OUT is {other}\ngive two files of one kind")
+    if extension == ".safetensors" and options.shape:
+        raise misused("--shape is for .npy files\nleave it out: a packed .safetensors file holds the shapes")
     file = open_file(source, shape=options.shape, extension=extension, name=source.stem)
     if file.one_array and options.tensors:
-        raise TilejitError(f"--tensor is for .safetensors files; a {extension} file has one array")
+        raise misused(f"--tensor is for .safetensors files\nleave it out: a {extension} file has one array")
     return file
 
 

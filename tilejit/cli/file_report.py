@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from codegen import dataclass
-from tilejit.cli.output import console, is_terminal, print_json
+from tilejit.cli.output import UNCUT, console, is_terminal, print_json
 from tilejit.support.units import human_bytes
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 WIDE = 80
 """Columns from which on a dry run prints one line a tensor."""
-UNCUT = 1 << 16
-"""Columns of what is no terminal: names are whole there, for `| grep`."""
 
 
 @dataclass(frozen=True, slots=True)

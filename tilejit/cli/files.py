@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tilejit.cli import completion
+from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.file_jobs import Options, convert
-from tilejit.cli.parameters import Numbers, Parameters, read_parameters
+from tilejit.cli.layouts import Layout, check_layout
+from tilejit.cli.parameters import Parameters, read_parameters
 
 if TYPE_CHECKING:
     from tilejit.files.rules import Rules
@@ -24,15 +26,6 @@ Out = Annotated[
     typer.Argument(
         metavar="OUT",
         help="A file of the same kind, replaced only when all is written; a directory; or - for stdout.",
-    ),
-]
-Layout = Annotated[
-    str | None,
-    typer.Option(
-        "--layout",
-        metavar="L",
-        help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", "(8,8):(8,1)", a full shape, …',
-        autocompletion=completion.layouts,
     ),
 ]
 PackedShape = Annotated[
@@ -98,17 +91,17 @@ def pack(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Put the array of a .npy file, or the tensors of a .safetensors file, into a tiled layout.
+    """Convert files to a tiled layout.
 
-    Tensors that the layout does not fit, such as biases for one of matrices, stay as they are, unless
-    --tensor names them. Of a directory every file is packed, or every shard that its
-    model.safetensors.index.json names; other files stay behind.
+    The array of a .npy file is packed, or the tensors of a .safetensors file. Tensors that the layout does
+    not fit, such as biases for one of matrices, stay as they are, unless --tensor names them. Of a directory
+    every file is packed, or every shard that its model.safetensors.index.json names; other files stay behind.
 
     For .npy the full shape is printed, which `unpack --shape` takes.
     """
     from tilejit.files.draft import draft_pack
 
-    wishes = _wishes(layout, read_parameters(parameters), rules, dtype)
+    wishes = _wishes(layout, parameters, rules, dtype)
     options = Options("packed", tensor or (), None, dtype, dry_run, resume, quiet, as_json)
     draft = partial(draft_pack, rules=wishes, threads=threads)
     convert(source, target, draft, options, wishes if rules else None)
@@ -125,9 +118,13 @@ def unpack(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Get the array of a packed .npy file, or the tensors of a packed .safetensors file, back."""
+    """Convert packed files back.
+
+    The array of a .npy file is unpacked, or the packed tensors of a .safetensors file.
+    """
     from tilejit.files.draft import draft_unpack
 
+    _check_shape(shape)
     options = Options("unpacked", tensor or (), shape, None, dry_run, resume, quiet, as_json)
     convert(source, target, partial(draft_unpack, threads=threads), options)
 
@@ -146,27 +143,46 @@ def relayout(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Bring a packed .npy file, or the packed tensors of a .safetensors file, into another layout.
+    """Convert packed files to another layout.
 
     Tensors that the layout does not fit stay as they are, unless --tensor names them.
     """
     from tilejit.files.draft import draft_relayout
 
-    wishes = _wishes(layout, read_parameters(parameters), rules, None)
+    wishes = _wishes(layout, parameters, rules, None)
+    _check_shape(shape)
     options = Options("converted", tensor or (), shape, None, dry_run, resume, quiet, as_json)
     draft = partial(draft_relayout, rules=wishes, threads=threads)
     convert(source, target, draft, options, wishes if rules else None)
 
 
-def _wishes(layout: str | None, parameters: Numbers, rules: Path | None, dtype: str | None) -> Rules:
+def _wishes(layout: str | None, parameters: list[str] | None, rules: Path | None, dtype: str | None) -> Rules:
     """What each tensor becomes, by --layout and --rules."""
-    from tilejit.files.rules import Wish, read_rules, rules_of
+    from tilejit.files.rules import Rules, Wish, read_rules
+    from tilejit.layout.dtypes import primitive_type
+    from tilejit.layout.text.pattern_text import spelled_out
 
-    if layout is None and rules is None:
-        raise typer.BadParameter("give --layout, or --rules FILE")
-    if layout is None and parameters:
-        raise typer.BadParameter(f"{next(iter(parameters))[:40]} is a parameter of --layout, which is absent")
-    if rules is None:
-        return rules_of(layout, dtype, parameters)
-    default = None if layout is None else Wish(layout, parameters, dtype)
-    return read_rules(rules, default, dtype)
+    default = None
+    with arguments_checked():
+        values = read_parameters(parameters)
+        if dtype is not None:
+            primitive_type(dtype)
+        if layout is not None:
+            check_layout(layout, values)
+            default = Wish(spelled_out(layout), values, dtype)
+        elif values:
+            raise TypeError(f"{next(iter(values))[:40]} is a parameter of --layout, which is absent")
+    if rules is not None:
+        return read_rules(rules, default, dtype)
+    if default is None:
+        raise misused("expected --layout or --rules\ngive --layout L, --rules FILE, or both")
+    return Rules((), default, dtype)
+
+
+def _check_shape(text: str | None) -> None:
+    """Refuse a --shape that cannot be read before files are."""
+    from tilejit.layout.as_layout import as_layout
+
+    if text is not None:
+        with arguments_checked():
+            as_layout(text)

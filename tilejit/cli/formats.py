@@ -8,8 +8,9 @@ import typer
 
 from codegen import LayoutError
 from tilejit.cli import completion
+from tilejit.cli.errors import arguments_checked
 from tilejit.cli.output import console, print_json, print_lines, table
-from tilejit.cli.parameters import Parameters, parameters_checked, read_parameters
+from tilejit.cli.parameters import Parameters, read_parameters
 from tilejit.cli.pictures import facts, print_picture
 
 if TYPE_CHECKING:
@@ -36,15 +37,18 @@ def formats(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
-    """List the named formats, or show one: as NumPy code, as XLA's tiles, as a picture."""
+    """List the named formats, or describe one.
+
+    A format is described by NumPy code, XLA's tiles, a CuTe layout and a picture.
+    """
     if name is None:
         _list(as_json)
         return
     from tilejit.layout.as_layout import as_layout, recipe_of
 
-    values: dict[str, Any] = dict(read_parameters(parameters))
-    element, wanted = _array(name, dtype, dims)
-    with parameters_checked():
+    with arguments_checked():
+        values: dict[str, Any] = dict(read_parameters(parameters))
+        element, wanted = _array(name, dtype, dims)
         spec = as_layout(name, dtype=element, dims=wanted, **values)
         recipe = recipe_of(name, spec.primitive_type, spec.dimensions, **values)
     cute, why_not = _cute_text(spec)

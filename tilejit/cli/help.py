@@ -20,10 +20,10 @@ WIDEST = 80
 LEAST = 20
 EXIT_CODES = [
     ("0", "done"),
-    ("1", "the reader of the output went away (| head), or `cache verify` found damage that stays"),
-    ("2", "an error; one line on stderr says what is wrong and what to do"),
+    ("1", "the command failed, the program reading its output left, or `cache verify` left damage"),
+    ("2", "the command line is wrong: an option, an argument, or a layout that cannot be read"),
     ("130", "interrupted by Ctrl-C"),
-    ("143, 129", "ended by SIGTERM, SIGHUP; in no case is an unfinished file left, but by --resume"),
+    ("143, 129", "ended by SIGTERM, SIGHUP"),
 ]
 _TYPE = re.compile(r" <[^|>]*>$")
 """What typer says of types behind names that say it themselves: "IN <path>"."""

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from tilejit.view.text import Style
 
+USUAL = 80
+"""Columns of a terminal that does not say how many it has."""
+UNCUT = 1 << 16
+"""Columns of what is no terminal: lines are whole there, for `| grep`."""
 NARROWEST = 30
 """Columns that a description needs beside the name; in fewer it stands below."""
 
@@ -25,6 +29,19 @@ def is_terminal(stream: Any) -> bool:
         return bool(stream and stream.isatty())
     except ValueError:  # closed by whoever called us
         return False
+
+
+def columns_of(stream: Any) -> int:
+    """Columns of a terminal, as COLUMNS or the terminal says; no limit for a file or a pipe."""
+    if not is_terminal(stream):
+        return UNCUT
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or USUAL
+    except OSError:
+        return USUAL
 
 
 def colored(stream: Any) -> bool:
@@ -47,7 +64,7 @@ def console(*, stderr: bool = False) -> Console:
         highlight=False, markup=False, emoji=False, safe_box=True, stderr=stderr, color_system=system
     )
     if out.width < 1:
-        out.width = 80
+        out.width = USUAL
     return out
 
 

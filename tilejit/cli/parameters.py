@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -38,15 +36,6 @@ def read_parameters(texts: list[str] | None) -> Numbers:
             raise LayoutError(f"{key[:40]} is given twice\n  give it once")
         found[key] = value
     return found
-
-
-@contextmanager
-def parameters_checked() -> Iterator[None]:
-    """Report parameters that a layout does not take, or not so, as mistakes of the command line's user."""
-    try:
-        yield
-    except TypeError as error:
-        raise typer.BadParameter(str(error)) from error
 
 
 def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from codegen import TilejitError, dataclass
+from tilejit.cli.errors import misused
 from tilejit.cli.output import is_terminal
 
 DASH = Path("-")
@@ -79,19 +80,16 @@ def ends(source: Path, target: Path, *, dry_run: bool, resume: bool) -> tuple[So
     """Where to read and to write: files as they are, `-` as standard input or output.
 
     Raises:
-        TilejitError: standard input or output is a terminal or closed, or cannot be what is asked.
+        UsageError: a stream cannot be what is asked.
+        TilejitError: standard input or output is a terminal or closed.
         OSError: there is no room to keep what standard input gives.
     """
     through = DASH in (source, target)
     if through and resume:
-        raise TilejitError(
-            "--resume is for files: a stream cannot be taken up again; give names for IN and OUT"
-        )
+        raise misused("--resume is for files: a stream cannot be resumed\ngive names for IN and OUT")
     if target == DASH:
         if source.is_dir():
-            raise TilejitError(
-                "IN is a directory, which standard output cannot hold: give a directory for OUT"
-            )
+            raise misused("IN is a directory, which standard output cannot hold\ngive a directory for OUT")
         if not dry_run:
             _check_output()
     came: Source = standard_input() if source == DASH else source

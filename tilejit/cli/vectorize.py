@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -9,9 +10,16 @@ from typing import Annotated
 import typer
 
 from codegen import KernelError
-from tilejit.cli.errors import say
+from tilejit.cli.errors import misused, say
 from tilejit.cli.streams import DASH, input_text
-from tilejit.kernels.pass_options import read_pass_options, read_size_list
+from tilejit.kernels.pass_options import PassOptions, read_pass_options, read_size_list
+
+
+class Masks(StrEnum):
+    """Which stores have masks."""
+
+    NEEDED = "needed"
+    NONE = "none"
 
 
 def vectorize(
@@ -61,13 +69,12 @@ def vectorize(
         ),
     ] = "f32",
     masks: Annotated[
-        str,
+        Masks,
         typer.Option(
             "--masks",
-            metavar="needed|none",
             help="Masks of stores; none prints the lines of MLIR's pass, if arrays end with their loops.",
         ),
-    ] = "needed",
+    ] = Masks.NEEDED,
     check: Annotated[
         Path | None,
         typer.Option(
@@ -80,23 +87,24 @@ def vectorize(
         bool, typer.Option("--python", help="Standard input holds Python functions; its code is executed.")
     ] = False,
 ) -> None:
-    """Print the loops of a file in super-vectors, and what became of each loop."""
+    """Print the loops of a file in super-vectors.
+
+    Comments say what became of each loop.
+    """
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
-            raise typer.BadParameter(
-                "--options already sets sizes, dimensions and reductions; give one or the other"
-            )
-        read = read_pass_options(options)
+            raise misused("--options already sets sizes, dimensions and reductions; give one or the other")
+        read = _pass_options(options)
         shape, dims = read.virtual_vector_size, read.fastest_varying
         reductions = read.vectorize_reductions
     else:
         shape = _sizes("256" if sizes is None else sizes)
         dims = None if fastest is None else numbers("--fastest-varying", fastest)
     if python and file != DASH:
-        raise typer.BadParameter("--python is for standard input; name a file .py")
+        raise misused("--python is for standard input; name a file .py")
     of_mlir = not python and (file == DASH or file.suffix == ".mlir")
-    if not of_mlir and (masks != "needed" or check is not None):
-        raise typer.BadParameter("--masks and --check are for MLIR; name a file .mlir")
+    if not of_mlir and (masks != Masks.NEEDED or check is not None):
+        raise misused("--masks and --check are for MLIR; name a file .mlir")
     if check is not None:
         typer.echo(_checked(file, check))
     elif of_mlir:
@@ -107,7 +115,19 @@ def vectorize(
         module = from_text(input_text()) if python else load(file)
         typer.echo("\n".join(vectorized_functions(module, shape, dims, reductions, dtype, scans)))
     else:
-        raise KernelError(f"{file} is neither .mlir nor .py; name it for what it holds")
+        raise misused(f"{file} is neither .mlir nor .py\nname it for what it holds")
+
+
+def _pass_options(text: str) -> PassOptions:
+    """The options of MLIR's pass.
+
+    Raises:
+        UsageError: they are not options of the pass.
+    """
+    try:
+        return read_pass_options(text)
+    except KernelError as error:
+        raise misused(str(error)) from error
 
 
 def _sizes(text: str) -> tuple[int | str, ...]:
@@ -116,7 +136,7 @@ def _sizes(text: str) -> tuple[int | str, ...]:
     "32,256" -> (32, 256)    "2*hw" -> ("2*hw",)
 
     Raises:
-        BadParameter: it is not a list of sizes.
+        UsageError: it is not a list of sizes.
     """
     found = read_size_list(text.replace(" ", ""))
     return numbers("--virtual-vector-size", text) if found is None else found
@@ -128,12 +148,12 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     "32,256" -> (32, 256)
 
     Raises:
-        BadParameter: it is not a list of numbers.
+        UsageError: it is not a list of numbers.
     """
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise typer.BadParameter(f"{option} {text[:40]!r} is not a list of numbers such as 32,256") from None
+        raise misused(f"{option} {text[:40]!r} is not a list of numbers such as 32,256") from None
 
 
 def _of_mlir(
@@ -141,7 +161,7 @@ def _of_mlir(
     shape: tuple[int | str, ...],
     dims: tuple[int, ...] | None,
     reductions: bool,
-    masks: str,
+    masks: Masks,
     scans: bool,
 ) -> str:
     name, text = "standard input" if file == DASH else str(file), _text(file)
@@ -153,7 +173,7 @@ def _of_mlir(
             fastest_varying=dims,
             vectorize_reductions=reductions,
             report=True,
-            masks=masks,
+            masks=masks.value,
             vectorize_scans=scans,
         )
     except KernelError as error:

@@ -28,6 +28,7 @@ from codegen import LayoutError, dataclass
 from tilejit.files.whole_file import open_ordinary
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.formats.format import refuse_reserved
+from tilejit.layout.text.pattern_text import spelled_out
 
 MAX_RULES_BYTES = 1 << 20
 KEYS = ("tensors", "layout", "parameters", "dtype", "skip")
@@ -159,7 +160,7 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
     parameters = {}
     if "parameters" in given:
         parameters = _parameters(source, given["parameters"], source.line_of("parameters", start))
-    return Rule(pattern, Wish(given["layout"], parameters, dtype), start)
+    return Rule(pattern, Wish(spelled_out(given["layout"]), parameters, dtype), start)
 
 
 def _parameters(source: _Source, given: dict[str, Any], line: int) -> dict[str, Any]:

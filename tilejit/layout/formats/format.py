@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature, signature
 from typing import Any
 
@@ -49,11 +49,19 @@ class Format:
         Raises:
             TypeError: a parameter that the format does not take.
         """
-        unknown = [key for key in parameters if self.parameters is not None and key not in self.parameters]
+        self.check_parameters(parameters)
+        return self.build(element, dims, **parameters)
+
+    def check_parameters(self, names: Iterable[str]) -> None:
+        """Refuse a keyword that the format does not take.
+
+        Raises:
+            TypeError: names it, and those that the format takes.
+        """
+        unknown = [key for key in names if self.parameters is not None and key not in self.parameters]
         if unknown:
             takes = f"it takes {', '.join(self.parameters)}" if self.parameters else "it takes none"
             raise TypeError(f"the format {self.name!r} has no parameter {unknown[0][:40]!r}; {takes}")
-        return self.build(element, dims, **parameters)
 
 
 def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:

@@ -27,6 +27,8 @@ _PATTERN = Grammar.of(
 # A comment that nothing closes reaches to the end: looked for from each /* on, its end would cost the square.
 _COMMENT = lazy_pattern(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 MAX_AXES = 1024
+ROW_MAJOR = ("C", "c")
+"""NumPy's name of the order, which commands and rules take for a layout."""
 
 
 def is_pattern(text: str) -> bool:
@@ -35,6 +37,14 @@ def is_pattern(text: str) -> bool:
     "a b -> b a" -> True    "f32[2] // a -> b" -> False
     """
     return "->" in text and "->" in _COMMENT().sub("", text)
+
+
+def spelled_out(text: str) -> str:
+    """A layout as `as_layout` reads it: C is a pattern that keeps the order.
+
+    "C" -> "... -> ..."    "tpu" -> "tpu"
+    """
+    return "... -> ..." if text.strip() in ROW_MAJOR else text
 
 
 def parse_pattern(text: str) -> Pattern:

@@ -1,0 +1,95 @@
+"""How every command reads arrays and layouts.
+
+An array is a complete shape, "bf16[4,8]{1,0:T(2,4)(2,1)}" or "f32[3,5] (4,8):(8,1)", or - for one on standard
+input. A layout is a named format with its parameters, a pattern, XLA's tiles, a CuTe layout, a complete
+shape, or C for row-major.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codegen import LayoutError
+from tilejit.cli import completion
+from tilejit.cli.parameters import Numbers
+from tilejit.cli.streams import text_or_input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tilejit.layout.cute_shape import Spec
+    from tilejit.view.page import CuteLayout
+
+Layout = Annotated[
+    str | None,
+    typer.Option(
+        "--layout",
+        metavar="L",
+        help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", "(8,8):(8,1)", a full shape, C for row-major, ...',
+        autocompletion=completion.layouts_or_row_major,
+    ),
+]
+
+
+def read_layout(text: str, dtype: str, dims: Iterable[int], parameters: Numbers) -> Spec:
+    """The shape of an array in a layout.
+
+    Raises:
+        LayoutError: the text cannot be read, or the layout does not fit the array.
+        TypeError: the layout does not take the parameters.
+    """
+    from tilejit.layout.as_layout import as_layout
+    from tilejit.layout.text.pattern_text import spelled_out
+
+    values: dict[str, Any] = dict(parameters)
+    return as_layout(spelled_out(text), dtype=dtype, dims=dims, **values)
+
+
+def check_layout(text: str, parameters: Numbers) -> None:
+    """Refuse a text that is no layout, whatever the array, and parameters that its format does not have.
+
+    Raises:
+        LayoutError: the text cannot be read.
+        TypeError: the format does not have a parameter.
+    """
+    from tilejit.layout.as_layout import ArrayUnknownError, as_layout, is_name
+    from tilejit.layout.formats.format import ELEMENT_SIZE
+    from tilejit.layout.formats.registry import find_format, read_call
+    from tilejit.layout.text.pattern_text import spelled_out
+    from tilejit.view.page import cute_layout
+
+    text = spelled_out(text)
+    if is_name(text):
+        own = (key for key in parameters if key != ELEMENT_SIZE)
+        find_format(read_call(text)[0]).check_parameters(own)
+    cute_layout(text)
+    with suppress(ArrayUnknownError):
+        as_layout(text, **dict[str, Any](parameters))
+
+
+def read_subject(text: str, layout: str | None, parameters: Numbers, command: str) -> Spec | CuteLayout:
+    """What a picture shows: an array in its own layout or in another one, or a CuTe layout alone.
+
+    Raises:
+        LayoutError: a text cannot be read, or nothing says how large the array is.
+        TypeError: the layout does not take the parameters.
+    """
+    from tilejit.layout.as_layout import ArrayUnknownError, as_layout
+    from tilejit.view.page import cute_layout
+
+    text = text_or_input(text)
+    alone = cute_layout(text)
+    if alone is not None and layout is None and not parameters:
+        return alone
+    if parameters and layout is None:
+        raise TypeError(f"{next(iter(parameters))[:40]} is a parameter of --layout, which is absent")
+    try:
+        spec = as_layout(text)
+    except ArrayUnknownError as error:
+        said = str(error).splitlines()[0]
+        example = f'tilejit {command} "f32[33,300]" --layout "{text[:80]}"'
+        raise LayoutError(f"{said}\n  write the array first, e.g. {example}") from error
+    return spec if layout is None else read_layout(layout, spec.primitive_type, spec.dimensions, parameters)
