@@ -8,7 +8,7 @@ from typing import Any
 
 from codegen.ir.strided_box import Element
 from codegen.schedule.offset_tables import OffsetTable, RowGroups
-from codegen.schedule.schedule import Schedule
+from codegen.schedule.schedule import COLUMNS, ROWS, Schedule
 from codegen.schedule.shuffles import Shuffle
 from codegen.schedule.transfer_loops import Loop, Size
 from codegen.schedule.transfers import (
@@ -63,11 +63,18 @@ def parametrize_sizes(
         return name
 
     loops = tuple(
-        _loop(size, name, x, reads=not nest.fills) for name, x in zip(NAMES, nest.loops, strict=False)
+        _loop(size, name, x, reads=not nest.fills)
+        for name, x in zip(loop_names(nest), nest.loops, strict=True)
     )
     transfer = _transfer(size, nest.transfer)
     entries = size("entries", nest.entries) if nest.entries else 0
     return Parametrized(TransferNest(loops, transfer, entries, nest.unit_bits), tuple(values.items()))
+
+
+def loop_names(nest: TransferNest) -> tuple[str, ...]:
+    """What a kernel calls the loops around a transfer: letters, or their own names if over super-vectors."""
+    names = iter(NAMES)
+    return tuple(x.axis if x.axis in (ROWS, COLUMNS) else next(names) for x in nest.loops)
 
 
 _Sizes = Callable[[str, Size], Size]
@@ -130,7 +137,8 @@ def axis_names(nest: TransferNest, schedule: Schedule) -> str:
     """
     inner, names = nest.transfer, iter(NAMES)
     if not isinstance(inner, TransposeTiles | TransposeRuns) or schedule.transpose is None:
-        own = [f"{name} = {loop.axis}" for name, loop in zip(NAMES, nest.loops, strict=False)]
+        named = zip(loop_names(nest), nest.loops, strict=True)
+        own = [f"{name} = {loop.axis}" for name, loop in named if name != loop.axis]
         return ", ".join([*own, f"inside = {' '.join(schedule.inner)}"] if schedule.inner else own)
     outer = [x.axis for x in inner.loops if x.axis not in ("rows", "columns", "layers")]
     cut = schedule.transpose

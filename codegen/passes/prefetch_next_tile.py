@@ -66,7 +66,7 @@ def _block(t: TransposeTiles, node: For) -> For:
     """Each block that is stored requests the same block of the next tile."""
     if not any(isinstance(x, Store) and x.streamed for x in node.body):
         return node
-    i, j = (minus(x, f"{x}_tile") for x in "ij")
+    i, j = (minus(x, f"{x}_{t.outer.index}") for x in "ij")
     if isinstance(t.row_step, OffsetTable):
         i = plus("next_i", greatest(i, 0))  # a last block may begin before its tile, not before the table
     return replace(node, body=(*node.body, Prefetch(read_block(t, "next_tile", i, j))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -153,14 +154,17 @@ def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
     rows, columns = box.digits(cut.rows), box.digits(cut.columns)
     row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
     tile, block, lanes = cut.tile, block_shape(box.width, cut.block), None
+    how = cut.of_tiles
     if row_count < block[0] or column_count < block[1]:
         raise AssertionError(f"expected {block} rows and columns or more, got {row_count, column_count}")
     others = {name: box.digits((name,))[0] for name in cut.loops if name in box.extents}
     if cut.block == "short":
         block = block_shape(box.width, "64x16")
         tile = tile[0], block[1]
+        how = replace(how, strips=tile if how.strips else None)
         lanes = lane_reads(rows, column_count, tuple(others.values()), box.width, block[0])
-    next_tile = 2 * tile[0]  # prefetches of the next tile read entries beyond the last row
+    most = max(tile[0], min(cut.strips[0], row_count)) if cut.strips else tile[0]
+    next_tile = 2 * most  # prefetches of the next tile read entries beyond the last row
     return TransposeTiles(
         box.source_width,
         box.width,
@@ -171,7 +175,7 @@ def _in_tiles(cut: TransposeSchedule, box: StridedBox) -> TransposeTiles:
         tuple(Loop(name, *others.get(name, ())) for name in cut.loops),
         tile,
         block,
-        cut.of_tiles,
+        how,
         lanes,
         box.conversion,
     )

@@ -30,9 +30,10 @@ def staged_tiles(node: For, t: TransposeTiles, dst: str) -> Body:
     first, stop = _columns(t)
     before: tuple[Statement, ...] = ()
     if not t.lanes:
-        before = (let("j_first", least("j_tile", minus(t.columns, t.block[1]))),)
-    size = let("row_bytes", times(minus("i_stop", "i_tile"), t.width))
-    origin = plus(times(first, -t.panel_pitch), times("i_tile", -t.width))
+        before = (let("j_first", least(f"j_{t.outer.index}", minus(t.columns, t.block[1]))),)
+    i = f"i_{t.outer.index}"
+    size = let("row_bytes", times(minus("i_stop", i), t.width))
+    origin = plus(times(first, -t.panel_pitch), times(i, -t.width))
     drain = loop("j", first, stop, *_drained(t, dst), blocks=Blocks(ahead="rows"))
     return (*before, View(TILE, "panel", origin), _fill(node, t, dst), size, drain)
 
@@ -69,6 +70,7 @@ def _drained(t: TransposeTiles, dst: str) -> tuple[Statement, ...]:
     """Store the tile's part of result row j."""
     held = View("held", "panel", times(minus("j", _columns(t)[0]), t.panel_pitch), opaque=True)
     row = element_row("dst_row", dst, t.column_step, COLUMN_TABLE, index_of("j"))
-    at = View("out", "dst_row", times("i_tile", t.width), opaque=True)
-    ends = compare("i_tile", "eq", 0), compare("i_stop", "eq", t.rows)
+    i = f"i_{t.outer.index}"
+    at = View("out", "dst_row", times(i, t.width), opaque=True)
+    ends = compare(i, "eq", 0), compare("i_stop", "eq", t.rows)
     return *row, at, held, *drain_row("out", "held", "row_bytes", *ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.strided_box import Axis, StridedBox, cut_axis
-from codegen.schedule.schedule import ROWS, STRIP, Schedule
+from codegen.schedule.schedule import ROWS, Schedule
 
 
 def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
@@ -15,7 +15,7 @@ def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
     after:   for i in 9: for strip in 3: for j in 32:     dst[512*i + 128*strip + 4*j] = src[…]
              for i in 9: for strip in 1: for j in 4:      dst[384 + 512*i + 4*j] = src[…]
 
-    Super-vectors that have rows also split the loop around the transfer:
+    Super-vectors that have rows also split a loop around the transfer:
 
     before:  for i in 9: for j in 100:                                                4 x 32
     after:   for row_strip in 2: for strip in 3: for i in 4: for j in 32:             and three remainders
@@ -24,8 +24,8 @@ def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
     """
     parts: tuple[StridedBox, ...] = (box,)
     if schedule.strip is not None:
-        parts = _cut(parts, schedule.stripped, schedule.strip, STRIP)
-    return _cut(parts, schedule.row, schedule.rows, ROWS) if schedule.row else parts
+        parts = _cut(parts, schedule.stripped, schedule.strip, schedule.strip_axis)
+    return _cut(parts, schedule.row, schedule.rows, ROWS) if ROWS in schedule.outer else parts
 
 
 def _cut(boxes: tuple[StridedBox, ...], name: str, block: int, strips: str) -> tuple[StridedBox, ...]:

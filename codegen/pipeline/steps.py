@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from codegen.analysis.ranges import affine_range, check_range
 from codegen.ir.strided_box import StridedBox
 from codegen.maps.refine import PairTable
-from codegen.passes.parametrize import NAMES
+from codegen.passes.parametrize import loop_names
 from codegen.pipeline.copy_options import SIZES, STRUCTURE
 from codegen.pipeline.observer import Observer, nobody
 from codegen.pipeline.passes import PAD, PARAMETRIZE, SELECT, run_passes
@@ -45,6 +45,10 @@ from codegen.support.settings import settings
 if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.ir.nodes import Function
 
+LENGTHS = dict.fromkeys(("pack bits", "unpack bits"), ("count", "columns"))
+OTHER_LENGTHS = ("rows", "count", "length")
+"""The arguments with the length of a transfer, of which it has one, by mode."""
+
 PANEL_SIZES = ("panel_columns", "together")
 """The arguments with the columns and layers of dense panels."""
 
@@ -70,15 +74,21 @@ def step_of(
 
 
 def _sized(box: StridedBox, schedule: Schedule, nest: TransferNest) -> tuple[str, ...]:
-    """The sizes that the caller's super-vector determines: of full strips, or of panels."""
+    """The sizes that the caller's super-vector determines, or the tile of a stage: of full strips, or panels.
+
+    Transposes have the sizes of their super-vectors as literals.
+    """
     if not schedule.sized:
         return ()
     if schedule.transpose:
-        return PANEL_SIZES
+        return PANEL_SIZES if schedule.transpose.strips is None else ()
     names: list[str] = []
-    if schedule.strip is not None and box.axis(schedule.stripped).extent == schedule.strip:
-        names += ("columns",) if schedule.interleave == "dst" else ("rows", "count", "length")
-    for name, loop in zip(NAMES, nest.loops, strict=False):
+    full = schedule.sized.became == schedule.sized.given
+    if schedule.strip is not None:
+        full = box.axis(schedule.stripped).extent == schedule.strip
+    if full:
+        names += ("columns",) if schedule.interleave == "dst" else LENGTHS.get(schedule.mode, OTHER_LENGTHS)
+    for name, loop in zip(loop_names(nest), nest.loops, strict=True):
         if loop.axis == schedule.row and loop.extent == schedule.rows:
             names.append(f"{name}_extent")
     return tuple(names)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
-from codegen.schedule.choose_interleave import around, grouped_axes, strip_of
+from codegen.schedule.choose_copy_strips import choose_copy_strips
+from codegen.schedule.choose_interleave import around, grouped_axes
 from codegen.schedule.choose_order import best_order, by_source, padded_rank
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
@@ -15,15 +15,9 @@ from codegen.schedule.choose_transpose import transpose_schedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import (
     OUTER_RANKS,
-    ROWS,
-    STRIP,
-    GivenSize,
-    Mode,
     RunSchedule,
     Schedule,
-    TileSize,
     VectorSize,
-    long_loop,
 )
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.schedule.transpose_box import TransposeBox
@@ -51,9 +45,6 @@ shuffles are 1.2 to 2.6 times as fast with them (30 shuffles of 1 to 85 MB, Zen 
 
 MOST_CACHED_ROWS = 32
 """Panels of up to this many rows, of a line or more, stay in cache if they fit there."""
-
-MOST_GROUPS = 1 << 16
-"""Short reversed runs per call, so that threads can share them."""
 
 
 def choose(
@@ -218,26 +209,18 @@ def loop_schedule(
 ) -> Schedule:
     """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size."""
     mode, inner, interleave = transfer
-    row = _row(mode, outer, size)
-    rows, columns = size if row and isinstance(size, tuple) else (1, size)
-    strip = _strip(box, transfer, columns)
-    sized = _sized(box, transfer, size, strip, row)
-    outer, groups, together = list(outer), None, None
+    strips = choose_copy_strips(box, transfer, outer, size)
+    strip, groups, together = strips.strip, None, None
     if stream and interleave == "src":
         groups, together = grouped_axes(box, inner, outer, threads)
-        groups = () if groups and (strip or row) else groups
+        groups = () if groups and (strip or strips.row) else groups
     if groups:
         outer, strip = around(outer, groups, together), together
-    elif strip:
-        cut = box.axis(long_loop(inner, interleave))
-        strips = Axis(STRIP, cut.extent // strip, cut.src * strip, cut.dst * strip)
-        outer.insert(_strip_position(mode, outer, cut), strips)
-    if row and rows < row.extent:
-        outer = _in_rows(outer, row, rows)
     else:
-        row, rows = None, 1
+        outer = strips.around(box, transfer, outer)
+    outside = outer[: outer.index(strips.row)] or outer if strips.row else outer
     if threads > 1 and outer and outer[0].extent < 2 * threads:
-        widest = max(outer, key=lambda loop: loop.extent)
+        widest = max(outside, key=lambda loop: loop.extent)
         if widest.extent > outer[0].extent:
             outer.remove(widest)
             outer.insert(0, widest)
@@ -246,43 +229,13 @@ def loop_schedule(
     return Schedule(
         *(mode, axes, inner, interleave, rank, stream),
         strip=strip,
-        row=row.name if row else "",
-        rows=rows,
+        row=strips.row.name if strips.row else "",
+        rows=strips.rows,
         groups=groups,
         shared=shared,
-        sized=sized,
+        sized=strips.sized,
         runs=_runs(box, transfer) if stream else RunSchedule(),
     )
-
-
-def _row(mode: Mode, outer: list[Axis], size: VectorSize | None) -> Axis | None:
-    """The loop around a transfer whose iterations are the rows of super-vectors; None if they have none."""
-    room = len(outer) + 2 <= OUTER_RANKS[-1]
-    return outer[-1] if isinstance(size, tuple) and outer and room and mode != "fill" else None
-
-
-def _in_rows(outer: list[Axis], row: Axis, rows: int) -> list[Axis]:
-    """The loops with strips of a row loop, which is inside the strips of columns."""
-    strips = Axis(ROWS, row.extent // rows, row.src * rows, row.dst * rows)
-    others = [axis for axis in outer if axis is not row]
-    at = next((k for k, axis in enumerate(others) if axis.name == STRIP), len(others))
-    return [*others[:at], strips, *others[at:], replace(row, extent=rows)]
-
-
-def _sized(
-    box: StridedBox, transfer: Selection, size: VectorSize | None, strip: int | None, row: Axis | None
-) -> GivenSize | None:
-    """What the caller's size becomes."""
-    elements = _elements(box, transfer, strip)
-    match size:
-        case None:
-            return None
-        case TileSize(rows, columns):
-            return GivenSize((rows, columns), elements)
-        case (rows, _) if row and elements is not None:
-            return GivenSize(size, (min(rows, row.extent), elements))
-        case _:
-            return GivenSize(size, elements)
 
 
 def _runs(box: StridedBox, transfer: Selection) -> RunSchedule:
@@ -295,56 +248,3 @@ def _runs(box: StridedBox, transfer: Selection) -> RunSchedule:
     rows, bits = box.axis(inner[-1]).extent, min(e.bits for e in (box.source, box.target) if e)
     column_bytes = 1 if mode == "pack bits" else rows * bits // 8
     return RunSchedule(prefetch_bytes=PREFETCH_COLUMNS * column_bytes)
-
-
-def _strip(box: StridedBox, transfer: Selection, size: VectorSize | None) -> int | None:
-    """Iterations of the last loop of a transfer per strip; None if one transfer takes all.
-
-    They are a multiple of a byte if elements are packed.
-    """
-    mode, inner, interleave = transfer
-    elements = _elements_of(size)
-    if mode == "interleave":
-        return strip_of(box, inner, interleave, elements)
-    extent = box.axis(inner[-1]).extent if inner else 1
-    if elements is None and mode == "reverse" and len(inner) == 2:
-        return MOST_GROUPS if extent > 4 * MOST_GROUPS else None
-    if elements is None or mode == "fill" or not inner:
-        return None
-    if len(inner) > 1 and mode not in ("reverse", "chunks"):
-        return None
-    strip = max(1, elements // prod(box.axis(name).extent for name in inner[:-1]))
-    if mode in ("pack bits", "unpack bits"):
-        per_byte = 8 // min(e.bits for e in (box.source, box.target) if e)
-        strip = -(-strip // per_byte) * per_byte
-    return strip if strip < extent else None
-
-
-def _elements_of(size: VectorSize | None) -> int | None:
-    """The elements of a super-vector."""
-    match size:
-        case TileSize(rows, columns) | (rows, columns):
-            return rows * columns
-        case _:
-            return size
-
-
-def _elements(box: StridedBox, transfer: Selection, strip: int | None) -> int | None:
-    """The elements of a strip."""
-    _, inner, interleave = transfer
-    if strip is None:
-        return None
-    stripped = long_loop(inner, interleave)
-    return strip * prod(box.axis(name).extent for name in inner if name != stripped)
-
-
-def _strip_position(mode: Mode, outer: list[Axis], cut: Axis) -> int:
-    """The position of the strip loop among the outer loops.
-
-    It is innermost for a 1-D transfer. For an interleave, it is outside the loops with smaller destination
-    strides, which write next to its lines.
-    """
-    if mode != "interleave":
-        return len(outer)
-    step = abs(cut.dst)
-    return next((k for k, loop in enumerate(outer) if abs(loop.dst) < step), len(outer))

@@ -96,7 +96,7 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
         case "elements" | "interleave" if not schedule.interleave:
             return ELEMENT_CYCLES * LANE_BYTES / width
         case "interleave" if len(schedule.inner) == 2:
-            long = box.axis(long_loop(schedule.inner, schedule.interleave)).extent * width
+            long = box.axis(long_loop(schedule.mode, schedule.inner, schedule.interleave)).extent * width
             return SHORT_BLOCK_CYCLES if long < (LANE_BYTES if schedule.stream else SHORT_BYTES) else 0
         case "run":
             run = box.axis(schedule.inner[0]).extent * width

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from math import prod
 from typing import Literal, TypeAlias
 
 from codegen.ir.blocks import Block
@@ -87,7 +86,8 @@ class TileSchedule:
     prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
     separate              with dense panels: whether each column of a block has its own address, and not one
                           from the columns before it
-    strips                rows and columns of a super-vector, whose blocks run together; None: a tile is one
+    strips                rows and columns of the caller's super-vectors, whose blocks run together; None: no
+                          size was given
     """
 
     stage: Staging = ""
@@ -143,37 +143,45 @@ class TransposeSchedule(TileSchedule):
 
 
 STRIP = "strip"
-"""The axis that counts the strips of a 1-D transfer."""
+"""The axis that counts the strips of a 1-D transfer, if the caller gave no size."""
+
+COLUMNS = "column_strip"
+"""The axis that counts strips of a transfer: the columns of the caller's super-vectors."""
 
 ROWS = "row_strip"
-"""The axis that counts strips of the loop around a 1-D transfer, if super-vectors have rows."""
+"""The axis that counts strips of a loop around a transfer, of whose iterations super-vectors have several."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenSize:
     """The caller's virtual_vector_size, and what it became.
 
-    given   elements of the copy; until a schedule is picked, elements of the box
-    size    elements of a strip, or rows and columns of a super-vector or panel, in elements of the box; None:
-            the loop is no longer than that, or the transfer has none
+    given   elements of the copy; until a schedule is picked, elements of the box; None: the compiler's own
+    size    elements of a super-vector, or its rows and columns, in elements of the box
     merged  elements of the copy in one of the box
+    limit   why super-vectors are smaller than requested; "" if they are not
     """
 
-    given: int | tuple[int, int]
-    size: int | tuple[int, int] | None
+    given: int | tuple[int, int] | None
+    size: int | tuple[int, int]
     merged: int = 1
+    limit: str = ""
+
+    @property
+    def became(self) -> int | tuple[int, int]:
+        """The size in elements of the copy."""
+        match self.size:
+            case (rows, columns):
+                return rows, columns * self.merged
+            case size:
+                return size * self.merged
 
     def __str__(self) -> str:
-        match self.size, self.given:
-            case None, _:
-                return ""
-            case (rows, columns), given:
-                became: int | tuple[int, int] = rows, columns * self.merged
-                same = became == (given if isinstance(given, tuple) else (given, given))
-            case int(size), given:
-                became = size * self.merged
-                same = became == (prod(given) if isinstance(given, tuple) else given)
-        return "" if same else f"virtual_vector_size {_shown(self.given)} became {_shown(became)}"
+        if self.given is None:
+            return ""
+        same = "" if self.became == self.given else f" became {_shown(self.became)}"
+        limit = f" ({self.limit})" if self.limit else ""
+        return f"virtual_vector_size {_shown(self.given)}{same}{limit}"
 
 
 def _shown(size: int | tuple[int, int]) -> str:
@@ -200,8 +208,9 @@ class Schedule:
     in_bytes     whether the bytes of elements are a loop, the most minor of the box
     shared       whether threads share the iterations of the first outer loop, so that padding follows it
     stream       full aligned lines are stored past the cache
-    strip        iterations of the loop `stripped` per transfer, counted by axis STRIP; None: all
-    row, rows    the loop around the transfer whose strips of `rows` iterations axis ROWS counts; "" for none
+    strip        iterations of the loop `stripped` per transfer, counted by `strip_axis`; None: all
+    row, rows    the outermost loop of which super-vectors have up to `rows` iterations, counted by axis ROWS
+                 unless they have all; "" for none
     prefetch     as in `Elementwise`
     """
 
@@ -227,7 +236,12 @@ class Schedule:
     @property
     def stripped(self) -> str:
         """The loop whose iterations `strip` counts: the last group, or else `long_loop`."""
-        return self.groups[-1] if self.groups else long_loop(self.inner, self.interleave)
+        return self.groups[-1] if self.groups else long_loop(self.mode, self.inner, self.interleave)
+
+    @property
+    def strip_axis(self) -> str:
+        """The axis that counts strips of the loop `stripped`."""
+        return COLUMNS if self.sized and not self.groups else STRIP
 
     def __str__(self) -> str:
         order = " ".join(self.outer) or "none"
@@ -242,7 +256,7 @@ class Schedule:
         parallel = f" | parallel {self.outer[0]}" if self.outer and self.shared else ""
         stream = " | streaming stores" if self.stream else ""
         strip = f" | strips of {self.strip}" if self.strip else ""
-        strip += f" | strips of {self.rows} of {self.row}" if self.row else ""
+        strip += f" | strips of {self.rows} of {self.row}" if ROWS in self.outer else ""
         strip += " | prefetches" if self.prefetch else ""
         strip += f" | {self.runs}" if str(self.runs) else ""
         strip += " | bytes of elements" if self.in_bytes else ""
@@ -250,6 +264,10 @@ class Schedule:
         return f"{shape}{parallel}{stream}{strip}{rounded}"
 
 
-def long_loop(inner: tuple[str, ...], interleave: PackedSide) -> str:
-    """The only loop of a 1-D transfer; the long one of an interleave, or the last one joined to it."""
-    return inner[0] if interleave == "dst" and len(inner) == 2 else inner[-1]
+def long_loop(mode: Mode, inner: tuple[str, ...], interleave: PackedSide) -> str:
+    """The loop of a transfer that strips cut: the only one of a 1-D transfer, or the columns of packed bits.
+
+    For an interleave it is the long loop, or the last one joined to it.
+    """
+    first = mode in ("pack bits", "unpack bits") or (interleave == "dst" and len(inner) == 2)
+    return inner[0] if first else inner[-1]

@@ -8,17 +8,15 @@ from math import gcd
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
-from codegen.schedule.schedule import BlockOrder, GivenSize, Schedule, TileSize, TransposeSchedule, VectorSize
+from codegen.schedule.schedule import BlockOrder, Schedule, TileSize, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
+from codegen.schedule.transpose_strips import MOST_LINES, given_size, in_strips
 
 OTHER_LOOPS = (2, 4)
 """Loops over other digits are padded to one of these counts, so that few kernels serve all ranks."""
 
 SHARING_BYTES = 1024
 """The blocks of a tile share cache sets if their rows are at a multiple of this distance."""
-
-MOST_LINES = 16
-"""Maximum lines of each result row in a panel of the caller's size, so that it stays in the second cache."""
 
 WIDE_BYTES = 8
 """Blocks of such elements run diagonally at every pitch, so that they share a kernel: the order costs them no
@@ -31,24 +29,19 @@ times as much time in panels of short result rows (AVX2 on Zen 4, 2026-11)."""
 
 def scheduled(box: TransposeBox, cut: TransposeSchedule, threads: int, size: VectorSize | None) -> Schedule:
     """The schedule of a cut, in super-vectors of the caller's size, or enough tiles for all threads."""
-    sized = size is not None
-    if isinstance(size, TileSize):
-        cut = _resized(box, cut, (size.rows, size.columns))
-    elif size is not None:
-        cut = _in_strips(box, cut, size if isinstance(size, tuple) else (size, size))
+    tile = size if isinstance(size, TileSize) else None
+    if tile:
+        cut = _resized(box, cut, (tile.rows, tile.columns))
     taken = (*cut.rows, *cut.columns, cut.layers)
     others = sorted((x for x in box.axes if x.name not in taken), key=lambda x: -abs(x.src))
-    if threads > 1 and not sized:
+    if threads > 1 and not tile:
         cut = _shared(box, cut, size_of(others), threads)
-    cut = with_loops(box, _in_blocks(box, cut, sized=sized), threads)
-    given = None if size is None else _given(cut, size)
+    cut = _in_blocks(box, cut, even=size is None, given=tile is not None)
+    if isinstance(size, int | tuple):
+        cut = in_strips(box, cut, size if isinstance(size, tuple) else (size, size))
+    cut = with_loops(box, cut, threads)
+    given = None if size is None else given_size(box, cut, size)
     return Schedule("transpose", tuple(x.name for x in others), (), transpose=cut, sized=given)
-
-
-def _given(cut: TransposeSchedule, size: VectorSize) -> GivenSize:
-    """What the caller's size became."""
-    became = cut.strips or (cut.tile[0], cut.tile[1] * cut.together)
-    return GivenSize((size.rows, size.columns) if isinstance(size, TileSize) else size, became)
 
 
 def shares_sets(box: TransposeBox, distance: int) -> bool:
@@ -195,23 +188,23 @@ def _row_step(rows: tuple[Axis, ...], tile: int) -> int:
     return max(abs(row.src) for row in rows)
 
 
-def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, sized: bool) -> TransposeSchedule:
+def _in_blocks(box: TransposeBox, cut: TransposeSchedule, *, even: bool, given: bool) -> TransposeSchedule:
     """Round tiles up to full blocks, or to the box: blocks are the smallest unit, and buffers hold a tile.
 
-    Tiles without a buffer are literals of the kernel, and so are those of the caller's size. These do not
-    depend on the box.
+    Tiles without a buffer are literals of the kernel. With super-vectors of the caller's size they are not
+    made even, and do not depend on the box; neither do panels of a given size.
     """
     (rows, columns), (all_rows, all_columns) = cut.tile, box.counts(cut)
     if cut.stage != "dense":
-        if not sized and cut.stream and not cut.stage and cut.block != "short":
+        if even and cut.stream and not cut.stage and cut.block != "short":
             rows, columns = _even(all_rows, rows), _even(all_columns, columns)
         wide = all_columns if cut.block == "short" else -(-columns // box.side) * box.side
         return replace(cut, tile=(-(-rows // box.side) * box.side, wide))
     rows = min(-(-rows // box.side) * box.side, all_rows)
-    if not sized:
+    if not given:
         columns = -(-all_columns // -(-all_columns // columns))
     columns = -(-columns // box.side) * box.side
-    return replace(cut, tile=(rows, columns if sized else min(columns, all_columns)))
+    return replace(cut, tile=(rows, columns if given else min(columns, all_columns)))
 
 
 MOST_EVEN = 4
@@ -225,26 +218,6 @@ def _even(count: int, tile: int) -> int:
     """
     tiles = -(-count // tile)
     return -(-count // tiles) if 1 < tiles <= MOST_EVEN else tile
-
-
-def _in_strips(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
-    """Super-vectors of the caller's size, in full blocks, and tiles of a multiple of them.
-
-    Panels of short rows are super-vectors themselves: their columns are those of the size.
-    """
-    if cut.stage == "dense" or cut.block == "short":
-        return _resized(box, cut, size)
-    most = (MOST_LINES * box.side, PANEL_COLUMNS) if cut.stage else (1 << 62, 1 << 62)
-    rows = cut.lines * box.side if cut.stage else cut.tile[0]
-    pairs = list(zip(size, (rows, cut.tile[1]), most, strict=True))
-    strips = tuple(min(-(-each // box.side) * box.side, limit) for each, _, limit in pairs)
-    tile = tuple(
-        min(-(-wide // strip) * strip, limit // strip * strip)
-        for strip, (_, wide, limit) in zip(strips, pairs, strict=True)
-    )
-    lines = tile[0] // box.side if cut.stage else cut.lines
-    kept = None if strips == tile else (strips[0], strips[1])
-    return replace(cut, tile=(tile[0], tile[1]), lines=lines, strips=kept)
 
 
 def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:

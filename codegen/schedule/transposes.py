@@ -28,6 +28,19 @@ class LaneReads:
     open_offset: Size
 
 
+@dataclass(frozen=True, slots=True)
+class TileLevel:
+    """A pair of loops over parts of a transpose, one over rows and one over columns.
+
+    index, stop  how their names end: i_tile and i_stop
+    size         rows and columns of a part
+    """
+
+    index: str
+    stop: str
+    size: tuple[int, int]
+
+
 class _Scheduled:
     """What both kinds of transposes have.
 
@@ -58,7 +71,8 @@ class TransposeTiles(_Scheduled):
 
     Element (r, c) is read at row_step * r + source_width * c and stored at column_step * c + width * r, in
     bytes. A step is a table of offsets instead where several digits are joined. `tile` and `block` are rows x
-    columns; `schedule` says how they run.
+    columns; `schedule` says how they run. The loops over super-vectors of the caller's size run inside those
+    over tiles, or around them if they are larger in either direction.
 
     If tiles are staged by rows, each goes through a panel in cache, from which full lines are stored wherever
     result rows begin. The innermost loop is then the one over tiles of rows.
@@ -88,6 +102,31 @@ class TransposeTiles(_Scheduled):
         return self.schedule.stage == "rows"
 
     @property
+    def _holds_tiles(self) -> bool:
+        """Whether super-vectors hold tiles."""
+        pairs = zip(self.schedule.strips or (0, 0), self.tile, strict=True)
+        return self.schedule.strips is not None and (
+            self.schedule.strips == self.tile or any(strip > tile for strip, tile in pairs)
+        )
+
+    @property
+    def outer(self) -> TileLevel:
+        """The level of the loops around blocks: tiles, or super-vectors if those hold tiles."""
+        if self.schedule.strips is not None and self._holds_tiles:
+            return TileLevel("strip", "stop", self.schedule.strips)
+        return TileLevel("tile", "stop", self.tile)
+
+    @property
+    def inner(self) -> TileLevel | None:
+        """The level inside the outer one: the other one of the two; None if there is no other."""
+        strips = self.schedule.strips
+        if strips is None or strips == self.tile:
+            return None
+        if self._holds_tiles:
+            return TileLevel("tile", "tile_stop", self.tile)
+        return TileLevel("strip", "strip_stop", strips)
+
+    @property
     def panel_pitch(self) -> int:
         """Bytes from row to row of the panel: a line, then the tile's part of a result row."""
         return self.tile[0] * self.width + LINE_BYTES
@@ -101,7 +140,7 @@ class TransposeTiles(_Scheduled):
     def trips(self) -> int:
         """Iterations of the first loop; sizes are numbers still."""
         first = self.loops[0]
-        sizes = {"rows": (self.rows, self.tile[0]), "columns": (self.columns, self.tile[1])}
+        sizes = {"rows": (self.rows, self.outer.size[0]), "columns": (self.columns, self.outer.size[1])}
         count, step = sizes.get(first.axis, (first.extent, 1))
         return -(-int_size(count) // step)
 

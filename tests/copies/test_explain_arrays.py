@@ -63,20 +63,28 @@ def test_tables_stay_small_where_extents_are_whole_multiples() -> None:
     assert max(max(x.rows, x.columns) for x in transposes) <= 1 << 14
 
 
-def test_a_size_that_is_rounded_is_told() -> None:
-    """In elements of the copy, whatever the box has. Equal sizes and shorter loops tell nothing."""
-    four = np.zeros((50, 3, 4), "u2")
+def test_what_a_size_became_is_told() -> None:
+    """In elements of the copy, whatever the box has; and why it is less than requested."""
+    four, runs = np.zeros((50, 3, 4), "u2"), np.zeros((30, 200), "u1")[:, :150]
+    transposed, dense = np.zeros((120, 100), "f4"), np.zeros((30, 150), "u1")
     cases: tuple[tuple[Any, Any, Any, str], ...] = (
-        (F4.T, np.zeros((120, 100), "f4"), 3, "3 became 16x16"),
-        (F4.T, np.zeros((120, 100), "f4"), (2, 17), "2x17 became 16x32"),
-        (F4.T, np.zeros((120, 100), "f4"), 32, ""),
+        (F4.T, transposed, 3, "3 became 16x4"),
+        (F4.T, transposed, (2, 17), "2x17 became 16x20"),
+        (F4.T, transposed, 32, "32 became 32x32"),
+        (F4.T, transposed, (32, 32), "32x32"),
+        (F4.T, transposed, 1000, "1000 became 100x120 (its loops have no more)"),
         (four.transpose(1, 0, 2), np.zeros((3, 50, 4), "u2"), 6, "6 became 96"),
-        (np.zeros((30, 200), "u1")[:, :150], np.zeros((30, 150), "u1"), (8, 5), ""),
-        (np.zeros((30, 200), "u1")[:, :150], np.zeros((30, 150), "u1"), 1000, ""),
+        (runs, dense, (8, 5), "8x5"),
+        (runs, dense, 5, "5"),
+        (runs, dense, 1000, "1000 became 7x150"),
+        (runs, dense, (8, 1000), "8x1000 became 8x150 (its loops have no more)"),
+        (runs, dense, 10_000, "10000 became 30x150 (its loops have no more)"),
     )
     for src, dst, size, text in cases:
-        told = tj.explain(dst, src, virtual_vector_size=size).report()
-        assert (f"virtual_vector_size {text}" in told) if text else ("virtual_vector_size" not in told), size
+        explained = tj.explain(dst, src, virtual_vector_size=size)
+        assert f"virtual_vector_size {text}\n" in explained.report(), size
+        assert f"virtual_vector_size {text}\n" in explained.schedule, size
+    assert "virtual_vector_size" not in tj.explain(transposed, F4.T).report()
 
 
 @pytest.mark.parametrize(

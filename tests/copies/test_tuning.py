@@ -18,6 +18,7 @@ from codegen.pipeline.copy_options import CopyOptions
 from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
+from codegen.schedule.schedule import TransposeSchedule
 from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
 from codegen.schedule.transpose_box import PANEL_COLUMNS
@@ -197,9 +198,10 @@ def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
     )
     assert "count" not in whole.kernel.arguments
     assert "count" in tail.kernel.arguments
-    assert whole.nest.loops[-1].extent == 3
+    in_rows = isinstance(size, tuple)
+    assert [loop.extent for loop in whole.nest.loops[-1 - in_rows :]] == ([3, 30] if in_rows else [3])
     other = plan_copy(dst[:9], src[:9], virtual_vector_size=size, threads=1)
-    assert other.kernels[0] is whole.kernel
+    assert (other.kernels[0] is whole.kernel) != in_rows
 
 
 KINDS = {
@@ -238,10 +240,12 @@ def test_each_kind_of_copy_runs_in_strips(kind: str) -> None:
 def test_the_rows_of_a_super_vector_are_strips_of_the_loop_around_runs() -> None:
     dst, src = KINDS["runs"]()
     text = tj.explain(dst, src, virtual_vector_size=(8, 48)).schedule
-    assert "outer row_strip strip d0 | inner d1" in text
+    assert "outer row_strip column_strip d0 | inner d1" in text
     assert "strips of 48 | strips of 8 of d0" in text
     kernels = plan_copy(dst, src, virtual_vector_size=(8, 48), threads=1).kernels
-    assert "for d in range(8):" in kernels[0].source
+    assert "for row_strip in range(row_strip_extent):" in kernels[0].source
+    assert "for column_strip in range(column_strip_extent):" in kernels[0].source
+    assert "for b in range(8):" in kernels[0].source
 
 
 def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
@@ -255,13 +259,14 @@ def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
 
 
 def test_a_transpose_is_told_its_super_vector() -> None:
-    """Full lines each way, 16 elements, in tiles of a multiple; both are literals of the kernel."""
+    """In blocks of 16 x 4 elements, inside tiles of a multiple, or around tiles: literals of the kernel."""
     sizes: tuple[tuple[Any, tuple[int, int] | None, tuple[int, int]], ...] = (
         (16, (16, 16), (96, 96)),
         ((32, 64), (32, 64), (96, 128)),
-        ((8, 65), (16, 80), (96, 160)),
-        ((200, 8), (208, 16), (208, 96)),
-        (200, None, (208, 208)),
+        ((8, 65), (16, 68), (96, 136)),
+        ((200, 8), (208, 8), (96, 8)),
+        ((200, 300), (208, 300), (96, 96)),
+        (96, (96, 96), (96, 96)),
         ("auto", None, (96, 96)),
     )
     sources = set()
@@ -272,20 +277,26 @@ def test_a_transpose_is_told_its_super_vector() -> None:
         assert cut is not None
         assert (cut.strips, cut.tile) == (strips, tile)
         (kernel,) = program.kernels
-        assert f"min(i_tile + {tile[0]}, rows)" in kernel.source
-        assert f"min(j_tile + {tile[1]}, columns)" in kernel.source
-        for name, each in zip("ij", strips or (), strict=False):
-            assert f"for {name}_strip in range({name}_tile, {name}_stop, {each}):" in kernel.source
-            assert f"min({name}_strip + {each}, {name}_stop)" in kernel.source
+        levels = {"tile": tile, "strip": strips}
+        if strips == tile:
+            del levels["tile"]
+        outer, *inner = sorted(filter(levels.get, levels), key=lambda name: levels[name], reverse=True)
+        for side, each, count in zip("ij", levels[outer] or (), ("rows", "columns"), strict=True):
+            assert f"for {side}_{outer} in range(0, {count}, {each}):" in kernel.source
+            assert f"min({side}_{outer} + {each}, {count})" in kernel.source
+        for side, each in zip("ij", levels[inner[0]] or (), strict=True) if inner else ():
+            assert f"for {side}_{inner[0]} in range({side}_{outer}, {side}_stop, {each}):" in kernel.source
+            assert f"min({side}_{inner[0]} + {each}, {side}_stop)" in kernel.source
         sources.add(kernel.source)
     assert len(sources) == len(sizes)
 
 
 @pytest.mark.parametrize(
-    ("rows", "size", "columns"), [(10, 64, 64), (10, (3, 40), 48), (9, 16, 16), (10, 10_000, 3264)]
+    ("rows", "size", "columns", "panel"),
+    [(10, 64, 64, 256), (10, (3, 40), 48, 240), (9, 16, 16, 224), (10, 10_000, 3264, 3264)],
 )
-def test_panels_of_short_rows_are_told_their_columns(rows: int, size: Any, columns: int) -> None:
-    """In full lines of 16 elements; a literal of the kernel, even where all columns are fewer.
+def test_panels_of_short_rows_hold_super_vectors(rows: int, size: Any, columns: int, panel: int) -> None:
+    """In full blocks of 16 columns: a literal of the kernel, even where all columns are fewer.
 
     The panel of the last size would not stay in cache, and is as large as others at most.
     """
@@ -299,46 +310,40 @@ def test_panels_of_short_rows_are_told_their_columns(rows: int, size: Any, colum
         inner, cut = step.nest.transfer, step.schedule.transpose
         assert isinstance(inner, TransposeRuns)
         assert cut is not None
-        assert inner.tile == columns
-        assert f"tiles {rows}x{columns}" in str(step.schedule)
+        assert cut.strips == (rows, columns)
+        assert inner.tile == panel or count < 5000
         kernels.add(step.kernel)
         plan(dst.T, src)
         assert np.array_equal(dst.T, src)
     (kernel,) = kernels
-    assert "panel_columns" not in kernel.arguments
-    assert f"Panels of {columns} columns" in kernel.source
-    assert f"min(j_tile + {columns}, columns)" in kernel.source
+    assert f"super-vectors of {columns} columns" in " ".join(kernel.source.split())
+    assert f"for j_strip in range(j_first, j_stop, {columns}):" in kernel.source
+    assert f"min(j_strip + {columns}, j_stop)" in kernel.source
 
 
-def test_panels_have_as_many_joined_columns_as_fit() -> None:
-    """Of two digits both, or the first; the other one is a loop then."""
-    src = np.arange(5 * 30 * 40, dtype="u4").reshape(5, 30, 40)
-    for size, digits in ((16, 1), (64, 1), (2000, 2)):
+def test_super_vectors_are_inside_panels_of_joined_columns_and_of_layers() -> None:
+    for size, strip in ((16, 16), (64, 64), (2000, 1200)):
+        src = np.arange(5 * 30 * 40, dtype="u4").reshape(5, 30, 40)
         dst = np.zeros((30, 41, 5), "u4")[:, :40].transpose(2, 0, 1)
-        plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
-        program = plan._program
-        assert program is not None
-        (cut,) = {step.schedule.transpose for step in program.steps}
-        assert cut is not None
-        assert len(cut.columns) == digits
-        plan(dst, src)
-        assert np.array_equal(dst, src)
+        (cut,) = cuts_of(dst, src, size)
+        assert len(cut.columns) == 2
+        assert cut.strips == (5, strip)
+    for size, strip in ((16, 16), (64, 48)):
+        src = np.arange(5 * 30 * 36, dtype="u4").reshape(30, 5, 36)
+        dst = np.zeros((30, 36, 5), "u4").transpose(0, 2, 1)
+        (cut,) = cuts_of(dst, src, size)
+        assert (cut.together, cut.strips) == (2, (5, strip))
 
 
-def test_panels_have_as_many_layers_as_fit() -> None:
-    for size, rows, layers in ((16, 5, None), (64, 5, 1), (200, 5, 2), (2000, 5, 2), ("auto", 7, 2)):
-        src = np.arange(rows * 30 * 36, dtype="u4").reshape(30, rows, 36)
-        dst = np.zeros((30, 36, rows), "u4").transpose(0, 2, 1)
-        plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
-        program = plan._program
-        assert program is not None
-        (step,) = program.steps
-        cut = step.schedule.transpose
-        assert cut is not None
-        assert (cut.together if cut.layers else None) == layers
-        assert ("together" in step.kernel.arguments) == (size == "auto")
-        plan(dst, src)
-        assert np.array_equal(dst, src)
+def cuts_of(dst: Array, src: Array, size: Any) -> set[TransposeSchedule]:
+    """The transposes of a copy, once it has run and is right."""
+    plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
+    plan(dst, src)
+    assert np.array_equal(dst, src)
+    program = plan._program
+    assert program is not None
+    cuts = {step.schedule.transpose for step in program.steps}
+    return {cut for cut in cuts if cut is not None}
 
 
 @pytest.mark.parametrize("packs", [True, False])

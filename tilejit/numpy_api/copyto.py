@@ -75,12 +75,12 @@ def copyto(
         where: a boolean array that broadcasts to the shape of `dst`; only elements where it is True are
             written.
         threads: the number of threads; None chooses it from the size.
-        virtual_vector_size: the number of elements that move at a time, rounded up to whole blocks. In a
-            contiguous run they lie along the run; if rows are interleaved, the number counts those of all
-            rows; in a transpose it is the rows and the columns of a tile. A pair gives two sizes: the rows
-            and columns of a tile, or the iterations of the loop around a run and the elements of the run.
-            Text such as "2*hw" and "l1/4" gives a size in terms of the machine. "auto" chooses. Fills ignore
-            it.
+        virtual_vector_size: the number of elements in a super-vector, which move together, rounded up to
+            complete register blocks. In a transpose it is the number of rows and of columns. Elsewhere it
+            counts elements in the order of the loops: part of a run, or several runs. A pair gives two
+            sizes: the rows and columns of a transpose, or the iterations of the loops around a run and the
+            elements of the run. Text such as "2*hw" and "l1/4" gives a size in terms of the machine. "auto"
+            chooses. `explain` shows what a size became, and why if it is smaller than requested.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
 

@@ -39,7 +39,10 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
     at = "".join(names.get(x.axis, f"{x.axis}, ") for x in t.loops)
     wide = f"{t.tile} columns" if isinstance(t.tile, int) else "columns"
     how = f"Panels of {wide}{' of several layers' if t.layers != 1 else ''}"
-    how += f", super-vectors of {t.block[0]}x{t.block[1]}"
+    block = f"{t.block[0]}x{t.block[1]}"
+    columns = t.schedule.strips[1] if t.schedule.strips and not t.lanes else 0
+    how += f", super-vectors of {columns} columns in blocks of {block}" if columns else ""
+    how += "" if columns else f", super-vectors of {block}"
     how += ", of which `columns` are kept, blocks at the end by elements" if t.lanes else ""
     how += ", lines streamed" if t.stream else ""
     over = {"columns": "panels", "layers": "layer"}.get(t.loops[0].axis, t.loops[0].axis)
@@ -78,7 +81,7 @@ def _fill_layers(t: TransposeRuns) -> tuple[Statement, ...]:
 
 
 def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
-    """panel[j - j_first, i] = src[i, j] of one layer; a last block begins earlier."""
+    """panel[j - j_first, i] = src[i, j] of one layer, by super-vectors; a last block begins earlier."""
     src, panel = ("src_layer", "panel_layer") if t.layers != 1 else ("src_tile", "panel")
     if t.lanes:
         return _fill_short_rows(t, panel, src)
@@ -90,7 +93,12 @@ def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
     store = Store(panel, (plus(at, times("i", t.width)),), value, (0, 0), (step, t.width))
     last_i, last_j = (Blocks(latest=x) for x in (index_of("last_i"), minus("j_stop", columns)))
     down = loop("i", 0, t.rows, *block, store, step=rows, blocks=last_i)
-    return (loop("j", "j_first", "j_stop", down, step=columns, blocks=last_j),)
+    if t.schedule.strips is None:
+        return (loop("j", "j_first", "j_stop", down, step=columns, blocks=last_j),)
+    size = t.schedule.strips[1]
+    stop = let("j_strip_stop", least(plus("j_strip", size), "j_stop"))
+    strip = loop("j", "j_strip", "j_strip_stop", down, step=columns, blocks=last_j)
+    return (loop("j_strip", "j_first", "j_stop", stop, strip, step=size),)
 
 
 def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement, ...]:

@@ -34,7 +34,8 @@ def lower_short_rows(t: TransposeTiles, reads: LaneReads, dst: str, src: str, bl
         closed = (compare(OTHERS_OFFSET, "ge", reads.open_offset), *closed)
     elements = Narrow("count", (_elements(t, dst, src),), closed)
     blocks = replace(blocks, latest=minus(t.rows, t.block[0]), narrower=(elements,))
-    return loop("i", "i_tile", "i_stop", *_block(t, dst, src), step=t.block[0], blocks=blocks)
+    first, stop = (f"i_{end}" for end in (t.outer.index, t.outer.stop))
+    return loop("i", first, stop, *_block(t, dst, src), step=t.block[0], blocks=blocks)
 
 
 def _block(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:

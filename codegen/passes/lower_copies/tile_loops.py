@@ -53,13 +53,12 @@ def _tiles(t: TransposeTiles, x: Loop) -> TileLoop:
     if x.axis not in ("rows", "columns"):
         return _digit(x)
     rows = x.axis == "rows"
-    name, count, size = ("i", t.rows, t.tile[0]) if rows else ("j", t.columns, t.tile[1])
-    stop = let(f"{name}_stop", least(plus(f"{name}_tile", size), count))
+    name, count, size = ("i", t.rows, t.outer.size[0]) if rows else ("j", t.columns, t.outer.size[1])
+    index = f"{name}_{t.outer.index}"
+    stop = let(f"{name}_stop", least(plus(index, size), count))
     step = t.row_step if rows else t.source_width
     src = () if isinstance(step, OffsetTable) else (step,)
-    return TileLoop(
-        x.axis, f"{name}_tile", count, size, compare(f"{name}_stop", "lt", count), src, (), (stop,)
-    )
+    return TileLoop(x.axis, index, count, size, compare(f"{name}_stop", "lt", count), src, (), (stop,))
 
 
 def _panels(t: TransposeRuns, x: Loop) -> TileLoop:

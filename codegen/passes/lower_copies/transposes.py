@@ -17,7 +17,7 @@ from codegen.passes.lower_copies.lowered import Lowered, Sides
 from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_rows
 from codegen.passes.lower_copies.tile_loops import around_tiles, other_loops, others_offset
 from codegen.schedule.transfers import COLUMN_TABLE
-from codegen.schedule.transposes import TransposeTiles
+from codegen.schedule.transposes import TileLevel, TransposeTiles
 
 PARALLEL = {"rows": "i", "columns": "j"}
 """What threads share of a loop over tiles."""
@@ -42,13 +42,23 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
     at = "".join(f"{x.axis}, " for x in other_loops(t))
     if t.lanes:
         tile, block = f"{t.tile[0]} rows", f"{block}, of which `columns` are stored"
-    strips = "x".join(map(str, t.schedule.strips or ()))
-    how = f"{'Panels' if t.staged else 'Tiles'} of {tile}, super-vectors of {strips or block}"
-    how += f" in blocks of {block}" if strips else ""
+    how = _parts_text(t, tile, block)
     how += ", lines streamed" if t.stream else ""
     how += ", blocks at the end by elements" if t.lanes else ""
     how += "" if sides.in_table else f"; parallel over {PARALLEL.get(t.loops[0].axis, t.loops[0].axis)}"
     return Lowered(body, f"dst[{at}j, i] = {element_text(t, at)}", how, converted_rows(t))
+
+
+def _parts_text(t: TransposeTiles, tile: str, block: str) -> str:
+    """The tiles, the super-vectors and the blocks, the outermost first, for readers."""
+    tiles, strips = f"{'Panels' if t.staged else 'Tiles'} of {tile}", t.schedule.strips
+    if strips is None:
+        return f"{tiles}, super-vectors of {block}"
+    vectors = tile if t.inner is None else "x".join(map(str, strips))
+    if t.outer.index == "tile":
+        return f"{tiles}, super-vectors of {vectors} in blocks of {block}"
+    tiles = f", {tiles.lower()}" if t.inner or t.staged else ""
+    return f"Super-vectors of {vectors}{tiles} in blocks of {block}"
 
 
 def _opaque_views(t: TransposeTiles, sides: Sides) -> tuple[Statement, ...]:
@@ -73,14 +83,15 @@ def _tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, 
     if t.lanes:
         return (lower_short_rows(t, t.lanes, *views, replace(inner, staged=t.staged)),)
     blocks = _ordered_blocks(t, inner, _block(t, views))
-    outer = _in_strips(t, blocks) if t.schedule.strips else blocks
+    outer = _in_parts(t, t.inner, blocks) if t.inner else blocks
     return (replace(outer, blocks=replace(outer.blocks or Blocks(), staged=t.staged)),)
 
 
 def _ordered_blocks(t: TransposeTiles, inner: Blocks, body: tuple[Statement, ...]) -> For:
-    """Both loops over the blocks of a tile or strip, in the schedule's order."""
+    """Both loops over the blocks of a tile or super-vector, in the schedule's order."""
     rows, columns = t.block
-    first, stop = ("strip", "strip_stop") if t.schedule.strips else ("tile", "stop")
+    level = t.inner or t.outer
+    first, stop = level.index, level.stop
 
     def over(index: str, blocks: Blocks, *inside: Statement) -> For:
         """The loop over the blocks of one side."""
@@ -97,8 +108,8 @@ def _ordered_blocks(t: TransposeTiles, inner: Blocks, body: tuple[Statement, ...
     return loop("diagonal", f"j_{first}", f"j_{stop}", down, step=columns)
 
 
-def _in_strips(t: TransposeTiles, blocks: For) -> For:
-    """The loops over the super-vectors of a tile, in the order of their blocks.
+def _in_parts(t: TransposeTiles, level: TileLevel, blocks: For) -> For:
+    """The loops over the super-vectors of a tile, or the tiles of a super-vector, in the order of blocks.
 
     before:  for i in i_tile..i_stop step 16: for j in j_tile..j_stop step 4: …             32 x 64
     after:   for i_strip in i_tile..i_stop step 32:
@@ -107,13 +118,13 @@ def _in_strips(t: TransposeTiles, blocks: For) -> For:
                  j_strip_stop = min(j_strip + 64, j_stop)
                  for i in i_strip..i_strip_stop step 16: for j in j_strip..j_strip_stop step 4: …
     """
-    assert t.schedule.strips is not None, "only super-vectors smaller than tiles have strips"
-    sizes = dict(zip("ij", t.schedule.strips, strict=True))
+    sizes = dict(zip("ij", level.size, strict=True))
     made = blocks
-    for index in "ji" if t.schedule.order == "rows" else "ij":
-        size = sizes[index]
-        stop = let(f"{index}_strip_stop", least(plus(f"{index}_strip", size), f"{index}_stop"))
-        made = loop(f"{index}_strip", f"{index}_tile", f"{index}_stop", stop, made, step=size)
+    for side in "ji" if t.schedule.order == "rows" else "ij":
+        size, index = sizes[side], f"{side}_{level.index}"
+        stop = let(f"{side}_{level.stop}", least(plus(index, size), f"{side}_{t.outer.stop}"))
+        first, last = f"{side}_{t.outer.index}", f"{side}_{t.outer.stop}"
+        made = loop(index, first, last, stop, made, step=size)
     return made
 
 

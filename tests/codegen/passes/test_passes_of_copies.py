@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codegen.frontend.box_copy import MAX_BOXES
+from codegen.ir.blocks import block_shape
 from codegen.ir.buffers import Buffer
-from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Element, StridedBox
 from codegen.passes.block_axes import block_axes
 from codegen.passes.normalize import coalesce, drop_units, face_forward, order_by_destination
@@ -32,7 +32,7 @@ from codegen.schedule.choose import EDGE_PART, choose, padded_rank
 from codegen.schedule.choose_cache_blocks import CacheBlocks
 from codegen.schedule.choose_cuts import cuts_of_a_run, cuts_of_long_digits
 from codegen.schedule.choose_width import wide_axes
-from codegen.schedule.schedule import OUTER_RANKS, SHARED_RANKS, Schedule
+from codegen.schedule.schedule import COLUMNS, OUTER_RANKS, ROWS, SHARED_RANKS, Schedule
 from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfer_loops import Loop
 from codegen.schedule.transfers import CopyRun, TransferNest
@@ -148,20 +148,18 @@ def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> No
 def test_strips_keep_meaning(box: StridedBox, size: Any, threads: int) -> None:
     want, scalar = moved(box), widened(normal(box))
     schedule = choose(scalar, threads=threads, virtual_vector_size=size)
-    strips = (size[1], size[0] * size[1]) if isinstance(size, tuple) else (size,)
+    columns = size[1] if isinstance(size, tuple) else size
     others = (
         prod(scalar.extents[a] for a in schedule.inner if a != schedule.stripped) if schedule.inner else 1
     )
-    moved_together = (None, *(max(1, each // others) for each in strips))
-    assert schedule.mode == "interleave" or schedule.strip in moved_together
+    assert schedule.mode == "interleave" or schedule.strip in (None, -(-columns // others))
     cut = schedule.transpose
     if cut and not cut.stage:
-        side = LINE_BYTES // scalar.width
-        counts = [prod(scalar.extents[a] for a in axes) for axes in (cut.rows, cut.columns)]
+        units = block_shape(scalar.width, "64x16" if cut.block == "short" else cut.block)
         asked = size if isinstance(size, tuple) else (size, size)
-        rows, columns = (-(-n // side) * side for n in asked)
-        assert cut.block != "short" or cut.tile == (rows, counts[1])
-        assert cut.block == "short" or (cut.strips or cut.tile) == (rows, columns)
+        rows, columns = (-(-n // unit) * unit for n, unit in zip(asked, units, strict=True))
+        all_columns = prod(scalar.extents[a] for a in cut.columns)
+        assert cut.strips == (rows, all_columns if cut.block == "short" else columns)
     parts = strip_mine(scalar, schedule)
     got = np.zeros(SIZE, np.uint8)
     for part in parts:
@@ -169,6 +167,8 @@ def test_strips_keep_meaning(box: StridedBox, size: Any, threads: int) -> None:
             assert part.axis(schedule.stripped).extent <= schedule.strip
         if schedule.row:
             assert part.axis(schedule.row).extent <= schedule.rows
+            inside = schedule.outer[schedule.outer.index(schedule.row) :]
+            assert schedule.mode == "interleave" or not {ROWS, COLUMNS} & {*inside}
         made = pad_rank(select_transfer(part, schedule), schedule)
         assert schedule.transpose or len(made.loops) == schedule.rank
         got |= np.frombuffer(moved_by_loops(part, schedule, made), np.uint8)
@@ -229,8 +229,8 @@ def test_strip_mine() -> None:
     box = box_of([(9, 1200, 512), (100, 4, 4)], 4)
     whole, rest = strip_mine(box, choose(box, virtual_vector_size=32))
     assert body(whole) == (
-        "for d0 in 9:\n    for strip in 3:\n        for d1 in 32:\n"
-        "            dst[512*d0 + 128*strip + 4*d1] = src[1200*d0 + 128*strip + 4*d1]\n"
+        "for d0 in 9:\n    for column_strip in 3:\n        for d1 in 32:\n"
+        "            dst[512*d0 + 128*column_strip + 4*d1] = src[1200*d0 + 128*column_strip + 4*d1]\n"
     )
     assert [axis.extent for axis in rest.axes] == [9, 1, 4]
     assert rest.dst == 384

@@ -81,8 +81,8 @@ EMITTED_CODE = (
     Mutant(
         "last-panel-too-narrow",
         "The last panel holds fewer columns than a block, which then begins before it.",
-        'before = (let("j_first", least("j_tile", minus(t.columns, t.block[1]))),)',
-        'before = (let("j_first", least("j_tile", t.columns)),)',
+        'before = (let("j_first", least(f"j_{t.outer.index}", minus(t.columns, t.block[1]))),)',
+        'before = (let("j_first", least(f"j_{t.outer.index}", t.columns)),)',
         ("test_transposes", "test_copyto"),
     ),
     Mutant(

@@ -1,0 +1,168 @@
+"""Choose the strips of a copy: the caller's super-vectors, or the parts of a transfer that run at a time."""
+
+from __future__ import annotations
+
+from math import prod
+
+from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.choose_interleave import strip_of
+from codegen.schedule.choose_transfer import Selection
+from codegen.schedule.schedule import (
+    COLUMNS,
+    OUTER_RANKS,
+    ROWS,
+    STRIP,
+    GivenSize,
+    Mode,
+    TileSize,
+    VectorSize,
+    long_loop,
+)
+from codegen.support.dataclasses import dataclass
+
+MOST_GROUPS = 1 << 16
+"""Short reversed runs per call, so that threads can share them."""
+
+LOOPS_END, NO_ROOM = "its loops have no more", f"kernels have {OUTER_RANKS[-1]} loops at most"
+"""Why super-vectors of a copy are smaller than requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStrips:
+    """The strips of a transfer and of the loops around it.
+
+    strip  iterations of the transfer's long loop per transfer; None: all
+    row    the outermost loop around the transfer that a super-vector has iterations of, or None; loops inside
+           it belong to the super-vector as well
+    rows   iterations of `row` per super-vector; more than it has where super-vectors have all loops
+    sized  what the caller's size became
+    """
+
+    strip: int | None
+    row: Axis | None = None
+    rows: int = 1
+    sized: GivenSize | None = None
+
+    def around(self, box: StridedBox, transfer: Selection, outer: list[Axis]) -> list[Axis]:
+        """The loops around the transfer, with those over strips: a super-vector's own loops are innermost."""
+        mode, inner, interleave = transfer
+        at = len(outer) if self.row is None else outer.index(self.row)
+        before, inside = outer[:at], outer[at:]
+        position = len(before)
+        if self.strip:
+            cut = box.axis(long_loop(mode, inner, interleave))
+            position = _strip_position(mode, before, cut)
+            before.insert(position, _counted(cut, self.strip, COLUMNS if self.sized else STRIP))
+        if self.row and self.rows < self.row.extent:
+            before.insert(position, _counted(self.row, self.rows, ROWS))
+        return [*before, *inside]
+
+
+def choose_copy_strips(
+    box: StridedBox, transfer: Selection, outer: list[Axis], size: VectorSize | None
+) -> CopyStrips:
+    """The strips of a transfer inside `outer` loops, outermost first.
+
+    for i in 70: for j in 200:                         48: strips of 48 of j
+                                                       8 x 48: strips of 8 of i, and of 48 of j
+                                                       500: strips of 3 of i, since 2 have fewer elements
+    for tile in 90: for row in 8: for j in 128:        256: strips of 2 rows    2048: strips of 2 tiles
+
+    One number counts elements in the order of the loops. Of two, the second one counts elements of the
+    transfer, and the first one iterations of the loops around it.
+    """
+    strip = _strip(box, transfer, _columns(size))
+    elements = _elements(box, transfer, strip)
+    limit, room = "", OUTER_RANKS[-1] - len(outer) - (strip is not None)
+    match size:
+        case None:
+            return CopyStrips(strip)
+        case TileSize():
+            return CopyStrips(strip, sized=GivenSize(None, elements))
+        case (wanted, columns):
+            limit = LOOPS_END if elements < columns else ""
+        case _:
+            wanted = -(-size // elements) if strip is None else 1
+    row, rows, count, why = _rows(outer, wanted, room)
+    became = (count, elements) if isinstance(size, tuple) or count > 1 else elements
+    return CopyStrips(strip, row, rows, GivenSize(size, became, limit=why or limit))
+
+
+def _rows(outer: list[Axis], wanted: int, room: int) -> tuple[Axis | None, int, int, str]:
+    """The loop whose iterations end a super-vector of at least `wanted` transfers, and how many of them.
+
+    room  how many more loops a kernel can have
+
+    Returns the loop and its iterations, all transfers of a super-vector, and why there are fewer than wanted.
+    Where loops end before, the number of iterations is more than the outermost one has.
+    """
+    count, found, rows = 1, None, 1
+    for loop in reversed(outer):
+        if wanted == 1:
+            break
+        if wanted < loop.extent and not room:
+            return found, rows, count, NO_ROOM
+        found, rows, count = loop, wanted, count * min(wanted, loop.extent)
+        wanted = -(-wanted // loop.extent)
+    return found, rows, count, LOOPS_END if wanted > 1 else ""
+
+
+def _counted(loop: Axis, strip: int, name: str) -> Axis:
+    """The loop over full strips of a loop."""
+    return Axis(name, loop.extent // strip, loop.src * strip, loop.dst * strip)
+
+
+def _columns(size: VectorSize | None) -> int | None:
+    """The elements of a super-vector, or of one of its rows."""
+    match size:
+        case TileSize(rows, columns):
+            return rows * columns
+        case (_, columns):
+            return columns
+        case _:
+            return size
+
+
+def _strip(box: StridedBox, transfer: Selection, elements: int | None) -> int | None:
+    """Iterations of the long loop of a transfer per strip; None if one transfer takes all.
+
+    They are a multiple of a byte if elements are packed.
+    """
+    mode, inner, interleave = transfer
+    if mode == "interleave":
+        return strip_of(box, inner, interleave, elements)
+    extents = box.extents
+    extent = extents[inner[-1]] if inner else 1
+    if elements is None:
+        grouped = mode == "reverse" and len(inner) == 2 and extent > 4 * MOST_GROUPS
+        return MOST_GROUPS if grouped else None
+    if not inner:
+        return None
+    cut = long_loop(mode, inner, interleave)
+    strip = -(-elements // prod(extents[name] for name in inner if name != cut))
+    if box.unit_bits == 1 and len(inner) == 1 and mode in ("pack bits", "unpack bits", "fill"):
+        per_byte = 8 // min(8, *(e.bits for e in (box.source, box.target) if e))
+        strip = -(-strip // per_byte) * per_byte
+    return strip if strip < extents[cut] else None
+
+
+def _elements(box: StridedBox, transfer: Selection, strip: int | None) -> int:
+    """The elements of one transfer."""
+    mode, inner, interleave = transfer
+    extents = [box.axis(name).extent for name in inner]
+    if strip is None:
+        return prod(extents)
+    stripped = long_loop(mode, inner, interleave)
+    return strip * prod(box.axis(name).extent for name in inner if name != stripped)
+
+
+def _strip_position(mode: Mode, outer: list[Axis], cut: Axis) -> int:
+    """The position of the strip loop among the outer loops.
+
+    It is innermost for a 1-D transfer. For an interleave, it is outside the loops with smaller destination
+    strides, which write next to its lines.
+    """
+    if mode != "interleave":
+        return len(outer)
+    step = abs(cut.dst)
+    return next((k for k, loop in enumerate(outer) if abs(loop.dst) < step), len(outer))
