@@ -123,6 +123,7 @@ if _TYPE_CHECKING:
     from codegen.pipeline.calibrate import remembered_thresholds as remembered_thresholds
     from codegen.pipeline.copy_options import CopyOptions as CopyOptions
     from codegen.pipeline.copy_request import CopyRequest as CopyRequest
+    from codegen.pipeline.index_limits import limits_call as limits_call
     from codegen.pipeline.loops import Vectorized as Vectorized
     from codegen.pipeline.loops import loop_kernel as loop_kernel
     from codegen.pipeline.loops import tile_function as tile_function
@@ -273,6 +274,7 @@ _HOMES = {
     "pipeline.calibrate": "CALIBRATED_FROM_BYTES machine_thresholds remembered_thresholds",
     "pipeline.copy_options": "CopyOptions",
     "pipeline.copy_request": "CopyRequest",
+    "pipeline.index_limits": "limits_call",
     "pipeline.loops": "Vectorized loop_kernel tile_function vectorize_function",
     "pipeline.program": "CopyProgram footprint_bytes",
     "pipeline.staged": "StagedProgram",

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from math import gcd
+from math import gcd, prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from codegen.analysis.bodies import flat
 from codegen.analysis.bounds import Access, Domain, Nested, domain_of, extremes_in
+from codegen.analysis.element_ranges import NONE, Arrays, Limits, Range, narrowed, range_of
 from codegen.ir.elements import as_indices, element_at
 from codegen.ir.index import (
     Affine,
@@ -40,17 +40,15 @@ from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError, KernelIndexError, KernelValueError
 from codegen.support.settings import settings
 
-Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-Range: TypeAlias = tuple[int, int]
-"""The least and the largest value; the first is larger if there is none."""
-
-NONE: Range = (1, 0)
-
 _Key: TypeAlias = tuple[ArrayElement, tuple[int, ...]]
 """An element, and the identities of the loops around it."""
 
 MOST_COMPUTED = 1 << 26
 """The most iterations whose subscripts are computed one by one."""
+
+MOST_UNUSED = 4
+"""An array whose elements are selected by those of others is checked as a whole if it has at most this many
+times as many elements as they have."""
 
 
 def index_arrays(function: Function) -> frozenset[str]:
@@ -101,9 +99,10 @@ class IndexChecks:
             KernelIndexError: it names the array of indices, the position in it and the index.
             KernelValueError: elements that are promised to differ are equal.
         """
-        verify = verify or settings().verify
-        if not verify and self._limits is not None and all(x.hold(arrays) for x in self._limits):
+        limits = self.sufficient(verify=verify)
+        if limits is not None and all(x.hold(arrays) for x in limits):
             return
+        verify = verify or settings().verify
         ranges = _Ranges(self, arrays)
         for (loops, access), domain in zip(self.accesses, self._domains, strict=True):
             if domain is None:
@@ -115,28 +114,50 @@ class IndexChecks:
                 if verify and isinstance(access, Store):
                     _Computed(self, arrays, loops).check_distinct(access, dimension)
 
+    def sufficient(self, *, verify: bool = False) -> tuple[Limits, ...] | None:
+        """Limits of elements that suffice for a call; None if it must be checked by `check`.
+
+        Calls may still be right if elements are outside the limits.
+        """
+        return None if verify or settings().verify else self._limits
+
     @lazy
-    def _limits(self) -> tuple[_Limits, ...] | None:
+    def _limits(self) -> tuple[Limits, ...] | None:
         """Limits that suffice for all accesses; None if some need more."""
-        found: dict[_Key, _Limits] = {}
+        found: dict[_Key, Limits] = {}
         for (loops, access), domain in zip(self.accesses, self._domains, strict=True):
             for subscript, extent in zip(access.subscripts, self.shapes[access.array], strict=True):
                 if domain is None or not depends_on_elements(subscript):
                     continue
                 if isinstance(subscript, Inside):
-                    inner = (s for element in elements_in(subscript) for s in element.subscripts)
-                    if not extent or depends_on_elements(*inner):
+                    if not extent:
                         return None
                     continue
-                element, low = _counted(subscript, extent)
-                if not isinstance(element, ArrayElement) or depends_on_elements(*element.subscripts):
+                index, low = _counted(subscript, extent)
+                known_part = narrowed(index, (low, extent - 1), domain, self.values)
+                if known_part is None:
                     return None
-                box = _Ranges(self, {}).box(element, loops, domain)
-                limits, key = _Limits(element.array, box, low, extent - 1), _key(element, loops)
+                element, (low, high) = known_part
+                box, key = self._part(element, loops, domain), _key(element, loops)
+                if box is None:
+                    return None
+                limits = Limits(element.array, box, low, high)
                 known = found.get(key, limits)
                 narrower = max(known.low, limits.low), min(known.high, limits.high)
-                found[key] = _Limits(element.array, box, *narrower)
+                found[key] = Limits(element.array, box, *narrower)
         return tuple(found.values())
+
+    def _part(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> tuple[slice, ...] | None:
+        """The part of an array whose elements are certainly all that are used; None if it is long.
+
+        All of it, where its subscripts depend on elements of other arrays, which are not much shorter.
+        """
+        if not depends_on_elements(*element.subscripts):
+            return _Ranges(self, {}).box(element, loops, domain)
+        shape = self.shapes[element.array]
+        inner = {e.array for subscript in element.subscripts for e in elements_in(subscript)}
+        known = sum(prod(self.shapes[name]) for name in inner)
+        return tuple(slice(0, n) for n in shape) if prod(shape) <= MOST_UNUSED * known else None
 
     @lazy
     def _boxes(self) -> dict[_Key, tuple[slice, ...]]:
@@ -146,21 +167,6 @@ class IndexChecks:
     @lazy
     def _domains(self) -> tuple[Domain | None, ...]:
         return tuple(domain_of(loops, self.values) for loops, _ in self.accesses)
-
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """The limits of the elements in a part of an array."""
-
-    array: str
-    box: tuple[slice, ...]
-    low: int
-    high: int
-
-    def hold(self, arrays: Arrays) -> bool:
-        """Whether the elements are within the limits."""
-        low, high = range_of(arrays[self.array][self.box])
-        return low > high or (self.low <= low and high <= self.high)
 
 
 def _key(element: ArrayElement, loops: Sequence[For]) -> _Key:
@@ -268,24 +274,6 @@ def _stride(subscript: Index, loops: Sequence[For]) -> int:
 
 def _bound_names(loop: For) -> Iterable[str]:
     return (name for bound in (*loop.lower, *loop.upper) for name in index_symbols(bound))
-
-
-def range_of(values: NDArray[Any]) -> Range:
-    """The least and the largest of some integers; 0 may stand for a least that is larger.
-
-    One pass suffices where none is negative: as unsigned numbers, negative ones are the largest.
-    """
-    if not values.size:
-        return NONE
-    unsigned, most = _UNSIGNED.get(values.dtype, (values.dtype, None))
-    high = int(np.maximum.reduce(values.view(unsigned), axis=None))
-    if most is None or high <= most:
-        return 0, high
-    return int(values.min()), int(values.max())
-
-
-_UNSIGNED = {np.dtype(f"i{n}"): (np.dtype(f"u{n}"), (1 << 8 * n - 1) - 1) for n in (1, 2, 4, 8)}
-"""The unsigned dtype of each signed one, and its largest number."""
 
 
 @dataclass(frozen=True, slots=True)

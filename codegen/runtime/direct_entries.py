@@ -156,8 +156,8 @@ class Entry:
     releases  whether the GIL is released during the calls
     watches   floating-point flags from fenv.h; if the calls raise one, the object's Python path runs too and
               warns, so the calls may be made twice
-    refuses   whether a call may refuse values by writing to RESULT, where other calls write nothing; then the
-              calls after it are not made, and the object's Python path runs
+    refuses   how many calls, from the first on, may refuse values by writing a number other than 0 to RESULT;
+              then the calls after it are not made, and the object's Python path runs
     returns   None, the index of an argument, the dtype of a number, a new array (for calls its index follows
               those of the arguments), or the result of a function
     note      what the owner needs to know about the last answer
@@ -173,7 +173,7 @@ class Entry:
     returns: int | np.dtype[Any] | FreshArray | PassedThrough | None = None
     note: Any = None
     watches: int = 0
-    refuses: bool = False
+    refuses: int = 0
     holder: tuple[type, Any] | None = None
     scratch_bytes: int = 0
 
@@ -218,7 +218,7 @@ class Entry:
             keyword,
             int(self.releases),
             self.watches,
-            int(self.refuses),
+            self.refuses,
             returns,
             result,
             *map(id, self.holder or ()),

@@ -229,13 +229,13 @@ def _run(entry, call, space):
     Return whether a kernel has refused the values of the arguments; the kernels after it do not run.
     """
     results, addresses = space + fields.WORD * fields.MOST_TABLE, _addresses(space)
-    refuses = _word(entry, fields.REFUSES)
-    if refuses:
+    refusing = _word(entry, fields.REFUSES)
+    if refusing:
         _set_word(results, 0, 0)
     operands, own = addresses + fields.WORD * fields.MOST_ARGUMENTS, 0
     if _word(entry, fields.ROOM):
         own = _word(addresses, _word(entry, fields.ARGUMENTS) + 1)
-    for _ in range(_word(entry, fields.CALLS)):
+    for number in range(_word(entry, fields.CALLS)):
         function, scratch = _word(call, fields.FUNCTION), own + _word(call, fields.SCRATCH)
         table, length = _word(call, fields.TABLE), _word(call, fields.LENGTH)
         begin, end = _word(call, fields.BEGIN), _word(call, fields.END)
@@ -254,7 +254,7 @@ def _run(entry, call, space):
                 _set_word(space, _word(call, 0), _word(addresses, _word(call, 1)))
                 call += 2 * fields.WORD
         call_kernel(function, operands, scratch, table, begin, end)
-        if refuses and _word(results, 0) != 0:
+        if number < refusing and _word(results, 0) != 0:
             return True
     return False
 

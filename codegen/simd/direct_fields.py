@@ -73,12 +73,12 @@ HEAD_WORDS = LAST + 2 * LAST_SLOTS
     FIRST_ARGUMENT,
 ) = range(15)
 """An entry: its length; a number that tells it from others; the number of arguments, positional and keyword;
-the only keyword name, or 0; whether the GIL is released; floating-point flags that no call may raise; whether
-a call may refuse values, by writing a result other than 0; the return value (an argument's position, or a
-code below) and its dtype or field; the class and the value of the holder that an array is returned in, or 0;
-the bytes that each call allocates so that it has line-aligned scratch of its own, or 0; the numbers of array
-pairs and of calls. The arguments, pairs and calls follow. The position of own scratch is after that of a new
-array."""
+the only keyword name, or 0; whether the GIL is released; floating-point flags that no call may raise; how
+many calls, from the first on, may refuse values by writing a result other than 0; the return value (an
+argument's position, or a code below) and its dtype or field; the class and the value of the holder that an
+array is returned in, or 0; the bytes that each call allocates so that it has line-aligned scratch of its own,
+or 0; the numbers of array pairs and of calls. The arguments, pairs and calls follow. The position of own
+scratch is after that of a new array."""
 
 NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
 """What an entry returns: None; a number of a dtype, which a kernel writes; a new array; the result of a

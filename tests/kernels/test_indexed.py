@@ -270,6 +270,7 @@ def test_a_permutation_is_checked_when_asked(monkeypatch: pytest.MonkeyPatch) ->
     kernel, y, x = tj.kernel(scatter_apart), np.zeros(4), np.arange(4.0)
     kernel(y, x, np.array([0, 1, 1, 2]))  # a broken promise gives some result
     monkeypatch.setattr(index_checks, "settings", lambda: SimpleNamespace(verify=True))
+    kernel = tj.kernel(scatter_apart)
     kernel(y, x, np.array([3, 0, -3, 2]))
     with pytest.raises(ValueError, match=re.escape("idx[1] and idx[2] are both 1, but tilejit.permutation")):
         kernel(y, x, np.array([0, 1, 1, 2]))

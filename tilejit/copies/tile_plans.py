@@ -143,14 +143,15 @@ class TilePlan(Direct):
         if len(known) < len(arguments):
             return None
         buffer, scratch = lent_scratch(0 if releases else calls.direct_bytes)
+        made = calls.direct(0, 2, 1, scratch, own_scratch(len(known)) if releases else None)
         return Entry(
             known,
             pairs,
-            calls.direct(0, 2, 1, scratch, own_scratch(len(known)) if releases else None),
+            made,
             releases=releases,
             returns=returns,
             note=(calls, buffer),  # keeps code and tables alive: an entry has addresses alone
-            refuses=True,
+            refuses=len(made),
             scratch_bytes=calls.direct_bytes if releases else 0,
         )
 

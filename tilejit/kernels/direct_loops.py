@@ -17,6 +17,7 @@ from codegen import (
     Argument,
     ArrayArgument,
     Direct,
+    DirectCall,
     Disjoint,
     Entry,
     FloatArgument,
@@ -95,14 +96,19 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:
     """The entry for calls of a kernel like this one, or None where they go through Python.
 
-    Python checks the elements of arrays that are subscripts.
+    Further calls come first that check the elements of arrays that are subscripts. If they refuse one,
+    Python says which it is, or finds that it is not used.
     """
-    settled = None if bound.program.indexed else _settled(bound, given)
+    settled = _settled(bound, given)
     if settled is None:
         return None
     runs, pairs = settled
+    checks = runs.index_calls(given)
+    if checks is None:
+        return None
     written = {k for k, _ in bound._written}
-    return _entry(runs, [(x, k in written) for k, x in enumerate(given)], pairs, range(len(given)), given)
+    named = [(x, k in written) for k, x in enumerate(given)]
+    return _entry(runs, named, pairs, range(len(given)), given, checks=checks)
 
 
 def elementwise_entry(
@@ -172,11 +178,13 @@ def _entry(
     *,
     keyword: str = "",
     returns: int | FreshArray | None = None,
+    checks: tuple[DirectCall, ...] = (),
 ) -> Entry | None:
     """The entry, if machine code can check all of it; named: values, and whether they are written.
 
     places    of each operand of the kernel among these values
     operands  numbers that must be the very same stand in the table as they are
+    checks    calls before that of the kernel, which may refuse the arguments
     What a kernel returns comes before `returns`.
     """
     arguments = [_argument(value, written=written) for value, written in named]
@@ -191,7 +199,7 @@ def _entry(
     if len(whole[0]) < len(arguments) or len(whole[1]) < len(pairs) or any(x is None for x in dtypes):
         return None  # `None in dtypes` would not do: to NumPy float64 is equal to None
     result = dtypes[0] if dtypes else returns
-    return Entry(*whole, (call,), keyword, not runs._hold, result, runs.program)
+    return Entry(*whole, (*checks, call), keyword, not runs._hold, result, runs.program, refuses=len(checks))
 
 
 def _is_same(argument: Argument | None) -> bool:

@@ -13,6 +13,7 @@ from codegen import (
     ArrayArg,
     BoundKernel,
     Cache,
+    DirectCall,
     For,
     Function,
     IndexChecks,
@@ -34,6 +35,7 @@ from codegen import (
     index_arrays,
     known_sizes,
     lazy,
+    limits_call,
     loop_kernel,
     machine,
     machine_thresholds,
@@ -307,6 +309,20 @@ class BoundCall:
     def is_due(self) -> bool:
         """Whether machine code should answer such calls from now on."""
         return not self.program.verifies and (self._runs == LOOPS_FROM or self._runs % LOOPS_AGAIN == 0)
+
+    def index_calls(self, given: Sequence[Any]) -> tuple[DirectCall, ...] | None:
+        """Direct calls that refuse subscripts outside of arrays, as `run` does; None if only Python can."""
+        if self._index_checks is None:
+            return ()
+        sufficient = self._index_checks.sufficient(verify=self.program.options.verify)
+        if sufficient is None:
+            return None
+        found = []
+        for limits in sufficient:
+            at = next(k for k, name in self._indexed if name == limits.array)
+            dtype = self.program.function.array(limits.array).dtype
+            found.append(limits_call(limits, dtype, given[at], at))
+        return tuple(call for call in found if call is not None)
 
     def run(self, given: Sequence[Any]) -> Any:
         """One call."""
