@@ -100,4 +100,29 @@ DIAGRAMS = {
             Strip("f32[<=3,5], M(8)", [Box("metadata", 3), *_row(0), *_row(1, color=1), *_row(2, color=2)]),
         ],
     ),
+    "buffer": diagram(
+        "pack writes an array into a buffer; the library gets the address of the buffer",
+        [
+            Strip("x", [Box("array, any strides", 0, 12)]),
+            Strip("t.buffer", [Box("tile 0", 1), Box("tile 1", 2), Box("tile 2", 3), Box("tile 3", 4)]),
+            Strip("the library", [Box("t.buffer.ctypes.data", None), Box("t.nbytes", None)]),
+        ],
+    ),
+    "zarr": diagram(
+        "An array in four chunks; each chunk is a file of tiles",
+        [
+            Strip(
+                "array", [Box("chunk 0,0", 0), Box("chunk 0,1", 1), Box("chunk 1,0", 2), Box("chunk 1,1", 3)]
+            ),
+            Strip("file c/0/0", [Box("tile 0", 0), Box("tile 1", 0), Box("tile 2", 0), Box("...", 0)]),
+            Strip("zarr.json", [Box('"name": "tilejit.tile", "layout": "tpu"', None)]),
+        ],
+    ),
+    "safetensors": diagram(
+        "A safetensors file before and after pack",
+        [
+            Strip("model", [Box("header", None), Box("weight, row-major", 0, 8), Box("bias", 1)]),
+            Strip("packed", [Box("header + layouts", None), Box("weight, in tiles", 0, 10), Box("bias", 1)]),
+        ],
+    ),
 }

@@ -32,6 +32,8 @@ PICTURES = {
     "column_major": "f32[4,8]{0,1}",
     "cute": "(4,8):(8,1)",
     "swizzled": "Sw<2,0,2> o 0 o (4,4):(4,1)",
+    "faces": "f32[4,8]{1,0:T(4,4)(2,2)}",
+    "channels": "f32[1,8,1,4]{3,2,1,0:T(4,1,1)}",
     "notation_merged": "f32[2,2,3]{2,1,0:T(*,2,2)}",
     "notation_tail": "f32[3,5]{1,0:L(8)}",
     "notation_bits": "s4[3,5]{1,0:E(4)}",

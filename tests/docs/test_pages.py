@@ -105,7 +105,9 @@ def run_commands(text: str) -> None:
         line, _, shown = piece.partition("\n")
         command, _, said = line.partition("  # ")
         words = shlex.split(command)
-        piped = "tilejit" in words and any(word in SHELL for word in words)
+        piped = "tilejit" in words and (
+            words[0].startswith("TILEJIT_") or any(word in SHELL for word in words)
+        )
         if words[0] != "tilejit" and not piped:
             check_command(command)
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ def numbers_of(desc: ctypes.c_void_p, rank: int) -> dict[str, tuple[int, ...]]:
 
 
 @cache
-def _engine() -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+def engine_and_stream() -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
     engine, stream = ctypes.c_void_p(), ctypes.c_void_p()
     call("engine_create", ctypes.byref(engine), CPU, ctypes.c_size_t(0))
     call("stream_create", ctypes.byref(stream), engine, IN_ORDER)
@@ -109,7 +110,7 @@ def _engine() -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
 def reordered(x: Any, data_type: int, tag: str) -> Any:
     """The bytes that oneDNN's reorder makes of an array in C order, in a memory of that tag."""
     plain = "abcdefghijkl"[: x.ndim]
-    engine, stream = _engine()
+    engine, _ = engine_and_stream()
     descs = [descriptor(x.shape, data_type, name) for name in (plain, tag)]
     target = np.full(library().dnnl_memory_desc_get_size(descs[1]), 0xAB, np.uint8)
     memories = []
@@ -117,18 +118,21 @@ def reordered(x: Any, data_type: int, tag: str) -> Any:
         memory = ctypes.c_void_p()
         call("memory_create", ctypes.byref(memory), desc, engine, ctypes.c_void_p(array.ctypes.data))
         memories.append(memory)
+    reorder(descs, memories)
+    for memory, desc in zip(memories, descs, strict=True):
+        call("memory_destroy", memory)
+        call("memory_desc_destroy", desc)
+    return target
+
+
+def reorder(descs: Sequence[ctypes.c_void_p], memories: Sequence[ctypes.c_void_p]) -> None:
+    """Reorder the first memory into the second one; descs are their descriptors."""
+    engine, stream = engine_and_stream()
     way, primitive = ctypes.c_void_p(), ctypes.c_void_p()
     call("reorder_primitive_desc_create", ctypes.byref(way), descs[0], engine, descs[1], engine, None)
     call("primitive_create", ctypes.byref(primitive), way)
     arguments = (_Argument * 2)(_Argument(SRC, memories[0]), _Argument(DST, memories[1]))
     call("primitive_execute", primitive, stream, 2, arguments)
     call("stream_wait", stream)
-    for kind, things in (
-        ("primitive", [primitive]),
-        ("primitive_desc", [way]),
-        ("memory", memories),
-        ("memory_desc", descs),
-    ):
-        for thing in things:
-            call(f"{kind}_destroy", thing)
-    return target
+    call("primitive_destroy", primitive)
+    call("primitive_desc_destroy", way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,28 @@ def test_elements_of_four_bits_are_packed() -> None:
     assert t.buffer.tolist() == [
         low | high << 4 for low, high in zip(nibbles[::2], nibbles[1::2], strict=True)
     ]
+
+
+def test_the_page_makes_a_memory_over_a_buffer() -> None:
+    """docs/howto/buffers.md hands a packed buffer to oneDNN, whose reorder reads it back."""
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "buffers.md").read_text()
+    block = next(
+        b for b in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE) if "def mem" in b
+    )
+    names: dict[str, Any] = {"ctypes": ctypes}
+    exec(block, names)
+    dims = (20, 35, 3, 3)
+    w = numbers(dims, "f32")
+    t = onednn.to_onednn(w, "OIhw16i16o")
+    plain = np.zeros(dims, np.float32)
+    tags, (engine, _) = ("ABcd16b16a", "abcd"), libdnnl.engine_and_stream()
+    memories = [
+        names["memory_over"](libdnnl.library(), engine, array, dims, libdnnl.tags()[tag])
+        for array, tag in zip((t.buffer, plain), tags, strict=True)
+    ]
+    descs = [libdnnl.descriptor(dims, onednn.DATA_TYPES["f32"], tag) for tag in tags]
+    libdnnl.reorder(descs, memories)
+    assert plain.tobytes() == w.tobytes()
 
 
 def test_out_is_written() -> None:
