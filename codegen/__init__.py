@@ -140,8 +140,8 @@ if _TYPE_CHECKING:
     from codegen.pipeline.stored_programs import find_copy as find_copy
     from codegen.pipeline.tune import tuned as tuned
     from codegen.pipeline.tune_copies import tuned_copies as tuned_copies
-    from codegen.pipeline.verify_promises import check_distances as check_distances
-    from codegen.pipeline.verify_promises import promises_distances as promises_distances
+    from codegen.pipeline.verify_promises import check_independence as check_independence
+    from codegen.pipeline.verify_promises import promises_independence as promises_independence
     from codegen.runtime.call_tables import Integers as Integers
     from codegen.runtime.direct_calls import Direct as Direct
     from codegen.runtime.direct_calls import is_direct as is_direct
@@ -284,7 +284,7 @@ _HOMES = {
     "pipeline.stored_programs": "find_copy",
     "pipeline.tune": "tuned",
     "pipeline.tune_copies": "tuned_copies",
-    "pipeline.verify_promises": "check_distances promises_distances",
+    "pipeline.verify_promises": "check_independence promises_independence",
     "runtime.call_tables": "Integers",
     "runtime.direct_calls": "Direct is_direct",
     "runtime.direct_entries": (

@@ -17,18 +17,22 @@ from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelValueError
 
 
-def promises_distances(function: Function) -> bool:
-    """Whether a loop promises that near iterations are independent."""
-    return any(loop.node.min_distance > 1 for root in loops_of(function.body) for loop in root.all())
+def promises_independence(function: Function) -> bool:
+    """Whether a loop promises that iterations, or near ones, are independent."""
+    return any(_is_marked(loop.node) for root in loops_of(function.body) for loop in root.all())
 
 
-def check_distances(function: Function, arguments: Sequence[Any]) -> None:
-    """Check that iterations for which min_distance promises it access no element that another one writes.
+def _is_marked(loop: For) -> bool:
+    return loop.parallel or loop.min_distance > 1
+
+
+def check_independence(function: Function, arguments: Sequence[Any]) -> None:
+    """Check that iterations which are promised to be independent access no element that another one writes.
 
     It interprets the function on copies of the arrays, which takes microseconds for each element.
 
     Raises:
-        KernelValueError: iterations that are nearer than promised depend on each other; it names them.
+        KernelValueError: iterations depend on each other that are promised not to; it names them.
     """
     run = _Watch({}, {}, {})
     for argument, given in zip(function.arguments, arguments, strict=True):
@@ -41,7 +45,7 @@ def check_distances(function: Function, arguments: Sequence[Any]) -> None:
 
 @dataclass(slots=True)
 class _Marked:
-    """A loop with a minimum distance that is running.
+    """A running loop whose iterations, or those nearer than a distance, are promised to be independent.
 
     touched  by the address of an element, the last two iterations that read it and that wrote it
     """
@@ -54,12 +58,12 @@ class _Marked:
     )
 
     def touch(self, address: int, *, stores: bool) -> int | None:
-        """Note an access; the iteration that is nearer than promised and has a conflicting one, or None."""
+        """Note an access; an earlier iteration that breaks the promise with a conflicting one, or None."""
         now, near = self.iteration, None
         for of_stores, known in enumerate(self.touched):
             if stores or of_stores:
                 before = max(n for n in (-1, *known.get(address, ())) if n < now)
-                if before >= 0 and now - before < self.loop.min_distance:
+                if before >= 0 and (self.loop.parallel or now - before < self.loop.min_distance):
                     near = before
         known = self.touched[stores]
         latest = known[address][0] if address in known else -1
@@ -70,17 +74,17 @@ class _Marked:
 
 @dataclass(slots=True)
 class _Watch(Run):
-    """Interprets a function and looks at each access in loops with a minimum distance."""
+    """Interprets a function and looks at each access in loops that promise independence."""
 
     storage: dict[str, tuple[int, Sequence[int]]] = field(default_factory=dict)
     marked: list[_Marked] = field(default_factory=list)
 
     def loop(self, loop: For) -> None:
         """Run a loop."""
-        if loop.min_distance > 1:
+        if _is_marked(loop):
             self.marked.append(_Marked(loop))
         Run.loop(self, loop)
-        if loop.min_distance > 1:
+        if _is_marked(loop):
             self.marked.pop()
 
     def iterations(self, loop: For, start: int, stop: int) -> Iterator[tuple[int, tuple[Statement, ...]]]:
@@ -115,9 +119,17 @@ class _Watch(Run):
             if earlier is not None:
                 element = f"{array}[{', '.join(map(str, place))}]"
                 before = marked.index - (marked.iteration - earlier) * marked.loop.step
-                distance = marked.loop.min_distance
                 raise KernelValueError(
                     f"iterations {before} and {marked.index} of {marked.loop.index} access {element}, but "
-                    f"min_distance promises that iterations nearer than {distance} are independent\n"
-                    f"  promise at most {marked.iteration - earlier}, or call it with other arguments"
+                    f"{_promise(marked.loop, marked.iteration - earlier)}, or call it with other arguments"
                 )
+
+
+def _promise(loop: For, found: int) -> str:
+    """What a loop promises, and what to do if iterations at this distance depend on each other."""
+    if loop.parallel:
+        return "parallel promises that iterations are independent\n  leave it out"
+    return (
+        f"min_distance promises that iterations nearer than {loop.min_distance} are independent\n"
+        f"  promise at most {found}"
+    )

@@ -185,6 +185,51 @@ def test_scatters_run_in_lanes_up_to_a_distance() -> None:
         kernel(np.zeros(16, np.int64), np.arange(1000) % 2)
 
 
+def moved(x, y, k):
+    for i in tj.parallel(range(x.shape[0] - k)):
+        for j in range(x.shape[1]):
+            y[i + k, j] = x[i, j] + y[i + k, j]
+
+
+def moved_plainly(x, y, k):
+    for i in range(x.shape[0] - k):
+        for j in range(x.shape[1]):
+            y[i + k, j] = x[i, j] + y[i + k, j]
+
+
+@pytest.mark.parametrize(("function", "options"), [(moved, {}), (moved_plainly, {"parallel": 2})])
+def test_verify_names_parallel_iterations_that_depend_on_each_other(function: Any, options: Any) -> None:
+    """An element that an iteration reads and writes is its own; x and y may be one array."""
+    kernel = tj.kernel(function, verify=True, **options)
+    x, y, wanted = np.ones((20, 3)), np.ones((20, 3)), np.ones((20, 3))
+    kernel(x, y, 4)
+    function(x, wanted, 4)
+    np.testing.assert_array_equal(y, wanted)
+    before = y.copy()
+    with pytest.raises(tj.KernelValueError, match=r"iterations 0 and 4 of i access x\[4, 0\], but parallel"):
+        kernel(y, y, 4)
+    np.testing.assert_array_equal(y, before)
+    kernel(y, y, 20)
+    tj.kernel(function, **options)(y, y, 4)  # not verified: one of the possible results
+
+
+def summed_up(x, y):
+    for i in tj.parallel(range(x.shape[0])):
+        y[0] += x[i]
+
+
+def test_parallel_sums_in_memory_break_the_promise() -> None:
+    with pytest.raises(tj.KernelValueError, match=r"iterations 0 and 1 of i access y\[0\].*\n.*leave it out"):
+        tj.kernel(summed_up, verify=True)(np.ones(5), np.zeros(1))
+
+
+def test_expressions_promise_nothing() -> None:
+    """Their loops are derived, and verify mode does not interpret them."""
+    run = tj.elementwise(lambda x: x + 1)
+    run(np.ones(100))
+    assert not run.program.verifies
+
+
 def undistanced(y, k):
     for i in tj.min_distance(range(y.shape[0]), k):
         y[i] = 1

@@ -37,9 +37,9 @@ def parallel(loop: Loop) -> Loop:
     >>> y
     array([2., 4., 6.])
 
-    If the arrays are large, threads share the iterations of the outermost such loop. This is a promise that
-    is not checked: if iterations write what others read, the result is one of the possible results. Python
-    runs the loop as it is.
+    If the arrays are large, threads share the iterations of the outermost such loop. This is a promise: if
+    iterations write what others read or write, the result is one of the possible results. Verify mode checks
+    it. Python runs the loop as it is.
 
     Args:
         loop: a range.
@@ -401,8 +401,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             or True for all. Calls then skip the comparison and always run vectorized. If the promise is
             broken, values are wrong, but accesses stay inside the arrays; arrays of subscripts are compared
             regardless.
-        verify: whether calls check no_alias, `tilejit.min_distance` and `tilejit.permutation`, and raise if
-            one is broken. This is slow. TILEJIT_VERIFY=1 does the same.
+        verify: whether calls check no_alias, `tilejit.parallel`, `tilejit.min_distance` and
+            `tilejit.permutation`, and raise if one is broken. This is slow. TILEJIT_VERIFY=1 does the same.
         tail: the last iterations: "mask"; "scalar"; "shift", where the last super-vector starts earlier
             ("mask" if the kernel reads what it writes); or "assume_divisible", which calls check.
         on_fail: loops that do not vectorize stay "scalar", also "warn", or "raise".

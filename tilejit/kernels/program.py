@@ -167,9 +167,17 @@ class LoopProgram:
         return tuple(failed)
 
     @lazy
+    def promised(self) -> Function:
+        """The function with all that was promised of its loops, by its text and by options."""
+        first, *rest = self.function.body or (None,)
+        if not self.shared or not isinstance(first, For):
+            return self.function
+        return replace(self.function, body=(replace(first, parallel=True), *rest))
+
+    @lazy
     def verifies(self) -> bool:
-        """Whether each call checks what was promised."""
-        return verifies(self.options.no_alias, self.function, asked=self.options.verify)
+        """Whether each call checks what was promised; expressions promise nothing."""
+        return not self.free and verifies(self.options.no_alias, self.promised, asked=self.options.verify)
 
     @property
     def schedule(self) -> str:
@@ -331,7 +339,7 @@ class BoundCall:
             if not given[k].flags.writeable:
                 raise KernelValueError(f"{name} is read-only, and the kernel writes it\n  give a copy of it")
         if self.program.verifies:
-            check_promises(self.program.function, self._promised, given)
+            check_promises(self.program.promised, self._promised, given)
         if self._only_arrays:
             at = [address(given[k]) for k, _ in self._missing]
         else:

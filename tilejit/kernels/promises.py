@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from codegen import ArrayArg, Function, KernelValueError, check_distances, promises_distances, settings
+from codegen import ArrayArg, Function, KernelValueError, check_independence, promises_independence, settings
 from tilejit.arrays.strided import share_memory
 
 NoAlias: TypeAlias = bool | tuple[str, ...]
@@ -34,7 +34,7 @@ def check_names(no_alias: NoAlias, function: Function) -> None:
 
 def verifies(no_alias: NoAlias, function: Function, *, asked: bool) -> bool:
     """Whether calls check promises: TILEJIT_VERIFY or `verify` asks for it, and there are any."""
-    return (asked or settings().verify) and (bool(no_alias) or promises_distances(function))
+    return (asked or settings().verify) and (bool(no_alias) or promises_independence(function))
 
 
 def check_promises(function: Function, pairs: Sequence[tuple[int, int]], given: Sequence[Any]) -> None:
@@ -52,5 +52,5 @@ def check_promises(function: Function, pairs: Sequence[tuple[int, int]], given: 
                 f"{a} and {b} share memory, but no_alias promises that they do not\n"
                 "  give copies, or promise less"
             )
-    if promises_distances(function):
-        check_distances(function, given)
+    if promises_independence(function):
+        check_independence(function, given)

@@ -133,8 +133,8 @@ LOOPS = (
     Mutant(
         "distance-unchecked",
         "Verify mode overlooks iterations just below the promised distance.",
-        "if before >= 0 and now - before < self.loop.min_distance:",
-        "if before >= 0 and now - before < self.loop.min_distance - 1:",
+        "if before >= 0 and (self.loop.parallel or now - before < self.loop.min_distance):",
+        "if before >= 0 and (self.loop.parallel or now - before < self.loop.min_distance - 1):",
         ("test_promises",),
     ),
     Mutant(
