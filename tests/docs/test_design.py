@@ -1,0 +1,66 @@
+"""docs/design.md: its steps are the passes in their order, its texts those that the compiler prints."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import tilejit
+from codegen.ir.printer import format_function
+from codegen.pipeline.passes import Pass, transfer_passes, vector_passes
+from codegen.pipeline.steps import first_arguments, kernel_of
+from codegen.schedule.transfers import CopyRun
+from tests.docs.test_map import DESIGN
+from tests.tools.goldens import GOLDEN
+
+COPY = DESIGN[DESIGN.index("### A copy, from text") : DESIGN.index("### A copy in two stages")]
+KERNEL = DESIGN[DESIGN.index("### A kernel, from text") : DESIGN.index("### Where to change what")]
+
+
+def blocks(text: str) -> list[str]:
+    return re.findall(r"^```(?:python|text)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("section", "first", "passes"), [(COPY, 13, transfer_passes()), (KERNEL, 6, vector_passes())]
+)
+def test_steps_are_the_passes(section: str, first: int, passes: tuple[Pass, ...]) -> None:
+    steps = dict(re.findall(r"^(\d+)\. `codegen/passes/(\w+)\.py`", section, re.MULTILINE))
+    numbers = range(first, first + len(passes))
+    assert [steps[str(k)] for k in numbers] == [run.__module__.rpartition(".")[2] for run in passes]
+
+
+def test_the_copy_is_a_golden_one() -> None:
+    (kernel,) = [block for block in blocks(COPY) if block.startswith("def transpose_")]
+    golden = (GOLDEN / "stages" / "transpose_u32_in_cache.txt").read_text()
+    assert _nameless(kernel).rstrip() in _nameless(golden)
+
+
+def test_the_kernel_is_a_golden_one() -> None:
+    golden = (GOLDEN / "loops" / "blend.txt").read_text()
+    lines = [line.strip() for block in blocks(KERNEL) for line in block.splitlines()]
+    assert len(lines) > 12
+    for line in lines:
+        pattern = re.escape(line).replace(re.escape("..."), ".*")
+        assert re.search(pattern, golden), line
+
+
+def test_the_loops_of_a_run_are_those_of_the_compiler() -> None:
+    (loops,) = [block for block in blocks(COPY) if "tilejit.narrower" in block]
+    nest = tilejit.explain("f32[8,128]{1,0:T(8,128)}", None).steps[0].nest
+    streamed = replace(nest, transfer=CopyRun(512, stream=True))
+    forms: dict[str, Any] = {}
+    kernel_of(streamed, first_arguments(streamed), lambda name, form: forms.setdefault(name, form))
+    assert dedented(loops) in dedented(format_function(forms["lower_transfer"]))
+
+
+def dedented(text: str) -> str:
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def _nameless(text: str) -> str:
+    """Without digests, which the names of kernels end with."""
+    return re.sub(r"_[0-9a-f]{12}\b", "_", text)
