@@ -123,7 +123,11 @@ def _check(job: _Job, options: Options, rules: Rules | None) -> None:
     if not any(plan.converted for plan in plans):
         files = "this file" if len(plans) == 1 else "these files"
         why = ", because no rule gives a tensor a layout" if rules else ""
-        raise TilejitError(f"there is nothing to be {options.done} in {files}{why}")
+        unknown = options.done != "packed" and any(plan.source.one_array for plan in plans)
+        mend = (
+            "\n  no layouts are recorded beside them: give each .npy file's with --shape" if unknown else ""
+        )
+        raise TilejitError(f"there is nothing to be {options.done} in {files}{why}{mend}")
 
 
 def _notes(job: _Job, options: Options, rules: Rules | None) -> None:

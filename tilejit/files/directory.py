@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from codegen import LayoutError, TilejitError, dataclass
-from tilejit.files.conversion import meant
 from tilejit.files.file_types import open_file
 from tilejit.files.plan import Plan
+from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, record
 from tilejit.files.resume import Origin
 from tilejit.files.shards import INDEX_NAME, Shards, read_shards, write_index
 from tilejit.files.stream import Advance, Say
@@ -39,7 +39,9 @@ class DirectoryPlan:
         return sum(plan.nbytes for plan in self.plans.values())
 
     def write(self, advance: Advance | None = None, *, resume: bool = False, say: Say | None = None) -> None:
-        """Write shard by shard, each all or nothing, the index last; the arguments are those of `Plan.write`.
+        """Write shard by shard, each all or nothing; then the layouts of .npy files, and the index.
+
+        The arguments are those of `Plan.write`.
 
         Raises:
             LayoutError: a value does not fit the packed dtype, named with its tensor.
@@ -47,19 +49,22 @@ class DirectoryPlan:
             OSError: the disk refuses.
         """
         self.target.mkdir(parents=True, exist_ok=True)
+        arrays = {name: plan.layout for name, plan in self.plans.items() if plan.source.one_array}
+        record(self.target, dict.fromkeys(arrays))
         finished = _Finished(self.target) if resume else None
         for name, plan in self.plans.items():
             path = self.target / name
             if finished is None:
-                plan.write(path, advance, say=say)
+                plan.write(path, advance, say=say, recorded=False)
                 continue
             origin = plan.origin()
             if finished.holds(path, origin):
                 if advance:
                     advance(plan.nbytes)
                 continue
-            plan.write(path, advance, resume=True, say=say)
+            plan.write(path, advance, resume=True, say=say, recorded=False)
             finished.add(path, origin)
+        record(self.target, arrays)
         write_index(self.target, self.shards, self.nbytes)
         if finished:
             finished.forget()
@@ -78,6 +83,7 @@ def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection
     """
     shards = read_shards(source)
     _check_target(shards, target)
+    read_layouts(target)  # raises before anything is written
     files: dict[str, TensorFile] = {}
     known: set[str] = set()
     for name in shards.names:
@@ -96,7 +102,7 @@ def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection
 def _meant_in(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
     """The tensors of one shard that a caller means, who named these of all shards."""
     own = file.chosen(None).intersection(tensors)
-    return own if tensors else meant(file, ())
+    return own if tensors else None
 
 
 def _check_target(shards: Shards, target: Path) -> None:
@@ -107,7 +113,8 @@ def _check_target(shards: Shards, target: Path) -> None:
         raise TilejitError(f"IN is a directory, but {str(target)!r} is a file: give two directories")
     if target.samefile(shards.path):
         raise TilejitError("OUT is the directory of IN; give another, so that no mix of both can be left")
-    names = shards.names if shards.index is None else (*shards.names, INDEX_NAME)
+    others = (name for name in (INDEX_NAME, LAYOUTS_NAME) if (shards.path / name).exists())
+    names = (*shards.names, *others)
     read = {(s.st_dev, s.st_ino) for s in ((shards.path / name).stat() for name in names)}
     for to in (target / name for name in names):
         if to.is_symlink() and to.exists() and (to.stat().st_dev, to.stat().st_ino) in read:

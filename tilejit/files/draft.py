@@ -36,7 +36,7 @@ def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, th
             if file.is_packed(entry):
                 raise LayoutError("it is packed already\n  unpack it first, or name others with --tensor")
             own, dtype = file.element_type(entry, wish.dtype), wish.dtype
-            if dtype is not None and names is None and _is_made_float(own, dtype):
+            if dtype is not None and names is None and not file.one_array and _is_made_float(own, dtype):
                 draft.integers.append(entry.name)
                 dtype = None
             spec = _packed_spec(own, dtype, entry.shape, wish)

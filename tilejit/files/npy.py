@@ -1,4 +1,4 @@
-"""The .npy format: one array, packed as its flat buffer, whose layout callers keep.
+"""The .npy format: one array, packed as its flat buffer; a file beside it may record the layout.
 
 NumPy has no name for the types of ml_dtypes and stores them as raw bytes of the same width ('<V2' for
 bfloat16); so does this, packed and unpacked. Elements that share bytes are stored as uint8, narrow integers
@@ -17,6 +17,7 @@ import numpy as np
 from codegen import LayoutError, dataclass
 from tilejit.arrays.memory import Array
 from tilejit.files.npy_header import header, read_mapped
+from tilejit.files.recorded import LAYOUTS_NAME, recorded_layout
 from tilejit.files.stream import Made, Mapped, Output
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile, row_major
 from tilejit.layout.as_layout import as_layout
@@ -29,11 +30,13 @@ from tilejit.tiled.tiled_array import TiledArray
 
 @dataclass(frozen=True, slots=True)
 class NpyFile(TensorFile):
-    """A .npy file; `data` is its array, `spec` the layout that the caller says it is packed in."""
+    """A .npy file; `data` is its array, `spec` the layout that it is packed in, None if none is known."""
 
     one_array: ClassVar[bool] = True
 
     spec: Spec | None = None
+    recorded: bool = False
+    """Whether a file beside it says so, and not the caller."""
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
         """An error that names the file."""
@@ -75,7 +78,7 @@ class NpyFile(TensorFile):
         return self.data.view(meant)
 
     def is_packed(self, entry: Entry) -> bool:
-        """Whether the caller says in which layout the array is."""
+        """Whether the layout of the array is known."""
         return self.spec is not None
 
     def tiled(self, entry: Entry) -> TiledArray:
@@ -86,8 +89,8 @@ class NpyFile(TensorFile):
         """
         if self.spec is None:
             raise LayoutError(
-                "it holds no layout\n  convert .npy files one by one, "
-                'with --shape "bf16[...]{...}", as `pack` printed it'
+                "it holds no layout, and no file beside it records one\n"
+                '  give the layout with --shape "bf16[...]{...}", as `pack` printed it'
             )
         return TiledArray.from_buffer(self._flat(self.spec), self.spec)
 
@@ -129,7 +132,11 @@ class NpyFile(TensorFile):
         if array.ndim != 1 or not (raw or array.dtype in (spec.dtype, np.uint8)):
             raise LayoutError(
                 f"it holds {array.dtype}{list(array.shape)}, not the flat buffer of {shape_name(spec)}\n"
-                "  pack the array first, or give the shape that it was packed with"
+                + (
+                    f"  it has changed since {LAYOUTS_NAME} recorded the layout: remove its entry there"
+                    if self.recorded
+                    else "  pack the array first, or give the shape that it was packed with"
+                )
             )
         return array
 
@@ -137,13 +144,21 @@ class NpyFile(TensorFile):
 def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> NpyFile:
     """Open a .npy file; its array is mapped, not read.
 
-    shape: the full shape of a packed array, with its layout. name: of the array; else that of the file.
+    shape: the full shape of a packed array, with its layout; else what a file beside it records. name: of the
+    array; else that of the file.
 
     Raises:
-        LayoutError: it is not a .npy file, is damaged, or holds Python objects; or the shape cannot be read.
+        LayoutError: it is not a .npy file, is damaged, or holds Python objects; the shape cannot be read; or
+            the array is not what is recorded of it.
         OSError: it cannot be opened.
     """
-    spec = None if shape is None else as_layout(shape)
+    spec = recorded_layout(path) if shape is None else as_layout(shape)
     array, identity = read_mapped(path)
     entry = Entry(name or Path(path).stem, array.dtype, array.shape, 0, array.nbytes)
-    return NpyFile(str(path), (entry,), array, identity, spec)
+    file = NpyFile(str(path), (entry,), array, identity, spec, recorded=shape is None and spec is not None)
+    if file.recorded:
+        try:
+            file.tiled(entry)
+        except LayoutError as error:
+            raise file.named(entry, error) from error
+    return file

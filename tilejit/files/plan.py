@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from pathlib import Path
 
 from codegen import LayoutError, dataclass
+from tilejit.files.recorded import kept_up
 from tilejit.files.resume import Origin, origin_of
 from tilejit.files.stream import Advance, Output, Say, Target, write_outputs
 from tilejit.files.tensor_file import TensorFile
@@ -60,6 +62,11 @@ class Plan:
         return bool(self.converted and alike)
 
     @property
+    def layout(self) -> Spec | None:
+        """The layout that the array of a file without names will have; None for a plain one."""
+        return next(iter(self.layouts.values()), None)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all tensors to write."""
         return sum(output.nbytes for output in self.outputs)
@@ -71,12 +78,14 @@ class Plan:
         *,
         resume: bool = False,
         say: Say | None = None,
+        recorded: bool = True,
     ) -> None:
         """Make and write tensor by tensor; the target changes only when all is done.
 
         target: a file, or a sink such as standard output, which gets the bytes as they come. advance: called
         with every so many bytes written. resume: leave what was written in the target's .partial where the
-        process ends early, and go on from there the next time; `say` is told so.
+        process ends early, and go on from there the next time; `say` is told so. recorded: keep the layouts
+        that are recorded beside the target up to date.
 
         Raises:
             LayoutError: a value does not fit the packed dtype, named with its tensor.
@@ -87,7 +96,11 @@ class Plan:
         origin = self._origin(header) if resume else None
         name = Path(target).name if isinstance(target, str | os.PathLike) else ""
         told = None if say is None else lambda text: say(f"{name}: {text}")
-        write_outputs(target, header, outputs, advance, origin=origin, say=told)
+        keep: AbstractContextManager[None] = nullcontext()
+        if recorded and self.source.one_array and isinstance(target, str | os.PathLike):
+            keep = kept_up(target, self.layout)
+        with keep:
+            write_outputs(target, header, outputs, advance, origin=origin, say=told)
 
     def origin(self) -> Origin:
         """What tells the file that will be written from all others."""

@@ -1,0 +1,207 @@
+"""The layouts that are recorded beside packed .npy files: directories there and back, and damaged records."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit
+from tests.cli.running import fails, run
+from tilejit.files.conversion import plan_file_pack, plan_file_unpack
+from tilejit.files.file_types import open_file
+from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, record, recorded_layout
+
+X = np.arange(20 * 30, dtype=np.float32).reshape(20, 30)
+ARRAYS = {"x.npy": X, "b.npy": X[0], "ids.npy": np.arange(64, dtype=np.int64).reshape(4, 16)}
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    for name, x in ARRAYS.items():
+        np.save(folder / name, x)
+    return folder
+
+
+@pytest.fixture
+def packed(plain: Path) -> Path:
+    folder = plain.with_name("packed")
+    done = run("pack", plain, folder, "--layout", "tenstorrent")
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def test_a_directory_there_and_back(plain: Path, packed: Path, tmp_path: Path) -> None:
+    """Arrays that the layout does not fit come back too, as they are."""
+    assert set(read_layouts(packed)) == {"x.npy", "ids.npy"}
+    other, back = tmp_path / "other", tmp_path / "back"
+    assert run("relayout", packed, other, "--layout", "{0,1:T(4,4)}").stdout.startswith("converted 2 of 3 ")
+    assert str(recorded_layout(other / "x.npy")) == "f32[20,30]{0,1:T(4,4)}"
+    for folder in (packed, other):
+        assert run("unpack", folder, back).stdout.startswith("unpacked 2 of 3 tensors")
+        assert {p.name: p.read_bytes() for p in back.iterdir()} == {
+            p.name: p.read_bytes() for p in plain.iterdir()
+        }
+
+
+def test_one_file_of_a_directory_needs_no_shape(packed: Path, tmp_path: Path) -> None:
+    back = tmp_path / "x.npy"
+    assert run("unpack", packed / "x.npy", back).exit_code == 0
+    assert (np.load(back) == X).all()
+    plan_file_unpack(packed / "x.npy").write(back)
+    assert (np.load(back) == X).all()
+    assert "packed already" in fails("pack", packed / "x.npy", back, "--layout", "tpu")
+
+
+def test_a_dry_run_records_nothing(plain: Path, tmp_path: Path) -> None:
+    assert run("pack", plain, tmp_path / "out", "--layout", "tpu", "--dry-run").exit_code == 0
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_write_keeps_the_record_up_to_date(plain: Path, packed: Path) -> None:
+    assert run("pack", plain / "b.npy", packed / "b.npy", "--layout", "tpu").exit_code == 0
+    assert str(recorded_layout(packed / "b.npy")) == str(tilejit.as_layout("tpu", dtype="f32", dims=(30,)))
+    assert run("unpack", packed / "x.npy", packed / "x.npy").exit_code == 0
+    assert recorded_layout(packed / "x.npy") is None
+    plan_file_pack(plain / "x.npy", "blis-a", mr=4).write(packed / "new.npy")
+    assert str(recorded_layout(packed / "new.npy")) == "f32[20,30]{1,0:T(4,1)}"
+    for name in ("b.npy", "ids.npy", "new.npy"):
+        assert run("unpack", packed / name, packed / name).exit_code == 0
+    assert not (packed / LAYOUTS_NAME).exists()
+    assert run("pack", plain / "x.npy", packed / "x.npy", "--layout", "tpu").exit_code == 0
+    assert not (packed / LAYOUTS_NAME).exists()
+
+
+def test_a_failed_write_leaves_no_record_of_the_array(plain: Path, packed: Path) -> None:
+    np.save(plain / "large.npy", np.full((4, 4), 100, np.int8))
+    before = (packed / "ids.npy").read_bytes()
+    assert run("pack", plain / "large.npy", packed / "ids.npy", "--layout", "s4[4,4]{1,0}").exit_code == 1
+    assert (packed / "ids.npy").read_bytes() == before
+    assert set(read_layouts(packed)) == {"x.npy"}
+
+
+def test_a_link_is_recorded_where_it_stands_and_where_it_leads(plain: Path, packed: Path) -> None:
+    other = packed.with_name("other")
+    assert run("pack", plain, other, "--layout", "tpu").exit_code == 0
+    (other / "x.npy").unlink()
+    (other / "x.npy").symlink_to(packed / "x.npy")
+    assert run("pack", plain / "x.npy", other / "x.npy", "--layout", "{0,1}").exit_code == 0
+    for folder in (packed, other):
+        assert str(recorded_layout(folder / "x.npy")) == "f32[20,30]{0,1}"
+
+
+def test_links_to_the_record_of_the_input_are_not_written_through(packed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / LAYOUTS_NAME).symlink_to(packed / LAYOUTS_NAME)
+    before = (packed / LAYOUTS_NAME).read_bytes()
+    assert "is a link to a file of IN" in fails("unpack", packed, out)
+    assert (packed / LAYOUTS_NAME).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        "\xff",
+        "[" * 100_000,
+        '{"version": 1}',
+        '{"version": 1, "layouts": []}',
+        '{"version": 2, "layouts": {}}',
+        '{"version": "' + "x" * 10_000 + '", "layouts": {}}',
+        '{"version": 1, "layouts": {"x.npy": ' + "9" * 5000 + "}}",
+        '{"version": 1, "layouts": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}",
+    ],
+    ids=lambda text: text[:30],
+)
+def test_damaged_records_are_refused(plain: Path, packed: Path, tmp_path: Path, text: str) -> None:
+    (packed / LAYOUTS_NAME).write_bytes(text.encode("latin-1"))
+    before = {p: p.read_bytes() for p in packed.iterdir()}
+    for arguments in (
+        ("unpack", packed, tmp_path / "out"),
+        ("unpack", packed / "x.npy", tmp_path / "out.npy"),
+        ("pack", plain, packed, "--layout", "tpu"),
+        ("pack", plain / "x.npy", packed / "x.npy", "--layout", "tpu"),
+    ):
+        assert "does not record layouts" in fails(*arguments)
+    assert {p: p.read_bytes() for p in packed.iterdir()} == before
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.npy").exists()
+    shape = "f32[20,30]{1,0:T(32,32)(16,16)}"
+    assert run("unpack", packed / "x.npy", tmp_path / "out.npy", "--shape", shape).exit_code == 0
+
+
+def entry(**changed: Any) -> dict[str, Any]:
+    data: dict[str, Any] = tilejit.as_layout("tenstorrent", dtype="f32", dims=(20, 30)).to_json()
+    return {**data, **changed}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        3,
+        [],
+        "f32[20,30]",
+        {},
+        {"cute_layout": 3},
+        entry(dimensions=[2**62, 2**62]),
+        entry(dimensions=[-1, 30]),
+        entry(dimensions=[1] * 100_000),
+        entry(dimensions=[40, 40]),
+        entry(primitive_type="f64"),
+        entry(primitive_type="token"),
+        entry(primitive_type=None),
+        entry(unknown=1),
+    ],
+    ids=lambda data: str(data)[:60],
+)
+def test_wrong_entries_are_refused(plain: Path, packed: Path, tmp_path: Path, data: Any) -> None:
+    """By every command that reads the array; other arrays of the folder are not touched by it."""
+    layouts = {**read_layouts(packed), "x.npy": data}
+    (packed / LAYOUTS_NAME).write_text(json.dumps({"version": 1, "layouts": layouts}))
+    out = tmp_path / "out"
+    for arguments in (("unpack", packed, out), ("relayout", packed, out, "--layout", "tpu")):
+        assert "x.npy" in fails(*arguments)
+        assert not out.exists()
+    assert run("unpack", packed / "ids.npy", tmp_path / "ids.npy").exit_code == 0
+    assert (tmp_path / "ids.npy").read_bytes() == (plain / "ids.npy").read_bytes()
+
+
+def test_an_array_that_has_changed_since_is_refused(packed: Path, tmp_path: Path) -> None:
+    np.save(packed / "x.npy", X)
+    assert f"has changed since {LAYOUTS_NAME} recorded" in fails("unpack", packed, tmp_path / "out")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_no_record(packed: Path, tmp_path: Path) -> None:
+    (packed / LAYOUTS_NAME).unlink()
+    os.mkfifo(packed / LAYOUTS_NAME)
+    assert "not a regular file" in fails("unpack", packed, tmp_path / "out")
+
+
+def test_names_of_any_characters(tmp_path: Path) -> None:
+    names = ["ü.npy", "a b\n.npy", "\udcff.npy", '"\\.npy']
+    spec = tilejit.as_layout("f32[4]{0}")
+    record(tmp_path, dict.fromkeys(names, spec))
+    assert all(recorded_layout(tmp_path / name) == spec for name in names)
+    record(tmp_path, dict.fromkeys(names))
+    assert not list(tmp_path.iterdir())
+
+
+def test_paths_in_a_record_lead_nowhere(packed: Path, tmp_path: Path) -> None:
+    """Names are looked up, never opened."""
+    spec = read_layouts(packed)["x.npy"]
+    layouts = {"../plain/x.npy": spec, "/etc/passwd": spec, "gone.npy": spec}
+    (packed / LAYOUTS_NAME).write_text(json.dumps({"version": 1, "layouts": layouts}))
+    assert open_file(packed / "ids.npy").entries[0].name == "ids"
+    assert "nothing to be unpacked" in fails("unpack", packed, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,125 @@
+"""The layouts of packed .npy files, recorded in one JSON file beside them.
+
+    {"version": 1, "layouts": {"x.npy": {"primitive_type": "f32", "dimensions": [100, 300], ...}}}
+
+The .npy format has no room for a layout. Packing a directory writes this file, and whatever is written into a
+directory that has one keeps it up to date. An entry is removed before its array is replaced and added
+afterwards, so that no entry speaks of older bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from codegen import LayoutError
+from tilejit.files.whole_file import open_ordinary, replacing
+from tilejit.layout.cute_shape import Spec, spec_from_json
+from tilejit.tiled.buffers import check_packable
+
+LAYOUTS_NAME = "tilejit-layouts.json"
+VERSION = 1
+MAX_LAYOUTS_BYTES = 100_000_000
+
+
+def read_layouts(directory: Path) -> Mapping[str, Any]:
+    """What is recorded of each file of a directory, by its name, as JSON; nothing where no file records it.
+
+    Raises:
+        LayoutError: the file that records it is damaged.
+        OSError: it cannot be read.
+    """
+    path = directory / LAYOUTS_NAME
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    return _read(str(path.absolute()), status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def recorded_layout(path: str | os.PathLike[str]) -> Spec | None:
+    """The layout of a packed .npy file; None where none is recorded.
+
+    Raises:
+        LayoutError: the record cannot be read.
+        OSError: as `read_layouts`.
+    """
+    file = Path(path)
+    data = read_layouts(file.parent).get(file.name)
+    if data is None:
+        return None
+    try:
+        spec = spec_from_json(data)
+        check_packable(spec)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        said = str(error) or "it is nested too deeply"
+        where = str(file.parent / LAYOUTS_NAME)
+        raise LayoutError(f"{where!r}: the layout of {file.name!r} cannot be read: {said}") from error
+    return spec
+
+
+def record(directory: Path, layouts: Mapping[str, Spec | None]) -> None:
+    """Record the layouts of files by name; None removes what is recorded of one.
+
+    The file is made with the first layout and removed with the last.
+
+    Raises:
+        LayoutError: the file is there and damaged.
+        OSError: the disk refuses.
+    """
+    path = directory / LAYOUTS_NAME
+    before = read_layouts(directory)
+    after = {name: data for name, data in before.items() if name not in layouts}
+    after |= {name: spec.to_json() for name, spec in layouts.items() if spec is not None}
+    if after == before:
+        return
+    _read.cache_clear()
+    if not after:
+        with suppress(FileNotFoundError):
+            path.unlink()
+        return
+    text = json.dumps({"version": VERSION, "layouts": dict(sorted(after.items()))}, indent=1)
+    with replacing(path) as file:
+        file.write(text.encode("ascii") + b"\n")
+
+
+@contextmanager
+def kept_up(path: str | os.PathLike[str], spec: Spec | None) -> Iterator[None]:
+    """Keep the record of a directory up to date while a .npy file is written into it.
+
+    Raises:
+        LayoutError, OSError: as `record`.
+    """
+    names = {Path(os.path.abspath(path)), Path(os.path.realpath(path))}  # a link, and what it leads to
+    kept = [name for name in names if (name.parent / LAYOUTS_NAME).exists()]
+    for name in kept:
+        record(name.parent, {name.name: None})
+    yield
+    for name in kept:
+        record(name.parent, {name.name: spec})
+
+
+@lru_cache(maxsize=4)
+def _read(path: str, inode: int, size: int, mtime_ns: int) -> Mapping[str, Any]:
+    with open_ordinary(path) as file:
+        raw = file.read(MAX_LAYOUTS_BYTES + 1)
+    try:
+        if len(raw) > MAX_LAYOUTS_BYTES:
+            raise LayoutError(f"it is longer than {MAX_LAYOUTS_BYTES} bytes")
+        found = json.loads(raw)
+        if not isinstance(found, dict) or not isinstance(found.get("layouts"), dict):
+            raise LayoutError("it has no map of layouts")
+        if found.get("version") != VERSION:
+            raise LayoutError(f"expected version {VERSION}, got {str(found.get('version'))[:40]!r}")
+    except (ValueError, RecursionError) as error:
+        said = str(error) or "it is nested too deeply"
+        raise LayoutError(
+            f"{path!r} does not record layouts: {said[:200]}\n  remove it, and give layouts with --shape"
+        ) from error
+    layouts: dict[str, Any] = found["layouts"]
+    return layouts
