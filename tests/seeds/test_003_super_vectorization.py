@@ -208,7 +208,11 @@ func.func @f(%A: memref<?xf32>, %C: memref<?xf32>, %n: index) {
 
 
 def test_loads_become_transfers(mlir: Any) -> None:
-    """%v = vector.transfer_read A[%i] : memref<?xf32>, vector<128xf32>."""
+    """%v = vector.transfer_read A[%i] : memref<?xf32>, vector<128xf32>.
+
+    The operation has a padding operand in MLIR, and in the seed's example of a reduction. It is printed, and
+    text without it is read.
+    """
     line = r"vector\.transfer_read %A\[%i\], %\w+ : memref<\?xf32>, vector<128xf32>"
     assert re.search(line, wide(mlir, READS))
 
@@ -251,7 +255,11 @@ def in_parallel(y, k):
     ids=["reduction", "scan", "distance", "parallel"],
 )
 def test_pattern_1_annotations_of_loops(function: Callable[..., Any], arguments: Any) -> None:
-    """Parallel loops, reductions, scans and distances of dependences are known from the user."""
+    """Parallel loops, reductions, scans and distances of dependences are known from the user.
+
+    A distance belongs to one loop; a vector of distances is one for each loop of a nest. A vectorizable loop
+    is a parallel one.
+    """
     assert "vectorized by 16" in str(called(function, *arguments, virtual_vector_size=16).report())
 
 
@@ -295,7 +303,10 @@ def test_benefit_vectors_are_protected_from_later_passes() -> None:
 
 
 def test_benefit_of_what_a_type_keeps() -> None:
-    """The shape of the vector, and along which dimension of memory each access goes."""
+    """The shape of the vector, and along which dimension of memory each access goes.
+
+    No alignment: arrays may begin at any element, and kernels rely on none.
+    """
     text = str(called(transposed, ones(40, 50), ones(50, 40), virtual_vector_size=(16, 16)).vectorized)
     assert "vector<16x16xf32>" in text
     assert "permutation_map = affine_map<(d0, d1) -> (d1, d0)>" in text
@@ -315,7 +326,11 @@ def test_risk_b_distances_become_coarse() -> None:
 
 
 def test_pattern_3_transfers_recover_contiguity() -> None:
-    """Loops in an order that is against memory: the transfer transposes."""
+    """Loops in an order that is against memory: the transfer transposes.
+
+    TileJIT reorders no loops; tiles are its only scheduling. So places 3 and 5, after a rescheduling, are
+    places 2 and 4 here. There is nothing like VPLAN, which is place 6.
+    """
     kernel = called(transposed, ones(40, 50), ones(50, 40), virtual_vector_size=(16, 16))
     assert "blocks transposed in registers" in str(kernel.report())
 
@@ -373,7 +388,10 @@ def test_step_1b_accesses_are_contiguous_along_the_given_dimension(fastest: int,
 
 
 def test_step_2_profit() -> None:
-    """Of two loops that both may, the one with contiguous accesses is taken, and the report says so."""
+    """Of two loops that both may, the one with contiguous accesses is taken, and the report says so.
+
+    The seed asks that the profit also weighs how many loops could be fused. TileJIT fuses no loops.
+    """
 
     def down(a, c):
         for j in range(a.shape[1]):
@@ -469,7 +487,11 @@ def test_the_scalar_example_runs(mlir: Any) -> None:
 
 @pytest.mark.parametrize("name", ["256", "32x256"])
 def test_the_examples_are_printed_line_by_line(mlir: Any, name: str) -> None:
-    """With the option strings of the seed: the innermost loop, then both."""
+    """With the option strings of the seed: the innermost loop, then both.
+
+    Four spellings are today's: reads have a padding, splats are dense<1.0>, a load is memref.load, and
+    arguments keep the names that they came with.
+    """
     text, expected, options = SEED[name]
     printed = mlir.super_vectorize(text, options=options, masks="none")
     assert lines(printed, padding=False) == lines(expected)
@@ -575,6 +597,39 @@ def test_reductions_are_off_unless_asked_for(mlir: Any) -> None:
     assert mlir.super_vectorize(VECRED, options=options) == wide(
         mlir, VECRED, vectorize_reductions=True, fastest_varying=0
     )
+
+
+TWO_SUMS = """
+func.func @sums(%A: memref<?xf32>, %n: index) -> (f32, f32) {
+  %zero = arith.constant 0.0 : f32
+  %a = affine.for %i = 0 to %n iter_args(%s = %zero) -> (f32) {
+    %x = affine.load %A[%i] : memref<?xf32>
+    %y = arith.addf %s, %x : f32
+    affine.yield %y : f32
+  }
+  %b = affine.for %k = 0 to %n iter_args(%t = %zero) -> (f32) {
+    %x = affine.load %A[%k] : memref<?xf32>
+    %y = arith.addf %t, %x : f32
+    affine.yield %y : f32
+  }
+  return %a, %b : f32, f32
+}
+"""
+
+
+@pytest.mark.parametrize("loops", ["k", "%k", ("k",), ("i", "k")], ids=str)
+def test_a_map_from_loops_to_reductions(mlir: Any, loops: Any) -> None:
+    """A utility function gets one; here, the loops by name. Which operation reduces follows from the loop."""
+    text = wide(mlir, TWO_SUMS, vectorize_reductions=loops)
+    assert text.count("vector.reduction <add>") == (2 if "i" in loops else 1)
+    assert re.search(r"affine\.for %k = 0 to %n step 128", text)
+    x = np.arange(200, dtype=np.float32)
+    found = mlir.run(TWO_SUMS, "sums", x, 200, virtual_vector_size=128, vectorize_reductions=loops)
+    assert found == (19900, 19900)
+    with pytest.raises(tj.KernelError, match="no loop has the index %q\n  the loops have %i, %k"):
+        wide(mlir, TWO_SUMS, vectorize_reductions=("k", "q"))
+    with pytest.raises(TypeError, match="True, False or names of loop indices, not int"):
+        wide(mlir, TWO_SUMS, vectorize_reductions=1)
 
 
 def test_the_example_of_a_reduction(mlir: Any) -> None:

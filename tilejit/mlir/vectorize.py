@@ -29,6 +29,7 @@ from tilejit.kernels.program import LoopProgram
 from tilejit.mlir.module import Unread, parse
 from tilejit.mlir.printing import format_program
 from tilejit.mlir.program import Program
+from tilejit.mlir.reduction_loops import Reductions, check_reductions, read_reductions, with_reductions
 from tilejit.mlir.spans import aliases
 from tilejit.mlir.unmasked import check_unmasked
 
@@ -47,7 +48,7 @@ def super_vectorize(
     *,
     virtual_vector_size: Sizes | None = None,
     fastest_varying: Dims | None = None,
-    vectorize_reductions: bool = False,
+    vectorize_reductions: Reductions = False,
     options: str | None = None,
     report: bool = False,
     masks: str = "needed",
@@ -78,7 +79,7 @@ def super_vectorize(
         fastest_varying: for each size, the memory dimension that it traverses, 0 for the innermost: 0, (1,
             0).
         vectorize_reductions: whether reductions vectorize, with one size only; floats are then added in
-            another order.
+            another order. Names of loop indices allow it for those loops: "i", ("i", "k").
         options: these three options as mlir-opt writes them: "virtual-vector-size=32,256
             test-fastest-varying=1,0 vectorize-reductions".
         report: whether comments before a function describe what became of each loop, or why it was not read.
@@ -98,12 +99,15 @@ def super_vectorize(
     if masks not in ("needed", "none"):
         raise KernelValueError(f'masks is "needed" or "none", not {str(masks)[:40]!r}\n  write one of these')
     module = parse(text)
-    request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options, vectorize_scans)
+    reductions = read_reductions(vectorize_reductions)
+    request = _requested(virtual_vector_size, fastest_varying, reductions, options, vectorize_scans)
     if request is None:
         raise TypeError(
             "virtual_vector_size is a number or a tuple of numbers, not None\n"
             "  give 256, (32, 256), or options="
         )
+    if not isinstance(reductions, bool):
+        check_reductions((m for m in module.members if isinstance(m, Program)), reductions)
     stays = any(isinstance(member, Unread) or member.lanes for member in module.members)
     made = [definitions] if stays and (definitions := aliases(text)) else []
     for member in module.members:
@@ -115,6 +119,8 @@ def super_vectorize(
         if member.lanes:
             made.append((_about_vectors(member) if report else "") + member.source)
             continue
+        if not isinstance(reductions, bool):
+            member = with_reductions(member, reductions)
         wide = vectorized(member.function, *request)
         comments = "".join(f"// {loop}\n" for loop in wide.loops) if report else ""
         if masks == "none":
@@ -131,7 +137,7 @@ def run(
     *arguments: Any,
     virtual_vector_size: Sizes | None = None,
     fastest_varying: Dims | None = None,
-    vectorize_reductions: bool = False,
+    vectorize_reductions: Reductions = False,
     options: str | None = None,
     interpreted: bool = False,
     vectorize_scans: bool = False,
@@ -174,8 +180,11 @@ def run(
             does not fit.
         TypeError: an argument is neither an array nor a number, or an option has the wrong type.
     """
-    program = parse(text)[name]
-    request = _requested(virtual_vector_size, fastest_varying, vectorize_reductions, options, vectorize_scans)
+    program, reductions = parse(text)[name], read_reductions(vectorize_reductions)
+    if not isinstance(reductions, bool):
+        check_reductions((program,), reductions)
+        program = with_reductions(program, reductions)
+    request = _requested(virtual_vector_size, fastest_varying, reductions, options, vectorize_scans)
     execute = _interpret if interpreted else compiled
     return program(*arguments, execute=partial(execute, request_of(request, program)))
 
@@ -231,10 +240,13 @@ def vectorized(
 
 
 def _requested(
-    sizes: Sizes | None, fastest: Dims | None, reductions: bool, options: str | None, scans: bool
+    sizes: Sizes | None,
+    fastest: Dims | None,
+    reductions: bool | tuple[str, ...],
+    options: str | None,
+    scans: bool,
 ) -> Request | None:
     """The options as keywords or as a string, checked; None without sizes."""
-    reductions = read_truth("vectorize_reductions", reductions)
     scans = read_truth("vectorize_scans", scans)
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
@@ -252,7 +264,7 @@ def _requested(
             f"fastest_varying is {dims} where virtual_vector_size is {shape}\n"
             "  write one dimension for each size, none twice"
         )
-    return shape, dims, reductions, scans
+    return shape, dims, reductions is True, scans
 
 
 def _dimensions(given: Dims) -> tuple[int, ...]:
