@@ -14,9 +14,11 @@ from tests.cli.running import refuses, run
 from tests.tools.goldens import GOLDEN, check_golden
 from tests.tools.strategies import cute_shape, picker, shape
 from tilejit.view import svg as svg_module
+from tilejit.view.cells import cells_of
+from tilejit.view.coloring import Coloring
 from tilejit.view.notebook import layout_html, texts_html
 from tilejit.view.page import subject
-from tilejit.view.svg import svg
+from tilejit.view.svg import GRADIENT, svg
 
 SPACE = "{http://www.w3.org/2000/svg}"
 GOLDENS = {
@@ -54,7 +56,8 @@ def tips(picture: str) -> list[str]:
 def test_every_cell_says_what_it_holds() -> None:
     spec = layout(GOLDENS["figure_1"])
     found = tips(svg(spec))
-    slots = [f"slot {tj.linear_index(spec, index)}" for index in np.ndindex(3, 5)]
+    inside = {index: f"slot {tj.linear_index(spec, index)}" for index in np.ndindex(3, 5)}
+    slots = [f"{list(index)}: {inside.get(index, 'padding')}" for index in np.ndindex(4, 6)]
     held = [tj.multi_index(spec, slot) for slot in range(24)]
     memory = [f"slot {k}: {'padding' if at is None else list(at)}" for k, at in enumerate(held)]
     assert found == slots + memory
@@ -74,9 +77,50 @@ def test_shapes_at_random_are_drawn(seed: int) -> None:
 
 def test_a_large_layout_is_a_corner() -> None:
     found = texts(svg(layout(GOLDENS["large"])))
-    assert "the first 16 x 14 of 4096 x 4096" in found
+    assert "the first 8 x 128 of 4096 x 4096" in found
     assert "…" in found
     assert len(svg(layout("u8[1000000000,1000000000]"))) < 200_000
+
+
+@pytest.mark.parametrize("text", ["bf16[40,300]{1,0:T(8,128)(2,1)}", "bf16[64,20]{1,0:T(32,32)(16,16)}"])
+def test_runs_of_one_color_are_exact(text: str) -> None:
+    """Rectangles of cells without text: where they stand, and their shade in memory order."""
+    spec = layout(text)
+    (array,), (memory,), _ = cells_of(spec, Coloring.of(spec))
+    assert array.low is not None
+    wide, high = array.low
+    rects = [
+        (float(r.get("x", "")), float(r.get("y", "")), int(r.get("width", "")), r.get("fill"))
+        for r in ElementTree.fromstring(svg(spec)).iter(f"{SPACE}rect")
+    ]
+    left, top = min(x for x, *_ in rects), min(y for _, y, *_ in rects)
+    found: dict[tuple[int, int], str | None] = {}
+    for x, y, width, fill in rects:
+        for column in range(width // wide):
+            found[round((y - top) / high), round((x - left) / wide) + column] = fill
+    for (i, j), fill in found.items():
+        if i >= len(array.rows) or j >= array.columns:
+            continue
+        inside = i < spec.dimensions[0] and j < spec.dimensions[1]
+        shade = tj.linear_index(spec, (i, j)) % 1024 * 63 // 1023 if inside else None
+        assert fill == (None if shade is None else GRADIENT[shade])
+    assert {(i, j) for i in range(len(array.rows)) for j in range(array.columns)} <= set(found)
+    assert len(memory.rows) * memory.columns == 1024
+
+
+@pytest.mark.parametrize("color", ["order", "bank", "row"])
+def test_colors_are_chosen(color: str) -> None:
+    """In Python, in notebooks, and on the command line."""
+    text = "u8[8,8] Sw<3,0,3> o 0 o (8,8):(8,1)"
+    picture = tj.show(text, color=color)  # type: ignore[arg-type]
+    assert picture.svg == svg(layout(text), color=color)
+    assert f"{color}" in picture.svg
+    assert run("show", text, "--svg", "--color", color).stdout == picture.svg + "\n"
+    assert (picture.svg == tj.show(text).svg) == (color == "bank")
+    assert picture._repr_html_() == layout_html(layout(text), color=color)
+    assert "add --svg" in refuses("show", text, "--color", color)
+    with pytest.raises(tj.LayoutError, match="expected a color of"):
+        tj.show(text, color="red")  # type: ignore[arg-type]
 
 
 def test_text_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:

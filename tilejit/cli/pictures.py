@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +34,17 @@ Subject = Annotated[
         help='For example "bf16[4,8]{1,0:T(2,4)(2,1)}" or "(4,8):(8,1)"; - reads it from stdin.',
     ),
 ]
+
+
+class Color(StrEnum):
+    """What the colors of a picture stand for."""
+
+    tile = "tile"
+    order = "order"
+    bank = "bank"
+    row = "row"
+
+
 PAGE = "tilejit-view.html"
 """Where the page goes if nothing is said."""
 
@@ -43,6 +55,9 @@ def show(
     parameters: Parameters = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the facts and the indices as JSON.")] = False,
     as_svg: Annotated[bool, typer.Option("--svg", help="Print the picture as SVG.")] = False,
+    color: Annotated[
+        Color | None, typer.Option("--color", help="Color the SVG by this; bank and row are of swizzles.")
+    ] = None,
 ) -> None:
     """Draw where each element lives in memory.
 
@@ -50,6 +65,8 @@ def show(
     """
     if as_json and as_svg:
         raise misused("--json and --svg print different things\ngive one of them")
+    if color and not as_svg:
+        raise misused("--color is for pictures as SVG\nadd --svg")
     with arguments_checked():
         subject = read_subject(shape, layout, read_parameters(parameters), "show")
         if as_json:
@@ -57,7 +74,7 @@ def show(
         elif as_svg:
             from tilejit.view.svg import svg
 
-            typer.echo(svg(subject))
+            typer.echo(svg(subject, color=color and color.value))
         else:
             print_picture(subject)
 

@@ -13,7 +13,7 @@ from codegen import dataclass
 from tilejit.cute.layout import Layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import linear_index, multi_index
-from tilejit.layout.tiling import tile_steps
+from tilejit.layout.shape_facts import tile_steps_of
 
 Grid = NDArray[np.int64]
 COLORS = 8
@@ -29,9 +29,10 @@ def drawn_dimensions(dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(long) if len(long) == 2 else tuple(range(len(dims)))[-2:]
 
 
-def board_extents(shape: Spec) -> tuple[int, int]:
-    """Rows and columns of a board."""
-    *_, rows, columns = 1, 1, *(shape.dimensions[d] for d in drawn_dimensions(shape.dimensions))
+def board_extents(shape: Spec, drawn: Spec | None = None) -> tuple[int, int]:
+    """Rows and columns of a board, along the dimensions of `drawn` where that is another shape."""
+    dims = drawn_dimensions((drawn or shape).dimensions)
+    *_, rows, columns = 1, 1, *(shape.dimensions[d] for d in dims)
     return rows, columns
 
 
@@ -68,9 +69,14 @@ def corner_index(shape: Spec, prefix: tuple[int, ...], rows: int, columns: int) 
 
 def corner(shape: Spec, prefix: tuple[int, ...], rows: int, columns: int) -> Grid:
     """The linear indices of a corner of the drawn dimensions."""
+    return slots_at(shape, corner_index(shape, prefix, rows, columns))
+
+
+def slots_at(shape: Spec, index: tuple[Grid, ...]) -> Grid:
+    """The linear indices of a corner, given its indices."""
     if not shape.rank:
         return np.full((1, 1), linear_index(shape, ()), np.int64)
-    return np.asarray(linear_index(shape, corner_index(shape, prefix, rows, columns)), np.int64)
+    return np.asarray(linear_index(shape, index), np.int64)
 
 
 def held(shape: Spec) -> Iterator[tuple[int, ...] | None]:
@@ -78,12 +84,33 @@ def held(shape: Spec) -> Iterator[tuple[int, ...] | None]:
     return (multi_index(shape, slot) for slot in range(shape.physical_size))
 
 
+def padded_shape(shape: Spec) -> Spec:
+    """The shape with its dimensions rounded up to complete outermost tiles, whose padding has indices too.
+
+    f32[3,5]{1,0:T(2,2)} -> f32[4,6]{1,0:T(2,2)}    u8[3,5] (4,8):(8,1) -> u8[4,8] (4,8):(8,1)
+
+    Raises:
+        LayoutError: a CuTe layout has a mode that no dimension can be as long as.
+    """
+    if isinstance(shape, CuteShape):
+        return replace(shape, dimensions=shape.function.sizes)
+    out = list(shape.padded_dimensions or shape.dimensions)
+    steps, _ = tile_steps_of(shape)
+    if shape.layout is not None and steps and 0 not in shape.dimensions:
+        order, step = tuple(reversed(shape.minor_to_major)), steps[0]
+        for group, tile in zip(step.groups, step.tile, strict=True):
+            axis = group[0] - step.lead
+            if len(group) == 1 and axis >= 0:
+                out[order[axis]] = -(-out[order[axis]] // tile) * tile
+    return replace(shape, dimensions=tuple(out), padded_dimensions=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The first tile of a shape: which tile holds what, and its color.
+    """The tiles of one level: which tile holds what, and its color.
 
     Attributes:
-        alone: the shape with its first tile only; there the tiles lie one after the other.
+        alone: the shape with the tiles up to this level only; there each tile is contiguous.
         unit: elements of the tile; without tiles, the run that is contiguous.
         counts: how many tiles there are along each axis, most major first; empty without tiles.
     """
@@ -94,33 +121,43 @@ class Tiling:
 
     @classmethod
     def of(cls, shape: Spec) -> Tiling:
-        """The tiles of XLA's layouts; a CuTe layout has none."""
+        """The outermost tiles of XLA's layouts; a CuTe layout has none."""
         if isinstance(shape, CuteShape):
             return cls(shape, 1, ())
-        steps, extents = tile_steps(shape)
-        if shape.layout is None or not steps:
-            return cls(shape, max(1, (extents[-1] or (1,))[-1]), ())
-        alone = replace(shape, layout=replace(shape.layout, tiles=shape.layout.tiles[:1]))
-        return cls(alone, prod(steps[0].tile), extents[1][: -len(steps[0].tile)])
+        _, extents = tile_steps_of(shape)
+        return next(iter(cls.levels(shape)), cls(shape, max(1, (extents[-1] or (1,))[-1]), ()))
 
     @classmethod
-    def by_digits(cls, shape: Spec) -> Tiling:
-        """The same, and of a CuTe layout what all digits but the slowest of each mode make together.
+    def levels(cls, shape: Spec) -> tuple[Tiling, ...]:
+        """The tiles of every level, the outermost first.
 
+        Of a CuTe layout, level k is made of all digits of each mode but the k slowest:
         ((2,4),(2,2)):((1,4),(2,16)) -> tiles of 2 x 2, 4 x 2 of them
+
+        Raises:
+            LayoutError: modes of stride 0 make more tiles than there are numbers.
         """
-        if not isinstance(shape, CuteShape):
-            return cls.of(shape)
-        modes = [[n for n, _ in mode if n != 1] or [1] for mode in shape.function.modes]
-        most = max(map(len, modes), default=1)
-        if most < 2 or 0 in shape.dimensions:
-            return cls(shape, 1, ())
-        inner = [prod(sizes[: most - 1]) for sizes in modes]
-        counts = [prod(sizes) // low for sizes, low in zip(modes, inner, strict=True)]
+        if isinstance(shape, CuteShape):
+            modes = [[n for n, _ in mode if n != 1] or [1] for mode in shape.function.modes]
+            depths = 0 if 0 in shape.dimensions else max(map(len, modes), default=1) - 1
+            return tuple(cls._of_digits(shape, [mode[: depths - k] for mode in modes]) for k in range(depths))
+        steps, extents = tile_steps_of(shape)
+        if shape.layout is None:
+            return ()
+        alone = [replace(shape.layout, tiles=shape.layout.tiles[: k + 1]) for k in range(len(steps))]
+        return tuple(
+            cls(replace(shape, layout=alone[k]), prod(step.tile), extents[k + 1][: -len(step.tile)])
+            for k, step in enumerate(steps)
+        )
+
+    @classmethod
+    def _of_digits(cls, shape: CuteShape, kept: Sequence[Sequence[int]]) -> Tiling:
+        """The tiles that the kept digits of each mode make."""
+        inner = [prod(sizes) for sizes in kept]
+        counts = [size // low for size, low in zip(shape.function.sizes, inner, strict=True)]
         slow, fast = _row_major(counts, prod(inner)), _row_major(inner, 1)
         layout = Layout(tuple(zip(inner, counts, strict=True)), tuple(zip(fast, slow, strict=True)))
-        alone = CuteShape("u8", shape.dimensions, layout)
-        return cls(alone, prod(inner), tuple(counts))
+        return cls(CuteShape("u8", shape.dimensions, layout), prod(inner), tuple(counts))
 
     def numbers(self, slots: Grid) -> Grid:
         """The tile of each element, given its slot in `alone`; all 0 without tiles."""

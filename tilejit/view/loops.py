@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from tilejit.view.svg import CHARACTER, svg_element
+from tilejit.view.cells import CHARACTER
+from tilejit.view.svg import svg_element
 
 if TYPE_CHECKING:
     from codegen import Function, LoopReport, Statement

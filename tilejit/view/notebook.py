@@ -19,13 +19,13 @@ STYLE = "overflow-x:auto;max-width:100%"
 OPEN = ' open=""'
 
 
-def layout_html(layout: Spec | CuteLayout, heading: str = "") -> str | None:
+def layout_html(layout: Spec | CuteLayout, heading: str = "", color: str | None = None) -> str | None:
     """The picture of a layout; None, so that a notebook prints the text, where there is none to draw.
 
     layout_html(Shape.parse("f32[3,5]{1,0:T(2,2)}")) -> '<div style="..."><svg ...'
     """
     try:
-        picture = svg(layout, standalone=False)
+        picture = svg(layout, standalone=False, color=color)
     except TilejitError:
         return None
     head = f"<div><code>{escape(heading)}</code></div>" if heading else ""

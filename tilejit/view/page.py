@@ -7,9 +7,7 @@ import json
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
-from itertools import accumulate
 from math import prod
-from operator import mul
 from typing import Any, TypeAlias
 
 from codegen import cached
@@ -22,6 +20,8 @@ from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
 from tilejit.layout.shape import Shape
 from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.tiling import MERGE
+from tilejit.view.boards import padded_shape
+from tilejit.view.coloring import LARGE_TILE, Coloring, slot_runs
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
 
@@ -71,6 +71,7 @@ def page_data(layout: Spec | CuteLayout) -> dict[str, Any]:
     spec, title = subject(layout)
     alone = not isinstance(layout, Shape | CuteShape)
     own = _cute_digits(spec) if isinstance(spec, CuteShape) else _xla_digits(spec)
+    coloring = Coloring.of(spec)
     facts = {
         "title": title,
         "dims": spec.dimensions,
@@ -80,6 +81,11 @@ def page_data(layout: Spec | CuteLayout) -> dict[str, Any]:
         "elements": prod(spec.dimensions),
         "padding": spec.padding_fraction,
         "width": row_length(spec),
+        "color": coloring.color,
+        "colorings": coloring.choices,
+        "period": coloring.period,
+        "bank": coloring.bank,
+        "row": coloring.row,
     }
     plain: dict[str, Any] = _plain({**facts, **own})
     return plain
@@ -114,16 +120,14 @@ def cute_layout(layout: object) -> CuteLayout | None:
 
 
 def row_length(spec: Spec) -> int:
-    """Slots in a row of memory's picture: a run that the layout itself ends, or whole ones, or a part of one.
+    """Slots in a row of memory's picture: as wide as a large tile, or a run that the layout itself ends.
 
-    bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 256    f32[3,5]{1,0:T(2,2)} -> 12    f32[1000] -> 50
+    bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 128    f32[3,5]{1,0:T(2,2)} -> 12    f32[1000] -> 50
     """
     size = spec.physical_size
-    if isinstance(spec, CuteShape):
-        digits = (digit for mode in spec.function.modes for digit in mode)
-        runs = [n * abs(stride) for n, stride in digits if n > 1 and stride]
-    else:
-        runs = list(accumulate(reversed(tile_steps_of(spec)[1][-1]), mul))
+    if not isinstance(spec, CuteShape) and (wide := _large_tile(spec)):
+        return wide
+    runs = slot_runs(spec)
     most = next((row for row, slots in ROWS if size <= slots), WIDEST_ROW)
     run = max((run for run in runs if 0 < run <= most), default=1)
     if run >= most // 4:
@@ -131,6 +135,13 @@ def row_length(spec: Spec) -> int:
     whole = min((run for run in runs if run > most), default=size)
     fit = [row for row in range(run, min(most, size) + 1, run) if whole % row == 0 and row >= most // 4]
     return max(1, max(fit, default=min(most // run * run, size)))
+
+
+def _large_tile(shape: Shape) -> int:
+    """Columns of the outermost tile, where it has too many elements for text in each; 0 for others."""
+    steps, _ = tile_steps_of(shape)
+    tile = steps[0].tile if steps else ()
+    return tile[-1] if prod(tile) >= LARGE_TILE and tile[-1] <= WIDEST_ROW else 0
 
 
 def _xla_digits(shape: Shape) -> dict[str, Any]:
@@ -143,7 +154,7 @@ def _xla_digits(shape: Shape) -> dict[str, Any]:
         "kind": "xla",
         "wide": max(prod(extents[-1]), *map(prod, extents), shape.physical_size) > MAX_DOUBLE,
         "order": order,
-        "padded": _padded(shape, order),
+        "padded": padded_shape(shape).dimensions,
         "extents": extents,
         "steps": [
             {
@@ -156,19 +167,6 @@ def _xla_digits(shape: Shape) -> dict[str, Any]:
             for step, text in zip(steps, texts, strict=True)
         ],
     }
-
-
-def _padded(shape: Shape, order: tuple[int, ...]) -> tuple[int, ...]:
-    """How far each dimension goes when whole tiles count: the first tile's padding has indices, too."""
-    out = list(shape.padded_dimensions or shape.dimensions)
-    steps, _ = tile_steps_of(shape)
-    if steps and 0 not in shape.dimensions:
-        step = steps[0]
-        for group, tile in zip(step.groups, step.tile, strict=True):
-            axis = group[0] - step.lead
-            if len(group) == 1 and axis >= 0:
-                out[order[axis]] = -(-out[order[axis]] // tile) * tile
-    return tuple(out)
 
 
 def _cute_digits(shape: CuteShape) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from tilejit.layout.as_layout import LayoutLike, as_layout
 from tilejit.layout.cute_shape import Spec
 from tilejit.layout.dtypes import ElementLike
 from tilejit.tiled.tiled_array import TiledArray
+from tilejit.view.coloring import Color, Coloring
 from tilejit.view.notebook import layout_html
-from tilejit.view.page import CuteLayout, cute_layout
+from tilejit.view.page import CuteLayout, cute_layout, subject
 from tilejit.view.svg import svg
 from tilejit.view.text import Style, layout_text
 
@@ -27,9 +28,11 @@ class LayoutPicture:
 
     Attributes:
         layout: the shape, or the CuTe layout, that is drawn.
+        color: what the colors of the SVG stand for; None for the default of the layout.
     """
 
     layout: Spec | CuteLayout
+    color: Color | None = None
 
     @property
     def text(self) -> str:
@@ -39,14 +42,14 @@ class LayoutPicture:
     @property
     def svg(self) -> str:
         """The picture as one <svg> element, for a file or a page."""
-        return svg(self.layout)
+        return svg(self.layout, color=self.color)
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str | None:
         """The picture, as notebooks show it."""
-        return layout_html(self.layout)
+        return layout_html(self.layout, color=self.color)
 
 
 def show(
@@ -54,12 +57,14 @@ def show(
     *,
     dtype: ElementLike | None = None,
     dims: Iterable[int] | None = None,
+    color: Color | None = None,
     **parameters: Any,
 ) -> LayoutPicture:
     """Draw where each element of an array lives in memory.
 
     A prompt and a notebook show the result; a script prints it. Each cell shows the slot of an element,
-    counted from the start of the buffer. Tiles are outlined. A large array is drawn in part.
+    counted from the start of the buffer. Tiles are outlined. A large array is drawn in part: the SVG shows
+    one complete tile, without numbers if there is no room for them.
 
     >>> tilejit.show("f32[3,5]{1,0:T(2,2)}")
     f32[3,5]{1,0:T(2,2)}
@@ -81,18 +86,23 @@ def show(
         layout: anything that `as_layout` reads, or a TiledArray. A CuTe layout can stand alone.
         dtype: the array's dtype, where the layout is not a complete shape.
         dims: the array's dimensions, where the layout is not a complete shape.
+        color: what the colors of the SVG stand for: "tile", "order" (in memory, as a gradient), or, for a
+            layout that ends in a swizzle, "bank" or "row". By default "bank" for swizzles, "tile" for several
+            small tiles, and "order" for all others.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
         A `LayoutPicture`, with the picture as `.text` and as `.svg`.
 
     Raises:
-        LayoutError: the layout cannot be read, dtype or dims are missing, or the buffer has no fixed size.
+        LayoutError: the layout cannot be read, dtype or dims are missing, the buffer has no fixed size, or
+            the layout cannot be colored that way.
         TypeError: an argument has the wrong type, or a keyword is not the layout's.
     """
     found = _layout_of(layout, dtype, dims, parameters)
     layout_text(found, Style())  # what cannot be drawn is refused here, not where it is printed
-    return LayoutPicture(found)
+    Coloring.of(subject(found)[0], color)
+    return LayoutPicture(found, color)
 
 
 def _layout_of(

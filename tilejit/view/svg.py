@@ -1,32 +1,23 @@
-"""The picture of a layout as SVG: array and memory side by side; of a large one a corner."""
+"""The picture of a layout as SVG: array and memory beside each other; of large ones a tile or a corner."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import islice
+from itertools import groupby
 from math import prod
 
-from codegen import LayoutError, dataclass
-from tilejit.layout.cute_shape import CuteShape, Spec
-from tilejit.layout.indexing import multi_index
-from tilejit.view.boards import (
-    Tiling,
-    board_extents,
-    corner,
-    other_extents,
-    prefixes,
-    slice_name,
-)
-from tilejit.view.page import CuteLayout, row_length, subject
+from tilejit.layout.cute_shape import Spec
+from tilejit.view.cells import CELL, CHARACTER, Cell, Cells, cells_of
+from tilejit.view.coloring import SHADES, Coloring
+from tilejit.view.page import CuteLayout, subject
 
-MAX_ROWS, MAX_COLUMNS, MAX_SLICES = 16, 32, 2
-MAX_WIDTH = 620
-"""Of an array or of memory, in pixels."""
-MAX_LOOKED_UP = 1 << 16
-"""Elements of CuTe layouts whose slots may have to be looked up in a table."""
 MAX_TITLE = 96
-CELL, LINE, GAP, CHARACTER = 22, 18, 32, 7.25
+LINE, GAP = 18, 32
+NAME, NAME_CHARACTER = 10, 6.1
+"""The size of the names of rows and columns, and the width of a character, in pixels."""
+NARROW = 400
+"""Boards of cells without text stand below each other if they are wider, in pixels."""
 FONT = "ui-monospace,DejaVu Sans Mono,Menlo,Consolas,monospace"
 FILLS = ("#2f8fe6", "#f09a00", "#4db02a", "#e04fc4", "#16a3a3", "#bfa900", "#8a63e8", "#ee6347")
 """Drawn at 30%, so that text in the page's own color is read on light and on dark pages."""
@@ -34,60 +25,60 @@ LOOKS = (
     "<style>svg{color:#16181d;background:#fff}"
     "@media (prefers-color-scheme:dark){svg{color:#f0f2f6;background:#14161b}}</style>"
 )
+STOPS = ("#f5c800", "#3fb34f", "#2f8fe6", "#9a4fe0")
+"""The gradient of memory order, drawn at 30% as tiles are."""
+THICK = 'stroke-width="2" stroke-linecap="square"'
+MIDDLE = 'stroke-opacity="0.7"'
+THIN = 'stroke-opacity="0.2"'
+LOW_MIDDLE = 'stroke-opacity="0.45"'
+LOW_THIN = 'stroke-opacity="0.08"'
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What stands in a cell, the tile it belongs to, and its tooltip; padding has no tile."""
-
-    text: str
-    tile: int | None
-    tip: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """Rows of cells with a heading; `more` says what is left out to the right and below."""
-
-    heading: str
-    rows: tuple[tuple[Cell, ...], ...]
-    more: tuple[bool, bool]
-
-    @property
-    def cell_width(self) -> int:
-        """In pixels, of the longest text."""
-        longest = max((len(cell.text) for row in self.rows for cell in row), default=1)
-        return max(CELL, int(longest * CHARACTER) + 8)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height in pixels, heading included."""
-        columns = max(map(len, self.rows), default=0)
-        width = columns * self.cell_width + (CELL if self.more[0] else 0)
-        height = LINE + len(self.rows) * CELL + (LINE if self.more[1] else 0)
-        return max(width, int(len(self.heading) * CHARACTER)), height
+def _gradient() -> tuple[str, ...]:
+    """SHADES colors from the first stop to the last."""
+    stops = [[int(stop[k : k + 2], 16) for k in (1, 3, 5)] for stop in STOPS]
+    out = []
+    for shade in range(SHADES):
+        at, rest = divmod(shade * (len(stops) - 1), SHADES - 1)
+        low, high = stops[at], stops[min(at + 1, len(stops) - 1)]
+        mixed = (a + (b - a) * rest // (SHADES - 1) for a, b in zip(low, high, strict=True))
+        out.append("#" + "".join(f"{channel:02x}" for channel in mixed))
+    return tuple(out)
 
 
-def svg(layout: Spec | CuteLayout, *, standalone: bool = True) -> str:
+GRADIENT = _gradient()
+
+
+def svg(layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None = None) -> str:
     """The picture of a layout as one <svg> element, in ASCII.
 
     >>> Path("layout.svg").write_text(svg(as_layout("f32[3,5]{1,0:T(2,2)}")))
 
-    Cells of the array show slots, cells of memory the index they hold; tiles have colors and edges, padding
-    is hatched. `standalone` pictures have a background of their own, others go with the page around them.
+    Cells of the array show slots, cells of memory the index they hold. Thick lines surround the outermost
+    tiles, thinner ones the tiles inside; padding is hatched. If a tile has too many elements for text, the
+    picture shows one complete tile in small cells. `standalone` pictures have a background of their own,
+    others take the colors of the page around them.
+
+    Args:
+        layout: a Shape or a CuTe layout.
+        standalone: whether the picture has a background.
+        color: "tile", "order" (in memory, as a gradient), or "bank" or "row" of a swizzle; by default what
+            tells most about the layout.
 
     Raises:
-        LayoutError: the buffer has no size known here, or a CuTe layout has offsets below 0.
+        LayoutError: the buffer has no size known here, a CuTe layout has offsets below 0, the color is not
+            one of these, or it is "bank" or "row" and the layout does not end in a swizzle.
         TypeError: neither a Shape nor a CuTe layout.
     """
     spec, title = subject(layout)
+    coloring = Coloring.of(spec, color)
     facts = _facts(spec, alone=spec is not layout)
     if 0 in spec.dimensions:
-        return document(title, [*facts, "no elements"], [], [], standalone)
-    tiling = _tiling(spec)
-    arrays, notes = _arrays(spec, tiling)
-    memory = _memory(spec, tiling)
-    return document(title, [*facts, *notes], arrays, [memory] if memory else [], standalone, tiling)
+        return document(title, [*facts, "no elements"], [], standalone)
+    arrays, memory, notes = cells_of(spec, coloring)
+    notes = [*facts, *notes, *([coloring.note] if coloring.note else [])]
+    palette = GRADIENT if coloring.color == "order" else FILLS
+    return document(title, notes, [arrays, memory], standalone, palette)
 
 
 def _facts(spec: Spec, *, alone: bool) -> list[str]:
@@ -97,87 +88,32 @@ def _facts(spec: Spec, *, alone: bool) -> list[str]:
     return [f"{prod(spec.dimensions)} elements, {slots}, {spec.padding_fraction:.1%} padding"]
 
 
-def _tiling(spec: Spec) -> Tiling:
-    try:
-        return Tiling.by_digits(spec)
-    except LayoutError:  # modes of stride 0 may have more tiles than there are numbers
-        return Tiling(spec, 1, ())
-
-
-def _arrays(spec: Spec, tiling: Tiling) -> tuple[list[Cells], list[str]]:
-    """The first slices of the array, and what is said of the rest."""
-    others, notes, out = other_extents(spec), [], []
-    rows, columns = board_extents(spec)
-    for prefix in islice(prefixes(others), MAX_SLICES):
-        shown = min(rows, MAX_ROWS), min(columns, MAX_COLUMNS)
-        slots = corner(spec, prefix, *shown)
-        width = max(CELL, int(len(str(int(slots.max()))) * CHARACTER) + 8)
-        fit = max(1, min(shown[1], MAX_WIDTH // width))
-        slots = slots[:, :fit]
-        tiles = tiling.numbers(corner(tiling.alone, prefix, shown[0], fit))
-        name = slice_name(spec, prefix) if others else ""
-        cells = tuple(
-            tuple(Cell(str(slot), tile, f"slot {slot}") for slot, tile in zip(*pair, strict=True))
-            for pair in zip(slots.tolist(), tiles.tolist(), strict=True)
-        )
-        out.append(Cells(f"array {name}".strip(), cells, (fit < columns, shown[0] < rows)))
-    shown_rows, shown_columns = len(out[0].rows), len(out[0].rows[0])
-    if out[0].more != (False, False):
-        notes.append(f"the first {shown_rows} x {shown_columns} of {rows} x {columns}")
-    left = prod(others) - MAX_SLICES
-    if left > 0:
-        notes.append(f"{left} more slice{'s' * (left > 1)}")
-    return out, notes
-
-
-def _memory(spec: Spec, tiling: Tiling) -> Cells | None:
-    """The first rows of the buffer; None where it takes a large table to tell what they hold."""
-    if isinstance(spec, CuteShape) and prod(spec.dimensions) > MAX_LOOKED_UP:
-        return None
-    line, size = row_length(spec), spec.physical_size
-    longest = len(",".join(str(n - 1) for n in spec.dimensions))
-    fit = max(1, min(line, MAX_COLUMNS, MAX_WIDTH // max(CELL, int(longest * CHARACTER) + 8)))
-    rows = [
-        tuple(_slot(spec, tiling, slot) for slot in range(start, min(start + fit, size)))
-        for start in range(0, min(size, MAX_ROWS * line), line)
-    ]
-    more = fit < line, MAX_ROWS * line < size
-    heading = f"memory, rows of {line} slots" if size > line else "memory"
-    return Cells(heading, tuple(rows), more)
-
-
-def _slot(spec: Spec, tiling: Tiling, slot: int) -> Cell:
-    index = multi_index(spec, slot)
-    if index is None:
-        return Cell("", None, f"slot {slot}: padding")
-    text = ",".join(map(str, index))
-    return Cell(text or "()", tiling.number(index), f"slot {slot}: [{', '.join(map(str, index))}]")
-
-
 def document(
     title: str,
     notes: Sequence[str],
-    arrays: Sequence[Cells],
-    memory: Sequence[Cells],
+    columns: Sequence[Sequence[Cells]],
     standalone: bool,
-    tiling: Tiling | None = None,
+    palette: Sequence[str] = FILLS,
 ) -> str:
-    """The picture: a title, columns of boards, and a line for each note; tiling: the colors of tiles."""
+    """The picture: a title, columns of boards, and a line for each note."""
+    if any(cells.low and cells.low[0] * cells.columns > NARROW for column in columns for cells in column):
+        columns = [[cells for column in columns for cells in column]]
     parts: list[str] = []
-    left, bottom = 8, 2 * LINE
-    for column in (arrays, memory):
+    left, right, bottom = 8, 8, 2 * LINE
+    for column in columns:
         top, widest = LINE + 14, 0
+        before = max((_name_width(cells) for cells in column), default=0)
         for cells in column:
-            assert tiling is not None
-            parts += _board(cells, tiling, left, top)
-            width, height = cells.size
-            top, widest = top + height + 10, max(widest, width)
-        left, bottom = left + (widest + GAP if column else 0), max(bottom, top)
+            parts += _board(cells, palette, left, top, before)
+            width, height = _size(cells)
+            top, widest = top + height + 10, max(widest, before + width, int(len(cells.heading) * CHARACTER))
+        right = left + widest if column else right
+        left, bottom = right + GAP, max(bottom, top)
     shown = title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1] + "…"
     lines = [_text(8, LINE, shown, 'font-weight="bold"')]
     lines += [_text(8, bottom + LINE * k + 8, note, 'fill-opacity="0.8"') for k, note in enumerate(notes)]
     longest = max(map(len, (shown, *notes)))
-    width = max(left - GAP + 8, int(longest * (CHARACTER + 0.6)) + 16)
+    width = max(right + 8, int(longest * (CHARACTER + 0.6)) + 16)
     height = bottom + LINE * len(notes) + 4
     looks = [LOOKS] if standalone else []
     return svg_element(width, height, title, [*looks, *lines, *parts])
@@ -193,58 +129,148 @@ def svg_element(width: int, height: int, title: str, parts: Sequence[str]) -> st
     return "\n".join(lines).encode("ascii", "xmlcharrefreplace").decode()
 
 
-def _board(cells: Cells, tiling: Tiling, left: int, top: int) -> list[str]:
-    width = cells.cell_width
+def _name_width(cells: Cells) -> int:
+    """Pixels left of the cells, for the names of rows."""
+    longest = max(map(len, cells.row_names), default=0)
+    return int(longest * NAME_CHARACTER) + 6 if longest else 0
+
+
+def _name_height(cells: Cells) -> int:
+    """Pixels above the cells, for the names of columns."""
+    return NAME + 4 if cells.column_names else 0
+
+
+def _size(cells: Cells) -> tuple[int, int]:
+    """The width of the cells and the height of a board in pixels, heading and names of columns included."""
+    wide, high = cells.cell_size
+    width = cells.columns * wide + (CELL if cells.more[0] else 0)
+    return width, LINE + _name_height(cells) + len(cells.rows) * high + (LINE if cells.more[1] else 0)
+
+
+def _board(cells: Cells, palette: Sequence[str], left: int, top: int, before: int) -> list[str]:
+    """A heading, the names of rows and columns, the cells, and the lines around them."""
+    wide, high = cells.cell_size
+    above = _name_height(cells)
     out = [_text(left, top + 12, cells.heading, 'fill-opacity="0.8"')]
-    top += LINE
+    left, top = left + before, top + LINE + above
+    out += _names(cells, left, top)
     for r, row in enumerate(cells.rows):
-        for c, cell in enumerate(row):
-            out.append(_cell(cell, tiling, left + c * width, top + r * CELL, width))
-    out.append(_edges(cells, left, top, width))
+        y = top + r * high
+        if cells.low:
+            out += _runs(row, palette, left, y, cells.low)
+        else:
+            out += [_cell(cell, palette, left + c * wide, y, wide) for c, cell in enumerate(row)]
+    out += _lines(cells, left, top)
     if cells.more[0]:
-        right = left + max(map(len, cells.rows)) * width + 6
-        out += [_text(right, top + r * CELL + 15, "…") for r in range(len(cells.rows))]
+        out.append(_text(left + cells.columns * wide + 6, top + len(cells.rows) * high // 2 + 4, "…"))
     if cells.more[1]:
-        out.append(_text(left + width // 2 - 4, top + len(cells.rows) * CELL + 14, "…"))
+        out.append(_text(left + cells.columns * wide // 2 - 4, top + len(cells.rows) * high + 14, "…"))
     return out
 
 
-def _cell(cell: Cell, tiling: Tiling, x: int, y: int, width: int) -> str:
-    """A cell's ground, text and tooltip; padding is hatched with lines of its own, since ids may clash."""
+def _names(cells: Cells, left: int, top: int) -> list[str]:
+    """The names of the rows and columns that have room, each as far from the next."""
+    wide, high = cells.cell_size
+    look = f'font-size="{NAME}" fill-opacity="0.7"'
+    longest = max(map(len, cells.column_names), default=0)
+    step = _step(int(longest * NAME_CHARACTER) + 6, wide)
+    across = [
+        _text(left + c * wide + wide / 2, top - 4, name, f'{look} text-anchor="middle"')
+        for c, name in enumerate(cells.column_names)
+        if c % step == 0
+    ]
+    down = [
+        _text(left - 4, top + r * high + high / 2 + 3.5, name, f'{look} text-anchor="end"')
+        for r, name in enumerate(cells.row_names)
+        if r % _step(NAME + 2, high) == 0
+    ]
+    return across + down
+
+
+def _step(room: int, cell: int) -> int:
+    """The smallest power of two of cells that have that room."""
+    return 1 << max(0, (-(-room // cell) - 1).bit_length())
+
+
+def _runs(
+    row: Sequence[Cell], palette: Sequence[str], x: int, y: int, size: tuple[int, int]
+) -> Iterator[str]:
+    """The grounds of cells without text: one rectangle for adjacent cells of one color."""
+    wide, high = size
+    for color, group in groupby(row, key=lambda cell: cell.color):
+        width = wide * sum(1 for _ in group)
+        fill = (x, y, width, high)
+        yield _hatched(*fill) if color is None else _ground(*fill, palette[color])
+        x += width
+
+
+def _cell(cell: Cell, palette: Sequence[str], x: int, y: int, width: int) -> str:
+    """A cell's ground, text and tooltip."""
     tip = f"<title>{escape(cell.tip)}</title>"
-    box = f'<rect x="{x}" y="{y}" width="{width}" height="{CELL}"'
-    if cell.tile is None:
-        lines = "".join(
-            f"M{x + max(0, k - CELL)} {y + min(k, CELL)}L{x + min(k, width)} {y + max(0, k - width)}"
-            for k in range(6, width + CELL, 6)
-        )
-        path = f'<path d="{lines}" stroke="currentColor" stroke-opacity="0.45"/>'
-        return f'<g>{tip}{box} fill-opacity="0"/>{path}</g>'
-    fill = FILLS[tiling.color(cell.tile)]
+    if cell.color is None:
+        return f"<g>{tip}{_hatched(x, y, width, CELL)}</g>"
     text = f'<text x="{x + width / 2:g}" y="{y + 15}" text-anchor="middle">{escape(cell.text)}</text>'
-    return f'<g>{tip}{box} fill="{fill}" fill-opacity="0.3"/>{text}</g>'
+    return f"<g>{tip}{_ground(x, y, width, CELL, palette[cell.color])}{text}</g>"
 
 
-def _edges(cells: Cells, left: int, top: int, width: int) -> str:
-    """Lines around all cells, and where one tile, or padding, meets another."""
-    thin: list[str] = []
-    thick: list[str] = []
-    for r, row in enumerate(cells.rows):
-        for c, cell in enumerate(row):
-            x, y = left + c * width, top + r * CELL
-            before = row[c - 1].tile if c else -1
-            above = cells.rows[r - 1][c].tile if r else -1
-            (thin if before == cell.tile else thick).append(f"M{x} {y}v{CELL}")
-            (thin if above == cell.tile else thick).append(f"M{x} {y}h{width}")
-            if c == len(row) - 1 and not cells.more[0]:
-                thick.append(f"M{x + width} {y}v{CELL}")
-            if (r == len(cells.rows) - 1 or c >= len(cells.rows[r + 1])) and not cells.more[1]:
-                thick.append(f"M{x} {y + CELL}h{width}")
-    return (
-        f'<path d="{"".join(thin)}" stroke="currentColor" stroke-opacity="0.2"/>'
-        f'<path d="{"".join(thick)}" stroke="currentColor" stroke-width="1.5" stroke-linecap="square"/>'
+def _ground(x: int, y: int, width: int, height: int, fill: str) -> str:
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}" fill-opacity="0.3"/>'
+
+
+def _hatched(x: int, y: int, width: int, height: int) -> str:
+    """A hatched rectangle; its lines are its own, since the ids of patterns may clash on a page."""
+    lines = "".join(
+        f"M{x + max(0, k - height)} {y + min(k, height)}L{x + min(k, width)} {y + max(0, k - width)}"
+        for k in range(6, width + height, 6)
     )
+    box = f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill-opacity="0"/>'
+    return f'{box}<path d="{lines}" stroke="currentColor" stroke-opacity="0.45"/>'
 
 
-def _text(x: int, y: int, text: str, more: str = "") -> str:
-    return f'<text x="{x}" y="{y}"{" " if more else ""}{more}>{escape(text)}</text>'
+def _lines(cells: Cells, left: int, top: int) -> Iterator[str]:
+    """Lines between cells, and stronger ones where tiles end: the more so the further out the level is."""
+    (wide, high), rows = cells.cell_size, cells.rows
+    levels = max((len(cell.tiles) for row in rows for cell in row), default=0)
+    paths: list[list[str]] = [[] for _ in range(levels + 2)]
+    for r in range(len(rows) + 1):
+        line = [_level(cells, r, c, r - 1, c) for c in range(cells.columns)]
+        for level, start, count in _stretches(line):
+            paths[level].append(f"M{left + start * wide} {top + r * high}h{count * wide}")
+    for c in range(cells.columns + 1):
+        line = [_level(cells, r, c, r, c - 1) for r in range(len(rows))]
+        for level, start, count in _stretches(line):
+            paths[level].append(f"M{left + c * wide} {top + start * high}v{count * high}")
+    inner, cell_lines = (LOW_MIDDLE, LOW_THIN) if cells.low else (MIDDLE, THIN)
+    looks = [THICK, *([inner] * (levels - 1))][:levels]
+    for path, look in reversed(list(zip(paths, [THICK, *looks, cell_lines], strict=True))):
+        if path:
+            yield f'<path d="{"".join(path)}" stroke="currentColor" {look}/>'
+
+
+def _level(cells: Cells, row: int, column: int, other_row: int, other_column: int) -> int | None:
+    """What ends between two cells, or None: 0 the picture, 1 the outermost tile, ..., and last the cell."""
+
+    def at(r: int, c: int) -> Cell | None:
+        return cells.rows[r][c] if 0 <= r < len(cells.rows) and 0 <= c < len(cells.rows[r]) else None
+
+    one, two = at(row, column), at(other_row, other_column)
+    if one is None or two is None:
+        right, below = column >= cells.columns, row >= len(cells.rows)
+        cut = not cells.low and ((right and cells.more[0]) or (below and cells.more[1]))
+        return None if (one is None and two is None) or cut else 0
+    pairs = zip(one.tiles, two.tiles, strict=True)
+    return next((k for k, (a, b) in enumerate(pairs, 1) if a != b), len(one.tiles) + 1)
+
+
+def _stretches(line: Sequence[int | None]) -> Iterator[tuple[int, int, int]]:
+    """(level, start, count) for each run of one level."""
+    start = 0
+    for level, group in groupby(line):
+        count = sum(1 for _ in group)
+        if level is not None:
+            yield level, start, count
+        start += count
+
+
+def _text(x: float, y: float, text: str, more: str = "") -> str:
+    return f'<text x="{x:g}" y="{y:g}"{" " if more else ""}{more}>{escape(text)}</text>'

@@ -12,9 +12,8 @@ from codegen import LayoutError, dataclass, shown
 from tilejit.cute.layout import Layout, offsets
 from tilejit.cute.modes import layout_like
 from tilejit.cute.thread_values import check_layout_tv, check_tile
-from tilejit.layout.cute_shape import make_cute_shape
-from tilejit.view.boards import Tiling
-from tilejit.view.svg import Cell, Cells, document
+from tilejit.view.cells import Cell, Cells
+from tilejit.view.svg import FILLS, document
 
 MAX_TEXT = 64, 32
 MAX_SVG = 32, 32
@@ -71,16 +70,18 @@ class LayoutTVPicture:
         def cell(i: int, j: int) -> Cell:
             holder, name = cells[i][j]
             who = f"thread {holder % threads}, value {holder // threads}" if name else "no thread"
-            return Cell(name, holder % threads if name else None, f"element [{i}, {j}]: {who}")
+            color = holder % threads % len(FILLS) if name else None
+            return Cell(name, color, (holder % threads if name else -1,), f"element [{i}, {j}]: {who}")
 
         board = Cells(
             "tile",
             tuple(tuple(cell(i, j) for j in range(columns)) for i in range(rows)),
             (columns < self.sizes[1], rows < self.sizes[0]),
+            tuple(map(str, range(rows))),
+            tuple(map(str, range(columns))),
         )
-        colors = Tiling(make_cute_shape("u8", self.sizes, Layout(self.sizes)), 1, (threads,))
         notes = self._notes(rows, columns)
-        return document(self._title, notes, [board] if rows and columns else [], [], standalone, colors)
+        return document(self._title, notes, [[board]] if rows and columns else [], standalone)
 
     @property
     def _title(self) -> str:

@@ -1,0 +1,150 @@
+"""What the colors of a picture say: the tile, the order in memory, or the bank and the row of a swizzle."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import prod
+from operator import mul
+from typing import Literal, TypeAlias
+
+from codegen import LayoutError, dataclass
+from tilejit.cute.swizzle import Swizzle
+from tilejit.layout.cute_shape import CuteShape, Spec
+from tilejit.layout.shape_facts import tile_steps_of
+from tilejit.view.boards import COLORS, Grid, Tiling
+
+Color: TypeAlias = Literal["tile", "order", "bank", "row"]
+COLORINGS: tuple[Color, ...] = ("tile", "order", "bank", "row")
+SHADES = 64
+"""Steps of the gradient of memory order."""
+LARGE_TILE = 512
+"""Elements of a tile that is drawn alone, without text in its cells."""
+MAX_PERIOD = 1024
+"""The gradient of a larger buffer starts again in every run of at most so many slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coloring:
+    """How a slot gets its color.
+
+    Attributes:
+        color: what colors stand for.
+        period: slots that the gradient of memory order spans.
+        bank: the lowest bit of the bank in a slot's number, and how many bits; None without a swizzle.
+        row: the same for the row.
+    """
+
+    color: Color
+    period: int
+    bank: tuple[int, int] | None
+    row: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, spec: Spec, color: str | None = None) -> Coloring:
+        """The coloring of a layout; by default the one that tells most.
+
+        Swizzles are colored by bank, and arrays of several tiles that are not large by tile. All others are
+        colored by memory order.
+
+        Raises:
+            LayoutError: no such coloring, or the bank or the row of a layout that does not end in a swizzle.
+        """
+        bank, row = bank_bits(spec)
+        chosen = _default(spec, swizzled=bank is not None) if color is None else color
+        if chosen not in COLORINGS:
+            raise LayoutError(
+                f"expected a color of {', '.join(COLORINGS)}, got {str(chosen)[:40]!r}\n  write one of these"
+            )
+        if chosen in ("bank", "row") and bank is None:
+            raise LayoutError(
+                f"only a layout that ends in a swizzle has banks, not {str(spec)[:80]}\n"
+                "  color by tile or by order"
+            )
+        return cls(chosen, order_period(spec), bank, row)
+
+    @property
+    def choices(self) -> tuple[Color, ...]:
+        """The colorings that the layout has."""
+        return COLORINGS if self.bank else COLORINGS[:2]
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows of all banks in which a swizzle repeats, and the slots of one; 0, 0 without a swizzle."""
+        if self.bank is None or self.row is None:
+            return 0, 0
+        columns = 1 << sum(self.bank)
+        return max(1, (1 << sum(self.row)) // columns), columns
+
+    def numbers(self, slots: Grid, tiles: Grid) -> Grid:
+        """The color of each slot: one of SHADES by memory order, else one of COLORS.
+
+        Args:
+            slots: the slots, any shape.
+            tiles: the color of the outermost tile that each belongs to, the same shape.
+        """
+        match self.color:
+            case "tile":
+                return tiles
+            case "order":
+                return slots % self.period * (SHADES - 1) // max(1, self.period - 1)
+        first, bits = (self.bank if self.color == "bank" else self.row) or (0, 0)
+        return (slots >> first) % (1 << bits) % COLORS
+
+    @property
+    def note(self) -> str:
+        """What the colors say, in words; empty for tiles, which have edges."""
+        match self.color:
+            case "tile":
+                return ""
+            case "order":
+                return f"colors: order in memory, from yellow to purple over {self.period} slots"
+        first, bits = (self.bank if self.color == "bank" else self.row) or (0, 0)
+        return f"colors: {self.color}, {_bits(first, bits)} of the slot's number"
+
+
+def _bits(first: int, count: int) -> str:
+    return f"bit {first}" if count == 1 else f"bits {first} to {first + count - 1}"
+
+
+def bank_bits(spec: Spec) -> tuple[tuple[int, int], tuple[int, int]] | tuple[None, None]:
+    """The bits of a slot's number that a swizzle changes, and those that it reads: lowest bit and count.
+
+    Sw<3,4,3> o 0 o (8,128):(128,1) -> (4, 3), (7, 3)    f32[3,5] -> None, None
+    """
+    if not isinstance(spec, CuteShape) or not spec.function.steps:
+        return None, None
+    swizzle = spec.function.steps[-1][1]
+    if not isinstance(swizzle, Swizzle) or not swizzle.bits:
+        return None, None
+    changed = swizzle.base + max(0, -swizzle.shift), swizzle.bits
+    return changed, (swizzle.base + max(0, swizzle.shift), swizzle.bits)
+
+
+def slot_runs(spec: Spec) -> list[int]:
+    """The lengths of runs that the layout itself ends, in slots."""
+    if isinstance(spec, CuteShape):
+        digits = (digit for mode in spec.function.modes for digit in mode)
+        return [n * abs(stride) for n, stride in digits if n > 1 and stride]
+    return list(accumulate(reversed(tile_steps_of(spec)[1][-1]), mul))
+
+
+def order_period(spec: Spec) -> int:
+    """Slots that one gradient spans: the buffer, or the longest run up to MAX_PERIOD of a larger one.
+
+    f32[3,5]{1,0:T(2,2)} -> 24    bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 1024
+    """
+    size = spec.physical_size
+    if size <= MAX_PERIOD:
+        return max(1, size)
+    return max((run for run in slot_runs(spec) if 1 < run <= MAX_PERIOD), default=MAX_PERIOD)
+
+
+def _default(spec: Spec, *, swizzled: bool) -> Color:
+    if swizzled:
+        return "bank"
+    try:
+        levels = Tiling.levels(spec)
+    except LayoutError:
+        return "order"
+    several = bool(levels) and prod(levels[0].counts) > 1
+    return "tile" if several and levels[0].unit < LARGE_TILE else "order"
