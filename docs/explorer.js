@@ -4,7 +4,7 @@
 function colorExplorers() {
   const theme = document.body.dataset.mdColorScheme === "slate" ? "dark" : "light";
   for (const frame of document.querySelectorAll("iframe.explorer")) {
-    frame.contentWindow.location.replace(frame.src.split("#")[0] + "#" + theme);
+    frame.contentWindow.location.replace(frame.src.split("#")[0] + "#theme=" + theme);
   }
 }
 

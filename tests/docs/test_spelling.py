@@ -10,13 +10,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BRITISH = re.compile(
     r"colour|behaviour|neighbour|favour|honour|labour|licence|catalogue|artefact|judgement|"
-    r"(?:travel|model|cancel|label|signal|fuel)l(?:ed|ing|er)|"
+    r"(?:travel|model|cancel|(?<!aria-)label|signal|fuel)l(?:ed|ing|er)|"
     r"(?:vector|special|optim|initial|normal|organ|recogn|summar|parallel|serial|quant|minim|maxim|util|"
     r"character|memor|synchron|final|general|local|token)is(?:e[ds]?|ing|ation|able)\b|"
     r"analyse[dr]?\b|\b(?:grey|programme|centre|metre|whilst|amongst|learnt|spelt|burnt|towards|fulfil)\b",
     re.IGNORECASE,
 )
-"""Stems and words; NumPy's flag `writeable` keeps its name."""
+"""Stems and words; NumPy's flag `writeable` and HTML's attribute `aria-labelledby` keep their names."""
 FOLDERS = ("tilejit", "codegen", "bench", "docs")
 KINDS = ("*.py", "*.md", "*.js", "*.css", "*.html")
 

@@ -14,6 +14,7 @@ from tests.cute import draw
 from tests.tools.strategies import cute_shape, picker, shape
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.view.boards import Tiling
+from tilejit.view.coloring import Coloring
 from tilejit.view.page import page_data
 
 NAMED = [
@@ -58,8 +59,12 @@ return cases.map(({data, indices, slots}) => {
   return {
     slots: indices.map((index) => plain(map.linearIndex(index))),
     held: slots.map((slot) => { const at = map.multiIndex(slot); return at && at.map(plain); }),
-    colors: indices.map((index) => map.tile(whole(index), Math.min(1, map.depths)).color),
-    keys: indices.map((index) => plain(map.tile(whole(index), Math.min(1, map.depths)).key)),
+    tiles: indices.map((index) => Array.from({length: map.depths}, (_, k) => {
+      const {key, color} = map.tile(whole(index), k + 1);
+      return [plain(key), color];
+    })),
+    colors: Object.fromEntries(["order", "bank", "row"].filter((by) => data.colorings.includes(by)).map(
+      (by) => [by, indices.map((index) => map.colorOfSlot(map.linearIndex(index), by))])),
     sums: indices.map((index) => map.trace(whole(index)).at(-1).text.match(/\\d+$/)[0]),
     digits: indices.map((index) => Math.max(...map.trace(whole(index)).map((line) => line.depth))),
   };
@@ -127,13 +132,15 @@ def check(case: dict[str, Any], answer: dict[str, Any]) -> None:
     assert answer["held"] == [at and [str(i) for i in at] if at != () else [] for at in held], spec
     if not slots:
         return
-    tiling = Tiling.by_digits(spec)
-    numbers = [tiling.number(tuple(index)) for index in case["indices"]]
-    if tiling.counts:
-        assert [int(key) for key in answer["keys"]] == [n % 2**48 for n in numbers], spec
-        assert answer["colors"] == [tiling.color(n) for n in numbers], spec
-    else:
-        assert len(set(answer["keys"])) == 1, spec
+    levels = Tiling.levels(spec)
+    for index, tiles in zip(case["indices"], answer["tiles"], strict=True):
+        numbers = [level.number(tuple(index)) for level in levels]
+        assert [int(key) for key, _ in tiles] == [number % 2**48 for number in numbers], spec
+        colors = [level.color(number) for level, number in zip(levels, numbers, strict=True)]
+        assert [color for _, color in tiles] == colors, spec
+    for by, colors in answer["colors"].items():
+        wanted = Coloring.of(spec, by).numbers(np.asarray(slots, np.int64), np.zeros(len(slots), np.int64))
+        assert colors == wanted.tolist(), spec
 
 
 @pytest.mark.parametrize("text", [*NAMED, *ALONE])

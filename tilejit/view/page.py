@@ -25,7 +25,21 @@ from tilejit.view.coloring import LARGE_TILE, Coloring, slot_runs
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
 
-SCRIPTS = ("layout", "xla", "cute", "text", "colors", "board", "cells", "controls", "explorer")
+SCRIPTS = (
+    "layout",
+    "xla",
+    "cute",
+    "text",
+    "colors",
+    "board",
+    "drawing",
+    "cells",
+    "svg",
+    "state",
+    "flight",
+    "controls",
+    "explorer",
+)
 MAX_DOUBLE = 2**53 - 1
 """The largest integer that JavaScript's numbers, and readers of JSON, hold exactly with all below it."""
 MAX_XOR = 2**30

@@ -5,13 +5,33 @@
 const KEPT_ROWS = 4000;
 const LONGEST_KEPT = 1024;
 
-/* The array's cells: two dimensions of it, at a fixed index of the others. */
-class ArrayCells {
+/* What both kinds of cells have: the levels of tiles and what colors stand for. */
+class Cells {
   constructor(map, explorer) {
     this.map = map;
     this.explorer = explorer;
   }
 
+  /* Levels of lines: the tiles, and where the color is a bank or a row, that inside. */
+  get levels() {
+    const { by } = this.explorer.color;
+    return this.map.depths + (by === "bank" || by === "row" ? 1 : 0);
+  }
+
+  get shaded() {
+    return this.explorer.color.by === "order";
+  }
+
+  /* Set the color of a cell, and its key at the innermost level where that is its color. */
+  paint(k, slot, keys, colors) {
+    const { by } = this.explorer.color;
+    colors[k] = this.map.colorOfSlot(slot, by);
+    if (keys.length > this.map.depths) keys[this.map.depths][k] = colors[k];
+  }
+}
+
+/* The array's cells: two dimensions of it, at a fixed index of the others. */
+class ArrayCells extends Cells {
   get rows() {
     const { rowDim } = this.explorer, { map } = this;
     return map.empty ? map.zero : rowDim === null ? map.one : map.padded[rowDim];
@@ -22,6 +42,14 @@ class ArrayCells {
     return map.empty ? map.zero : columnDim === null ? map.one : map.padded[columnDim];
   }
 
+  rowName(row) {
+    return this.explorer.rowDim === null ? "" : String(row);
+  }
+
+  columnName(column) {
+    return this.explorer.columnDim === null ? "" : String(column);
+  }
+
   index(row, column) {
     const index = this.explorer.fixed.slice(), { rowDim, columnDim } = this.explorer;
     if (rowDim !== null) index[rowDim] = row;
@@ -29,33 +57,51 @@ class ArrayCells {
     return index;
   }
 
-  /* Where dimensions do not mix, a tile's key and color are sums of a part for each. */
+  /* Where dimensions do not mix, a tile's key and color and a slot are sums of a part for each. */
   begin(row, column, rows, columns, step) {
-    const { map } = this, depth = this.explorer.depth, { columnDim } = this.explorer;
-    this.shown = { depth, columns: Array.from({ length: columns }, (_, c) => column + map.N(c * step)) };
-    this.inColumns = this.shown.columns.map((at) => columnDim === null || at < map.dims[columnDim]);
+    const { map } = this, { columnDim } = this.explorer;
+    const shown = Array.from({ length: columns }, (_, c) => column + map.N(c * step));
+    this.shown = shown;
+    this.inColumns = shown.map((at) => columnDim === null || at < map.dims[columnDim]);
     this.parts = null;
     if (!map.separable) return;
-    const origin = map.tile(this.index(map.zero, map.zero), depth);
-    this.parts = this.shown.columns.map((at) => {
-      const tile = map.tile(this.index(map.zero, at), depth);
-      return { key: tile.key - origin.key, color: tile.color - origin.color + 8 };
+    const origin = this.index(map.zero, map.zero), sum = map.sum(origin);
+    const tiles = this.tiles(origin);
+    this.parts = shown.map((at) => {
+      const index = this.index(map.zero, at);
+      const own = this.tiles(index).map((tile, k) => ({ key: tile.key - tiles[k].key, color: tile.color - tiles[k].color + 8 }));
+      return { tiles: own, sum: map.sum(index) - sum };
     });
   }
 
+  /* The element's tile at every level. */
+  tiles(index) {
+    return Array.from({ length: this.map.depths }, (_, k) => this.map.tile(index, k + 1));
+  }
+
   row(row, keys, colors, states) {
-    const { map, parts, inColumns } = this, { columns, depth } = this.shown, { rowDim } = this.explorer;
-    const own = map.tile(this.index(row, map.zero), depth), inRows = rowDim === null || row < map.dims[rowDim];
-    for (let c = 0; c < columns.length; c++) {
-      const tile = parts ? parts[c] : map.tile(this.index(row, columns[c]), depth);
-      keys[c] = parts ? own.key + tile.key : tile.key;
-      colors[c] = parts ? (own.color + tile.color) & 7 : tile.color;
+    const { map, parts, inColumns, shown } = this, { rowDim, color } = this.explorer;
+    const start = this.index(row, map.zero), inRows = rowDim === null || row < map.dims[rowDim];
+    const own = parts && { tiles: this.tiles(start), sum: map.sum(start) };
+    for (let c = 0; c < shown.length; c++) {
+      const index = parts ? null : this.index(row, shown[c]), tiles = parts ? own.tiles : this.tiles(index);
+      for (let k = 0; k < map.depths; k++) keys[k][c] = parts ? tiles[k].key + parts[c].tiles[k].key : tiles[k].key;
       states[c] = inRows && inColumns[c] ? ELEMENT : PADDING;
+      if (color.by !== "tile") this.paint(c, map.finish(parts ? own.sum + parts[c].sum : map.sum(index)), keys, colors);
+      else if (color.depth) {
+        const k = color.depth - 1;
+        colors[c] = parts ? (tiles[k].color + parts[c].tiles[k].color) & 7 : tiles[k].color;
+      }
     }
   }
 
   label(row, column, state) {
     return state === PADDING ? "" : String(this.map.linearIndex(this.index(row, column)));
+  }
+
+  callout(row, column) {
+    const index = this.index(row, column);
+    return this.map.inside(index) ? `slot ${this.map.linearIndex(index)}` : "padding";
   }
 
   select(at) {
@@ -72,10 +118,9 @@ class ArrayCells {
 }
 
 /* Memory's cells: the slots in rows of a width that the reader chooses. */
-class MemoryCells {
+class MemoryCells extends Cells {
   constructor(map, explorer) {
-    this.map = map;
-    this.explorer = explorer;
+    super(map, explorer);
     this.width = map.N(map.data.width);
     this.kept = new Map();
   }
@@ -88,6 +133,14 @@ class MemoryCells {
     return this.width < this.map.size ? this.width : this.map.size;
   }
 
+  rowName(row) {
+    return String(row * this.width);
+  }
+
+  columnName(column) {
+    return String(column);
+  }
+
   widen(width) {
     this.width = this.map.N(width);
     this.kept.clear();
@@ -95,38 +148,42 @@ class MemoryCells {
 
   /* Rows are worked out whole, unless they are long, and kept: panning meets them again. */
   begin(row, column, rows, columns, step) {
-    const whole = this.width <= LONGEST_KEPT, depth = this.explorer.depth;
+    const whole = this.width <= LONGEST_KEPT, { by, depth } = this.explorer.color;
     const first = whole ? this.map.zero : column;
     const count = whole ? Math.ceil(Number(this.width) / step) : columns;
-    const now = [first, count, step, depth].join();
+    const now = [first, count, step, by, depth].join();
     if (now !== this.now || this.kept.size > KEPT_ROWS) this.kept.clear();
     this.now = now;
-    this.shown = { first, count, step, depth, skipped: Number(column - first) / step };
+    this.shown = { first, count, step, skipped: Number(column - first) / step };
   }
 
   row(row, keys, colors, states) {
     let known = this.kept.get(row);
     if (!known) this.kept.set(row, (known = this.workedOut(row)));
-    const { skipped } = this.shown, stop = skipped + keys.length;
-    keys.set(known.keys.subarray(skipped, stop));
+    const { skipped } = this.shown, stop = skipped + states.length;
+    keys.forEach((all, k) => all.set(known.keys[k].subarray(skipped, stop)));
     colors.set(known.colors.subarray(skipped, stop));
     states.set(known.states.subarray(skipped, stop));
   }
 
   workedOut(row) {
-    const { map } = this, { first, count, step, depth } = this.shown;
-    const keys = new Float64Array(count), colors = new Uint8Array(count), states = new Uint8Array(count);
+    const { map } = this, { first, count, step } = this.shown, { by, depth } = this.explorer.color;
+    const keys = Array.from({ length: this.levels }, () => new Float64Array(count));
+    const colors = new Uint8Array(count), states = new Uint8Array(count);
     for (let c = 0; c < count; c++) {
       const slot = row * this.width + first + map.N(c * step);
       if (slot >= map.size) {
-        keys[c] = -1;
+        for (const all of keys) all[c] = -1;
         states[c] = NOTHING;
         continue;
       }
       const found = map.place(slot);
-      const tile = found ? map.tileOfSlot(found, depth) : { key: 0, color: 0 };
-      keys[c] = tile.key;
-      colors[c] = tile.color;
+      for (let k = 0; k < map.depths; k++) {
+        const tile = found ? map.tileOfSlot(found, k + 1) : { key: 0, color: 0 };
+        keys[k][c] = tile.key;
+        if (by === "tile" && k + 1 === depth) colors[c] = tile.color;
+      }
+      if (by !== "tile") this.paint(c, slot, keys, colors);
       states[c] = !found || found.valid ? ELEMENT : PADDING;
     }
     return { keys, colors, states };
@@ -140,6 +197,11 @@ class MemoryCells {
     const found = this.map.place(this.slot(row, column));
     if (found === undefined) return "?";
     return found.valid ? found.index.join(",") || "()" : "";
+  }
+
+  callout(row, column) {
+    const found = this.map.place(this.slot(row, column));
+    return found === undefined ? "?" : found.valid ? `[${found.index.join(", ")}]` : "padding";
   }
 
   select(at) {

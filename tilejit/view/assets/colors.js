@@ -1,12 +1,27 @@
 "use strict";
 
-/* The colors of the style sheet, and padding's hatching. */
+/* The colors of the style sheet: tiles, the gradient of memory order, and padding's hatching. */
+
+const SHADES = 64, STOPS = 4;
+
 function readColors() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
   const tiles = Array.from({ length: 8 }, (_, k) => read(`tile-${k}`));
-  const plain = Object.fromEntries(["paper", "ink", "quiet", "grid", "edge", "mark"].map((n) => [n, read(n)]));
-  return { ...plain, tiles, hatch: hatching(plain.paper, read("hatch")) };
+  const shades = gradient(Array.from({ length: STOPS }, (_, k) => read(`order-${k}`)));
+  const names = ["paper", "ink", "quiet", "grid", "edge", "mark", "hatching"];
+  const plain = Object.fromEntries(names.map((name) => [name, read(name)]));
+  return { ...plain, tiles, shades, hatch: hatching(plain.paper, plain.hatching) };
+}
+
+/* SHADES colors from the first stop to the last. */
+function gradient(stops) {
+  const channels = stops.map((stop) => [1, 3, 5].map((k) => parseInt(stop.slice(k, k + 2), 16)));
+  return Array.from({ length: SHADES }, (_, shade) => {
+    const at = (shade * (stops.length - 1)) / (SHADES - 1), low = Math.min(Math.floor(at), stops.length - 2);
+    const mixed = channels[low].map((from, k) => Math.round(from + (channels[low + 1][k] - from) * (at - low)));
+    return `#${mixed.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+  });
 }
 
 function hatching(paper, line) {

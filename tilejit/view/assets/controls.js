@@ -9,18 +9,49 @@ class Controls {
     byId("fewer").addEventListener("click", () => explorer.changeLevel(-1));
     byId("more").addEventListener("click", () => explorer.changeLevel(1));
     byId("theme").addEventListener("click", () => this.nextTheme());
+    byId("copy-link").addEventListener("click", () => this.copyLink());
+    byId("copy-svg").addEventListener("click", () => this.copy(pictureSvg(explorer), "Copied the picture as SVG."));
     for (const button of document.querySelectorAll("[data-zoom]")) {
       button.addEventListener("click", () => explorer.boards[button.dataset.board].zoomBy(Number(button.dataset.zoom)));
     }
     this.fields.element.addEventListener("change", () => this.goToElement());
     this.fields.slot.addEventListener("change", () => this.goToSlot());
     this.fields.width.addEventListener("change", () => this.changeWidth());
-    this.fields.width.value = String(explorer.cells.memory.width);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
-    addEventListener("hashchange", () => this.themeOfPlace());
-    this.themeOfPlace();
+    this.makeColors();
     this.makeDimensions();
-    this.follow();
+    byId("more-options").open = explorer.map.rank > 2; /* slices to step through */
+    this.flight = new Flight(explorer, byId("flight"), byId("play"));
+  }
+
+  makeColors() {
+    const { explorer } = this, select = document.getElementById("color");
+    select.replaceChildren(...explorer.colorings.map(({ name, text }) => make("option", { value: name, text })));
+    select.addEventListener("change", () => {
+      explorer.color = explorer.colorings.find(({ name }) => name === select.value);
+      explorer.refresh();
+    });
+  }
+
+  copyLink() {
+    this.explorer.state.write();
+    this.copy(location.href, "Copied a link to what you see.");
+  }
+
+  /* Pages that may not use the clipboard, such as frames of files, copy what a field has selected. */
+  copy(text, done) {
+    const fallback = () => {
+      const field = make("textarea", { readonly: "" }), focused = document.activeElement;
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      const copied = document.execCommand("copy");
+      field.remove();
+      focused.focus();
+      this.explorer.say(copied ? done : "This browser does not allow copying here.");
+    };
+    if (!navigator.clipboard) return fallback();
+    navigator.clipboard.writeText(text).then(() => this.explorer.say(done), fallback);
   }
 
   refuse(field, wrong, why) {
@@ -50,8 +81,8 @@ class Controls {
   changeWidth() {
     const field = this.fields.width, text = field.value.trim(), width = Number(text);
     if (this.refuse(field, !/^\d{1,9}$/.test(text) || width < 1, "Write how many slots a row of memory has: 1 or more.")) return;
-    this.explorer.cells.memory.widen(width);
-    this.explorer.showBoards();
+    this.explorer.chooseWidth(width);
+    this.explorer.arrange();
     this.explorer.refresh();
     this.explorer.boards.memory.reveal(this.explorer.boards.memory.cursor);
   }
@@ -63,7 +94,7 @@ class Controls {
     place.replaceChildren();
     if (map.rank < 2 || map.empty) return;
     const options = (chosen) => map.dims.map((n, d) => {
-      const option = make("option", { value: d, text: `${d} (${n})` });
+      const option = make("option", { value: d, text: `dimension ${d} (${n})` });
       option.selected = d === chosen;
       return option;
     });
@@ -72,8 +103,8 @@ class Controls {
       select.addEventListener("change", () => this.chooseDimension(name, Number(select.value)));
       place.append(make("label", {}, `${label} `, select));
     };
-    chooser("Rows: dimension", "rowDim");
-    chooser("Columns: dimension", "columnDim");
+    chooser("Rows", "rowDim");
+    chooser("Columns", "columnDim");
     map.dims.forEach((n, d) => {
       if (d !== explorer.rowDim && d !== explorer.columnDim) place.append(this.stepper(d, n));
     });
@@ -86,11 +117,9 @@ class Controls {
     const { selection, map } = explorer;
     if (selection.index && !selection.padding) explorer.fixed = selection.index.slice();
     explorer.fixed = explorer.fixed.map((i, d) => (i < map.dims[d] ? i : map.zero));
-    addEventListener("hashchange", () => this.themeOfPlace());
-    this.themeOfPlace();
     this.makeDimensions();
     this.follow();
-    explorer.showBoards();
+    explorer.arrange();
     explorer.refresh();
     explorer.boards.array.reveal(explorer.boards.array.cursor);
     document.getElementById(name).focus();
@@ -126,6 +155,8 @@ class Controls {
   follow() {
     const { explorer } = this, { selection } = explorer;
     for (const { dim, field } of this.steppers) field.value = String(explorer.fixed[dim]);
+    document.getElementById("color").value = explorer.color.name;
+    this.fields.width.value = String(explorer.cells.memory.width);
     if (!selection) return;
     this.fields.element.value = selection.index && !selection.padding ? selection.index.join(", ") : "";
     this.fields.slot.value = String(selection.slot);
@@ -135,12 +166,7 @@ class Controls {
   nextTheme() {
     const now = document.documentElement.dataset.theme || "auto";
     this.changeTheme({ auto: "dark", dark: "light", light: "auto" }[now]);
-  }
-
-  /* A page that frames this one says its own colors, as in layout.html#dark. */
-  themeOfPlace() {
-    const theme = location.hash.slice(1);
-    if (["auto", "dark", "light"].includes(theme)) this.changeTheme(theme);
+    this.explorer.state.changed();
   }
 
   changeTheme(theme) {

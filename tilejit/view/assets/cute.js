@@ -173,12 +173,16 @@ class CuteMap extends LayoutMap {
     });
   }
 
+  levelName(depth) {
+    return `tile (${this.weights(depth).join(",")})`;
+  }
+
   /* A level: what each mode counts in whole tiles, what is left inside. */
   divided(index, depth) {
     const weights = this.weights(depth), { digits, extents } = this.prefix(index, depth);
     const parts = index.map((at, d) => ({ at, weight: weights[d], high: digits[d], low: at % weights[d] }));
     return {
-      title: `tile (${weights.join(",")})`,
+      title: this.levelName(depth),
       digits: parts.map((p, d) => ({ name: `i${d}/${p.weight}`, value: p.high, extent: extents[d], inner: false }))
         .concat(parts.map((p, d) => ({ name: `i${d}%${p.weight}`, value: p.low, extent: p.weight, inner: true }))),
       text: parts.map((p, d) => `i${d} = ${p.at} = ${p.high} \u00d7 ${p.weight} + ${p.low}`).join(", "),

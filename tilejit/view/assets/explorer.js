@@ -3,28 +3,51 @@
 /* The page: what is selected, the two pictures of it, and the digits of its index. */
 
 const FARTHEST_TILE = 4096; /* cells that Shift and an arrow may pass */
+const MOST_SCANNED = 512;   /* cells that are looked at for the end of a tile */
+
+const LOWEST = 320, LOWEST_STACKED = 150, TALLEST = 560, HEADING = 44, BARS = 10; /* pixels */
+const FLATTEST = 2.5, LEAST_STACKED = 48; /* columns to rows; columns */
+const LEAST_CELL = 2.5; /* pixels */
 
 class Explorer {
   constructor(data) {
     this.map = layoutMap(data);
     this.data = data;
     const { map } = this;
+    this.colorings = this.possibleColorings();
+    this.color = this.colorings.find(({ by }) => by === data.color);
     this.fixed = map.dims.map(() => map.zero);
     this.chooseDimensions(...this.widest());
     this.cells = { array: new ArrayCells(map, this), memory: new MemoryCells(map, this) };
+    this.selection = null;
+    this.levels = map.empty ? [] : map.trace(this.fixed);
+    this.level = this.levels.length - 1;
     this.boards = {};
     for (const name of ["array", "memory"]) {
       this.boards[name] = new Board(document.getElementById(name), map.math, this);
       this.boards[name].name = name;
     }
-    this.selection = map.empty ? null : this.ofIndex(this.fixed.slice());
-    this.levels = this.selection ? map.trace(this.selection.index) : [];
-    const tiled = this.levels.findIndex((line) => line.depth > 0);
-    this.level = tiled < 0 ? this.levels.length - 1 : tiled;
     document.getElementById("facts").textContent = factsText(data);
+    this.state = new State(this);
     this.controls = new Controls(this);
-    this.showBoards();
+    this.selection = map.empty ? null : this.ofIndex(this.fixed.slice());
     this.refresh();
+    this.arrange();
+    if (!map.empty) this.selection = this.ofIndex(this.firstSelected());
+    this.controls.follow();
+    this.refresh();
+    for (const board of Object.values(this.boards)) board.reveal(board.cursor);
+    this.state.apply(this.state.read());
+    addEventListener("resize", () => this.arrangeUnmoved());
+  }
+
+  /* By tile at each level, by memory order, and for swizzles by bank and by row. */
+  possibleColorings() {
+    const { map } = this, levels = Array.from({ length: map.depths }, (_, k) => k + 1);
+    const tiles = levels.map((depth) => ({ by: "tile", depth, name: depth > 1 ? `tile${depth}` : "tile", text: map.levelName(depth) }));
+    const others = this.data.colorings.filter((by) => by !== "tile");
+    const texts = { order: "memory order", bank: "bank", row: "row" };
+    return [...tiles, ...others.map((by) => ({ by, depth: 0, name: by, text: texts[by] }))];
   }
 
   /* The last two dimensions of more than one index, or the last two. */
@@ -40,8 +63,33 @@ class Explorer {
     this.columnDim = columns;
   }
 
+  /* The level of tiles that is told and that Shift and an arrow leave: that of the colors, or the outermost. */
   get depth() {
-    return this.levels.length ? this.levels[this.level].depth : 0;
+    return this.color.depth || Math.min(1, this.map.depths);
+  }
+
+  /* Slots in a row of memory; what the reader chose stays. */
+  chooseWidth(width, chosen = true) {
+    this.widthChosen = this.widthChosen || chosen;
+    this.cells.memory.widen(width);
+    this.boards.memory.gutter(this.boards.memory.canvas.getBoundingClientRect());
+  }
+
+  /* What is outlined in a picture: the selected element's tile at the current level of digits. */
+  outlined(board) {
+    const { selection, level, levels } = this, depth = levels.length ? levels[level].depth : 0;
+    if (!depth || !selection || !selection.index || !board.cursor) return null;
+    return { depth, key: this.map.tile(selection.index, depth).key };
+  }
+
+  /* A short message beside the buttons. */
+  say(text) {
+    document.getElementById("note").textContent = text;
+  }
+
+  /* A picture was moved or zoomed. */
+  viewed() {
+    this.state.changed();
   }
 
   ofIndex(index) {
@@ -57,24 +105,126 @@ class Explorer {
     return { index: named && map.linearIndex(found.index) === slot ? found.index : null, slot, padding: true };
   }
 
-  /* Widths of labels change with what is shown. */
-  showBoards() {
-    const { map } = this;
-    for (const { canvas } of Object.values(this.boards)) canvas.style.height = "";
+  /* The first view: where the pictures stand, how large their cells are, and how high each is. */
+  arrange() {
+    const { map, boards, cells } = this, { array, memory } = boards;
     const last = map.dims.map((n) => String(n > map.zero ? n - map.one : n)).join(",");
-    this.boards.array.show(this.cells.array, String(map.size > map.zero ? map.size - map.one : 0).length);
-    this.boards.memory.show(this.cells.memory, Math.max(2, Math.min(24, last.length)));
-    this.setHeight();
+    const main = document.querySelector("main"), narrow = matchMedia("(max-width: 600px)").matches;
+    const [tileRows, tileColumns] = this.tileExtents();
+    main.classList.toggle("stacked", !narrow && tileColumns > FLATTEST * tileRows && tileColumns >= LEAST_STACKED);
+    array.show(cells.array, String(map.size > map.zero ? map.size - map.one : 0).length);
+    memory.show(cells.memory, Math.max(2, Math.min(24, last.length)));
+    if (map.empty) return this.setHeights(() => 200);
+    const stacked = main.classList.contains("stacked"), room = this.room(main, narrow);
+    const most = stacked ? Math.max(LOWEST_STACKED, (room - HEADING) / 2) : room;
+    const low = this.fitArray(tileRows, tileColumns, most - NAME_HEIGHT - BARS);
+    if (low && !this.widthChosen) this.chooseWidth(tileColumns, false);
+    const tileLines = low && Math.ceil((tileRows * tileColumns) / Number(cells.memory.width));
+    this.fitMemory(tileLines, most - NAME_HEIGHT - BARS);
+    for (const board of [array, memory]) board.clamp();
+    const heights = [array, memory].map((board, k) => {
+      const all = Number(board.cells.rows), rows = low && stacked ? Math.min(all, k ? tileLines : tileRows) : all;
+      return Math.min(most, rows * board.height + board.top + BARS);
+    });
+    this.setHeights((k) => (narrow || stacked ? heights[k] : Math.max(...heights)));
   }
 
-  /* As tall as the taller picture, or each as tall as its own where one is below the other, within what the window has room for. */
-  setHeight() {
-    const boards = Object.values(this.boards), below = matchMedia("(max-width: 600px)").matches;
-    const wanted = boards.map((board) => Number(board.cells.rows) * board.height + 16);
-    boards.forEach(({ canvas }, k) => {
-      const height = below ? wanted[k] : Math.max(...wanted);
-      canvas.style.height = `min(${Math.max(below ? 120 : 200, Math.min(640, height))}px, var(--tallest))`;
+  /* How high a picture may be: down to the end of the window. */
+  room(main, narrow) {
+    if (narrow) return Math.min(TALLEST, window.innerHeight * 0.42);
+    const top = main.getBoundingClientRect().top + window.scrollY;
+    return Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - top - HEADING));
+  }
+
+  setHeights(heightOf) {
+    Object.values(this.boards).forEach((board, k) => {
+      board.canvas.style.height = `${Math.ceil(Math.max(90, heightOf(k)))}px`;
+      board.resize();
     });
+  }
+
+  /* Rows and columns of the first outermost tile in the drawn dimensions, of all without tiles; a swizzle repeats
+     in rows of all banks. */
+  tileExtents() {
+    const { map, cells: { array }, data } = this;
+    if (map.empty) return [1, 1];
+    if (!map.depths && data.bank) {
+      const columns = 2 ** (data.bank[0] + data.bank[1]), rows = Math.max(1, 2 ** (data.row[0] + data.row[1]) / columns);
+      return [Math.min(rows, Number(array.rows)), Math.min(columns, Number(array.columns))];
+    }
+    const start = map.depths ? map.tile(array.index(map.zero, map.zero), 1).key : 0;
+    const run = (count, index) => {
+      const most = count < map.N(MOST_SCANNED) ? Number(count) : MOST_SCANNED;
+      if (!map.depths) return most;
+      let at = 1;
+      while (at < most && map.tile(index(map.N(at)), 1).key === start) at++;
+      return at;
+    };
+    return [run(array.rows, (at) => array.index(at, map.zero)), run(array.columns, (at) => array.index(map.zero, at))];
+  }
+
+  /* Whether there is a part that is worth seeing complete: a tile, or the banks of a swizzle. */
+  get repeats() {
+    return this.map.depths > 0 || Boolean(this.data.bank);
+  }
+
+  /* All of the array with text, or as much of it; if text leaves no room for a tile, a complete tile without. */
+  fitArray(tileRows, tileColumns, room) {
+    const { array } = this.boards, rows = Number(array.cells.rows), columns = Number(array.cells.columns);
+    array.stretch = 1;
+    array.zoom = array.zoomFor(rows, columns, ZOOMS.length - 1, array.width, room);
+    if (array.labeled) return false;
+    array.zoom = FIRST_LABELED;
+    if (array.zoomFor(tileRows, tileColumns, FIRST_LABELED + 1, array.width, room) === FIRST_LABELED || !this.repeats) return false;
+    const zoom = array.zoomFor(tileRows, tileColumns, FIRST_LABELED, array.width, room);
+    if (zoom < 0 || ZOOMS[zoom] < LEAST_CELL) return false;
+    array.zoom = zoom;
+    array.stretch = Math.max(1, Math.min(MOST_STRETCHED, room / (tileRows * ZOOMS[zoom])));
+    return true;
+  }
+
+  /* Whole rows of memory: with text, or as the array without, so many as a tile has. */
+  fitMemory(tileRows, room) {
+    const { memory, array } = this.boards, rows = Number(memory.cells.rows), columns = Number(memory.cells.columns);
+    memory.stretch = 1;
+    memory.zoom = memory.zoomFor(rows, columns, ZOOMS.length - 1, memory.width, room);
+    if (memory.labeled) return;
+    if (tileRows) {
+      memory.zoom = Math.max(ZOOMS.indexOf(LEAST_CELL), memory.zoomFor(tileRows, columns, FIRST_LABELED, memory.width, room));
+      memory.stretch = Math.max(1, Math.min(MOST_STRETCHED, array.height / ZOOMS[memory.zoom]));
+      return;
+    }
+    memory.zoom = FIRST_LABELED;
+    const fit = Math.floor(memory.width / memory.cellWidth), width = Number(memory.cells.width);
+    if (width <= fit || this.widthChosen) return;
+    for (let part = fit; part > 1; part--) {
+      if (width % part) continue;
+      this.chooseWidth(part, false);
+      return memory.show(memory.cells, memory.characters);
+    }
+  }
+
+  /* Another size of the window: a view that nobody has changed is chosen anew. */
+  arrangeUnmoved() {
+    if (Object.values(this.boards).some((board) => board.moved)) return;
+    this.arrange();
+    this.refresh();
+    for (const board of Object.values(this.boards)) board.reveal(board.cursor);
+  }
+
+  /* An element of the first view that has digits to see: two thirds down, three fifths to the right. */
+  firstSelected() {
+    const { map, boards: { array }, rowDim, columnDim } = this, index = this.fixed.slice();
+    const [tileRows, tileColumns] = this.tileExtents(), low = !array.labeled;
+    const place = (dim, visible, tile, share) => {
+      if (dim === null) return;
+      const most = Math.max(1, low ? tile : Math.floor(visible));
+      const count = map.dims[dim] < map.N(most) ? Number(map.dims[dim]) : most;
+      index[dim] = map.N(Math.floor(count * share));
+    };
+    place(rowDim, array.tall / array.height, tileRows, 2 / 3);
+    place(columnDim, array.width / array.cellWidth, tileColumns, 3 / 5);
+    return index;
   }
 
   choose(board, at) {
@@ -102,6 +252,29 @@ class Explorer {
     const status = document.getElementById("selected");
     status.textContent = selection ? selectionText(this.map, selection, this.depth) : "The array has no elements.";
     this.showDigits();
+    this.showColors();
+    this.state.changed();
+  }
+
+  /* What the colors stand for. */
+  showColors() {
+    const { by, depth } = this.color, { data, map } = this;
+    const sample = (name) => {
+      const element = make("span", { class: "sample" });
+      element.style.background = `var(--${name})`;
+      return element;
+    };
+    document.getElementById("padding-legend").hidden = !data.padding;
+    document.getElementById("tile-legend").hidden = !map.depths;
+    const several = (text, count) => [`${text}: `, ...Array.from({ length: count }, (_, k) => sample(`tile-${k}`))];
+    const [first, bits] = data[by] || [];
+    const bitsText = bits === 1 ? `bit ${first}` : `bits ${first} to ${first + bits - 1}`;
+    document.getElementById("colors").replaceChildren(...({
+      tile: () => several(depth ? map.levelName(depth) : "", Math.min(3, 8)),
+      order: () => ["memory order: 0 ", make("span", { class: "sample order" }), ` ${grouped(data.period - 1)}`],
+      bank: () => several(`bank, ${bitsText} of the slot`, Math.min(8, 2 ** bits)),
+      row: () => several(`row, ${bitsText} of the slot`, Math.min(8, 2 ** bits)),
+    })[by]());
   }
 
   showDigits() {
@@ -116,6 +289,7 @@ class Explorer {
 
   changeLevel(by) {
     this.level = Math.max(0, Math.min(this.levels.length - 1, this.level + by));
+    this.controls.follow();
     this.refresh();
   }
 

@@ -82,6 +82,13 @@ class LayoutMap {
     return this.painted(digits, extents);
   }
 
+  /* The color of a slot by something else than its tile: its shade in memory order, its bank, or its row. */
+  colorOfSlot(slot, by) {
+    const { period, [by]: bits } = this.data, { N } = this;
+    if (by === "order") return Number(this.math.div((slot % N(period)) * N(SHADES - 1), N(Math.max(1, period - 1))));
+    return Number(this.math.div(slot, N(2 ** bits[0])) % N(2 ** bits[1])) % 8;
+  }
+
   painted(digits, extents) {
     const number = mixedRadix(digits, extents, this.zero);
     const key = this.data.wide ? Number(BigInt.asUintN(48, number)) : number;

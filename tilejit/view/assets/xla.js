@@ -108,6 +108,10 @@ class XlaMap extends LayoutMap {
     return this.painted(digits, extents);
   }
 
+  levelName(depth) {
+    return `tile (${this.data.steps[depth - 1].text.join(",")})`;
+  }
+
   /* How the index divides: lines of digits, the outermost tile first. */
   trace(index) {
     const levels = this.levels(index), names = index.map((_, d) => `i${d}`);
@@ -131,7 +135,7 @@ class XlaMap extends LayoutMap {
       labels = all.slice(0, step.untouched).concat(
         merged.map((name, g) => `${name}/${step.tile[g]}`), merged.map((name, g) => `${name}%${step.tile[g]}`));
       lines.push({
-        title: `tile (${this.data.steps[k].text.join(",")})`,
+        title: this.levelName(k + 1),
         digits: this.axes(levels[k + 1], k + 1, labels, labels.length - step.tile.length),
         text: sums.join(", "),
         depth: k + 1,

@@ -1,0 +1,261 @@
+"""What the explorer shows first, its colors, links, copies and its animation: in a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from tilejit.view.boards import Tiling
+from tilejit.view.coloring import Coloring
+from tilejit.view.page import subject
+
+FIRST = {
+    "two levels": "bf16[40,300]{1,0:T(8,128)(2,1)}",
+    "faces": "bf16[64,64]{1,0:T(32,32)(16,16)}",
+    "swizzle": "Sw<3,0,3> o 0 o (8,8):(8,1)",
+    "padded": "f32[3,5]{1,0:T(2,2)}",
+}
+OTHERS = {
+    "wide swizzle": "f16[64,64] Sw<3,3,3> o 0 o (64,64):(64,1)",
+    "nested": "((2,2,2),(2,2,2)):((1,4,16),(2,8,32))",
+    "merged": "f32[2,3,5]{2,1,0:T(*,2,2)}",
+    "plain": "f32[1000,1000]",
+    "huge": "u8[1000000007,1000000009]{0,1:T(8,128)(4,1)}",
+    "tail": "f32[5]{0:L(8)}",
+}
+LAYOUTS = {**FIRST, **OTHERS}
+GRID = """
+const [name, color] = arguments, explorer = tilejit.explorer, board = explorer.boards[name];
+explorer.color = explorer.colorings.find((coloring) => coloring.name === color);
+const grid = new Drawing(board, board.context).grid();
+return {
+  cells: Array.from({length: grid.rows * grid.columns}, (_, k) => {
+    const at = {row: grid.first.row + board.N(Math.floor(k / grid.columns) * grid.step),
+      column: grid.first.column + board.N((k % grid.columns) * grid.step)};
+    const found = explorer.cells[name].select(at);
+    const index = found && !found.padding && !found.unknown ? found.index.map(String) : null;
+    return [index, grid.states[k], grid.colors[k], grid.keys.map((keys) => keys[k])];
+  }),
+  depth: explorer.color.depth,
+};
+"""
+"""Each visible cell: its index, its state, its color, and its tiles."""
+MOST_CHECKED = 300
+
+
+def parsed(text: str) -> Any:
+    return tj.as_layout(text) if "[" in text else tj.cute.parse(text)
+
+
+def resize(browser: Any, width: int, height: int) -> None:
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+@pytest.fixture
+def sized(opened: Any) -> Any:
+    """A function that opens a layout in a window of a size, which ends with the test."""
+    browsers = []
+
+    def sized(text: str, width: int, height: int) -> Any:
+        browser = opened(tj.as_layout("f32[]"))
+        browsers.append(browser)
+        resize(browser, width, height)
+        return opened(parsed(text))
+
+    yield sized
+    for browser in browsers:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("size", [(1400, 900), (1000, 800), (400, 860)], ids=str)
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_view(sized: Any, name: str, size: tuple[int, int]) -> None:
+    """A complete tile, an element of some digits, and the digits without scrolling."""
+    browser = sized(FIRST[name], *size)
+    index = browser.execute_script("return tilejit.explorer.selection.index")
+    assert all(index)
+    shown = browser.execute_script(
+        """const e = tilejit.explorer, [rows, columns] = e.tileExtents();
+        return ["array", "memory"].map((name) => {
+          const b = e.boards[name], last = {row: rows - 1, column: columns - 1};
+          const box = b.box(name === "array" ? last : b.cursor);
+          return box && [box.x + box.width <= b.left + b.width + 1, box.y + box.height <= b.top + b.tall + 1];
+        })"""
+    )
+    assert shown == [[True, True], [True, True]]
+    bottom = "return document.getElementById('digits').getBoundingClientRect().bottom <= innerHeight"
+    assert browser.execute_script(bottom)
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert browser.execute_script("return tilejit.explorer.level + 1 === tilejit.explorer.levels.length")
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_drawn_cells_are_exact(opened: Any, name: str) -> None:
+    """State, color and tiles of the visible cells, in every coloring."""
+    layout = parsed(LAYOUTS[name])
+    spec = subject(layout)[0]
+    levels = Tiling.levels(spec)
+    browser = opened(layout)
+    names = browser.execute_script("return tilejit.explorer.colorings.map(({name}) => name)")
+    assert set(Coloring.of(spec).choices) - {"tile"} == {by for by in names if not by.startswith("tile")}
+    for board in ("array", "memory"):
+        for color in names:
+            drawn = browser.execute_script(GRID, board, color)
+            cells = drawn["cells"][:: -(-len(drawn["cells"]) // MOST_CHECKED)]
+            assert cells
+            for index, state, shade, keys in cells:
+                assert (state == 0) == (index is not None)
+                if index is None:
+                    continue
+                at = tuple(map(int, index))
+                numbers = [level.number(at) for level in levels]
+                assert keys[: len(levels)] == [number % 2**48 for number in numbers], (board, at)
+                depth = drawn["depth"]
+                tile = levels[depth - 1].color(numbers[depth - 1]) if depth else 0
+                by = "tile" if depth else color
+                slot = np.asarray([tj.linear_index(spec, at)], np.int64)
+                assert [shade] == Coloring.of(spec, by).numbers(slot, np.asarray([tile])).tolist(), (
+                    board,
+                    at,
+                )
+
+
+def test_a_link_shows_what_its_sender_saw(opened: Any) -> None:
+    browser = opened(tj.as_layout("f32[4,3,50,600]{3,2,1,0:T(8,128)(2,1)}"))
+    browser.execute_script(
+        """const e = tilejit.explorer;
+        e.state.apply({rows: "0", columns: "3", color: "tile2", width: "64", slot: "4000", theme: "dark"});
+        e.boards.array.zoomBy(2);
+        e.boards.array.pan(400, 0);
+        e.select(e.ofIndex([3, 2, 41, 500]));
+        e.changeLevel(-2);
+        e.state.write();"""
+    )
+    told = """const e = tilejit.explorer, views = ["array", "memory"].map((name) => {
+      const b = e.boards[name];
+      return [b.moved, ZOOMS[b.zoom], b.row, b.column];
+    });
+    return [e.state.text(), views, e.fixed, e.level, e.depth, e.rowDim, e.columnDim, e.cells.memory.width,
+      document.documentElement.dataset.theme, document.getElementById("selected").textContent,
+      document.getElementById("color").value];"""
+    sent = browser.execute_script(told)
+    address = browser.current_url
+    assert "at=3,2,41,500&color=tile2&rows=0&columns=3&slice=3,2,41,500&width=64" in address
+    assert sent[9].startswith("Element [3, 2, 41, 500] is in slot ")
+    browser.get("about:blank")
+    browser.get(address)
+    assert browser.execute_script(told) == sent
+    browser.execute_script("document.getElementById('theme').click()")
+    assert "theme=light" in browser.execute_script("return tilejit.explorer.state.text()")
+
+
+def test_a_link_to_padding_and_to_nothing_of_this(opened: Any) -> None:
+    browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
+    address = browser.current_url.split("#")[0]
+    said = "return document.getElementById('selected').textContent"
+    first = browser.execute_script(said)
+    for part, selected in (
+        ("slot=23", "Slot 23, bytes 92 to 95 is padding."),
+        ("at=9,9&color=blue&rows=7&columns=0&width=0&level=99&array=3,3,3&memory=20,1,x,y&slot=24", first),
+        ("at=&=&%&color&width=1e3&rows=1&columns=1&slice=1", first),
+    ):
+        browser.get("about:blank")
+        browser.get(f"{address}#{part}")
+        assert browser.execute_script(said) == selected
+
+
+def test_the_address_follows(opened: Any) -> None:
+    browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
+    browser.execute_script("tilejit.explorer.select(tilejit.explorer.ofIndex([1, 4]))")
+    browser.execute_async_script("setTimeout(arguments[0], WRITE_AFTER + 200)")
+    assert "#at=1,4&color=tile" in browser.current_url
+    count = browser.execute_script("return history.length")
+    browser.execute_script("tilejit.explorer.select(tilejit.explorer.ofIndex([0, 0]))")
+    browser.execute_async_script("setTimeout(arguments[0], WRITE_AFTER + 200)")
+    assert browser.execute_script("return history.length") == count, "Back leaves the page"
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_picture_is_copied_as_svg(opened: Any, name: str) -> None:
+    browser = opened(parsed(LAYOUTS[name]))
+    text = browser.execute_script("return pictureSvg(tilejit.explorer)")
+    assert text.isascii()
+    root = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.findtext(f"{space}title") == str(subject(parsed(LAYOUTS[name]))[1])
+    array, memory = (list(board.iter(f"{space}text")) for board in root.findall(f"{space}svg"))
+    assert array
+    assert memory
+    if name == "padded":
+        slots = [int(node.text or "") for node in array if node.get("font-size") == "12"]
+        assert slots == [tj.linear_index(parsed(FIRST[name]), index) for index in np.ndindex(3, 5)]
+        held = [node.text for node in memory if node.get("font-size") == "12"]
+        assert held[:5] == ["0,0", "0,1", "1,0", "1,1", "0,2"]
+
+
+def test_buttons_copy(opened: Any) -> None:
+    """With a click of a person's, which the clipboard asks for."""
+    browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
+    for button, said in (
+        ("copy-svg", "Copied the picture as SVG."),
+        ("copy-link", "Copied a link to what you see."),
+    ):
+        browser.find_element("id", button).click()
+        browser.execute_async_script("setTimeout(arguments[0], 100)")
+        assert browser.execute_script("return document.getElementById('note').textContent") == said
+        assert browser.switch_to.active_element.get_attribute("id") == button
+
+
+def test_elements_fly_to_memory(opened: Any) -> None:
+    browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
+    state = """const {flight} = tilejit.explorer.controls, {veil} = tilejit.explorer.boards.memory;
+    return [flight.running, flight.canvas.hidden, veil !== null, flight.button.textContent]"""
+    assert browser.execute_script(state) == [False, True, False, "Play"]
+    browser.find_element("id", "play").click()
+    browser.execute_async_script("setTimeout(arguments[0], 100)")
+    assert browser.execute_script(state) == [True, False, True, "Stop"]
+    order = browser.execute_script("return tilejit.explorer.controls.flight.flying.map(({slot}) => slot)")
+    spec = tj.as_layout("f32[3,5]{1,0:T(2,2)}")
+    assert order == sorted(tj.linear_index(spec, index) for index in np.ndindex(3, 5))
+    browser.find_element("id", "play").click()
+    assert browser.execute_script(state) == [False, True, False, "Play"]
+    ended = """const {flight} = tilejit.explorer.controls, done = arguments[0];
+    flight.start();
+    flight.begun -= 2 * flight.total + FLIGHT;
+    requestAnimationFrame(() => requestAnimationFrame(() => done(flight.running)))"""
+    assert browser.execute_async_script(ended) is False
+    assert browser.execute_script(state) == [False, True, False, "Play"]
+
+
+def test_nothing_moves_for_those_who_ask_for_it(opened: Any) -> None:
+    browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
+    media = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    try:
+        browser.find_element("id", "play").click()
+        state = """const {flight} = tilejit.explorer.controls, {veil} = tilejit.explorer.boards.memory;
+        return [flight.running, flight.frame, flight.canvas.hidden, veil]"""
+        assert browser.execute_script(state) == [True, None, True, {"row": 0, "column": 0}]
+        browser.execute_script("dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))")
+        assert browser.execute_script(state) == [False, None, True, None]
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_names_of_colors_are_in_the_legend(opened: Any) -> None:
+    browser = opened(tj.cute.parse(FIRST["swizzle"]))
+    legend = "return document.getElementById('colors').textContent"
+    assert browser.execute_script(legend) == "bank, bits 0 to 2 of the slot: "
+    choose = """const select = document.getElementById("color");
+    select.value = arguments[0];
+    select.dispatchEvent(new Event("change"));"""
+    browser.execute_script(choose, "order")
+    assert re.fullmatch(r"memory order: 0\s+63", browser.execute_script(legend))
+    browser.execute_script(choose, "row")
+    assert browser.execute_script(legend) == "row, bits 3 to 5 of the slot: "
