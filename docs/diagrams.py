@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from tilejit.view.svg import CELL, FILLS, LINE, svg_element
 
-LABEL_WIDTH, WIDE = 150, 7.4
-"""Pixels of the column of labels, and of a character."""
+WIDE = 7.4
+"""Pixels of a character."""
 
 
 class Box(NamedTuple):
@@ -25,21 +25,21 @@ class Box(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """A row of boxes behind a label; `at` is how many cells the row is moved to the right."""
+    """A row of boxes behind a label."""
 
     label: str
     boxes: Sequence[Box]
-    at: int = 0
 
 
 def diagram(title: str, strips: Sequence[Strip]) -> str:
     """Strips one below the other as one <svg> element."""
     parts: list[str] = []
+    left = 24 + int(max(len(strip.label) for strip in strips) * WIDE)
     right = 0
     for row, strip in enumerate(strips):
         y = 8 + row * (CELL + 14)
         parts.append(f'<text x="8" y="{y + 15}" fill-opacity="0.8">{escape(strip.label)}</text>')
-        x = LABEL_WIDTH + strip.at * CELL
+        x = left
         for box in strip.boxes:
             width = max(box.cells * CELL, int(len(box.text) * WIDE) + 12)
             parts += _box(box, x, y, width)
@@ -123,6 +123,15 @@ DIAGRAMS = {
         [
             Strip("model", [Box("header", None), Box("weight, row-major", 0, 8), Box("bias", 1)]),
             Strip("packed", [Box("header + layouts", None), Box("weight, in tiles", 0, 10), Box("bias", 1)]),
+        ],
+    ),
+    "super_vector": diagram(
+        "A super-vector of 64 floats: 4 registers of AVX-512, or 8 of AVX2; and a tail of 40",
+        [
+            Strip("super-vector", [Box("64 x f32", 0, 32)]),
+            Strip("AVX-512", [Box(f"{k}..{k + 15}", 1, 8) for k in range(0, 64, 16)]),
+            Strip("AVX2", [Box(f"{k}..{k + 7}", 2, 4) for k in range(0, 64, 8)]),
+            Strip("tail of 40", [Box("40 active lanes", 0, 20), Box("", None, 12)]),
         ],
     ),
 }

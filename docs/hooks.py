@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).parent))  # MkDocs loads this file by its pat
 import gallery
 from diagrams import DIAGRAMS
 from explained import explained
+from loops_picture import picture as loops_picture
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,6 +40,7 @@ PICTURES = {
     "notation_bits": "s4[3,5]{1,0:E(4)}",
     "notation_unpacked": "s4[3,5]{1,0}",
 }
+LOOPS = "loops"
 EXPLORERS = {
     "tiles": "bf16[40,300]{1,0:T(8,128)(2,1)}",
     "cute": "((2,4),(2,4)):((1,8),(4,32))",
@@ -54,7 +56,9 @@ RESULTS = ("bench/results.md",)
 def on_files(files: Any, config: Any) -> Any:
     """Add the generated files, as if they stood in docs/."""
     made = {
-        **{f"pictures/{name}.svg": drawn(name) for name in (*PICTURES, *DIAGRAMS, *gallery.pictures())},
+        **{
+            f"pictures/{name}.svg": drawn(name) for name in (*PICTURES, *DIAGRAMS, LOOPS, *gallery.pictures())
+        },
         **{f"explorer/{name}.html": page(layout(text)) for name, text in EXPLORERS.items()},
         **{name: (ROOT / name).read_text() for name in RESULTS},
         "reference/interop.md": modules("interop", "Arrays of other libraries.", INTEROP),
@@ -67,6 +71,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 def drawn(name: str) -> str:
     """The picture of that name, to stand in a page."""
+    if name == LOOPS:
+        return loops_picture()
     if name in DIAGRAMS:
         return DIAGRAMS[name]
     return svg(layout(PICTURES[name]) if name in PICTURES else gallery.pictures()[name], standalone=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -64,6 +65,15 @@ def test_padding_is_what_pack_writes(name: str) -> None:
 def test_diagrams_are_svg(name: str) -> None:
     assert ET.fromstring(diagrams.DIAGRAMS[name]).tag.endswith("svg")
     assert any(f"pictures/{name}.svg" in page.read_text() for page in DOCS.rglob("*.md"))
+
+
+def test_the_picture_of_loops_is_of_the_kernel_of_its_page() -> None:
+    page = (DOCS / "howto" / "kernels.md").read_text()
+    loops = of_docs("loops_picture")
+    body = inspect.getsource(loops.blend).partition('"""The function of the page."""\n')[2]
+    assert body.strip() in page
+    assert "virtual_vector_size=256" in page
+    assert "loop j: vectorized by 256" in loops.picture()
 
 
 def test_the_lines_that_the_tutorial_explains_are_in_the_kernel() -> None:
