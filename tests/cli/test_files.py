@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -37,8 +39,53 @@ def test_a_npy_file_there_and_back(array: Path) -> None:
     packed, back = array.with_name("packed.npy"), array.with_name("back.npy")
     there = run("pack", array, packed, "--layout", "tpu")
     assert there.stdout == "f32[33,300]{1,0:T(8,128)}\n"
+    assert there.stderr.startswith(f"unpack it with: tilejit unpack {packed} ")
     assert run("unpack", packed, back, "--shape", there.stdout.strip()).exit_code == 0
     assert back.read_bytes() == array.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["y.npy", "a b'c.npy", "-y.npy"])
+@pytest.mark.parametrize("layout", ["tpu", "C", "(33,300):(300,1)", "(m mi) n -> m n mi, mi=2"])
+def test_the_unpack_command_runs_as_printed(
+    array: Path, name: str, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(array.parent)
+    before = os.listdir()
+    done = run("pack", array, "--layout", layout, "--", name)
+    (command,) = done.stderr.splitlines()
+    assert run(*shlex.split(command.removeprefix("unpack it with: "))[1:]).exit_code == 0
+    (made,) = {*os.listdir()} - {*before, name}
+    assert Path(made).read_bytes() == array.read_bytes()
+    facts = json.loads(run("pack", array, "--layout", layout, "--json", "--", name).stdout)
+    assert f"unpack it with: {facts['unpack']}" == command
+    assert run("pack", array, "--layout", layout, "-q", "--", name).output == ""
+
+
+def test_no_clobber_keeps_what_is_there(array: Path, model: Path, tmp_path: Path) -> None:
+    kept = array.with_name("kept.npy")
+    kept.write_bytes(b"old")
+    link, folder = array.with_name("link.npy"), tmp_path / "folder"
+    link.symlink_to("nowhere")
+    for out in (kept, link):
+        for option in ("-n", "--no-clobber"):
+            assert "--no-clobber" in fails("pack", array, out, "--layout", "tpu", option)
+    assert "--no-clobber" in fails("unpack", array, kept, "--shape", "f32[33,300]", "-n")
+    assert "--no-clobber" in fails("relayout", array, kept, "--shape", "f32[33,300]", "--layout", "C", "-n")
+    assert "--no-clobber" in fails("view", "f32[2,3]", "-o", kept, "-n")
+    assert "--no-clobber" in fails("pack", array, kept, "--layout", "tpu", "--dry-run", "-n")
+    assert "give one of the two" in refuses("pack", array, kept, "--layout", "tpu", "-n", "--resume")
+    assert kept.read_bytes() == b"old"
+    assert os.readlink(link) == "nowhere"
+    folder.mkdir()
+    (folder / model.name).write_bytes(b"old")
+    (tmp_path / "in").mkdir()
+    model.rename(tmp_path / "in" / model.name)
+    assert "--no-clobber" in fails("pack", tmp_path / "in", folder, "--layout", "tpu", "-n")
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == {model.name: b"old"}
+    fresh = array.with_name("fresh.npy")
+    assert run("pack", array, fresh, "--layout", "tpu", "-n").exit_code == 0
+    assert run("pack", tmp_path / "in", tmp_path / "out", "--layout", "tpu", "-n").exit_code == 0
+    assert not [p for p in tmp_path.rglob("*") if p.name.startswith(".tilejit")]
 
 
 def test_a_checkpoint_there_and_back(model: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from codegen import TilejitError
 from tilejit.files import whole_file
 from tilejit.files.whole_file import replacing
 
@@ -100,3 +101,31 @@ def test_a_system_without_files_without_names(tmp_path: Path, monkeypatch: pytes
         file.write(b"newer")
     assert (tmp_path / "x").read_bytes() == b"newer"
     assert names(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_comes_meanwhile_is_kept(
+    tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Also where the file system has no hard links."""
+    if not links and way == "named":
+        monkeypatch.setattr(os, "link", _no_link)
+    target = tmp_path / "x"
+    with replacing(target, clobber=False) as file:
+        file.write(b"new")
+    assert target.read_bytes() == b"new"
+    target.unlink()
+
+    def late() -> None:
+        with replacing(target, clobber=False) as file:
+            file.write(b"new")
+            target.write_bytes(b"other")
+
+    with pytest.raises(TilejitError, match="exists and is kept"):
+        late()
+    assert target.read_bytes() == b"other"
+    assert names(tmp_path) == ["x"]
+
+
+def _no_link(*arguments: object, **more: object) -> None:
+    raise OSError(errno.EPERM, os.strerror(errno.EPERM))

@@ -16,7 +16,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "tilejit demo": (("a matrix of 16 MiB, on one thread", "tilejit demo --mib 16 --threads 1"),),
     "tilejit pack": (
-        ("an array; the shape that is printed is what unpack needs", "tilejit pack x.npy y.npy --layout tpu"),
+        ("an array; the command that unpacks it is printed, too", "tilejit pack x.npy y.npy --layout tpu"),
         ("a format with parameters", "tilejit pack x.npy panels.npy --layout blis-a mr=4"),
         (
             "the tensors of a model, as bf16",
@@ -49,6 +49,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "tilejit show": (
         ("where each element lives", 'tilejit show "bf16[4,8]{1,0:T(2,4)(2,1)}"'),
         ("a named format", 'tilejit show "f32[16,16]" --layout tenstorrent'),
+        ("what a file holds", "tilejit show packed.safetensors"),
         ("as a picture", 'tilejit show "f32[3,5]{1,0:T(2,2)}" --svg > layout.svg'),
         ("a text from standard input", 'echo "f32[3,5]{1,0:T(2,2)}" | tilejit show -'),
     ),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from codegen import TilejitError, dataclass
+from codegen import LayoutError, TilejitError, dataclass
 from tilejit.cli.errors import misused
 from tilejit.cli.file_report import Row, facts, print_sizes, printable, rows_of, some
 from tilejit.cli.output import print_json
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from tilejit.files.plan import Plan
     from tilejit.files.rules import Rules
     from tilejit.files.tensor_file import TensorFile
+    from tilejit.layout.cute_shape import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Options:
     dtype: str | None = None
     dry_run: bool = False
     resume: bool = False
+    clobber: bool = True
     quiet: bool = False
     as_json: bool = False
 
@@ -58,7 +63,13 @@ class _Job:
 
 def convert(source: Path, target: Path, draft: Draft, options: Options, rules: Rules | None = None) -> None:
     """Write a file or the files of a directory, or say what would be written."""
+    if options.resume and not options.clobber:
+        raise misused("--resume continues files that exist, and --no-clobber keeps them\ngive one of the two")
+    from tilejit.files.whole_file import refuse_to_clobber
+
     came, goes = ends(source, target, dry_run=options.dry_run, resume=options.resume)
+    if not options.clobber and isinstance(goes, Path) and not source.is_dir():
+        refuse_to_clobber(goes)
     if source.is_dir():
         job = _directory_job(source, target, draft, options)
     else:
@@ -70,10 +81,10 @@ def convert(source: Path, target: Path, draft: Draft, options: Options, rules: R
     else:
         nbytes = sum(plan.nbytes for plan in job.plans.values())
         with progress(nbytes, goes.name, quiet=options.quiet) as advance:
-            job.write(advance, resume=options.resume, say=partial(_say, options))
+            job.write(advance, resume=options.resume, say=partial(_say, options), clobber=options.clobber)
     _notes(job, options, rules)
     if not options.dry_run:
-        _report(job, rows, options)
+        _report(job, rows, goes, options)
 
 
 def _directory_job(source: Path, target: Path, draft: Draft, options: Options) -> _Job:
@@ -153,12 +164,12 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     typer.echo(note, err=True, nl=False)
 
 
-def _report(job: _Job, rows: list[Row], options: Options) -> None:
+def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:
     """Say which tensors are converted."""
     converted = [row for row in rows if row.spec is not None]
     if job.array:
         (plan,) = job.plans.values()
-        _report_array(plan, options, err=job.err)
+        _report_array(plan, goes, options, err=job.err)
     elif options.as_json:
         print_json([row.facts(files=job.files) for row in converted], err=job.err)
     elif not options.quiet:
@@ -168,13 +179,38 @@ def _report(job: _Job, rows: list[Row], options: Options) -> None:
         typer.echo(f"{options.done} {count}, {sizes}", err=job.err)
 
 
-def _report_array(plan: Plan, options: Options, *, err: bool) -> None:
-    """Say the shape of an array, which its file doesn't hold; without a layout where it is unpacked."""
-    spec, (packed,) = plan.converted[0].spec, plan.layouts.values()
+def _report_array(plan: Plan, goes: Target, options: Options, *, err: bool) -> None:
+    """Say the shape of an array, which its file doesn't hold, and how to unpack it if it is packed."""
+    spec, packed = plan.converted[0].spec, plan.layout
+    undo = None if packed is None else unpack_command(goes, packed)
     if options.as_json:
-        print_json(facts(spec), err=err)
+        print_json(facts(spec) | ({} if undo is None else {"unpack": undo}), err=err)
     elif not options.quiet:
         typer.echo(spec.without_layout() if packed is None else spec, err=err)
+        if undo is not None:
+            _say(options, f"unpack it with: {undo}")
+
+
+def unpack_command(packed: Target, spec: Spec) -> str | None:
+    """The command that unpacks a .npy file, for the shell; None where no text says its layout.
+
+    y.npy in f32[6,8]{0,1} -> "tilejit unpack y.npy y.unpacked.npy --shape 'f32[6,8]{0,1}'"
+    """
+    from tilejit.layout.as_layout import as_layout
+
+    try:
+        if as_layout(str(spec)) != spec:
+            return None
+    except LayoutError:
+        return None
+    if isinstance(packed, StandardOutput):
+        files = ["-", "unpacked.npy"]
+    else:
+        files = [str(packed), str(packed.with_name(f"{packed.stem}.unpacked{packed.suffix}"))]
+    # A file whose name begins with a dash is no option.
+    files = [f"./{name}" if name.startswith("-") and name != "-" else name for name in files]
+    words = ["tilejit", "unpack", *files, "--shape", str(spec)]
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
 def _say(options: Options, text: str) -> None:

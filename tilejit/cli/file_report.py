@@ -1,4 +1,4 @@
-"""What `pack`, `unpack` and `relayout` say of their files: tables, facts, progress."""
+"""What `pack`, `unpack`, `relayout` and `show` say of files: tables, facts, names."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def print_sizes(rows: list[Row], *, as_json: bool, files: bool) -> None:
             text = f"{name}\n  {dtype}[{shape}] {layout}\n  {old} -> {new}, {waste} padding"
             typer.echo(text)
     else:
-        _print_table(cells)
-    share = f"{100 * padding / after:.1f} %" if after else "0.0 %"
-    typer.echo(f"total {human_bytes(before)} -> {human_bytes(after)}, {share} padding; nothing was written")
+        print_table(cells, ("before", "after", "padding"))
+    sizes = f"{human_bytes(before)} -> {human_bytes(after)}"
+    typer.echo(f"total {sizes}, {percent(padding, after)} padding; nothing was written")
 
 
 def _cells(row: Row, *, files: bool) -> tuple[str, ...]:
@@ -96,11 +96,19 @@ def _cells(row: Row, *, files: bool) -> tuple[str, ...]:
         return name, "", "", "as it is", *sizes, "0.0 %"
     layout = "row-major" if row.spec.layout is None else str(row.spec.layout)
     shape = ",".join(map(str, row.spec.dimensions))
-    share = 100 * _padding_bytes(row) / row.after if row.after else 0.0
-    return name, shape, row.spec.primitive_type, layout, *sizes, f"{share:.1f} %"
+    return name, shape, row.spec.primitive_type, layout, *sizes, percent(_padding_bytes(row), row.after)
 
 
-def _print_table(cells: list[tuple[str, ...]]) -> None:
+def percent(part: int, whole: int) -> str:
+    """A share.
+
+    (1, 8) -> "12.5 %"    (0, 0) -> "0.0 %"
+    """
+    return f"{100 * part / whole:.1f} %" if whole else "0.0 %"
+
+
+def print_table(cells: list[tuple[str, ...]], numbers: tuple[str, ...]) -> None:
+    """Tensors with their shapes, dtypes and layouts, and columns of numbers."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -108,7 +116,7 @@ def _print_table(cells: list[tuple[str, ...]]) -> None:
     table.add_column("shape", overflow="fold")
     table.add_column("dtype", no_wrap=True)
     table.add_column("layout", overflow="fold", ratio=2)
-    for name in ("before", "after", "padding"):
+    for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     for row in cells:
         table.add_row(*row)

@@ -60,6 +60,10 @@ RulesFile = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print sizes and padding; write nothing, read no elements.")
 ]
+NoClobber = Annotated[
+    bool,
+    typer.Option("-n", "--no-clobber", help="Fail if OUT, or one of its files, exists; it is kept."),
+]
 Resume = Annotated[
     bool,
     typer.Option(
@@ -88,6 +92,7 @@ def pack(
     threads: Threads = None,
     dry_run: DryRun = False,
     resume: Resume = False,
+    no_clobber: NoClobber = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -97,12 +102,13 @@ def pack(
     not fit, such as biases for one of matrices, stay as they are, unless --tensor names them. Of a directory
     every file is packed, or every shard that its model.safetensors.index.json names; other files stay behind.
 
-    For .npy the full shape is printed, which `unpack --shape` takes.
+    For a .npy file, the full shape is printed, and on stderr the command that unpacks the file. For a
+    directory of .npy files, tilejit-layouts.json records the layouts.
     """
     from tilejit.files.draft import draft_pack
 
     wishes = _wishes(layout, parameters, rules, dtype)
-    options = Options("packed", tensor or (), None, dtype, dry_run, resume, quiet, as_json)
+    options = Options("packed", tensor or (), None, dtype, dry_run, resume, not no_clobber, quiet, as_json)
     draft = partial(draft_pack, rules=wishes, threads=threads)
     convert(source, target, draft, options, wishes if rules else None)
 
@@ -115,6 +121,7 @@ def unpack(
     threads: Threads = None,
     dry_run: DryRun = False,
     resume: Resume = False,
+    no_clobber: NoClobber = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -125,7 +132,7 @@ def unpack(
     from tilejit.files.draft import draft_unpack
 
     _check_shape(shape)
-    options = Options("unpacked", tensor or (), shape, None, dry_run, resume, quiet, as_json)
+    options = Options("unpacked", tensor or (), shape, None, dry_run, resume, not no_clobber, quiet, as_json)
     convert(source, target, partial(draft_unpack, threads=threads), options)
 
 
@@ -140,6 +147,7 @@ def relayout(
     threads: Threads = None,
     dry_run: DryRun = False,
     resume: Resume = False,
+    no_clobber: NoClobber = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -151,7 +159,7 @@ def relayout(
 
     wishes = _wishes(layout, parameters, rules, None)
     _check_shape(shape)
-    options = Options("converted", tensor or (), shape, None, dry_run, resume, quiet, as_json)
+    options = Options("converted", tensor or (), shape, None, dry_run, resume, not no_clobber, quiet, as_json)
     draft = partial(draft_relayout, rules=wishes, threads=threads)
     convert(source, target, draft, options, wishes if rules else None)
 

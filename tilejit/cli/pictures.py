@@ -1,4 +1,4 @@
-"""`tilejit show` and `tilejit view`: pictures of a layout in memory."""
+"""`tilejit show` and `tilejit view`: pictures of a layout in memory, lists of files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tilejit.cli.contents import names_files, show_contents
 from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.layouts import Layout, read_subject
 from tilejit.cli.output import console, print_json, print_lines, style_of
@@ -27,15 +28,6 @@ MAX_LISTED_RANK = 31
 """NumPy before 2.0 holds 32 dimensions, and one goes to the index."""
 
 
-Subject = Annotated[
-    str,
-    typer.Argument(
-        metavar="SHAPE",
-        help='For example "bf16[4,8]{1,0:T(2,4)(2,1)}" or "(4,8):(8,1)"; - reads it from stdin.',
-    ),
-]
-
-
 class Color(StrEnum):
     """What the colors of a picture stand for."""
 
@@ -45,12 +37,18 @@ class Color(StrEnum):
     row = "row"
 
 
+EXAMPLE = 'For example "bf16[4,8]{1,0:T(2,4)(2,1)}" or "(4,8):(8,1)"; - reads it from stdin'
 PAGE = "tilejit-view.html"
 """Where the page goes if nothing is said."""
 
 
 def show(
-    shape: Subject,
+    shape: Annotated[
+        str,
+        typer.Argument(
+            metavar="SHAPE|FILE", help=f"{EXAMPLE}; or a .npy or .safetensors file, or a directory of them."
+        ),
+    ],
     layout: Layout = None,
     parameters: Parameters = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the facts and the indices as JSON.")] = False,
@@ -59,14 +57,20 @@ def show(
         Color | None, typer.Option("--color", help="Color the SVG by this; bank and row are of swizzles.")
     ] = None,
 ) -> None:
-    """Draw where each element lives in memory.
+    """Draw a layout, or list the tensors of a file.
 
-    Every cell shows its linear index.
+    Every cell of the picture shows where its element lives in memory. The list of a file shows layouts and
+    padding; the layout of a packed .npy file is known if tilejit-layouts.json beside it records it.
     """
     if as_json and as_svg:
         raise misused("--json and --svg print different things\ngive one of them")
     if color and not as_svg:
         raise misused("--color is for pictures as SVG\nadd --svg")
+    if names_files(shape):
+        if layout is not None or parameters or as_svg:
+            raise misused("a file is listed as it is\nleave out --layout, its parameters and --svg")
+        show_contents(Path(shape), as_json=as_json)
+        return
     with arguments_checked():
         subject = read_subject(shape, layout, read_parameters(parameters), "show")
         if as_json:
@@ -80,12 +84,15 @@ def show(
 
 
 def view(
-    shape: Subject,
+    shape: Annotated[str, typer.Argument(metavar="SHAPE", help=f"{EXAMPLE}.")],
     layout: Layout = None,
     parameters: Parameters = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The page; - for standard output.")
     ] = Path(PAGE),
+    no_clobber: Annotated[
+        bool, typer.Option("-n", "--no-clobber", help="Fail if FILE exists; it is kept.")
+    ] = False,
 ) -> None:
     """Write an HTML page to explore a layout.
 
@@ -102,7 +109,7 @@ def view(
         return
     from tilejit.files.whole_file import replacing
 
-    with replacing(output) as file:
+    with replacing(output, clobber=not no_clobber) as file:
         file.write(text.encode("ascii"))
     typer.echo(f"wrote {str(output)!r}, {human_bytes(len(text))}; open it in a browser")
 

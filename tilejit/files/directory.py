@@ -16,7 +16,7 @@ from tilejit.files.resume import Origin
 from tilejit.files.shards import INDEX_NAME, Shards, read_shards, write_index
 from tilejit.files.stream import Advance, Say
 from tilejit.files.tensor_file import TensorFile
-from tilejit.files.whole_file import open_ordinary, replacing
+from tilejit.files.whole_file import open_ordinary, refuse_to_clobber, replacing
 
 DONE_NAME = ".tilejit-done.json"
 """What a run that may be resumed has finished in its directory; gone when all is."""
@@ -38,16 +38,27 @@ class DirectoryPlan:
         """Bytes of all tensors to write."""
         return sum(plan.nbytes for plan in self.plans.values())
 
-    def write(self, advance: Advance | None = None, *, resume: bool = False, say: Say | None = None) -> None:
+    def write(
+        self,
+        advance: Advance | None = None,
+        *,
+        resume: bool = False,
+        say: Say | None = None,
+        clobber: bool = True,
+    ) -> None:
         """Write shard by shard, each all or nothing; then the layouts of .npy files, and the index.
 
         The arguments are those of `Plan.write`.
 
         Raises:
             LayoutError: a value does not fit the packed dtype, named with its tensor.
-            TilejitError: a file to write is not a regular one, or another run is writing it.
+            TilejitError: a file to write is not a regular one, another run is writing it, or it is there
+                without `clobber`.
             OSError: the disk refuses.
         """
+        if not clobber:
+            for name in (*self.plans, *([] if self.shards.index is None else [INDEX_NAME])):
+                refuse_to_clobber(self.target / name)
         self.target.mkdir(parents=True, exist_ok=True)
         arrays = {name: plan.layout for name, plan in self.plans.items() if plan.source.one_array}
         record(self.target, dict.fromkeys(arrays))
@@ -55,7 +66,7 @@ class DirectoryPlan:
         for name, plan in self.plans.items():
             path = self.target / name
             if finished is None:
-                plan.write(path, advance, say=say, recorded=False)
+                plan.write(path, advance, say=say, recorded=False, clobber=clobber)
                 continue
             origin = plan.origin()
             if finished.holds(path, origin):

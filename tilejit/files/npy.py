@@ -77,6 +77,10 @@ class NpyFile(TensorFile):
         assert meant is not None
         return self.data.view(meant)
 
+    def order(self, entry: Entry) -> str:
+        """The order that the header says."""
+        return "row-major" if self.data.flags.c_contiguous else "column-major"
+
     def is_packed(self, entry: Entry) -> bool:
         """Whether the layout of the array is known."""
         return self.spec is not None

@@ -79,17 +79,20 @@ class Plan:
         resume: bool = False,
         say: Say | None = None,
         recorded: bool = True,
+        clobber: bool = True,
     ) -> None:
         """Make and write tensor by tensor; the target changes only when all is done.
 
         target: a file, or a sink such as standard output, which gets the bytes as they come. advance: called
         with every so many bytes written. resume: leave what was written in the target's .partial where the
         process ends early, and go on from there the next time; `say` is told so. recorded: keep the layouts
-        that are recorded beside the target up to date.
+        that are recorded beside the target up to date. clobber: without it, a file that is there is kept; not
+        with `resume`.
 
         Raises:
             LayoutError: a value does not fit the packed dtype, named with its tensor.
-            TilejitError: the target is not a regular file, or another run is writing it.
+            TilejitError: the target is not a regular file, another run is writing it, or it is there without
+                `clobber`.
             OSError: the disk refuses.
         """
         header, outputs = self.source.header_of(self.outputs, self.layouts)
@@ -100,7 +103,7 @@ class Plan:
         if recorded and self.source.one_array and isinstance(target, str | os.PathLike):
             keep = kept_up(target, self.layout)
         with keep:
-            write_outputs(target, header, outputs, advance, origin=origin, say=told)
+            write_outputs(target, header, outputs, advance, origin=origin, say=told, clobber=clobber)
 
     def origin(self) -> Origin:
         """What tells the file that will be written from all others."""

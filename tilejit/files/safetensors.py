@@ -89,6 +89,10 @@ class SafetensorsFile(TensorFile):
         except ValueError as error:
             raise LayoutError(f"NumPy holds no array of {len(entry.shape)} dimensions: {error}") from error
 
+    def order(self, entry: Entry) -> str:
+        """Row-major: the format has no other."""
+        return "row-major"
+
     def is_packed(self, entry: Entry) -> bool:
         """Whether the metadata has a layout of a tensor."""
         return METADATA_PREFIX + entry.name in self.metadata

@@ -123,19 +123,21 @@ def write_outputs(
     *,
     origin: Origin | None = None,
     say: Say | None = None,
+    clobber: bool = True,
 ) -> None:
     """Write a file: its header, then tensor by tensor, beside `path`, then renamed; to a sink as they come.
 
     advance: called with every so many bytes written. origin: what the file is made of; where it is given, a
     run that ends early leaves what it wrote, and the next one of the same origin goes on from there. say:
-    told where that is, or why it begins anew.
+    told where that is, or why it begins anew. clobber: without it, a file that is there is kept.
 
     Raises:
         LayoutError: a value does not fit the packed dtype, named with its tensor.
-        TilejitError: `path` is not a regular file, or another run is writing it.
+        TilejitError: `path` is not a regular file, another run is writing it, or it is there without
+            `clobber`.
         OSError: the disk refuses.
     """
-    with _opened(path, origin, say) as (done, write):
+    with _opened(path, origin, say, clobber) as (done, write):
         if done < len(header):
             write(header[done:])
         at = len(header)
@@ -156,7 +158,7 @@ def write_outputs(
 
 @contextmanager
 def _opened(
-    path: Target, origin: Origin | None, say: Say | None
+    path: Target, origin: Origin | None, say: Say | None, clobber: bool
 ) -> Iterator[tuple[int, Callable[[Any], int]]]:
     """How many bytes are written already, and what writes more."""
     if not isinstance(path, str | os.PathLike):
@@ -164,7 +166,7 @@ def _opened(
         return
     if origin is None:
         file: IO[bytes]
-        with replacing(path) as file:
+        with replacing(path, clobber=clobber) as file:
             yield 0, file.write
         return
     with resuming(path, origin, say) as unfinished:

@@ -74,6 +74,10 @@ class TensorFile(ABC):
         """
 
     @abstractmethod
+    def order(self, entry: Entry) -> str:
+        """The order of the elements of a tensor that is not packed: row-major or column-major."""
+
+    @abstractmethod
     def is_packed(self, entry: Entry) -> bool:
         """Whether a tensor's layout is known."""
 

@@ -32,7 +32,7 @@ def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator[IO[bytes]]:
     """A file to write that takes the place of `path` when the block ends without an exception.
 
     >>> with replacing("model.safetensors") as file:
@@ -42,10 +42,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     content. Any exception, KeyboardInterrupt too, removes the unfinished file; where the system has files
     without a name, so does the end of the process. A link is followed; the mode of an existing file is kept.
 
+    clobber: without it, a file that is there by then is kept.
+
     Raises:
-        TilejitError: `path` is there and no ordinary file.
+        TilejitError: `path` is there and no ordinary file, or is there without `clobber`.
         OSError: the directory or the disk refuses.
     """
+    if not clobber:
+        refuse_to_clobber(path)
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
@@ -59,7 +63,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
             if nameless is not None:
                 _name(file, temporary)
-        os.replace(temporary, target)
+        if clobber:
+            os.replace(temporary, target)
+        else:
+            _place(temporary, target, path)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
@@ -67,6 +74,32 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     sync_directory(target.parent)
+
+
+def refuse_to_clobber(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that is there, even as a link that leads nowhere.
+
+    Raises:
+        TilejitError: names it.
+    """
+    if os.path.lexists(path):
+        raise TilejitError(
+            f"{os.fspath(path)!r} exists and is kept, because of --no-clobber\n  choose another name"
+        )
+
+
+def _place(temporary: Path, target: Path, path: str | os.PathLike[str]) -> None:
+    """Give a finished file its name, unless another file has taken it meanwhile."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        refuse_to_clobber(path)
+        raise
+    except OSError:  # a file system without hard links: the time between the two steps is all that can be had
+        refuse_to_clobber(path)
+        os.replace(temporary, target)
+    else:
+        temporary.unlink()
 
 
 def _open_nameless(directory: Path) -> IO[bytes] | None:

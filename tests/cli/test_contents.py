@@ -1,0 +1,118 @@
+"""`tilejit show FILE`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilejit
+from tests.cli.running import fails, refuses, run
+from tests.cli.terminals import shown
+from tests.files.containers import model, save_model
+from tilejit.cli.contents import names_files
+from tilejit.files import safetensors
+from tilejit.layout.dtypes import primitive_type
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Path:
+    source = save_model(tmp_path / "model.safetensors")
+    assert run("pack", source, tmp_path / "packed.safetensors", "--layout", "tenstorrent").exit_code == 0
+    return tmp_path / "packed.safetensors"
+
+
+def test_tensors_layouts_and_padding(packed: Path) -> None:
+    """Packed tensors have the shapes that they had, and the layouts that the metadata holds."""
+    found = json.loads(run("show", packed, "--json").stdout)
+    tensors, stored = model(), {e.name: e for e in safetensors.read(packed).entries}
+    assert [row["tensor"] for row in found["tensors"]] == list(stored)
+    for row in found["tensors"]:
+        x = tensors[row["tensor"]]
+        assert row["dimensions"] == list(x.shape)
+        assert row["dtype"] == primitive_type(x.dtype).name
+        assert row["bytes"] == stored[row["tensor"]].nbytes
+        assert row["padding_bytes"] == row["bytes"] - x.nbytes
+        if x.ndim >= 2:
+            spec = tilejit.as_layout("tenstorrent", dtype=x.dtype, dims=x.shape)
+            assert row["shape"] == str(spec)
+        else:
+            assert row["shape"] is None
+    assert found["total"]["bytes"] == sum(e.nbytes for e in stored.values())
+    assert found["total"]["padding_bytes"] == sum(row["padding_bytes"] for row in found["tensors"])
+
+
+@pytest.mark.parametrize("columns", [30, 60, 100])
+def test_every_tensor_is_listed(packed: Path, columns: int) -> None:
+    done = run("show", packed, columns=columns)
+    assert done.exit_code == 0, done.output
+    for name in model():
+        assert name in done.stdout
+    assert "{1,0:T(32,32)(16,16)}" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("10 tensors, 8 packed, ")
+    lines = shown(("show", packed), columns=columns).text.splitlines()
+    assert max(map(len, lines)) <= max(columns, 50)
+
+
+def test_arrays_and_directories(tmp_path: Path) -> None:
+    source, packed = tmp_path / "a", tmp_path / "b"
+    source.mkdir()
+    x = np.arange(600, dtype=np.float32).reshape(20, 30)
+    np.save(source / "x.npy", x)
+    np.save(source / "columns.npy", np.asfortranarray(x))
+    np.save(source / "records.npy", np.zeros(3, "i4,f8"))
+    assert "20,30  f32    row-major" in run("show", source / "x.npy").stdout
+    assert "column-major" in run("show", source / "columns.npy").stdout
+    (source / "records.npy").unlink()
+    assert run("pack", source, packed, "--layout", "{1,0:T(8,16)}").exit_code == 0
+    rows = json.loads(run("show", packed, "--json").stdout)["tensors"]
+    assert [(row["file"], row["tensor"]) for row in rows] == [("columns.npy", "columns"), ("x.npy", "x")]
+    assert {row["shape"] for row in rows} == {"f32[20,30]{1,0:T(8,16)}"}
+    assert "{1,0:T(8,16)}" in run("show", packed / "x.npy").stdout
+    assert "600 " not in run("show", packed / "x.npy").stdout
+
+
+def test_files_that_are_refused(packed: Path, tmp_path: Path) -> None:
+    assert "No such file" in fails("show", tmp_path / "none.npy")
+    (tmp_path / "bad.npy").write_bytes(b"bad")
+    assert "not a .npy file" in fails("show", tmp_path / "bad.npy")
+    (tmp_path / "empty").mkdir()
+    assert "neither .safetensors nor .npy" in fails("show", tmp_path / "empty")
+    for option in (("--svg",), ("--layout", "tpu")):
+        assert "a file is listed as it is" in refuses("show", packed, *option)
+    raw = (
+        packed.read_bytes()
+        .replace(b"tenstorrent", b"x")
+        .replace(b'\\"dimensions\\":[40,300]', b'\\"dimensions\\":[40,999]')
+    )
+    packed.write_bytes(raw)
+    assert "belongs to another tensor" in fails("show", packed)
+
+
+def test_names_move_no_cursor(tmp_path: Path) -> None:
+    np.save(tmp_path / "a\x1b[2Jb.npy", np.zeros(3))
+    text = run("show", tmp_path / "a\x1b[2Jb.npy").stdout + run("show", tmp_path).stdout
+    assert "\x1b" not in text
+    assert "a?[2Jb" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("x.npy", True),
+        ("X.NPY", True),
+        ("none/model.safetensors", True),
+        (".", True),
+        ("f32[3,5]{1,0:T(2,2)}", False),
+        ("... -> ...", False),
+        ("(4,8):(8,1)", False),
+        ("", False),
+        ("-", False),
+        ("a" * 5000, False),
+        ("a\0.txt", False),
+    ],
+)
+def test_what_names_files(text: str, named: bool) -> None:
+    assert names_files(text) is named
