@@ -43,7 +43,8 @@ def piped(*arguments: object, data: bytes = b"", **variables: str) -> tuple[int,
 
 
 def test_arrays_go_through_pipes(packed: bytes) -> None:
-    assert piped("pack", "-", "-", "--layout", LAYOUT, data=npy(X)) == (0, packed, SHAPE + "\n")
+    undo = f"unpack it with: tilejit unpack - unpacked.npy --shape '{SHAPE}'"
+    assert piped("pack", "-", "-", "--layout", LAYOUT, data=npy(X)) == (0, packed, f"{SHAPE}\n{undo}\n")
     assert piped("unpack", "-", "-", "-q", "--shape", SHAPE, data=packed) == (0, npy(X), "")
     other = npy(tj.pack(X, "{0,1}").buffer)
     arguments = "relayout", "-", "-", "-q", "--shape", SHAPE, "--layout", "{0,1}"

@@ -140,7 +140,7 @@ def start(command: list[str], said: Path, before: Callable[[], None] | None = No
 
 def finish(child: int, said: Path) -> Ended:
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return Ended(code, said.read_text() if said.exists() else "")
+    return Ended(code, complaints(said.read_text()) if said.exists() else "")
 
 
 def _run_here(command: list[str], said: Path, before: Callable[[], None] | None) -> int:
@@ -192,6 +192,12 @@ def _interruptible(function: Callable[..., Any]) -> Callable[..., Any]:
             signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
 
     return command
+
+
+def complaints(text: str) -> str:
+    """What a command said on stderr, without the command that unpacks what it wrote."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("unpack it with: "))
 
 
 def one_message(text: str) -> bool:

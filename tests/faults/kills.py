@@ -21,7 +21,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.cli.running import COMMAND
-from tests.faults.files import ABSENT, BROKEN, KEPT, OUTSIDE, WHOLE, Ended, Job, finish, jobs, run, start
+from tests.faults.files import (
+    ABSENT,
+    BROKEN,
+    KEPT,
+    OUTSIDE,
+    WHOLE,
+    Ended,
+    Job,
+    complaints,
+    finish,
+    jobs,
+    run,
+    start,
+)
 from tests.tools.oracle import environment
 
 FRESH = 10
@@ -109,7 +122,7 @@ class Victims:
             if delay is not None:
                 time.sleep(delay)
                 process.send_signal(self.number)
-            return Ended(process.wait(120), said.read_text())
+            return Ended(process.wait(120), complaints(said.read_text()))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.cli.running import COMMAND
-from tests.faults.files import ABSENT, KEPT, WHOLE, Ended, Job, jobs, one_message, run
+from tests.faults.files import ABSENT, KEPT, WHOLE, Ended, Job, complaints, jobs, one_message, run
 from tests.tools.oracle import environment
 
 PAGE = resource.getpagesize()
@@ -128,7 +128,7 @@ def no_output(job: Job, directory: Path, rng: random.Random, there: bool) -> str
     command = rng.choice([*PRINTING, tuple(job.command)])
     script = ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, *command]
     done = subprocess.run(script, stderr=subprocess.PIPE, text=True, env=environment(), check=False)
-    if done.returncode or done.stderr:
+    if done.returncode or complaints(done.stderr):
         raise AssertionError(f"{command[0]}: ended with {done.returncode}, {done.stderr!r}")
     return "done"
 
@@ -152,7 +152,7 @@ def closed_pipe(job: Job, directory: Path, rng: random.Random, there: bool) -> s
 
 def _ended(command: tuple[str, ...], **streams: object) -> Ended:
     done = subprocess.run([*COMMAND, *command], text=True, env=environment(), check=False, **streams)  # type: ignore[call-overload]
-    return Ended(done.returncode, done.stderr or "")
+    return Ended(done.returncode, complaints(done.stderr or ""))
 
 
 CASES = {
