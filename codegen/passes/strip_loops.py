@@ -33,7 +33,7 @@ def strip_loops(function: Function, schedule: StripSchedule) -> Function:
     carry the accumulators of a reduction from one to the next.
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
-    strips = _Strips(taken, iter(schedule.blocks))
+    strips = _Strips(taken, iter(schedule.blocks), schedule.index)
     return replace(function, body=strips.body(function.body))
 
 
@@ -41,6 +41,7 @@ def strip_loops(function: Function, schedule: StripSchedule) -> Function:
 class _Strips:
     taken: set[str]
     blocks: Iterator[tuple[int, ...]]
+    index: str
 
     def body(self, body: tuple[Statement, ...], position: int = 0) -> tuple[Statement, ...]:
         """A body under `position` loops over super-vectors."""
@@ -62,7 +63,7 @@ class _Strips:
             if isinstance(statement, For):
                 next(self.blocks)
         nest = vector_nest(loop)
-        names = [fresh_name(f"{each.index}_strip", self.taken) for each in nest]
+        names = [fresh_name(f"{each.index}_{self.index}", self.taken) for each in nest]
         made = _in_blocks(loop, blocks, names, position)
         for each, name in reversed(list(zip(nest, names, strict=True))):
             made = replace(each, index=name, size=1, carried=(), body=(made,))

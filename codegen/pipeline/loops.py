@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
+from typing import Literal
 
 from codegen.analysis.bodies import shared_loop
 from codegen.analysis.outcomes import pairs_to_check, report_loops
@@ -84,27 +85,31 @@ def loop_kernel(
     tail: str = "mask",
     *,
     strips: bool = False,
+    tiles: bool = False,
     stream: bool = False,
     fast: bool = False,
 ) -> LoopKernel:
     """A loop function, scalar or super-vectorized, as a kernel for this machine.
 
     strips   whether super-vectors of more than one block of registers become loops of their own
+    tiles    the same, whose size the compiler chose
     stream   whether arrays that are only written bypass the cache, where that pays off
     fast     whether float vector operations may be contracted and reassociated
     """
-    if strips:
-        function, tail = strip_mined(function, machine().register_bytes, tail)
+    if strips or tiles:
+        function, tail = strip_mined(function, machine().register_bytes, tail, "tile" if tiles else "strip")
     schedule = choose_registers(function, machine().register_bytes, tail, stream=stream, fast=fast)
     return LoopKernel(function, loops_source(function, schedule))
 
 
-def strip_mined(function: Function, register_bytes: int, tail: str = "mask") -> tuple[Function, str]:
+def strip_mined(
+    function: Function, register_bytes: int, tail: str = "mask", index: Literal["strip", "tile"] = "strip"
+) -> tuple[Function, str]:
     """A super-vectorized function in strips of its super-vectors, and the tail that its loops have.
 
     Blocks of registers may leave iterations of a strip even if strips leave none.
     """
-    schedule = choose_strips(function, register_bytes)
+    schedule = choose_strips(function, register_bytes, index)
     leaves = tail == "assume_divisible" and schedule.ragged
     return strip_loops(function, schedule), "scalar" if leaves else tail
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from codegen.analysis.bodies import flat, vector_nest
 from codegen.ir.nodes import For, Function, Statement
@@ -15,7 +15,9 @@ MOST_LOOPS = 18
 """Loops of a kernel one inside the other, with strips. Python has at most 20; transposed blocks add one."""
 
 
-def choose_strips(function: Function, register_bytes: int) -> StripSchedule:
+def choose_strips(
+    function: Function, register_bytes: int, index: Literal["strip", "tile"] = "strip"
+) -> StripSchedule:
     """The strips of a super-vectorized function, for registers of `register_bytes` bytes.
 
     for i step 256: C[i] = A[i]                        f32, 64 bytes: blocks of 64
@@ -23,11 +25,12 @@ def choose_strips(function: Function, register_bytes: int) -> StripSchedule:
     for i step 32: for j step 256: C[j, i] = A[i, j]   f32, 64 bytes: blocks of 16 x 16
 
     Super-vectors of one block have no strips. A loop whose body holds other statements than one loop over
-    super-vectors has none either, nor have nests so deep that Python has no room for more loops.
+    super-vectors has none either, nor have nests so deep that Python has no room for more loops. `index` is
+    "tile" if the sizes are tiles that the compiler chose.
     """
     found = tuple(_strips(function, function.body, register_bytes))
     ragged = any(size % block for blocks, sizes in found for block, size in zip(blocks, sizes, strict=True))
-    return StripSchedule(tuple(blocks for blocks, _ in found), ragged)
+    return StripSchedule(tuple(blocks for blocks, _ in found), ragged, index)
 
 
 _Strips: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]

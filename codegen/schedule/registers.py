@@ -59,10 +59,12 @@ class StripSchedule:
     blocks  for each loop in source order, the iterations that are processed together of each loop of the nest
             that begins there; () if it begins none, or is inside one
     ragged  whether blocks leave iterations of a full strip
+    index   how the names of the loops over strips end
     """
 
     blocks: tuple[tuple[int, ...], ...]
     ragged: bool = False
+    index: Literal["strip", "tile"] = "strip"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,11 @@ from codegen import (
     machine_thresholds,
     nested_accesses,
     rename_arrays,
+    runs_in_tiles,
     slowness_of,
     threads_by_size,
     tile_function,
+    transposed_tile,
     vectorize_function,
 )
 from tilejit.arrays.memory import Array, address
@@ -111,11 +113,11 @@ class LoopProgram:
         lanes, scans = asked[0] // registers, options.vectorize_scans
         return choose_shape(self.function, registers, lanes, reductions, options.tail, scans)
 
-    def _super_vectorized(self, function: Function) -> Vectorized:
+    def _super_vectorized(self, function: Function, sizes: tuple[int, ...] | None = None) -> Vectorized:
         options = self.options
         fastest, reductions = options.fastest_varying, options.reductions_in_lanes
         scans = options.vectorize_scans
-        return vectorize_function(function, self.sizes, fastest, reductions, options.tail, scans)
+        return vectorize_function(function, sizes or self.sizes, fastest, reductions, options.tail, scans)
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:
@@ -134,6 +136,18 @@ class LoopProgram:
         """The same for arrays that no cache holds: what it writes only goes past the cache."""
         return self.kernel if self.kernel is self.scalar_kernel else self._vector_kernel(stream=True)
 
+    @lazy
+    def tiled_kernel(self) -> LoopKernel:
+        """The same in tiles, if blocks are transposed and the order of tiles is legal: for large arrays."""
+        tile = transposed_tile(self.sizes) if self.options.is_auto else None
+        if tile is None or self.kernel is self.scalar_kernel:
+            return self.kernel
+        wide = self._super_vectorized(self.function, tile)
+        alike = [report.vectorized for report in wide.loops] == [r.vectorized for r in self.vectorized.loops]
+        if not alike or wide.checks != self.vectorized.checks:
+            return self.kernel
+        return loop_kernel(wide.function, self.options.tail, tiles=True, fast=self.options.fastmath)
+
     def _vector_kernel(self, *, stream: bool) -> LoopKernel:
         options = self.options
         return loop_kernel(
@@ -145,16 +159,17 @@ class LoopProgram:
         )
 
     def sized_kernel(self, arrays: Mapping[str, Array]) -> LoopKernel:
-        """The one of both for arrays of such sizes, by what this machine's copies have shown."""
+        """The one for arrays of such sizes: by the caches, and by what this machine's copies have shown."""
         size_bytes = sum(_extent_bytes(x) for x in arrays.values())
+        cached = self.tiled_kernel if runs_in_tiles(size_bytes) else self.kernel
         if size_bytes < CALIBRATED_FROM_BYTES or self.kernel is self.scalar_kernel:
-            return self.kernel
+            return cached
         streamed = [arrays[name] for name in self.streaming_kernel.emitted.streamed]
         if not streamed or min(_run_bytes(x) for x in streamed) < LEAST_RUN_BYTES:
-            return self.kernel
+            return cached
         written = WRITTEN_PART * sum(_extent_bytes(x) for x in streamed)
         least = machine_thresholds(size_bytes).stream_bytes
-        return self.streaming_kernel if min(size_bytes, written) >= least else self.kernel
+        return self.streaming_kernel if min(size_bytes, written) >= least else cached
 
     @lazy
     def failures(self) -> tuple[Any, ...]:
@@ -197,6 +212,9 @@ class LoopProgram:
             parts.insert(0, f"tiles {tiles or 'none'}")
         if self.streaming_kernel.emitted.streamed:
             parts.append("streaming stores where arrays are large")
+        tile = transposed_tile(self.sizes)
+        if tile and self.tiled_kernel is not self.kernel:
+            parts.append(f"tiles {'x'.join(map(str, tile))} where arrays are large")
         if "transposed_" in self.kernel.emitted.source:
             parts.insert(parts.index(registers) + 1, "blocks transposed in registers")
         return f"schedule  {' | '.join(parts)}"
