@@ -3,10 +3,9 @@
 /* Explorers in frames have the colors of the page around them, whichever its reader chooses. */
 function colorExplorers() {
   const theme = document.body.dataset.mdColorScheme === "slate" ? "dark" : "light";
-  for (const frame of document.querySelectorAll("iframe.explorer")) {
-    frame.contentWindow.location.replace(frame.src.split("#")[0] + "#theme=" + theme);
-  }
+  for (const frame of document.querySelectorAll("iframe.explorer")) frame.contentWindow.postMessage({ theme }, "*");
 }
 
 new MutationObserver(colorExplorers).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+for (const frame of document.querySelectorAll("iframe.explorer")) frame.addEventListener("load", colorExplorers);
 colorExplorers();

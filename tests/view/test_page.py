@@ -357,6 +357,22 @@ def test_a_frame_says_its_colors(opened: Any) -> None:
         assert label == ("Dark" if theme == "theme=dark" else "Light")
 
 
+def test_a_frame_takes_the_colors_of_the_page_around(opened: Any) -> None:
+    browser = opened(tj.as_layout(SMALL))
+    theme = "return document.documentElement.dataset.theme"
+    tell = (
+        """addEventListener("message", () => arguments[1](), {once: true}); postMessage(arguments[0], "*");"""
+    )
+    for said, now in (
+        ({"theme": "dark"}, "dark"),
+        ({"theme": "red"}, "dark"),
+        (None, "dark"),
+        ("light", "dark"),
+    ):
+        browser.execute_async_script(tell, said)
+        assert browser.execute_script(theme) == now
+
+
 def luminance(color: str) -> float:
     channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]

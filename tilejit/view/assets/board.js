@@ -6,7 +6,7 @@ const ZOOMS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 2.5, 3, 4, 5, 
 const LABELED = 18;    /* cells so high, in CSS pixels, are wide enough for their text */
 const FIRST_LABELED = ZOOMS.findIndex((size) => size > LABELED);
 const LEAST_DRAWN = 2; /* smaller cells are drawn several as one, by the first of them */
-const TALLEST_PLAIN = 20, MOST_STRETCHED = 4;
+const TALLEST_PLAIN = 20, MOST_STRETCHED = 6;
 const CHARACTER = 7.3, NAME_CHARACTER = 6.3, NAME_HEIGHT = 16;
 const ELEMENT = 0, PADDING = 1, NOTHING = 2;
 

@@ -18,6 +18,7 @@ class Controls {
     this.fields.slot.addEventListener("change", () => this.goToSlot());
     this.fields.width.addEventListener("change", () => this.changeWidth());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
+    addEventListener("message", (event) => event.source === parent && this.takeTheme(event.data));
     this.makeColors();
     this.makeDimensions();
     byId("more-options").open = explorer.map.rank > 2; /* slices to step through */
@@ -167,6 +168,11 @@ class Controls {
     const now = document.documentElement.dataset.theme || "auto";
     this.changeTheme({ auto: "dark", dark: "light", light: "auto" }[now]);
     this.explorer.state.changed();
+  }
+
+  /* A page that frames this one says its colors. */
+  takeTheme(said) {
+    if (said && ["auto", "dark", "light"].includes(said.theme)) this.changeTheme(said.theme);
   }
 
   changeTheme(theme) {

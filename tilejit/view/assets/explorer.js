@@ -5,7 +5,7 @@
 const FARTHEST_TILE = 4096; /* cells that Shift and an arrow may pass */
 const MOST_SCANNED = 512;   /* cells that are looked at for the end of a tile */
 
-const LOWEST = 320, LOWEST_STACKED = 150, TALLEST = 560, HEADING = 44, BARS = 10; /* pixels */
+const LOWEST = 320, LOWEST_STACKED = 150, TALLEST = 560, HEADING = 44, LEGEND = 84, BARS = 10; /* pixels */
 const FLATTEST = 2.5, LEAST_STACKED = 48; /* columns to rows; columns */
 const LEAST_CELL = 2.5; /* pixels */
 
@@ -123,7 +123,7 @@ class Explorer {
     this.fitMemory(tileLines, most - NAME_HEIGHT - BARS);
     for (const board of [array, memory]) board.clamp();
     const heights = [array, memory].map((board, k) => {
-      const all = Number(board.cells.rows), rows = low && stacked ? Math.min(all, k ? tileLines : tileRows) : all;
+      const all = Number(board.cells.rows), rows = low && (stacked || narrow) ? Math.min(all, k ? tileLines : tileRows) : all;
       return Math.min(most, rows * board.height + board.top + BARS);
     });
     this.setHeights((k) => (narrow || stacked ? heights[k] : Math.max(...heights)));
@@ -131,9 +131,10 @@ class Explorer {
 
   /* How high a picture may be: down to the end of the window. */
   room(main, narrow) {
-    if (narrow) return Math.min(TALLEST, window.innerHeight * 0.42);
+    if (narrow) return Math.min(TALLEST, window.innerHeight * 0.38);
     const top = main.getBoundingClientRect().top + window.scrollY;
-    return Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - top - HEADING));
+    const below = window === parent ? 0 : LEGEND; /* a frame has no room to scroll */
+    return Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - top - HEADING - below));
   }
 
   setHeights(heightOf) {

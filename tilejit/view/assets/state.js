@@ -28,7 +28,7 @@ class State {
   /* Take over what is said; all else stays. */
   apply(said) {
     const { explorer } = this, { map } = explorer;
-    if (["auto", "dark", "light"].includes(said.theme)) explorer.controls.changeTheme(said.theme);
+    explorer.controls.takeTheme(said);
     const changed = [this.applyDimensions(said), this.applyColor(said), this.applyWidth(said)].some(Boolean);
     const slice = this.index(said.slice);
     if (slice) explorer.fixed = slice;
