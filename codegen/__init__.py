@@ -185,6 +185,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.call_limits import LOOPS_HOLD_GIL_BYTES as LOOPS_HOLD_GIL_BYTES
     from codegen.schedule.call_limits import TRANSPOSES as TRANSPOSES
     from codegen.schedule.choose_lanes import choose_shape as choose_shape
+    from codegen.schedule.choose_strips import strips_text as strips_text
     from codegen.schedule.choose_tiles import runs_in_tiles as runs_in_tiles
     from codegen.schedule.choose_tiles import transposed_tile as transposed_tile
     from codegen.schedule.machine import machine as machine
@@ -305,6 +306,7 @@ _HOMES = {
         "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES TRANSPOSES"
     ),
     "schedule.choose_lanes": "choose_shape",
+    "schedule.choose_strips": "strips_text",
     "schedule.choose_tiles": "runs_in_tiles transposed_tile",
     "schedule.machine": "machine",
     "schedule.slowness": "has_costly slowness_of",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from codegen.analysis.bodies import flat, vector_nest
 from codegen.ir.nodes import For, Function, Statement
 from codegen.schedule.choose_blocks import block_of
 from codegen.schedule.choose_registers import lanes_and_registers
 from codegen.schedule.registers import StripSchedule
+from codegen.support.dataclasses import dataclass
 
 MOST_LOOPS = 18
 """Loops of a kernel one inside the other, with strips. Python has at most 20; transposed blocks add one."""
@@ -29,12 +30,28 @@ def choose_strips(
     "tile" if the sizes are tiles that the compiler chose.
     """
     found = tuple(_strips(function, function.body, register_bytes))
-    ragged = any(size % block for blocks, sizes in found for block, size in zip(blocks, sizes, strict=True))
-    return StripSchedule(tuple(blocks for blocks, _ in found), ragged, index)
+    pairs = (pair for each in found for pair in zip(each.sizes, each.blocks, strict=True))
+    return StripSchedule(
+        tuple(each.blocks for each in found), any(size % block for size, block in pairs), index
+    )
 
 
-_Strips: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-"""The blocks and the sizes of the loops of a nest."""
+def strips_text(function: Function, register_bytes: int) -> str:
+    """What strips a super-vectorized function has, and why loops over super-vectors have none.
+
+    "strips in blocks of 16x16"    "no strips, since a super-vector is one block of 64"
+    """
+    found = _strips(function, function.body, register_bytes)
+    return " and ".join(dict.fromkeys(each.text for each in found if each.text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Strips:
+    """The strips of a nest: the blocks and the sizes of its loops, () if it has none; and what it has."""
+
+    blocks: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    text: str = ""
 
 
 def _strips(
@@ -44,19 +61,24 @@ def _strips(
 
     Those of a nest belong to its outermost loop.
     """
-    none = (), ()
     for loop in body:
         if not isinstance(loop, For):
             continue
         nest = vector_nest(loop)
         if not nest:
-            yield none
+            is_vector = loop.size > 1
+            yield _Strips(text="no strips around other statements than one loop" if is_vector else "")
             yield from _strips(function, loop.body, register_bytes, depth + 1)
             continue
         blocks, sizes = _blocks_of(function, nest, register_bytes), tuple(each.size for each in nest)
-        fits = depth + len(nest) + _depth((loop,)) <= MOST_LOOPS
-        yield (blocks, sizes) if blocks != sizes and fits else none
-        yield from (none for statement in flat(loop.body) if isinstance(statement, For))
+        shape = "x".join(map(str, blocks))
+        if depth + len(nest) + _depth((loop,)) > MOST_LOOPS:
+            yield _Strips(text=f"no strips, since Python has room for {MOST_LOOPS} loops")
+        elif blocks == sizes:
+            yield _Strips(text=f"no strips, since a super-vector is one block of {shape}")
+        else:
+            yield _Strips(blocks, sizes, f"strips in blocks of {shape}")
+        yield from (_Strips() for statement in flat(loop.body) if isinstance(statement, For))
 
 
 def _depth(body: Sequence[Statement]) -> int:

@@ -252,6 +252,23 @@ def test_the_report_says_what_a_size_became() -> None:
 
 
 @pytest.mark.parametrize(
+    ("python", "size", "text"),
+    [
+        (triad, 1 << 15, "strips in blocks of"),
+        (triad, 2, "no strips, since a super-vector is one block of 2"),
+        (scaled, (32, 1 << 10), "strips in blocks of 1x"),
+        (turned, (64, 64), "strips in blocks of"),
+        (uneven, (4, 64), "no strips around other statements than one loop"),
+        (triad, "auto", ""),
+    ],
+)
+def test_the_report_says_whether_there_are_strips(python: Any, size: Any, text: str) -> None:
+    shape = (70, 70) if isinstance(size, tuple) else (100,)
+    kernel = tj.kernel(virtual_vector_size=size)(python).specialize(*arrays(shape))
+    assert (f"| {text}" in kernel.report()) if text else ("strips" not in kernel.report())
+
+
+@pytest.mark.parametrize(
     "size", [3, 100, 1024, (5, 48), (32, 256), (2, 4, 4, 8), "2*hw", ("2", "hw")], ids=str
 )
 def test_expressions(size: Any) -> None:

@@ -43,6 +43,7 @@ from codegen import (
     rename_arrays,
     runs_in_tiles,
     slowness_of,
+    strips_text,
     threads_by_size,
     tile_function,
     transposed_tile,
@@ -215,6 +216,10 @@ class LoopProgram:
         tile = transposed_tile(self.sizes)
         if tile and self.tiled_kernel is not self.kernel:
             parts.append(f"tiles {'x'.join(map(str, tile))} where arrays are large")
+        if not self.options.is_auto:
+            parts.insert(
+                parts.index(registers), strips_text(self.vectorized.function, machine().register_bytes)
+            )
         if "transposed_" in self.kernel.emitted.source:
             parts.insert(parts.index(registers) + 1, "blocks transposed in registers")
         return f"schedule  {' | '.join(parts)}"
