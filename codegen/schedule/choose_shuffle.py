@@ -11,6 +11,7 @@ import numpy as np
 from codegen.ir.instructions import SHUFFLED_BYTES, SHUFFLED_ROWS, instruction
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
+from codegen.schedule.choose_interleave import least_block
 from codegen.schedule.choose_order import padded_rank
 from codegen.schedule.machine import SET_BYTES, machine
 from codegen.schedule.schedule import STRIP, Schedule, long_loop
@@ -47,6 +48,9 @@ longer ones are as fast as a shuffle or faster."""
 
 ELEMENT_CYCLES, RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.5, 9.0, 11.5
 """Cycles per element, per short run, and per 16 bytes of short rows."""
+
+SCALAR_CYCLES = 1.0
+"""Cycles per element of an interleave whose rows are shorter than a block: elements move one by one."""
 
 FEWEST_BYTES = 2
 """Bytes of a register per part: more parts are not worth their loads."""
@@ -96,7 +100,11 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
         case "elements" | "interleave" if not schedule.interleave:
             return ELEMENT_CYCLES * LANE_BYTES / width
         case "interleave" if len(schedule.inner) == 2:
-            long = box.axis(long_loop(schedule.mode, schedule.inner, schedule.interleave)).extent * width
+            axis = box.axis(long_loop(schedule.mode, schedule.inner, schedule.interleave))
+            short = next(box.axis(name).extent for name in schedule.inner if name != axis.name)
+            if axis.extent < least_block(short, width):
+                return SCALAR_CYCLES * LANE_BYTES / width
+            long = axis.extent * width
             return SHORT_BLOCK_CYCLES if long < (LANE_BYTES if schedule.stream else SHORT_BYTES) else 0
         case "run":
             run = box.axis(schedule.inner[0]).extent * width
@@ -112,6 +120,11 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
         case "transpose" if cut and cut.block == "short" and not cut.stream:
             return PAIRS_CYCLES.get(width, 0) if cut.tile[1] == 2 else 0
     return 0
+
+
+def cycles_of(box: StridedBox, schedule: Schedule) -> float:
+    """Cycles per 16 bytes of a shuffle, or of a schedule that moves few bytes at a time; 0 for others."""
+    return _cycles(box, schedule.shuffle) if schedule.shuffle else _cycles_of(box, schedule)
 
 
 def _scheduled(box: StridedBox, how: ShuffleSchedule, threads: int) -> Schedule:

@@ -63,6 +63,8 @@ def test_parts_hold_every_byte_once(listed: list[int], size: int) -> None:
         ([(5000, -6, 2)], 2),  # every third element, backwards
         ([(32768, 49, 49), (7, 1, 7), (7, 7, 1)], 1),  # small transposes, side by side
         ([(130, 10, 25420), (2542, 1300, 10), (10, 1, 1)], 1),  # short runs
+        ([(1024, 144, 144), (3, 1, 48), (48, 3, 1)], 1),  # deinterleaved rows shorter than a block
+        ([(1024, 144, 144), (48, 1, 3), (3, 48, 1)], 1),  # interleaved ones
         ([(2, 1, 720000), (5000, 288, 144), (3, 2, 48), (48, 6, 1)], 1),  # every other byte, in two halves
     ],
 )
