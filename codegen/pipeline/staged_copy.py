@@ -75,6 +75,10 @@ def staged_by(
         with compiler_lock:
             from codegen.pipeline.stage_conversions import in_converted_blocks
         return in_converted_blocks(direct, source, target, choice)
+    if direct.src.slots is None and direct.dst.slots is None:
+        with compiler_lock:
+            from codegen.pipeline.stage_digits import in_digits
+        return in_digits(direct, source, choice)
     with compiler_lock:
         from codegen.pipeline.stage_boxes import in_boxes
     return in_boxes(direct, source, target, choice)

@@ -41,3 +41,7 @@ They take at most about 0.2 ms, while Python lets a thread hold the GIL for 5 ms
 
 MOST_PREFETCHED_BYTES = 1 << 14
 """Table entries that read more than this, or less than half of their span, are not prefetched."""
+
+STAGED_BYTES, STAGED_DIGITS = 8 << 20, 4
+"""Strided copies that read and write less, or have fewer dimensions, run in one pass: the second cache holds
+most of them, or no order of their digits lies between those of both sides."""

@@ -76,7 +76,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
     """
     cut = schedule.transpose
     if cut and cut.stream and cut.stage:
-        panel = _Panel.of(box, cut)
+        panel = Panel.of(box, cut)
         return panel.has_narrow_parts(past_cache=past_cache) or (past_cache and panel.has_short_runs(short))
     if schedule.mode != "interleave" or not schedule.stream or len(schedule.inner) != 2:
         return False
@@ -85,7 +85,7 @@ def _moves_parts_of_lines(box: StridedBox, schedule: Schedule, short: int, *, pa
 
 
 @dataclass(frozen=True, slots=True)
-class _Panel:
+class Panel:
     """What a panel of a streamed transpose reads and writes.
 
     cut    its schedule
@@ -102,7 +102,7 @@ class _Panel:
     lines: bool
 
     @classmethod
-    def of(cls, box: StridedBox, cut: TransposeSchedule) -> _Panel:
+    def of(cls, box: StridedBox, cut: TransposeSchedule) -> Panel:
         """The panel of a schedule."""
         rows = tuple(map(box.axis, cut.rows))
         part, run = cut.tile[1] * box.width, cut.tile[0] * box.width

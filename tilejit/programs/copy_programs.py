@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen import CopyProgram, cached
+from codegen import STAGED_BYTES, STAGED_DIGITS, CopyProgram, cached, footprint_bytes
 from tilejit.arrays.memory import bytes_map
 from tilejit.programs.compiled import compiled, staged
 from tilejit.programs.moves import Move
@@ -35,6 +35,14 @@ def copy_program(
     direct = compiled(
         maps[0], maps[1], move.source, move.target, threads=threads, tuning=tuning, swap=move.swap
     )
-    if move.swap or move.target.bits >= move.source.bits:
-        return direct  # only conversions to narrower elements are staged
+    if not _may_be_staged(direct, move):
+        return direct
     return staged(direct, move.source, move.target, threads=threads, tuning=tuning)
+
+
+def _may_be_staged(direct: CopyProgram, move: Move) -> bool:
+    """Whether a copy converts to narrower elements, or permutes many dimensions of a large array."""
+    if move.swap or move.source != move.target:
+        return not move.swap and move.target.bits < move.source.bits
+    digits = sum(n > 1 for n in direct.src.dims)
+    return digits >= STAGED_DIGITS and footprint_bytes(direct.src, direct.dst) >= STAGED_BYTES

@@ -1,0 +1,123 @@
+"""Stage a strided copy: blocks in cache have its digits in an order between those of its sides."""
+
+from __future__ import annotations
+
+from codegen.ir.strided_box import Digit, Element
+from codegen.maps.access import AccessMap, strided_map
+from codegen.maps.block_grid import BlockGrid, Dims, Ends
+from codegen.maps.windows import tight_map
+from codegen.pipeline.program import CopyProgram, footprint_bytes
+from codegen.pipeline.staged import StagedProgram
+from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
+from codegen.schedule.call_limits import STAGED_BYTES, STAGED_DIGITS
+from codegen.schedule.candidates import StageChoice
+from codegen.schedule.choose_digits import (
+    Order,
+    block_extents,
+    cached_orders,
+    cached_strides,
+    goes_in_digits,
+    may_be_slow,
+    staged_cycles,
+)
+from codegen.support.dataclasses import dataclass
+
+
+def in_digits(
+    direct: CopyProgram, element: Element, choice: StageChoice | None = None
+) -> StagedProgram | None:
+    """The copy between two strided arrays staged; None if one pass is as fast, or if no blocks fit.
+
+    direct: the copy in one pass. choice: as in `staged_by`.
+    """
+    digits = _digits(direct)
+    if len(digits) < STAGED_DIGITS or footprint_bytes(direct.src, direct.dst) < STAGED_BYTES:
+        return None
+    in_one_pass = box_schedules(direct)
+    if choice is None and not may_be_slow(in_one_pass):
+        return None
+    how, width = choice or StageChoice(), element.bits // 8
+    extents = block_extents(digits, width, how.part)
+    if extents is None:
+        return None
+    orders = dict.fromkeys(cached_orders(digits, width))
+    staged = [_Stages(direct, element, digits, extents, order, how) for order in orders]
+    cycles = [stages.cycles() for stages in staged]
+    best = min(cycles)
+    if choice is None and not goes_in_digits(in_one_pass, digits, extents, best):
+        return None
+    return staged[cycles.index(best)].program()
+
+
+def _digits(direct: CopyProgram) -> tuple[Digit, ...]:
+    """The digits of a copy of complete bytes, the order that of the destination; none with other strides."""
+    boxes = direct.boxed.boxes
+    if len(boxes) != 1 or boxes[0].tables or direct.dst.unit_bits != 8 or direct.src.base or direct.dst.base:
+        return ()
+    merged: list[Digit] = []
+    for n, src, dst in sorted((x for x in boxes[0].digits if x[0] > 1), key=lambda x: -x[2]):
+        if merged and merged[-1][1:] == (n * src, n * dst):
+            merged[-1] = merged[-1][0] * n, src, dst
+        else:
+            merged.append((n, src, dst))
+    return tuple(merged) if all(src > 0 and dst > 0 for _, src, dst in merged) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """A copy by way of blocks whose digits are in a certain order.
+
+    direct   the copy in one pass
+    element  what both arrays hold
+    digits   of the copy; they are the dimensions of the grid, in that order
+    extents  of a block
+    order    of the digits in cache
+    choice   as in `staged_by`
+    """
+
+    direct: CopyProgram
+    element: Element
+    digits: tuple[Digit, ...]
+    extents: Dims
+    order: Order
+    choice: StageChoice
+
+    def cycles(self) -> float:
+        """Cycles per 16 bytes of both stages."""
+        return staged_cycles(*map(box_schedules, self._of(next(self._grid.ends()))))
+
+    def program(self) -> StagedProgram:
+        """The copy."""
+        grid, (_, size) = self._grid, self._cached
+        src, dst = (
+            tuple(e * x[side] for e, x in zip(self.extents, self.digits, strict=True)) for side in (1, 2)
+        )
+        programs = {ends: self._of(ends) for ends in grid.ends()}
+        return StagedProgram(None, grid, (src, dst), programs, self.direct.bounds, size)
+
+    @property
+    def _grid(self) -> BlockGrid:
+        return BlockGrid(tuple(n for n, _, _ in self.digits), self.extents)
+
+    @property
+    def _cached(self) -> tuple[Dims, int]:
+        return cached_strides(self.digits, self.extents, self.order, self.element.bits // 8)
+
+    def _of(self, ends: Ends) -> tuple[CopyProgram, CopyProgram]:
+        """The stages of a sort of block."""
+        _, extents = self._grid.box(ends)
+        element, (strides, _) = self.element, self._cached
+
+        def strided(strides: Dims) -> AccessMap:
+            return tight_map(strided_map(extents, strides, (0, 0), element_bits=element.bits))
+
+        src, dst = (strided(tuple(x[side] for x in self.digits)) for side in (1, 2))
+        streams, reads = outgrows_caches(footprint_bytes(self.direct.src, self.direct.dst)), self.choice.reads
+        return (
+            compile_stage(
+                src, strided(strides), element, element, streams=False, candidate=reads, into_cache=True
+            ),
+            compile_stage(
+                strided(strides), dst, element, element, streams=streams, candidate=self.choice.writes
+            ),
+        )

@@ -1,0 +1,180 @@
+"""Strided copies by way of blocks in cache: the same bytes as NumPy's, and when they are chosen."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Iterator
+from itertools import permutations
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilejit as tj
+from codegen.ir.strided_box import Element
+from codegen.pipeline import stage_digits
+from codegen.pipeline.program import CopyProgram
+from codegen.pipeline.staged import StagedProgram
+from codegen.schedule import choose_digits
+from codegen.schedule.candidates import STAGES_TRIED
+from codegen.schedule.choose_digits import block_extents, cached_orders, cached_strides
+from codegen.schedule.thresholds import Thresholds
+from tests.tools.guard import Guarded
+from tilejit.arrays.memory import bytes_map
+from tilejit.programs import compiled as programs
+from tilejit.programs import copy_programs
+from tilejit.programs.copy_programs import copy_program
+
+Array = np.ndarray[Any, Any]
+BYTE = Element("u8", 8)
+
+CASES = [
+    ("u2", (15, 3, 16, 7, 2), (1, 4, 3, 2, 0)),
+    ("u1", (26, 5, 42, 2), (2, 0, 3, 1)),
+    ("u1", (2, 3, 49, 9, 33), (0, 3, 2, 4, 1)),
+    ("u1", (40, 16, 3, 16, 3), (1, 3, 0, 2, 4)),
+    ("u1", (26, 4, 63, 4, 3), (3, 2, 0, 4, 1)),
+    ("u1", (327, 6, 8, 3, 2), (4, 0, 3, 1, 2)),
+    ("u4", (39, 24, 8, 2, 10), (3, 1, 2, 4, 0)),
+    ("u8", (5, 6, 7, 2, 3, 4), (5, 2, 0, 4, 1, 3)),
+]
+"""Small relatives of copies that are faster in two stages."""
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Blocks of small arrays, past the cache, whether or not they are faster."""
+    for module in (stage_digits, copy_programs):
+        monkeypatch.setattr(module, "STAGED_BYTES", 0)
+    monkeypatch.setattr(stage_digits, "goes_in_digits", lambda *given: True)
+    monkeypatch.setattr(stage_digits, "may_be_slow", lambda boxes: True)
+    monkeypatch.setattr(stage_digits, "outgrows_caches", lambda footprint: True)
+    monkeypatch.setattr(choose_digits, "RUN_BYTES", (512, 128, 32))
+    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    copy_program.cache_clear()
+    yield
+    copy_program.cache_clear()
+
+
+def elements(dtype: str, shape: tuple[int, ...]) -> Array:
+    size = prod(shape) * np.dtype(dtype).itemsize
+    return np.frombuffer(np.random.default_rng(5).bytes(size), dtype).reshape(shape)
+
+
+def check_guarded(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    """The copy between guard pages, wherever in a line the destination begins, on one thread and on three."""
+    values = elements(dtype, shape)
+    want = values.transpose(order).tobytes()
+    arenas = Guarded(values.nbytes), Guarded(len(want) + 64)
+    for at_end, gap, threads in ((True, 0, 1), (False, 0, 3), (False, values.itemsize, 1)):
+        x = arenas[0].place(values.nbytes, at_end=at_end).view(dtype).reshape(shape)
+        x[...] = values
+        to = arenas[1].place(len(want), at_end=at_end, gap=gap)
+        out = to.view(dtype).reshape([shape[k] for k in order])
+        plan = tj.plan_copy(out, x.transpose(order), threads=threads)
+        assert isinstance(plan._program, StagedProgram)
+        plan(out, x.transpose(order))
+        assert out.tobytes() == want
+        assert x.tobytes() == values.tobytes()
+        assert arenas[1].untouched()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("dtype", "shape", "order"), CASES)
+def test_blocks_are_the_whole(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    check_guarded(dtype, shape, order)
+
+
+@pytest.mark.usefixtures("small")
+def test_blocks_of_random_copies_are_the_whole() -> None:
+    draw = random.Random(9)
+    for _ in range(12):
+        rank = draw.choice((4, 5))
+        shape = tuple(draw.choice((2, 3, 5, 8, 13, 17)) for _ in range(rank))
+        order = tuple(draw.sample(range(rank), rank))
+        moves = all(order[k + 1] != order[k] + 1 for k in range(rank - 1))
+        if moves:  # others have fewer digits
+            check_guarded(draw.choice(("u1", "u2", "u4")), shape, order)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("choice", STAGES_TRIED, ids=str)
+def test_all_choices_move_the_same_bytes(choice: Any) -> None:
+    x = elements("u1", (26, 4, 63, 4, 3))
+    order = (3, 2, 0, 4, 1)
+    view, out = x.transpose(order), np.empty([x.shape[k] for k in order], np.uint8)
+    plan = tj.plan_copy(out, view, threads=1)
+    assert isinstance(plan._program, StagedProgram)
+    direct = _direct(out, view)
+    staged = stage_digits.in_digits(direct, BYTE, choice)
+    assert staged is not None
+    staged.run(view.ctypes.data, out.ctypes.data)
+    assert np.array_equal(out, view)
+
+
+def _direct(out: Array, view: Array) -> CopyProgram:
+    maps = (bytes_map(a.shape, a.strides, a.itemsize) for a in (view, out))
+    return programs.compiled(*maps, BYTE, BYTE, threads=1)
+
+
+@pytest.mark.usefixtures("small")
+def test_plans_of_blocks_are_pickled() -> None:
+    dtype, shape, order = CASES[1]
+    x = elements(dtype, shape)
+    view, out = x.transpose(order), np.empty([shape[k] for k in order], dtype)
+    plan = pickle.loads(pickle.dumps(tj.plan_copy(out, view, threads=1)))
+    plan(out, view)
+    assert np.array_equal(out, view)
+
+
+@pytest.mark.usefixtures("small")
+def test_other_strides_are_copied_in_one_pass() -> None:
+    """Reversed, broadcast and few dimensions."""
+    x = elements("u1", (26, 5, 42, 2))
+    views = x.transpose(2, 0, 3, 1)[:, ::-1], np.broadcast_to(x[:1], (3, 5, 42, 2)).transpose(2, 0, 3, 1)
+    for view in (*views, x[0].transpose(2, 0, 1)):
+        out = np.empty(view.shape, view.dtype)
+        plan = tj.plan_copy(out, view, threads=1)
+        assert not isinstance(plan._program, StagedProgram)
+        plan(out, view)
+        assert np.array_equal(out, view)
+
+
+def test_orders_are_permutations_that_keep_the_common_digit_innermost() -> None:
+    digits = ((6, 60, 360), (5, 4, 72), (3, 20, 24), (6, 360, 4), (4, 1, 1))
+    orders = set(cached_orders(digits, 1))
+    assert orders <= set(permutations(range(5)))
+    assert {order[-1] for order in orders} == {4}
+    assert (0, 1, 2, 3, 4) in orders
+    assert (3, 0, 2, 1, 4) in orders
+
+
+@pytest.mark.parametrize(("dtype", "shape", "order"), CASES)
+def test_blocks_hold_their_elements_apart(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    """Every element of a block has bytes of its own in cache."""
+    width = np.dtype(dtype).itemsize
+    view = elements(dtype, shape).transpose(order)
+    out = np.empty(view.shape, dtype)
+    digits = tuple(zip(view.shape, view.strides, out.strides, strict=True))
+    extents = block_extents(digits, width)
+    assert extents is not None
+    assert all(1 <= e <= n for e, (n, _, _) in zip(extents, digits, strict=True))
+    for each in cached_orders(digits, width):
+        strides, size = cached_strides(digits, extents, each, width)
+        offsets = sum(np.ix_(*(np.arange(e) * s for e, s in zip(extents, strides, strict=True))))
+        assert len(np.unique(offsets)) == prod(extents)
+        assert offsets.max() + width <= size
+
+
+def test_slow_copies_go_in_blocks_and_others_in_one_pass() -> None:
+    """One copy has short digits on both sides, the other a long one."""
+    cases = (
+        ("u1", (1024, 5, 742, 2), (2, 0, 3, 1), True),
+        ("u4", (12, 64, 33, 64), (0, 2, 1, 3), False),
+    )
+    for dtype, shape, order, staged in cases:
+        view = np.empty(shape, dtype).transpose(order)
+        plan = tj.plan_copy(np.empty(view.shape, dtype), view, threads=1)
+        assert isinstance(plan._program, StagedProgram) is staged
