@@ -18,6 +18,7 @@ from codegen.passes.lower_copies.gather import lower_gather
 from codegen.passes.lower_copies.interleaves import lower_interleave
 from codegen.passes.lower_copies.lowered import Lowered, Sides, sides_of
 from codegen.passes.lower_copies.packed_bits import lower_packing, lower_unpacking
+from codegen.passes.lower_copies.requests import lower_requests
 from codegen.passes.lower_copies.reversals import lower_reverse
 from codegen.passes.lower_copies.runs import lower_fill, lower_run
 from codegen.passes.lower_copies.shuffles import lower_shuffle
@@ -34,6 +35,7 @@ from codegen.schedule.transfers import (
     Gather,
     Interleave,
     PackBits,
+    RequestRun,
     Reverse,
     Transfer,
     TransferNest,
@@ -52,6 +54,7 @@ LOWERINGS: dict[type[Transfer], Callable[[Any, Sides], Lowered]] = {
     Gather: lower_gather,
     Interleave: lower_interleave,
     PackBits: lower_packing,
+    RequestRun: lower_requests,
     Reverse: lower_reverse,
     Shuffle: lower_shuffle,
     TransposeRuns: lower_transposed_runs,
@@ -124,7 +127,8 @@ def _entry(nest: TransferNest) -> list[Statement]:
 
 def _views(nest: TransferNest, around: Loop, outer: str, *, opaque: bool) -> list[Statement]:
     """The views of both sides in one iteration of a loop; `outer` ends the names of those around it."""
-    sides = [("dst", around.dst), *([] if nest.fills else [("src", around.src)])]
+    sides = [("dst", around.dst)] if not isinstance(nest.transfer, RequestRun) else []
+    sides += [("src", around.src)] if not nest.fills else []
     return [
         View(f"{side}_{around.axis}", f"{side}{outer}", times(around.axis, stride), opaque)
         for side, stride in sides

@@ -19,6 +19,7 @@ from codegen.schedule.transfers import (
     Gather,
     Interleave,
     PackBits,
+    RequestRun,
     Reverse,
     Transfer,
     TransferNest,
@@ -94,7 +95,7 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
         return replace(transfer, **changed | tables)
 
     match transfer:
-        case CopyRun() | FillRun():
+        case CopyRun() | FillRun() | RequestRun():
             return named("count")
         case CopyChunks():
             return named("count", offsets=OffsetTable())

@@ -23,6 +23,7 @@ from codegen.schedule.transfers import (
     FillRun,
     Interleave,
     PackBits,
+    RequestRun,
     Reverse,
     Transfer,
     TransferNest,
@@ -48,6 +49,8 @@ def select_transfer(box: StridedBox, schedule: Schedule) -> TransferNest:
         case "reverse":
             count = inner[1].extent if len(inner) > 1 else 1
             transfer = Reverse(box.width, inner[0].extent, count, schedule.stream)
+        case "request":
+            transfer = RequestRun(inner[0].extent * box.width)
         case "fill":
             transfer, unit_bits = FillRun(inner[0].extent * box.target.bits // 8), 8
         case "interleave":

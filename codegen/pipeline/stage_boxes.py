@@ -13,8 +13,17 @@ from codegen.maps.windows import moved_map, tight_map, window_map
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
+from codegen.pipeline.steps import launch_of, step_of
+from codegen.runtime.launch import Launch
 from codegen.schedule.candidates import StageChoice
-from codegen.schedule.choose_grid import block_bytes, block_strides, common_grid, stays_in_cache
+from codegen.schedule.choose_grid import (
+    block_bytes,
+    block_strides,
+    common_grid,
+    stays_in_cache,
+    stays_near,
+)
+from codegen.schedule.choose_requests import request_boxes, request_schedule
 from codegen.schedule.choose_stages import goes_in_boxes
 
 
@@ -31,13 +40,13 @@ def in_boxes(
         return None
     choice = choice or StageChoice()
     itemsize = bytes_held(source)
-    grid = common_grid(src.dims, (src, dst), itemsize, choice.part)
+    streams = outgrows_caches(footprint)
+    grid = common_grid(src.dims, (src, dst), itemsize, choice.part, far=streams)
     if grid is None or not stays_in_cache(grid.extents, itemsize):
         return None
     strides = grid.steps(src), grid.steps(dst)
     assert strides[0] is not None
     assert strides[1] is not None
-    streams = outgrows_caches(footprint)
     programs = {
         ends: (
             box_stage(src, source, grid, ends, reads=True, streams=False, candidate=choice.reads),
@@ -46,7 +55,20 @@ def in_boxes(
         for ends in grid.ends()
     }
     size = block_bytes(grid.extents, itemsize)
-    return StagedProgram(None, grid, (strides[0], strides[1]), programs, direct.bounds, size)
+    near = streams and stays_near(grid.extents, itemsize)
+    requests = {ends: requests_of(inwards) if near else () for ends, (inwards, _) in programs.items()}
+    return StagedProgram(
+        None, grid, (strides[0], strides[1]), programs, direct.bounds, size, requests=requests
+    )
+
+
+def requests_of(inwards: CopyProgram) -> tuple[Launch, ...]:
+    """The launches that request what the largest box of a program reads."""
+    if not inwards.launches:
+        return ()
+    largest = max(inwards.launches, key=lambda launch: launch.step.box.size_bytes)
+    boxes = request_boxes(largest.step.box)
+    return tuple(launch_of(step_of(x, request_schedule(x)), (largest.bounds[0], (0, 1))) for x in boxes)
 
 
 def bytes_held(element: Element) -> int:

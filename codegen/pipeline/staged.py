@@ -8,18 +8,19 @@ for each combination of two stages would mean fifteen times as many. So a share 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
-from itertools import pairwise
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from codegen.analysis.ranges import check_disjoint
 from codegen.ir.lines import LINE_BYTES
-from codegen.maps.block_grid import BlockGrid, Dims, Ends, block_offset
+from codegen.maps.block_grid import BlockGrid, Dims, Ends
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.steps import with_prefetch
-from codegen.runtime.call_tables import Bounds, BufferOffsets, CallTable, Group, call_table
+from codegen.runtime.call_tables import Bounds, BufferOffsets, CallTable, Group, call_table, repeated
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
@@ -40,7 +41,9 @@ class StagedProgram:
     programs     the stages of each sort of block, for a block at the first position
     bounds       the bytes of source and destination that may be touched
     block_bytes  the size of the array in cache
-    prefetches   whether each block prefetches the source of the next one
+    prefetches   whether the first stage of each block prefetches the source of the next one
+    requests     two launches, or fewer, that request the source of a block of each sort: they run after each
+                 stage of the block before
     tables       the calls of all blocks, by where in a line a destination begins; made when first needed
     """
 
@@ -51,6 +54,7 @@ class StagedProgram:
     bounds: tuple[Bounds, Bounds]
     block_bytes: int
     prefetches: bool = False
+    requests: Mapping[Ends, tuple[Launch, ...]] = field(default_factory=dict)
     tables: dict[int, CallTable] = field(default_factory=dict, compare=False, repr=False)
 
     def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
@@ -91,23 +95,37 @@ class StagedProgram:
         """
         line = dst % LINE_BYTES
         if line not in self.tables:
-            self.tables[line] = call_table(self.calls(), (0, line), self.bounds, (self.block_bytes,))
+            self.tables[line] = self._table(line)
         return self.tables[line]
 
-    def calls(self) -> Iterator[Group]:
-        """The launches of both stages of each block, in C order."""
+    def _table(self, line: int) -> CallTable:
+        """The calls of one block of each kind, repeated for the others of that kind."""
         blocks = list(self.grid.blocks())
-        reading: dict[tuple[Ends, int], tuple[Launch, ...]] = {}
-        for (place, ends), (following, _) in pairwise([*blocks, *blocks[-1:]]):
-            src, dst = (block_offset(place, strides) for strides in self.strides)
-            inwards, outwards = self.programs[ends]
-            ahead = block_offset(following, self.strides[0]) - src if self.prefetches else 0
-            if (ends, ahead) not in reading:
-                reading[ends, ahead] = self._reading(inwards, ahead)
-            yield (
-                (reading[ends, ahead], BufferOffsets(SOURCE, src, BLOCK, 0)),
-                (outwards.launches, BufferOffsets(BLOCK, 0, DESTINATION, dst)),
-            )
+        src, dst = (np.array([place for place, _ in blocks], np.int64) @ np.array(s) for s in self.strides)
+        ahead, aligned = np.diff(src, append=src[-1:]), (line + dst) % LINE_BYTES == 0
+        sorts = [ends for _, ends in blocks]
+        keys = list(zip(sorts, [*sorts[1:], None], ahead.tolist(), aligned.tolist(), strict=True))
+        first = {key: k for k, key in reversed(list(enumerate(keys)))}
+        number = {key: n for n, key in enumerate(first)}
+        groups = [
+            self._calls(sort, following, distance, int(src[k]), int(dst[k]))
+            for (sort, following, distance, _), k in first.items()
+        ]
+        once = call_table(groups, (0, line), self.bounds, (self.block_bytes,))
+        like = np.array([first[key] for key in keys], np.int64)
+        moved = np.stack([src - src[like], dst - dst[like], np.zeros_like(src)], axis=1)
+        which = np.array([number[key] for key in keys], np.int64)
+        return repeated(once, which, moved, (*self.bounds, (0, self.block_bytes)))
+
+    def _calls(self, sort: Ends, following: Ends | None, ahead: int, src: int, dst: int) -> Group:
+        """The launches of both stages of a block, and those that request the block that follows."""
+        inwards, outwards = self.programs[sort]
+        requests = self.requests.get(following, ()) if following else ()
+        into, later = BufferOffsets(SOURCE, src, BLOCK, 0), BufferOffsets(SOURCE, src + ahead, BLOCK, 0)
+        yield self._reading(inwards, ahead), into
+        yield requests[:1], later
+        yield outwards.launches, BufferOffsets(BLOCK, 0, DESTINATION, dst)
+        yield requests[1:], later
 
     def _reading(self, inwards: CopyProgram, ahead: int) -> tuple[Launch, ...]:
         launches = inwards.launches
@@ -121,7 +139,7 @@ class StagedProgram:
     def __reduce__(self) -> tuple[Any, ...]:
         """The fields without the tables, which hold addresses of this process."""
         kept = self.pads, self.grid, self.strides, self.programs, self.bounds, self.block_bytes
-        return StagedProgram, (*kept, self.prefetches)
+        return StagedProgram, (*kept, self.prefetches, self.requests)
 
     @property
     def blocks(self) -> int:
@@ -140,7 +158,7 @@ class StagedProgram:
             launch
             for inwards, outwards in self.programs.values()
             for launch in (*self._reading(inwards, 0), *outwards.launches)
-        )
+        ) + tuple(launch for launches in self.requests.values() for launch in launches)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

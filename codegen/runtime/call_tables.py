@@ -7,6 +7,7 @@ would pay that twice per block.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -223,6 +224,27 @@ def call_table(
     table = CallTable(tuple(calls), *rows, begins, blocks)
     _check_bounds(table, (*bounds, *((0, size) for size in blocks)))
     return table
+
+
+def repeated(table: CallTable, which: Integers, moved: Integers, bounds: Sequence[Bounds]) -> CallTable:
+    """The table whose group k makes the calls of group which[k] of a table, at offsets farther on.
+
+    moved   bytes to add to the offsets from each address, [groups, addresses]
+    bounds  of each address and of each block
+
+    Raises:
+        KernelError: a launch leaves the bounds of an address, or a block.
+    """
+    counts = np.diff(table.starts)[which]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    group = np.repeat(np.arange(len(which)), counts)
+    rows = np.arange(starts[-1]) - starts[group] + table.starts[which][group]
+    offsets = table.offsets[rows]
+    for side in (0, 2):
+        offsets[:, side + 1] += moved[group, offsets[:, side]]
+    out = replace(table, which=table.which[rows], offsets=offsets, starts=starts)
+    _check_bounds(out, bounds)
+    return out
 
 
 def _check_bounds(table: CallTable, bounds: Sequence[Bounds]) -> None:

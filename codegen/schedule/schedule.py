@@ -26,6 +26,7 @@ Mode: TypeAlias = Literal[
     "run",
     "chunks",
     "reverse",
+    "request",
     "fill",
     "interleave",
     "shuffle",

@@ -184,9 +184,22 @@ class UnpackBits:
     schedule: RunSchedule = field(default=RunSchedule())
 
 
+@dataclass(frozen=True, slots=True)
+class RequestRun:
+    """Request the lines of `count` contiguous bytes of the source, which a later copy reads."""
+
+    count: Size
+
+    @property
+    def stream(self) -> bool:
+        """Nothing is stored."""
+        return False
+
+
 Transfer: TypeAlias = (
     CopyRun
     | CopyChunks
+    | RequestRun
     | Reverse
     | FillRun
     | Interleave
@@ -255,6 +268,7 @@ KINDS: dict[type[Transfer], tuple[str, str]] = {
     Gather: ("gather", "gather"),
     Interleave: ("interleave", "interleave"),
     PackBits: ("pack bits", "pack_bits"),
+    RequestRun: ("requests", "request_lines"),
     Reverse: ("reverse", "reverse_runs"),
     Shuffle: ("shuffle", "shuffle"),
     TransposeRuns: ("transpose of short rows", "transpose"),

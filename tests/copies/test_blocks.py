@@ -43,6 +43,7 @@ PAIRS = [(a + x, a + y) for a, layouts in ARRAYS.items() for x, y in product(lay
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose_stages, "LEAST_BYTES", 0)
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 2048)
+    monkeypatch.setattr(choose_grid, "NEAR_BLOCK_BYTES", 1024)
 
 
 def program_of(source: str, target: str) -> StagedProgram | None:

@@ -14,9 +14,10 @@ from codegen.pipeline import steps
 from codegen.pipeline.lower_nest import lower_nest
 from codegen.pipeline.observer import Form
 from codegen.pipeline.passes import transfer_passes
-from codegen.pipeline.steps import with_prefetch
+from codegen.pipeline.steps import launch_of, step_of, with_prefetch
 from codegen.runtime.kernel import Kernel
-from codegen.schedule.transfers import KINDS, Elementwise, TransferNest
+from codegen.schedule.choose_requests import request_boxes, request_schedule
+from codegen.schedule.transfers import KINDS, Elementwise, RequestRun, TransferNest
 from tests.codegen.ir.printed import check_names
 from tests.codegen.simd.case import Case
 from tests.codegen.simd.cases import GROUPS, cases
@@ -94,8 +95,25 @@ def test_elements_with_prefetches_keep_the_meaning() -> None:
     assert tried
 
 
+def test_requests_write_nothing() -> None:
+    """Between the stages of a block, they name lines that the next block reads."""
+    tried = 0
+    for case in (c for c in cases("plain") if len(c.after) <= MOST_BYTES and not c.program.first):
+        requests = [
+            launch_of(step_of(box, request_schedule(box)), (launch.bounds[0], (0, 1)))
+            for launch in case.program.launches
+            for box in request_boxes(launch.step.box)
+        ]
+        made = replace(case.program, launches=tuple(requests))
+        low, dst_low = case.lows
+        watched = Watched(made, case.src, case.before, case.after, (-low, -dst_low))
+        assert np.array_equal(interpreted_when_lowered(watched), case.before), case
+        tried += bool(requests)
+    assert tried
+
+
 def test_every_kind_is_tried() -> None:
-    assert {kind for group in GROUPS for kind, *_ in chosen(group)} >= {*KINDS}
+    assert {RequestRun, *(kind for group in GROUPS for kind, *_ in chosen(group))} >= {*KINDS}
 
 
 @pytest.mark.parametrize("group", GROUPS)

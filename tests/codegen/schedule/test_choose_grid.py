@@ -61,9 +61,10 @@ def test_rows_of_blocks_share_no_sets(extents: tuple[int, ...], itemsize: int) -
     assert len(set(rows)) == len(rows)
 
 
-def grid_of(*texts: str) -> BlockGrid | None:
+def grid_of(*texts: str, far: bool = False) -> BlockGrid | None:
     shapes = [tj.Shape.parse(text) for text in texts]
-    return common_grid(shapes[0].dimensions, [access_map(s) for s in shapes], shapes[0].dtype.itemsize)
+    maps = [access_map(s) for s in shapes]
+    return common_grid(shapes[0].dimensions, maps, shapes[0].dtype.itemsize, far=far)
 
 
 def test_blocks_of_two_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,3 +86,25 @@ def test_blocks_hold_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 9)
     assert grid_of(*sides) == BlockGrid((16, 32, 9, 9), (1, 16, 1, 8)), "no room for them"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "extents"),
+    [
+        ("{1,0:T(64,16)(4,1)}", "{0,1:T(32,1)}", (64, 256)),
+        ("{0,1:T(32,8)(8,4)}", "{1,0:T(4,1)}", (64, 256)),
+        ("{1,0:T(8,128)(4,1)}", "{0,1:T(32,1)}", None),
+        ("{0,1:T(32,1)}", "{1,0:T(32,128)}", None),
+    ],
+)
+def test_blocks_in_the_first_cache(
+    source: str, target: str, extents: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are for sources in memory whose lines have few elements of a row."""
+    monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 256 << 10)
+    monkeypatch.setattr(choose_grid, "NEAR_BLOCK_BYTES", 16 << 10)
+    sides = "s8[8192,8192]" + source, "s8[8192,8192]" + target
+    long = grid_of(*sides)
+    assert grid_of(*sides, far=True) == (BlockGrid((8192, 8192), extents) if extents else long)
+    assert long
+    assert long.extents[1] > 256, "rows are long where the source is in the last cache"
