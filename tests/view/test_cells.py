@@ -99,14 +99,16 @@ def test_cells_at_random_are_exact(seed: int) -> None:
     [
         ("bf16[4096,4096]{1,0:T(8,128)(2,1)}", (8, 128)),
         ("bf16[64,64]{1,0:T(32,32)(16,16)}", (32, 32)),
+        ("f8e8m0fnu[128,8]{1,0:T(32,4)(4,1,1,4)}", (64, 8)),
         ("f16[64,64] Sw<3,3,3> o 0 o (64,64):(64,1)", (8, 64)),
     ],
 )
 def test_a_large_tile_is_complete(text: str, tile: tuple[int, int]) -> None:
-    """In cells without text, with as many slots of memory below, in the same order of magnitude."""
+    """In cells without text, small tiles with their neighbors, beside as many slots of memory."""
     (array,), (memory,), notes = drawn(tj.as_layout(text))
+    assert (len(array.rows), array.columns) == tile
+    assert len(memory.rows) * memory.columns == tile[0] * tile[1]
     for board in (array, memory):
-        assert (len(board.rows), board.columns) == tile
         assert board.low is not None
         assert board.low[0] * board.columns <= 620
     assert any(note.startswith(f"the first {tile[0]} x {tile[1]} of") for note in notes)

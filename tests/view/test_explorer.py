@@ -250,6 +250,8 @@ def test_nothing_moves_for_those_who_ask_for_it(opened: Any) -> None:
 
 def test_names_of_colors_are_in_the_legend(opened: Any) -> None:
     browser = opened(tj.cute.parse(FIRST["swizzle"]))
+    said = "return document.getElementById('selected').textContent"
+    assert browser.execute_script(said) == "Element [5, 4] is in slot 41, bank 1, row 5."
     legend = "return document.getElementById('colors').textContent"
     assert browser.execute_script(legend) == "bank, bits 0 to 2 of the slot: "
     choose = """const select = document.getElementById("color");

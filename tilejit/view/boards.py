@@ -177,6 +177,24 @@ class Tiling:
         return color % COLORS
 
 
+def tile_lengths(shape: Spec, levels: Sequence[Tiling]) -> list[int | None]:
+    """Slots of a tile at each level; None where it is not known that a tile is contiguous.
+
+    bf16[16,256]{1,0:T(8,128)(2,1)} -> 1024, 2    f8e8m0fnu[128,8]{1,0:T(32,4)(4,1,1,4)} -> None, 16
+
+    Tiles further in may split the axes that count tiles. Those of CuTe layouts may lie anywhere.
+    """
+    if isinstance(shape, CuteShape):
+        return [None] * len(levels)
+    steps, extents = tile_steps_of(shape)
+    out: list[int | None] = []
+    for k, level in enumerate(levels):
+        outer = len(level.counts)
+        contiguous = all(step.lead == 0 and step.untouched >= outer for step in steps[k + 1 :])
+        out.append(prod(extents[-1]) // max(1, prod(level.counts)) if contiguous else None)
+    return out
+
+
 def _row_major(sizes: Sequence[int], unit: int) -> list[int]:
     """The strides in which the last size counts fastest."""
     return [unit * prod(sizes[k + 1 :]) for k in range(len(sizes))]

@@ -13,8 +13,6 @@ import numpy as np
 from codegen import LayoutError, dataclass
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import multi_index
-from tilejit.layout.shape import Shape
-from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.view.boards import (
     Grid,
     Tiling,
@@ -26,8 +24,9 @@ from tilejit.view.boards import (
     prefixes,
     slice_name,
     slots_at,
+    tile_lengths,
 )
-from tilejit.view.coloring import Coloring
+from tilejit.view.coloring import LARGE_TILE, Coloring
 from tilejit.view.page import row_length
 
 MAX_ROWS, MAX_COLUMNS, MAX_SLICES = 16, 32, 2
@@ -117,7 +116,7 @@ class _Drawing:
         padded: the same with the padding of the outermost tiles.
         levels: its tiles.
         coloring: what colors stand for.
-        low: rows and columns of the outermost tile where only cells without text show a complete one.
+        low: rows and columns of cells without text, where only these show a complete tile.
         shown: rows and columns of a slice that are drawn.
     """
 
@@ -138,7 +137,8 @@ class _Drawing:
         rows, columns = board_extents(padded, spec)
         shown = min(rows, MAX_ROWS), min(columns, MAX_COLUMNS)
         drawing = cls(spec, padded, levels, coloring, None, shown)
-        if low := drawing.low_tile():
+        if tile := drawing.low_tile():
+            low = _enlarged(tile, (rows, columns))
             return replace(drawing, low=low, shown=low)
         highest = max(int(drawing.slots(prefix, *shown).max()) for prefix in drawing.prefixes())
         fit = max(1, MAX_WIDTH // text_width(len(str(highest))))
@@ -218,8 +218,10 @@ class _Drawing:
     def memory(self) -> Cells:
         """The first rows of the buffer."""
         spec, size = self.spec, self.spec.physical_size
-        line = self.low[1] if self.low else row_length(spec)
-        rows = self.low[0] if self.low else MAX_ROWS
+        line, rows = row_length(spec), MAX_ROWS
+        if self.low:
+            line = max(line, self.low[1])
+            rows = -(-prod(self.low) // line)
         longest = len(",".join(str(n - 1) for n in spec.dimensions))
         fit = line if self.low else max(1, min(line, MAX_COLUMNS, MAX_WIDTH // text_width(longest)))
         starts = range(0, min(size, rows * line), line)
@@ -230,7 +232,7 @@ class _Drawing:
             (fit < line and fit < size, rows * line < size),
             tuple(map(str, starts)),
             tuple(map(str, range(len(drawn[0])))),
-            _low_cell(*self.low) if self.low else None,
+            _low_cell(rows, line) if self.low else None,
         )
 
     def _slots(self, run: range) -> tuple[Cell, ...]:
@@ -249,9 +251,7 @@ class _Drawing:
 
     def _tiles_of_slots(self, slots: Grid, held: Sequence[tuple[int, ...] | None]) -> list[Grid]:
         """The tile of each slot at each level; -1 for padding whose tile is not known, and for no tile."""
-        lengths = (
-            [None] * len(self.levels) if isinstance(self.spec, CuteShape) else self._tile_lengths(self.spec)
-        )
+        lengths = tile_lengths(self.spec, self.levels)
         out = []
         for level, length in zip(self.levels, lengths, strict=True):
             if length is None:
@@ -263,16 +263,6 @@ class _Drawing:
             out.append(np.asarray(own, np.int64))
         return out
 
-    def _tile_lengths(self, shape: Shape) -> list[int | None]:
-        """Slots of a tile at each level; None where a tile further in splits the axes that count tiles."""
-        steps, extents = tile_steps_of(shape)
-        out: list[int | None] = []
-        for k, level in enumerate(self.levels):
-            outer = len(level.counts)
-            contiguous = all(step.lead == 0 and step.untouched >= outer for step in steps[k + 1 :])
-            out.append(prod(extents[-1]) // max(1, prod(level.counts)) if contiguous else None)
-        return out
-
     def _painted(self, slots: Grid, numbers: Sequence[Grid]) -> tuple[Any, Any]:
         """The color of each slot, and its tiles; the bank or the row is one more level inside."""
         own = np.zeros_like(slots)
@@ -282,6 +272,27 @@ class _Drawing:
         levels = [*(numbers or [own]), colors] if self.coloring.color in ("bank", "row") else list(numbers)
         tiles = np.stack(levels, -1) if levels else np.zeros((*slots.shape, 0), np.int64)
         return colors.tolist(), tiles.tolist()
+
+
+def _enlarged(tile: tuple[int, int], whole: tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns of as many tiles as are about the size of a large one, the shorter side first.
+
+    (32, 4) of (128, 8) -> (64, 8)    (8, 128) of (40, 384) -> (8, 128)
+    """
+    rows, columns = tile
+    while True:
+        grown = (min(2 * rows, whole[0]), columns), (rows, min(2 * columns, whole[1]))
+        found = [
+            (high, wide)
+            for high, wide in (grown if rows <= columns else grown[::-1])
+            if (high, wide) != (rows, columns)
+            and high * wide <= LARGE_TILE
+            and high <= MAX_TILE[0]
+            and wide <= MAX_TILE[1]
+        ]
+        if not found:
+            return rows, columns
+        rows, columns = found[0]
 
 
 def _low_cell(rows: int, columns: int) -> tuple[int, int]:

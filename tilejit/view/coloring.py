@@ -11,7 +11,7 @@ from codegen import LayoutError, dataclass
 from tilejit.cute.swizzle import Swizzle
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.shape_facts import tile_steps_of
-from tilejit.view.boards import COLORS, Grid, Tiling
+from tilejit.view.boards import COLORS, Grid, Tiling, tile_lengths
 
 Color: TypeAlias = Literal["tile", "order", "bank", "row"]
 COLORINGS: tuple[Color, ...] = ("tile", "order", "bank", "row")
@@ -43,8 +43,8 @@ class Coloring:
     def of(cls, spec: Spec, color: str | None = None) -> Coloring:
         """The coloring of a layout; by default the one that tells most.
 
-        Swizzles are colored by bank, and arrays of several tiles that are not large by tile. All others are
-        colored by memory order.
+        Swizzles are colored by bank. Arrays of several tiles are colored by tile, unless the tiles are large
+        or scattered by tiles further in. All others are colored by memory order.
 
         Raises:
             LayoutError: no such coloring, or the bank or the row of a layout that does not end in a swizzle.
@@ -146,5 +146,7 @@ def _default(spec: Spec, *, swizzled: bool) -> Color:
         levels = Tiling.levels(spec)
     except LayoutError:
         return "order"
-    several = bool(levels) and prod(levels[0].counts) > 1
-    return "tile" if several and levels[0].unit < LARGE_TILE else "order"
+    if not levels or prod(levels[0].counts) == 1 or levels[0].unit >= LARGE_TILE:
+        return "order"
+    scattered = not isinstance(spec, CuteShape) and tile_lengths(spec, levels)[0] is None
+    return "order" if scattered else "tile"

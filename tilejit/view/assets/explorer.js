@@ -118,7 +118,7 @@ class Explorer {
     const stacked = main.classList.contains("stacked"), room = this.room(main, narrow);
     const most = stacked ? Math.max(LOWEST_STACKED, (room - HEADING) / 2) : room;
     const low = this.fitArray(tileRows, tileColumns, most - NAME_HEIGHT - BARS);
-    if (low && !this.widthChosen) this.chooseWidth(tileColumns, false);
+    if (low && !this.widthChosen) this.chooseWidth(Math.max(tileColumns, Number(this.data.width)), false);
     const tileLines = low && Math.ceil((tileRows * tileColumns) / Number(cells.memory.width));
     this.fitMemory(tileLines, most - NAME_HEIGHT - BARS);
     for (const board of [array, memory]) board.clamp();

@@ -84,9 +84,15 @@ class LayoutMap {
 
   /* The color of a slot by something else than its tile: its shade in memory order, its bank, or its row. */
   colorOfSlot(slot, by) {
-    const { period, [by]: bits } = this.data, { N } = this;
+    const { period } = this.data, { N } = this;
     if (by === "order") return Number(this.math.div((slot % N(period)) * N(SHADES - 1), N(Math.max(1, period - 1))));
-    return Number(this.math.div(slot, N(2 ** bits[0])) % N(2 ** bits[1])) % 8;
+    return Number(this.bitsOf(slot, by) % N(8));
+  }
+
+  /* The bank or the row of a slot: some bits of its number. */
+  bitsOf(slot, by) {
+    const [first, count] = this.data[by], { N } = this;
+    return this.math.div(slot, N(2 ** first)) % N(2 ** count);
   }
 
   painted(digits, extents) {

@@ -58,7 +58,8 @@ function selectionText(map, selection, depth) {
     return `Slot ${slot}${bytesText(map, slot)} is padding${where}.`;
   }
   const tile = depth ? `, tile (${map.prefix(index, depth).digits.join(", ")})` : "";
-  return `Element [${index.join(", ")}] is in slot ${slot}${bytesText(map, slot)}${tile}.`;
+  const bank = map.data.bank ? `, bank ${map.bitsOf(slot, "bank")}, row ${map.bitsOf(slot, "row")}` : "";
+  return `Element [${index.join(", ")}] is in slot ${slot}${bytesText(map, slot)}${tile}${bank}.`;
 }
 
 /* "2, 3" -> two integers of the map's kind, or null where that is no list of integers. */
