@@ -14,8 +14,8 @@ from rich.console import Console, RenderableType
 from bench import chart_figures, cliffs, cold_start, peers, sizes, sweep, sweep_tables
 from bench.markdown import report
 from bench.measure import Method, Row
-from bench.plot import plot, roof
-from bench.report import gains_table, rows_table, run_json, summaries, summary_table
+from bench.plot import plot
+from bench.report import brief_table, gains_table, rows_table, run_json, summaries, summary_table
 from bench.saved import fits, runs_of, save
 from bench.selection import Runs
 from bench.suites import ALL, LONG, NAMES, SUITES, Choice, Figures, run_cases
@@ -29,6 +29,9 @@ PEER_SECONDS = 1.5
 """What the rounds of one peer in one case may take, three rounds aside."""
 
 QUICK_ROUNDS, QUICK_PEER_SECONDS = 3, 0.1
+BRIEF_SECONDS = 45.0
+"""When `--quick` alone begins no further case: with imports and tables it takes a minute."""
+INTERRUPTED = 130
 
 TABLES: dict[str, Callable[[Sequence[Row]], Iterable[RenderableType]]] = {
     sizes.TABLE: sizes.tables,
@@ -43,11 +46,11 @@ PICTURES: dict[str, Callable[[Runs], str]] = {
     cold_start.SUITE: chart_figures.cold_start,
     sweep.SUITE: sweep_tables.chart,
 }
-"""Suites with a chart of their own; others have the roofline of copies."""
+"""Suites with a chart of their own; others have bars."""
 
 
 def main(
-    suite: Annotated[str, typer.Argument(help="a suite, several with commas between, or all")] = ALL,
+    suite: Annotated[str | None, typer.Argument(help="suites, with commas between; all if absent")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="also save the run there, or add it")
     ] = None,
@@ -57,16 +60,22 @@ def main(
     threads: Annotated[int, typer.Option(min=1, help="threads of TileJIT, memcpy and peers")] = 1,
     only: Annotated[str, typer.Option(help="only cases with this text in table, group or name")] = "",
     against: Annotated[str, typer.Option("--peers", help="all, none, or names: numpy,torch")] = ALL,
-    quick: Annotated[bool, typer.Option("--quick", help="small arrays, few rounds: a smoke test")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="small arrays, few rounds; without a suite, a look at all in a minute"),
+    ] = False,
     cases: Annotated[int | None, typer.Option(min=1, help="only so many of each suite, the first")] = None,
     runs: Annotated[int, typer.Option(min=1, help="runs one after the other; their median is kept")] = 1,
-    seconds: Annotated[float, typer.Option(help="stop after the first case that ends later")] = float("inf"),
+    seconds: Annotated[float | None, typer.Option(help="stop after the first case that ends later")] = None,
 ) -> None:
     """Measure, print, and keep the figures.
 
     Shares are of memcpy (numpy.copyto of contiguous arrays of the same size) in the same run; "x numpy" says
-    how many times as fast as NumPy TileJIT is. Nothing but a wrong answer makes the exit code 1.
+    how many times as fast as NumPy TileJIT is. Nothing but a wrong answer makes the exit code 1. Ctrl-C
+    prints the figures so far and makes it 130.
     """
+    brief = quick and suite is None and not only and cases is None
+    suite = ALL if suite is None else suite
     names = (
         tuple(n for n in SUITES if n not in LONG) if suite == ALL else tuple(dict.fromkeys(suite.split(",")))
     )
@@ -87,16 +96,21 @@ def main(
     if json_file and not fits(json_file, facts, date):
         raise typer.BadParameter(f"{json_file} holds results of another machine or day; name another file")
     console, progress = Console(width=max(PAGE_WIDTH, Console().width)), Console(stderr=True)
-    choice = Choice(names, only, quick, cases, runs, seconds)
+    limit = (BRIEF_SECONDS if brief else float("inf")) if seconds is None else seconds
+    choice = Choice(names, only, quick, cases, runs, limit, brief)
     head = f"{facts['cpu']}, {date}, threads {threads}, rounds {method.rounds}"
     console.print(head + (f", runs {runs}" if runs > 1 else ""), highlight=False, soft_wrap=True)
-    figures = Figures()
+    missing = [name for name, version in versions.items() if version == peers.NOT_INSTALLED]
+    if missing:
+        console.print(f"{peers.NOT_INSTALLED}: {', '.join(missing)}", highlight=False, soft_wrap=True)
+    figures, interrupted = Figures(), False
     try:
         run_cases(choice, method, figures, progress)
     except KeyboardInterrupt:
-        figures.note = "Stopped by hand."
+        figures.note, interrupted = "Interrupted.", True
     if figures.note:
-        progress.print(f"{figures.note} The figures so far:")
+        measured = figures.rows or figures.gains or figures.starts.medians()
+        progress.print(f"{figures.note} {'The figures so far:' if measured else 'There are no figures yet.'}")
     run = run_json(
         figures.rows,
         figures.gains,
@@ -109,18 +123,24 @@ def main(
     )
     if json_file:
         save(json_file, facts, date, run)
-    _print(console, figures, versions)
+    shown = {name: versions[name] for name in versions if name not in missing}
+    if brief:
+        _print_brief(figures, shown)
+    else:
+        _print(console, figures, shown)
     saved = runs_of({"machine": facts, "date": date, "runs": [run]})
     if plot_file and (figures.rows or medians):
         if own := PICTURES.get(suite):
             plot_file.write_text(own(saved))
-        elif figures.rows:
-            points = roof(method.rounds, threads, max(row.moved_bytes for row in figures.rows))
-            plot(figures.rows, points, f"{facts['cpu']}, {date}, {threads} thread(s)", plot_file)
+        elif any(not row.problem for row in figures.rows):
+            count = f"{threads} thread{'s' * (threads > 1)}"
+            plot(figures.rows, f"{facts['cpu']}, {date}, {count}", plot_file)
     if markdown_file:
         markdown_file.write_text(report(saved))
     if any(row.problem for row in figures.rows) or any(gain.problem for gain in figures.gains):
         raise typer.Exit(1)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _check_outputs(*files: Path | None) -> None:
@@ -150,6 +170,14 @@ def _chosen(text: str, versions: dict[str, str]) -> tuple[str, ...]:
     return tuple(name for name in wanted if versions[name] != peers.NOT_INSTALLED)
 
 
+def _print_brief(figures: Figures, versions: dict[str, str]) -> None:
+    """One table as wide as the terminal, and what went wrong."""
+    console = Console()
+    if figures.rows:
+        console.print(brief_table(figures.rows, versions))
+    _print_problems(console, figures)
+
+
 def _print(console: Console, figures: Figures, versions: dict[str, str]) -> None:
     for title, rows in _tables(figures.rows):
         own = TABLES.get(title)
@@ -166,6 +194,10 @@ def _print(console: Console, figures: Figures, versions: dict[str, str]) -> None
         )
     if figures.gains:
         console.print(gains_table(figures.gains))
+    _print_problems(console, figures)
+
+
+def _print_problems(console: Console, figures: Figures) -> None:
     for row in figures.rows:
         for problem in _problems(row):
             console.print(f"{row.table}: {row.case}: {problem}", highlight=False, soft_wrap=True)

@@ -1,84 +1,68 @@
-"""The roofline of copies, memcpy being the roof: GB/s over size, and every case's share of it."""
+"""Bars of GB/s with their names: TileJIT and its peers, with memcpy as a mark across them."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from bench.drawing import COLORS, LABEL, MARGIN, Group, Legend, bars, text_width
 from bench.measure import Row
-from bench.timing import caches, interleaved, memcpy
+from bench.report import by_table
+from bench.selection import PEERS
 
-SMALLEST_BYTES = 1 << 15
-TABLE_WIDTH = 0.8
-PEER = {"s": 9, "color": "black", "marker": "x", "linewidths": 0.6}
-
-
-def roof(rounds: int, threads: int, most_bytes: int) -> list[tuple[int, float]]:
-    """Bytes moved and GB/s of memcpy, doubling from what fits L1 to `most_bytes` or the next above."""
-    points: list[tuple[int, float]] = []
-    size = SMALLEST_BYTES
-    while not points or points[-1][0] < most_bytes:
-        copy = memcpy(size // 2, threads)
-        copy()
-        points.append((size, size / interleaved({"memcpy": copy}, rounds)["memcpy"].median / 1e9))
-        size *= 2
-    return points
+OURS = "TileJIT"
+MOST_CASES = 24
+"""More cases than this are drawn as the geometric means of their groups."""
+LONGEST_NAME = 34
+WIDEST_NAMES = 380
+"""Pixels for the names, at most."""
 
 
-def plot(rows: Sequence[Row], points: Sequence[tuple[int, float]], title: str, path: Path) -> None:
-    """Write the picture as SVG."""
-    import matplotlib
+def plot(rows: Sequence[Row], where: str, path: Path) -> None:
+    """Write the picture as SVG; `where` names the machine and the date."""
+    path.write_text(chart(rows, where))
 
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "tilejit"
-    from matplotlib import pyplot
 
+def chart(rows: Sequence[Row], where: str) -> str:
+    """The picture as text: a group of bars for each case, or for each group of cases if there are many."""
     sound = [row for row in rows if not row.problem]
-    figure, (sizes, shares) = pyplot.subplots(1, 2, figsize=(15, 6), layout="constrained")
-    figure.suptitle(title, fontsize=9)
-    _draw_sizes(sizes, sound, points)
-    _draw_shares(shares, sound)
-    figure.savefig(path, format="svg", metadata={"Date": None})
-    pyplot.close(figure)
+    many = len(sound) > MOST_CASES
+    gathered = _gathered(by_table(sound), many)
+    groups = [_group(members, many) for members in gathered]
+    series = dict.fromkeys(name for group in groups for name in group.values)
+    what = "GB/s, geometric means of groups" if len(gathered) < len(sound) else "GB/s"
+    legend = Legend(what, where, {name: COLORS[name] for name in COLORS if name in series}, "memcpy")
+    names = [text for group in groups for text in (group.label, group.note) if text]
+    left = MARGIN + 14 + max(text_width(name, LABEL) for name in names)
+    return bars(legend, groups, left=min(WIDEST_NAMES, round(left)))
 
 
-def _draw_sizes(axes: Any, rows: Sequence[Row], points: Sequence[tuple[int, float]]) -> None:
-    """GB/s over the bytes of a copy."""
-    axes.plot(*zip(*points, strict=True), color="black", linewidth=1.5, label="memcpy")
-    for number, table in enumerate(_tables(rows)):
-        members = [row for row in rows if row.table == table]
-        x, y = [row.moved_bytes for row in members], [row.rate for row in members]
-        axes.scatter(x, y, s=18, alpha=0.7, color=f"C{number}", label=table)
-    for name, size in caches().items():
-        axes.axvline(size, color="0.8", linewidth=0.8, zorder=0)
-        where = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-        axes.annotate(name, (size, 1), xytext=(2, -10), **where)
-    axes.set(xscale="log", yscale="log", xlabel="bytes read and written", ylabel="GB/s")
-    axes.legend(fontsize=8)
+def _gathered(rows: Sequence[Row], many: bool) -> list[list[Row]]:
+    """Each case alone, or the cases of each group."""
+    if not many:
+        return [[row] for row in rows]
+    groups = dict.fromkeys((row.table, row.group) for row in rows)
+    return [[row for row in rows if (row.table, row.group) == group] for group in groups]
 
 
-def _draw_shares(axes: Any, rows: Sequence[Row]) -> None:
-    """Each case's share of the memcpy that took turns with it; its best peer below or above."""
-    tables = _tables(rows)
-    for number, table in enumerate(tables):
-        members = [row for row in rows if row.table == table]
-        x = [number + TABLE_WIDTH * ((k + 0.5) / len(members) - 0.5) for k in range(len(members))]
-        axes.scatter(x, [row.share for row in members], s=18, alpha=0.7, color=f"C{number}")
-        rivals = [(at, share) for at, row in zip(x, members, strict=True) if (share := _best_peer(row))]
-        if rivals:
-            axes.scatter(*zip(*rivals, strict=True), **PEER, label="" if number else "best peer of each case")
-    axes.axhline(1, color="black", linewidth=1.5)
-    axes.set(yscale="log", ylabel="share of memcpy")
-    axes.set_xticks(range(len(tables)), tables, rotation=20, fontsize=8)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=8)
+def _group(rows: Sequence[Row], many: bool) -> Group:
+    """The bars of one case or of several: GB/s, of memcpy too."""
+    first = rows[0]
+    rates = {OURS: [row.rate for row in rows]}
+    for name, label in PEERS.items():
+        found = [
+            row.moved_bytes / figure.seconds.median / 1e9
+            for row in rows
+            if (figure := row.peers.get(name)) is not None and figure.seconds is not None
+        ]
+        if found:
+            rates[label] = found
+    means = {name: statistics.geometric_mean(values) for name, values in rates.items()}
+    memcpy = statistics.geometric_mean([row.memcpy_rate for row in rows])
+    label = first.group if many else first.case
+    return Group(_cut(label), "" if label == first.table else _cut(first.table), means, memcpy)
 
 
-def _tables(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row.table for row in rows))
-
-
-def _best_peer(row: Row) -> float:
-    """The share of memcpy that the fastest peer reaches; 0 without one."""
-    return max((peer.share for peer in row.peers.values() if not peer.problem), default=0.0)
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bench.gains import Gain
 from bench.measure import Row
-from bench.peers import NAMES, NOT_INSTALLED
+from bench.peers import NAMES
 
 RIVALS = ("numpy", "torch", "jax")
 """The peers that "over best peer" compares with; MKL has few of the cases."""
@@ -93,8 +93,31 @@ def rows_table(title: str, rows: Iterable[Row], versions: dict[str, str]) -> Tab
             f"{row.memcpy_rate:.1f}",
             f"{row.share:.2f}",
             f"{row.first_seconds:.2f}",
-            *(_ratio(row, name) for name in NAMES),
+            *(_ratio(row, name) for name in versions),
         )
+    return table
+
+
+def by_table(rows: Sequence[Row]) -> list[Row]:
+    """The rows of each table together, in the order in which the tables begin."""
+    order = {row.table: k for k, row in reversed([*enumerate(rows)])}
+    return sorted(rows, key=lambda row: order[row.table])
+
+
+def brief_table(rows: Sequence[Row], versions: dict[str, str]) -> Table:
+    """One line a case, with little beside the speeds: for a look at everything."""
+    table = Table()
+    for head in ("group", "case"):
+        table.add_column(head, overflow="fold")
+    for head in ("GB/s", "of memcpy", *(f"x {name}" for name in versions)):
+        table.add_column(head, justify="right", no_wrap=True, min_width=len(head))
+    for row in by_table(rows):
+        group = row.group if row.group == row.table else f"{row.table}: {row.group}"
+        speeds = (
+            ("", row.problem.partition(":")[0]) if row.problem else (f"{row.rate:.1f}", f"{row.share:.2f}")
+        )
+        ratios = () if row.problem else (_ratio(row, name) for name in versions)
+        table.add_row(group, row.case, *speeds, *ratios)
     return table
 
 
@@ -110,7 +133,7 @@ def summary_table(found: Iterable[Summary], versions: dict[str, str]) -> Table:
             f"{s.least:.2f}",
             number(s.over_best_peer),
             s.least_case,
-            *(number(s.peers.get(name)) for name in NAMES),
+            *(number(s.peers.get(name)) for name in versions),
         )
     return table
 
@@ -180,10 +203,7 @@ def _table(title: str, heads: Sequence[str], versions: dict[str, str]) -> Table:
         left = head in ("case", "group", "least in")
         table.add_column(head, justify="left" if left else "right", no_wrap=True)
     for name in versions:
-        missing = versions[name] == NOT_INSTALLED
-        table.add_column(
-            f"{name}\n{NOT_INSTALLED}" if missing else f"x {name}", justify="right", no_wrap=True
-        )
+        table.add_column(f"x {name}", justify="right", no_wrap=True)
     return table
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 import typer
 from rich.console import Console
@@ -71,14 +72,19 @@ class Choice:
     most: int | None
     runs: int
     seconds: float
+    brief: bool = False
+    """Only the first case of each group, the suites in turn, so that all are seen before time runs out."""
 
     def cases(self) -> list[Case]:
         """The cases in their order."""
-        found = (
+        found = [
             [case for case in SUITES[name](self.quick) if self.has(case)]
             for name in self.suites
             if name in SUITES
-        )
+        ]
+        if self.brief:
+            turns = zip_longest(*map(_first_of_groups, found))
+            return [case for turn in turns for case in turn if case is not None]
         return [case for cases in found for case in cases[: self.most]]
 
     def has(self, case: Case) -> bool:
@@ -92,10 +98,18 @@ class Choice:
 
     def command(self, suite: str) -> str:
         """What somebody types for these cases, defaults left out, and the seconds, which change no figure."""
-        text = f"python -m bench {suite}"
+        text = "python -m bench" if self.brief else f"python -m bench {suite}"
         text += f" --only {self.only!r}" if self.only else ""
         text += f" --cases {self.most}" if self.most is not None else ""
         return text + (f" --runs {self.runs}" if self.runs > 1 else "") + " --quick" * self.quick
+
+
+def _first_of_groups(cases: Sequence[Case]) -> list[Case]:
+    """One case of each group, in order."""
+    firsts: dict[tuple[str, str], Case] = {}
+    for case in cases:
+        firsts.setdefault((case.table, case.group), case)
+    return list(firsts.values())
 
 
 @dataclass(slots=True)
@@ -116,7 +130,8 @@ class Figures:
 def run_cases(choice: Choice, method: Method, figures: Figures, progress: Console) -> None:
     """Every case in turn; the arrays of one are gone before the next."""
     cases = choice.cases()
-    pairs = [case for case in copies.threaded(choice.quick) if "copies" in choice.suites and choice.has(case)]
+    threaded = "copies" in choice.suites and not choice.brief
+    pairs = [case for case in copies.threaded(choice.quick) if choice.has(case)] if threaded else []
     if not cases and not pairs and not choice.sweeps() and cold_start.SUITE not in choice.suites:
         raise typer.BadParameter(f"no case has {choice.only!r} in its table, group or name")
     ends = time.monotonic() + choice.seconds
@@ -133,6 +148,9 @@ def run_cases(choice: Choice, method: Method, figures: Figures, progress: Consol
         progress.print(f"{count} {case.table}: {case.name}: {text}", highlight=False, soft_wrap=True)
     _run_sweeps(choice, method, figures, progress, ends)
     for case in pairs[: choice.most]:
+        if figures.rows and time.monotonic() > ends:
+            figures.note = f"Stopped after {choice.seconds:g} s, before the last cases on two threads."
+            return
         figures.gains.append(measure_gain(case, method.rounds))
         gc.collect()
     if cold_start.SUITE in choice.suites:

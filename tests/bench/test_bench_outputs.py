@@ -1,13 +1,18 @@
-"""`python -m bench` refuses files that it could not write before it measures anything."""
+"""What `python -m bench` prints and draws; it refuses files that it could not write before it measures."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
+from bench import __main__ as command
 from bench.__main__ import main
+from bench.measure import PeerFigure, Row
+from bench.suites import Choice, Figures
+from bench.timing import Timing
 
 
 @pytest.mark.parametrize("option", ["json_file", "markdown_file", "plot_file"])
@@ -21,3 +26,54 @@ def test_unknown_suites_and_peers() -> None:
         main("copies,nothing", quick=True)
     with pytest.raises(typer.BadParameter, match="no peer wrong"):
         main("copies", quick=True, against="wrong,")
+
+
+def row(table: str, group: str, case: str, seconds: float = 1e-3) -> Row:
+    numpy = PeerFigure(Timing(4 * seconds, 4 * seconds), 0.25, 4.0)
+    return Row(
+        table, group, case, 8_000_000, 0.1, Timing(seconds, seconds), Timing(2e-3, 2e-3), {"numpy": numpy}
+    )
+
+
+ROWS = [
+    row("packs", "pack", "pack tpu"),
+    row("casts", "flat", "f32 to bf16"),
+    row("packs", "unpack", "unpack tpu"),
+]
+
+
+@pytest.mark.parametrize("suite", [None, "packs"])
+def test_an_interruption_prints_the_figures_so_far(
+    suite: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def run_cases(choice: Choice, method: Any, figures: Figures, progress: Any) -> None:
+        assert choice.brief == (suite is None)
+        figures.found = {k: [each] for k, each in enumerate(ROWS)}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run_cases", run_cases)
+    monkeypatch.setattr(command, "NAMES", (*command.NAMES, "packs"))
+    monkeypatch.setenv("TILEJIT_THREADS", "1")
+    with pytest.raises(typer.Exit) as end:
+        main(suite, quick=True, against="none", rounds=1, threads=1, only="", runs=1)
+    assert end.value.exit_code == 130
+    printed = capsys.readouterr()
+    assert "Interrupted. The figures so far:" in printed.err
+    for each in ROWS:
+        assert each.case in printed.out
+    assert "8.0" in printed.out  # GB/s
+
+
+def test_bars_have_names_and_a_legend() -> None:
+    pytest.importorskip("matplotlib")
+    from bench.plot import MOST_CASES, chart
+
+    text = chart(ROWS, "a machine")
+    for word in ("TileJIT", "NumPy", "memcpy", "a machine", "pack tpu", "f32 to bf16", "packs", "8.0", "2.0"):
+        assert f">{word}" in text
+    assert "torch" not in text
+    many = [row("packs", f"group {k % 3}", f"case {k}", (1 + k) * 1e-4) for k in range(MOST_CASES + 1)]
+    text = chart(many, "a machine")
+    assert ">group 2<" in text
+    assert ">case 2<" not in text
+    assert "geometric means" in text

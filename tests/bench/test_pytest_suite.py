@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import tilejit
 from bench import cold_start, test_bench
 from bench.suites import NAMES, SUITES, Choice
+from bench.synonyms import SYNONYMS, words_for
 from tests.tools.oracle import environment
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +31,19 @@ WORDS = (
         "concatenate",
     ),
     *("kernel", "stencil", "reduction", "elementwise", "sizes", "cliffs", "sweep", "virtual_vector_size"),
+    *(
+        "convert",
+        "astype",
+        "copyto",
+        "reduce",
+        "cumsum",
+        "jacobi",
+        "axpy",
+        "subbyte",
+        "bfloat16",
+        "float32",
+        "int8",
+    ),
 )
 """What somebody may write behind `-k`."""
 
@@ -45,7 +61,18 @@ def test_every_case_of_every_suite() -> None:
 
 @pytest.mark.parametrize("word", WORDS)
 def test_words_select_cases(word: str) -> None:
-    assert any(word in name for name in test_bench.NAMES)
+    found = {word for name in test_bench.NAMES for word in (name.lower(), *words_for(name))}
+    assert any(word in each for each in found)
+
+
+def test_synonyms_are_of_words_in_names() -> None:
+    assert words_for("casts: flat: f32 to bf16") == {
+        *("convert", "conversion", "astype"),
+        *("float32", "single", "bfloat16"),
+    }
+    assert words_for("a32 f320 unpacks") == set()
+    names = {word for name in test_bench.NAMES for word in re.findall(r"[a-z0-9][a-z0-9-]*", name.lower())}
+    assert SYNONYMS.keys() <= names
 
 
 def test_cold_starts_have_a_test_each() -> None:
@@ -58,7 +85,7 @@ def test_cold_starts_have_a_test_each() -> None:
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
-    "words", ["kernel and triad and s32", "elementwise and dot", "sweep and 64 and f32", "pad and 1"]
+    "words", ["kernel and axpy and int32", "elementwise and dot", "sweep and 64 and f32", "pad and 1"]
 )
 def test_a_selection_runs(words: str, tmp_path: Path) -> None:
     """Checked and timed: TileJIT's way, and memcpy's."""
@@ -78,3 +105,6 @@ def test_a_selection_runs(words: str, tmp_path: Path) -> None:
     assert figures
     assert all(figure["extra_info"]["moved_bytes"] > 0 for figure in figures)
     assert {figure["params"]["way"] for figure in figures} == {"tilejit", "memcpy"}
+    saved_info = json.loads(saved.read_text())["machine_info"]["tilejit"]
+    assert saved_info["version"] == tilejit.__version__
+    assert {"cpu", "numpy"} <= saved_info.keys()

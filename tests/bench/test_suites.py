@@ -75,6 +75,19 @@ def test_a_limit_of_time_keeps_what_is_there(calls: list[str]) -> None:
     assert figures.note == "Stopped after 0 s: 1 of 6 cases."
 
 
+def test_a_brief_look_has_one_case_of_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suites take turns, so that a look that ends early has seen all of them."""
+    names = tuple(name for name in suites.SUITES if name not in suites.LONG)
+    choice = Choice(names, "", True, None, 1, FOREVER, brief=True)
+    groups = {name: {(c.table, c.group) for c in suites.SUITES[name](True)} for name in names}
+    found = [(case.table, case.group) for case in choice.cases()]
+    assert len(found) == sum(map(len, groups.values()))
+    assert set(found) == set().union(*groups.values())
+    for name, first in zip(names, found[: len(names)], strict=True):
+        assert first in groups[name]
+    assert choice.command("all") == "python -m bench --quick"
+
+
 def test_the_command_names_what_changes_the_figures() -> None:
     choice = Choice(("cliffs",), "4 MiB", True, 5, 3, 60.0)
     assert choice.command("cliffs") == "python -m bench cliffs --only '4 MiB' --cases 5 --runs 3 --quick"

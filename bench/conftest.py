@@ -1,0 +1,21 @@
+"""For `pytest bench`: other words for the names of tests, and the machine and the version in saved runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tilejit
+from bench.synonyms import words_for
+from bench.timing import conditions, machine
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k` find a test by other usual words for what is in its name."""
+    item.extra_keyword_matches.update(words_for(item.name))
+
+
+def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
+    """Keep in saved runs what tells them apart: the version, the machine and its conditions."""
+    machine_info["tilejit"] = {"version": tilejit.__version__, **machine(), **conditions()["versions"]}
