@@ -115,11 +115,17 @@ def test_levels_nest(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "color", "says"),
     [
-        ("f32[3,5]{1,0:T(2,2)}", "bank", "only a layout that ends in a swizzle"),
-        ("(4,2):(2,1) o 0 o Sw<1,0,1> o 0 o 8:1", "row", "only a layout that ends in a swizzle"),
+        ("f32[3,5]{1,0:T(2,2)}", "bank", "expected a layout with an outermost swizzle to color by"),
+        (
+            "(4,2):(2,1) o 0 o Sw<1,0,1> o 0 o 8:1",
+            "row",
+            "expected a layout with an outermost swizzle to color by",
+        ),
         ("f32[3,5]", "blue", "expected a color of tile, order, bank, row"),
     ],
 )
 def test_what_is_refused(text: str, color: str, says: str) -> None:
     with pytest.raises(tj.LayoutError, match=says):
         Coloring.of(spec_of(text), color)
+    with pytest.raises(TypeError, match="color is a str or None, not int"):
+        Coloring.of(spec_of(text), 3)  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def test_the_first_view(sized: Any, name: str, size: tuple[int, int]) -> None:
     index = browser.execute_script("return tilejit.explorer.selection.index")
     assert all(index)
     shown = browser.execute_script(
-        """const e = tilejit.explorer, [rows, columns] = e.tileExtents();
+        """const e = tilejit.explorer, [rows, columns] = e.firstView.tileExtents();
         return ["array", "memory"].map((name) => {
           const b = e.boards[name], last = {row: rows - 1, column: columns - 1};
           const box = b.box(name === "array" ? last : b.cursor);
@@ -261,3 +261,47 @@ def test_names_of_colors_are_in_the_legend(opened: Any) -> None:
     assert re.fullmatch(r"memory order: 0\s+63", browser.execute_script(legend))
     browser.execute_script(choose, "row")
     assert browser.execute_script(legend) == "row, bits 3 to 5 of the slot: "
+
+
+def test_another_width_of_the_window_is_another_first_view(sized: Any) -> None:
+    """Unless the reader has moved or zoomed a picture."""
+    browser = sized(FIRST["two levels"], 400, 860)
+    seen = """const {array, memory} = tilejit.explorer.boards;
+    return [array.cellWidth, memory.cellWidth, document.querySelector("main").className]"""
+    narrow = browser.execute_script(seen)
+    resize(browser, 1400, 900)
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    wide = browser.execute_script(seen)
+    assert wide[0] > narrow[0]
+    assert wide[1] > narrow[1]
+    assert wide[2] == "stacked"
+    browser.execute_script("tilejit.explorer.boards.array.zoomBy(1)")
+    zoomed = browser.execute_script(seen)
+    resize(browser, 1300, 900)
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    assert browser.execute_script(seen) == zoomed
+
+
+def test_a_finger_selects_and_moves(opened: Any) -> None:
+    from selenium.webdriver.common.action_chains import ActionBuilder
+    from selenium.webdriver.common.actions.interaction import POINTER_TOUCH
+    from selenium.webdriver.common.actions.pointer_input import PointerInput
+
+    browser = opened(tj.as_layout("f32[1000,1000]"))
+    box = browser.execute_script(
+        """const b = tilejit.explorer.boards.array, corner = b.canvas.getBoundingClientRect();
+        const {x, y, width, height} = b.box({row: 2, column: 1});
+        return {x: Math.round(corner.x + x + width / 2), y: Math.round(corner.y + y + height / 2), height};"""
+    )
+    finger = PointerInput(POINTER_TOUCH, "finger")
+    actions = ActionBuilder(browser, mouse=finger, duration=0)
+    actions.pointer_action.move_to_location(box["x"], box["y"]).pointer_down().pointer_up()
+    actions.perform()
+    said = "return document.getElementById('selected').textContent"
+    assert browser.execute_script(said).startswith("Element [2, 1] ")
+    actions = ActionBuilder(browser, mouse=finger, duration=0)
+    start = actions.pointer_action.move_to_location(box["x"], box["y"] + 4 * box["height"]).pointer_down()
+    start.move_to_location(box["x"], box["y"] + box["height"]).pointer_up()
+    actions.perform()
+    assert browser.execute_script("return tilejit.explorer.boards.array.row") == 3
+    assert browser.execute_script(said).startswith("Element [2, 1] "), "moving selects nothing"

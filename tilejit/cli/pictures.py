@@ -54,7 +54,8 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print the facts and the indices as JSON.")] = False,
     as_svg: Annotated[bool, typer.Option("--svg", help="Print the picture as SVG.")] = False,
     color: Annotated[
-        Color | None, typer.Option("--color", help="Color the SVG by this; bank and row are of swizzles.")
+        Color | None,
+        typer.Option("--color", help="What the colors of the SVG show; bank and row are for swizzles."),
     ] = None,
 ) -> None:
     """Draw a layout, or list the tensors of a file.

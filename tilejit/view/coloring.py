@@ -47,17 +47,20 @@ class Coloring:
         or scattered by tiles further in. All others are colored by memory order.
 
         Raises:
-            LayoutError: no such coloring, or the bank or the row of a layout that does not end in a swizzle.
+            LayoutError: no such coloring, or the bank or the row of a layout without an outermost swizzle.
+            TypeError: the color is neither a str nor None.
         """
         bank, row = bank_bits(spec)
         chosen = _default(spec, swizzled=bank is not None) if color is None else color
+        if not isinstance(chosen, str):
+            raise TypeError(f"color is a str or None, not {type(chosen).__name__}")
         if chosen not in COLORINGS:
             raise LayoutError(
                 f"expected a color of {', '.join(COLORINGS)}, got {str(chosen)[:40]!r}\n  write one of these"
             )
         if chosen in ("bank", "row") and bank is None:
             raise LayoutError(
-                f"only a layout that ends in a swizzle has banks, not {str(spec)[:80]}\n"
+                f"expected a layout with an outermost swizzle to color by {chosen}, got {str(spec)[:80]}\n"
                 "  color by tile or by order"
             )
         return cls(chosen, order_period(spec), bank, row)

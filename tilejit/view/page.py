@@ -37,6 +37,7 @@ SCRIPTS = (
     "svg",
     "state",
     "flight",
+    "first_view",
     "controls",
     "explorer",
 )

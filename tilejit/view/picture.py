@@ -86,8 +86,8 @@ def show(
         layout: anything that `as_layout` reads, or a TiledArray. A CuTe layout can stand alone.
         dtype: the array's dtype, where the layout is not a complete shape.
         dims: the array's dimensions, where the layout is not a complete shape.
-        color: what the colors of the SVG stand for: "tile", "order" (in memory, as a gradient), or, for a
-            layout that ends in a swizzle, "bank" or "row". By default "bank" for swizzles, "tile" for several
+        color: what the colors of the SVG stand for: "tile", "order" (in memory, as a gradient), or, for
+            swizzled layouts, "bank" or "row". By default "bank" for swizzles, "tile" for several
             small tiles, and "order" for all others.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 

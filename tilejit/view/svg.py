@@ -67,8 +67,8 @@ def svg(layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None
 
     Raises:
         LayoutError: the buffer has no size known here, a CuTe layout has offsets below 0, the color is not
-            one of these, or it is "bank" or "row" and the layout does not end in a swizzle.
-        TypeError: neither a Shape nor a CuTe layout.
+            one of these, or it is "bank" or "row" and the layout has no outermost swizzle.
+        TypeError: neither a Shape nor a CuTe layout, or the color is not a str.
     """
     spec, title = subject(layout)
     coloring = Coloring.of(spec, color)

@@ -83,7 +83,7 @@ class Controls {
     const field = this.fields.width, text = field.value.trim(), width = Number(text);
     if (this.refuse(field, !/^\d{1,9}$/.test(text) || width < 1, "Write how many slots a row of memory has: 1 or more.")) return;
     this.explorer.chooseWidth(width);
-    this.explorer.arrange();
+    this.explorer.firstView.arrange();
     this.explorer.refresh();
     this.explorer.boards.memory.reveal(this.explorer.boards.memory.cursor);
   }
@@ -120,7 +120,7 @@ class Controls {
     explorer.fixed = explorer.fixed.map((i, d) => (i < map.dims[d] ? i : map.zero));
     this.makeDimensions();
     this.follow();
-    explorer.arrange();
+    explorer.firstView.arrange();
     explorer.refresh();
     explorer.boards.array.reveal(explorer.boards.array.cursor);
     document.getElementById(name).focus();

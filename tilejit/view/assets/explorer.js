@@ -3,11 +3,7 @@
 /* The page: what is selected, the two pictures of it, and the digits of its index. */
 
 const FARTHEST_TILE = 4096; /* cells that Shift and an arrow may pass */
-const MOST_SCANNED = 512;   /* cells that are looked at for the end of a tile */
 
-const LOWEST = 320, LOWEST_STACKED = 150, TALLEST = 560, HEADING = 44, LEGEND = 84, BARS = 10; /* pixels */
-const FLATTEST = 2.5, LEAST_STACKED = 48; /* columns to rows; columns */
-const LEAST_CELL = 2.5; /* pixels */
 
 class Explorer {
   constructor(data) {
@@ -32,12 +28,14 @@ class Explorer {
     this.controls = new Controls(this);
     this.selection = map.empty ? null : this.ofIndex(this.fixed.slice());
     this.refresh();
-    this.arrange();
-    if (!map.empty) this.selection = this.ofIndex(this.firstSelected());
+    this.firstView = new FirstView(this);
+    this.firstView.arrange();
+    if (!map.empty) this.selection = this.ofIndex(this.firstView.selected());
     this.controls.follow();
     this.refresh();
     for (const board of Object.values(this.boards)) board.reveal(board.cursor);
     this.state.apply(this.state.read());
+    this.windowWidth = window.innerWidth;
     addEventListener("resize", () => this.arrangeUnmoved());
   }
 
@@ -105,127 +103,14 @@ class Explorer {
     return { index: named && map.linearIndex(found.index) === slot ? found.index : null, slot, padding: true };
   }
 
-  /* The first view: where the pictures stand, how large their cells are, and how high each is. */
-  arrange() {
-    const { map, boards, cells } = this, { array, memory } = boards;
-    const last = map.dims.map((n) => String(n > map.zero ? n - map.one : n)).join(",");
-    const main = document.querySelector("main"), narrow = matchMedia("(max-width: 600px)").matches;
-    const [tileRows, tileColumns] = this.tileExtents();
-    main.classList.toggle("stacked", !narrow && tileColumns > FLATTEST * tileRows && tileColumns >= LEAST_STACKED);
-    array.show(cells.array, String(map.size > map.zero ? map.size - map.one : 0).length);
-    memory.show(cells.memory, Math.max(2, Math.min(24, last.length)));
-    if (map.empty) return this.setHeights(() => 200);
-    const stacked = main.classList.contains("stacked"), room = this.room(main, narrow);
-    const most = stacked ? Math.max(LOWEST_STACKED, (room - HEADING) / 2) : room;
-    const low = this.fitArray(tileRows, tileColumns, most - NAME_HEIGHT - BARS);
-    if (low && !this.widthChosen) this.chooseWidth(Math.max(tileColumns, Number(this.data.width)), false);
-    const tileLines = low && Math.ceil((tileRows * tileColumns) / Number(cells.memory.width));
-    this.fitMemory(tileLines, most - NAME_HEIGHT - BARS);
-    for (const board of [array, memory]) board.clamp();
-    const heights = [array, memory].map((board, k) => {
-      const all = Number(board.cells.rows), rows = low && (stacked || narrow) ? Math.min(all, k ? tileLines : tileRows) : all;
-      return Math.min(most, rows * board.height + board.top + BARS);
-    });
-    this.setHeights((k) => (narrow || stacked ? heights[k] : Math.max(...heights)));
-  }
-
-  /* How high a picture may be: down to the end of the window. */
-  room(main, narrow) {
-    if (narrow) return Math.min(TALLEST, window.innerHeight * 0.38);
-    const top = main.getBoundingClientRect().top + window.scrollY;
-    const below = window === parent ? 0 : LEGEND; /* a frame has no room to scroll */
-    return Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - top - HEADING - below));
-  }
-
-  setHeights(heightOf) {
-    Object.values(this.boards).forEach((board, k) => {
-      board.canvas.style.height = `${Math.ceil(Math.max(90, heightOf(k)))}px`;
-      board.resize();
-    });
-  }
-
-  /* Rows and columns of the first outermost tile in the drawn dimensions, of all without tiles; a swizzle repeats
-     in rows of all banks. */
-  tileExtents() {
-    const { map, cells: { array }, data } = this;
-    if (map.empty) return [1, 1];
-    if (!map.depths && data.bank) {
-      const columns = 2 ** (data.bank[0] + data.bank[1]), rows = Math.max(1, 2 ** (data.row[0] + data.row[1]) / columns);
-      return [Math.min(rows, Number(array.rows)), Math.min(columns, Number(array.columns))];
-    }
-    const start = map.depths ? map.tile(array.index(map.zero, map.zero), 1).key : 0;
-    const run = (count, index) => {
-      const most = count < map.N(MOST_SCANNED) ? Number(count) : MOST_SCANNED;
-      if (!map.depths) return most;
-      let at = 1;
-      while (at < most && map.tile(index(map.N(at)), 1).key === start) at++;
-      return at;
-    };
-    return [run(array.rows, (at) => array.index(at, map.zero)), run(array.columns, (at) => array.index(map.zero, at))];
-  }
-
-  /* Whether there is a part that is worth seeing complete: a tile, or the banks of a swizzle. */
-  get repeats() {
-    return this.map.depths > 0 || Boolean(this.data.bank);
-  }
-
-  /* All of the array with text, or as much of it; if text leaves no room for a tile, a complete tile without. */
-  fitArray(tileRows, tileColumns, room) {
-    const { array } = this.boards, rows = Number(array.cells.rows), columns = Number(array.cells.columns);
-    array.stretch = 1;
-    array.zoom = array.zoomFor(rows, columns, ZOOMS.length - 1, array.width, room);
-    if (array.labeled) return false;
-    array.zoom = FIRST_LABELED;
-    if (array.zoomFor(tileRows, tileColumns, FIRST_LABELED + 1, array.width, room) === FIRST_LABELED || !this.repeats) return false;
-    const zoom = array.zoomFor(tileRows, tileColumns, FIRST_LABELED, array.width, room);
-    if (zoom < 0 || ZOOMS[zoom] < LEAST_CELL) return false;
-    array.zoom = zoom;
-    array.stretch = Math.max(1, Math.min(MOST_STRETCHED, room / (tileRows * ZOOMS[zoom])));
-    return true;
-  }
-
-  /* Whole rows of memory: with text, or as the array without, so many as a tile has. */
-  fitMemory(tileRows, room) {
-    const { memory, array } = this.boards, rows = Number(memory.cells.rows), columns = Number(memory.cells.columns);
-    memory.stretch = 1;
-    memory.zoom = memory.zoomFor(rows, columns, ZOOMS.length - 1, memory.width, room);
-    if (memory.labeled) return;
-    if (tileRows) {
-      memory.zoom = Math.max(ZOOMS.indexOf(LEAST_CELL), memory.zoomFor(tileRows, columns, FIRST_LABELED, memory.width, room));
-      memory.stretch = Math.max(1, Math.min(MOST_STRETCHED, array.height / ZOOMS[memory.zoom]));
-      return;
-    }
-    memory.zoom = FIRST_LABELED;
-    const fit = Math.floor(memory.width / memory.cellWidth), width = Number(memory.cells.width);
-    if (width <= fit || this.widthChosen) return;
-    for (let part = fit; part > 1; part--) {
-      if (width % part) continue;
-      this.chooseWidth(part, false);
-      return memory.show(memory.cells, memory.characters);
-    }
-  }
-
-  /* Another size of the window: a view that nobody has changed is chosen anew. */
+  /* Another width of the window: a view that nobody has changed is chosen anew. */
   arrangeUnmoved() {
+    if (this.windowWidth === window.innerWidth) return; /* the bars of a phone come and go */
+    this.windowWidth = window.innerWidth;
     if (Object.values(this.boards).some((board) => board.moved)) return;
-    this.arrange();
+    this.firstView.arrange();
     this.refresh();
     for (const board of Object.values(this.boards)) board.reveal(board.cursor);
-  }
-
-  /* An element of the first view that has digits to see: two thirds down, three fifths to the right. */
-  firstSelected() {
-    const { map, boards: { array }, rowDim, columnDim } = this, index = this.fixed.slice();
-    const [tileRows, tileColumns] = this.tileExtents(), low = !array.labeled;
-    const place = (dim, visible, tile, share) => {
-      if (dim === null) return;
-      const most = Math.max(1, low ? tile : Math.floor(visible));
-      const count = map.dims[dim] < map.N(most) ? Number(map.dims[dim]) : most;
-      index[dim] = map.N(Math.floor(count * share));
-    };
-    place(rowDim, array.tall / array.height, tileRows, 2 / 3);
-    place(columnDim, array.width / array.cellWidth, tileColumns, 3 / 5);
-    return index;
   }
 
   choose(board, at) {

@@ -25,7 +25,7 @@ class Flight {
     const flying = this.visible();
     if (!flying.length) return this.explorer.say("No element is visible both in the array and in memory.");
     this.flying = flying;
-    this.button.textContent = "Stop";
+    this.name("Stop", "Stop");
     this.explorer.say("Elements move to memory in the order of their slots.");
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return this.still(0);
     this.total = Math.max(SHORTEST, Math.min(LONGEST, flying.length * EACH));
@@ -39,9 +39,14 @@ class Flight {
     clearTimeout(this.timer);
     this.frame = this.timer = null;
     this.canvas.hidden = true;
-    this.button.textContent = "Play";
+    this.name("Play", "Play: elements move from the array to memory");
     this.unveil(null);
     this.explorer.say("");
+  }
+
+  name(text, label) {
+    this.button.textContent = text;
+    this.button.setAttribute("aria-label", label);
   }
 
   unveil(at) {

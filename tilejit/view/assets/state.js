@@ -32,7 +32,7 @@ class State {
     const changed = [this.applyDimensions(said), this.applyColor(said), this.applyWidth(said)].some(Boolean);
     const slice = this.index(said.slice);
     if (slice) explorer.fixed = slice;
-    if (changed || slice) explorer.arrange();
+    if (changed || slice) explorer.firstView.arrange();
     const index = this.index(said.at), slots = said.slot === undefined ? null : integers(map, said.slot);
     if (index) explorer.select(explorer.ofIndex(index));
     else if (slots && slots.length === 1 && slots[0] < map.size) explorer.select(explorer.ofSlot(slots[0]));

@@ -1,0 +1,130 @@
+"use strict";
+
+/* What a page shows before anybody touches it: a complete tile, as large as the window has room for. */
+
+const MOST_SCANNED = 512; /* cells that are looked at for the end of a tile */
+const LOWEST = 320, LOWEST_STACKED = 150, TALLEST = 560, HEADING = 44, LEGEND = 84, BARS = 10; /* pixels */
+const FLATTEST = 2.5, LEAST_STACKED = 48; /* columns to rows; columns */
+const LEAST_CELL = 2.5; /* pixels */
+
+class FirstView {
+  constructor(explorer) {
+    this.explorer = explorer;
+  }
+
+  /* Choose where the pictures stand, how large their cells are, and how high each is. */
+  arrange() {
+    const { explorer } = this, { map, boards, cells, data } = explorer, { array, memory } = boards;
+    const last = map.dims.map((n) => String(n > map.zero ? n - map.one : n)).join(",");
+    const main = document.querySelector("main"), narrow = matchMedia("(max-width: 600px)").matches;
+    const [tileRows, tileColumns] = this.tileExtents();
+    main.classList.toggle("stacked", !narrow && tileColumns > FLATTEST * tileRows && tileColumns >= LEAST_STACKED);
+    if (!explorer.widthChosen) explorer.chooseWidth(data.width, false);
+    array.show(cells.array, String(map.size > map.zero ? map.size - map.one : 0).length);
+    memory.show(cells.memory, Math.max(2, Math.min(24, last.length)));
+    if (map.empty) return this.setHeights(() => 200);
+    const stacked = main.classList.contains("stacked"), room = this.room(main, narrow);
+    const most = stacked ? Math.max(LOWEST_STACKED, (room - HEADING) / 2) : room;
+    const low = this.fitArray(tileRows, tileColumns, most - NAME_HEIGHT - BARS);
+    if (low && !explorer.widthChosen) explorer.chooseWidth(Math.max(tileColumns, Number(data.width)), false);
+    const tileLines = low && Math.ceil((tileRows * tileColumns) / Number(cells.memory.width));
+    this.fitMemory(tileLines, most - NAME_HEIGHT - BARS);
+    for (const board of [array, memory]) board.clamp();
+    const heights = [array, memory].map((board, k) => {
+      const all = Number(board.cells.rows), rows = low && (stacked || narrow) ? Math.min(all, k ? tileLines : tileRows) : all;
+      return Math.min(most, rows * board.height + board.top + BARS);
+    });
+    this.setHeights((k) => (narrow || stacked ? heights[k] : Math.max(...heights)));
+  }
+
+  /* How high a picture may be: down to the end of the window. */
+  room(main, narrow) {
+    if (narrow) return Math.min(TALLEST, window.innerHeight * 0.38);
+    const top = main.getBoundingClientRect().top + window.scrollY;
+    const below = window === parent ? 0 : LEGEND; /* a frame has no room to scroll */
+    return Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - top - HEADING - below));
+  }
+
+  setHeights(heightOf) {
+    Object.values(this.explorer.boards).forEach((board, k) => {
+      board.canvas.style.height = `${Math.ceil(Math.max(90, heightOf(k)))}px`;
+      board.resize();
+    });
+  }
+
+  /* Rows and columns of the first outermost tile in the drawn dimensions, of all without tiles; a swizzle repeats
+     in rows of all banks. */
+  tileExtents() {
+    const { map, cells: { array }, data } = this.explorer;
+    if (map.empty) return [1, 1];
+    if (!map.depths && data.bank) {
+      const columns = 2 ** (data.bank[0] + data.bank[1]), rows = Math.max(1, 2 ** (data.row[0] + data.row[1]) / columns);
+      return [Math.min(rows, Number(array.rows)), Math.min(columns, Number(array.columns))];
+    }
+    const start = map.depths ? map.tile(array.index(map.zero, map.zero), 1).key : 0;
+    const run = (count, index) => {
+      const most = count < map.N(MOST_SCANNED) ? Number(count) : MOST_SCANNED;
+      if (!map.depths) return most;
+      let at = 1;
+      while (at < most && map.tile(index(map.N(at)), 1).key === start) at++;
+      return at;
+    };
+    return [run(array.rows, (at) => array.index(at, map.zero)), run(array.columns, (at) => array.index(map.zero, at))];
+  }
+
+  /* Whether there is a part that is worth seeing complete: a tile, or the banks of a swizzle. */
+  get repeats() {
+    return this.explorer.map.depths > 0 || Boolean(this.explorer.data.bank);
+  }
+
+  /* All of the array with text, or as much of it; if text leaves no room for a tile, a complete tile without. */
+  fitArray(tileRows, tileColumns, room) {
+    const { array } = this.explorer.boards, rows = Number(array.cells.rows), columns = Number(array.cells.columns);
+    array.stretch = 1;
+    array.zoom = array.zoomFor(rows, columns, ZOOMS.length - 1, array.width, room);
+    if (array.labeled) return false;
+    array.zoom = FIRST_LABELED;
+    if (array.zoomFor(tileRows, tileColumns, FIRST_LABELED + 1, array.width, room) === FIRST_LABELED || !this.repeats) return false;
+    const zoom = array.zoomFor(tileRows, tileColumns, FIRST_LABELED, array.width, room);
+    if (zoom < 0 || ZOOMS[zoom] < LEAST_CELL) return false;
+    array.zoom = zoom;
+    array.stretch = Math.max(1, Math.min(MOST_STRETCHED, room / (tileRows * ZOOMS[zoom])));
+    return true;
+  }
+
+  /* Whole rows of memory: with text, or as the array without, so many as a tile has. */
+  fitMemory(tileRows, room) {
+    const { explorer } = this, { memory, array } = explorer.boards, rows = Number(memory.cells.rows), columns = Number(memory.cells.columns);
+    memory.stretch = 1;
+    memory.zoom = memory.zoomFor(rows, columns, ZOOMS.length - 1, memory.width, room);
+    if (memory.labeled) return;
+    if (tileRows) {
+      memory.zoom = Math.max(ZOOMS.indexOf(LEAST_CELL), memory.zoomFor(tileRows, columns, FIRST_LABELED, memory.width, room));
+      memory.stretch = Math.max(1, Math.min(MOST_STRETCHED, array.height / ZOOMS[memory.zoom]));
+      return;
+    }
+    memory.zoom = FIRST_LABELED;
+    const fit = Math.floor(memory.width / memory.cellWidth), width = Number(memory.cells.width);
+    if (width <= fit || explorer.widthChosen) return;
+    for (let part = fit; part > 1; part--) {
+      if (width % part) continue;
+      explorer.chooseWidth(part, false);
+      return memory.show(memory.cells, memory.characters);
+    }
+  }
+
+  /* An element of the first view that has digits to see: two thirds down, three fifths to the right. */
+  selected() {
+    const { map, boards: { array }, rowDim, columnDim, fixed } = this.explorer, index = fixed.slice();
+    const [tileRows, tileColumns] = this.tileExtents(), low = !array.labeled;
+    const place = (dim, visible, tile, share) => {
+      if (dim === null) return;
+      const most = Math.max(1, low ? tile : Math.floor(visible));
+      const count = map.dims[dim] < map.N(most) ? Number(map.dims[dim]) : most;
+      index[dim] = map.N(Math.floor(count * share));
+    };
+    place(rowDim, array.tall / array.height, tileRows, 2 / 3);
+    place(columnDim, array.width / array.cellWidth, tileColumns, 3 / 5);
+    return index;
+  }
+}
