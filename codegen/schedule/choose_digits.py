@@ -32,15 +32,17 @@ PITCH_BYTES = 256
 """Rows of a block from this length on are an odd number of lines apart."""
 
 SLOW_CYCLES, SLOWEST_CYCLES = 3.9, 6.0
-"""Cycles per 16 bytes from which two stages are considered, and from which `STAGED_SHARES` has its second.
+"""Cycles per 16 bytes from which two stages are considered: for bytes, and for wider elements. From the
+second one on, `STAGED_SHARES` has its second.
 
 Of 347 random copies of 8 to 190 MB and four digits or more, 13 have 3.9 cycles or more. Seven of 6 or more
-are 1.1 to 2.8 times as fast in two stages (Zen 4, 2026-11)."""
+are 1.1 to 2.8 times as fast in two stages. At 4 cycles u32 [470,4,8,102,3] (2,3,0,4,1) has 0.75 of its speed
+in two stages (Zen 4, 2026-11)."""
 
-STAGED_SHARES = 0.75, 1.1
-"""Two stages that take up to this share of the cycles are faster: they also move full lines. u8
-[6,3,2449,9,33] (0,3,2,4,1) has 0.29 of memcpy in one pass and 0.62 in two stages, at 4 and 3 cycles; u16
-[781,257,5,8] (1,0,3,2) 0.73 and 0.1 to 0.3, at 4.5 and 3.5."""
+STAGED_SHARES = 0.6, 1.1
+"""Two stages that take up to this share of the cycles are faster: they also move full lines. At half of 4
+cycles u8 [6,3,2449,9,33] (0,3,2,4,1) has 0.29 of memcpy in one pass and 0.62 in two stages; at 0.7 of 4.9
+cycles u8 [5,324,1460,8] (2,1,3,0) has 0.6 and 0.4."""
 
 NARROW_LINES, SHORT_RUN_BYTES = 3, 2048
 """Panels are slow where source rows share cache sets, if they read parts of fewer lines of each row, and
@@ -59,7 +61,8 @@ SCATTERED = 1.5
 
 def may_be_slow(boxes: Sequence[BoxSchedule]) -> bool:
     """Whether a copy in one pass is so slow that two stages are worth a look."""
-    return _slow_cycles(boxes) >= SLOW_CYCLES or any(_evicts_lines(x) for x in boxes)
+    least = SLOW_CYCLES if all(x.box.width == 1 for x in boxes) else SLOWEST_CYCLES
+    return _slow_cycles(boxes) >= least or any(_evicts_lines(x) for x in boxes)
 
 
 def goes_in_digits(
@@ -98,7 +101,7 @@ def _evicts_lines(moved: BoxSchedule) -> bool:
     if cut is None or not cut.stream or cut.stage != "dense" or moved.box.blocks:
         return False
     panel = Panel.of(moved.box, cut)
-    share_sets = any(row.src % ALIAS_BYTES == 0 for row in panel.rows)
+    share_sets = all(row.src % ALIAS_BYTES == 0 for row in panel.rows)
     in_parts = panel.part % LINE_BYTES != 0 and panel.part < NARROW_LINES * LINE_BYTES
     return share_sets and in_parts and panel.run <= SHORT_RUN_BYTES
 
