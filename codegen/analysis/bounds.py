@@ -8,7 +8,7 @@ be outside, and every access or statement that it has no rule for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from math import gcd
 from typing import TypeAlias
@@ -52,6 +52,8 @@ def _in_body(body: tuple[Statement, ...], loops: tuple[For, ...]) -> Iterator[tu
         match statement:
             case For():
                 inside = (*loops, statement)
+                bounds = (*statement.lower, *statement.upper)
+                yield from ((loops, load) for load in element_loads(bounds))
                 for carried in statement.carried:
                     yield from ((loops, load) for load in loads(carried.start))
                 yield from _in_body(statement.body, inside)
@@ -93,8 +95,8 @@ def check_bounds(
     A subscript below 0 is outside: subscripts do not wrap around. Both sides of `x if c else y` are read.
 
     Returns:
-        The accesses that have elements of arrays among their subscripts. These are not checked: each call
-        must have an `IndexChecks` check them.
+        The accesses that have elements of arrays among their subscripts, or among the bounds of their loops.
+        These are not checked: each call must have an `IndexChecks` check them.
 
     Raises:
         KernelIndexError: it names the access, the subscript and the range it may reach.
@@ -106,17 +108,25 @@ def check_bounds(
     domains: dict[tuple[int, ...], Domain | None] = {}
     indexed: list[Nested] = []
     for loops, access in nested_accesses(function):
+        if access.array not in shapes or _is_vector(access):
+            raise KernelError(f"bounds: expected one element of an array, got {_text(access)}")
+        if bounded_by_elements(loops):
+            indexed.append((loops, access))
+            continue
         key = tuple(map(id, loops))
         if key not in domains:
             domains[key] = domain_of(loops, values)
         if depends_on_elements(*access.subscripts):
             indexed.append((loops, access))
-        if access.array not in shapes or _is_vector(access):
-            raise KernelError(f"bounds: expected one element of an array, got {_text(access)}")
         domain = domains[key]
         if domain is not None:
             _check_access(access, loops, domain, shapes[access.array], values)
     return tuple(indexed)
+
+
+def bounded_by_elements(loops: Iterable[For]) -> bool:
+    """Whether elements of arrays are among the bounds of loops: for k in range(ptr[i], ptr[i + 1])."""
+    return any(depends_on_elements(*loop.lower, *loop.upper) for loop in loops)
 
 
 def _is_vector(access: Access) -> bool:
@@ -165,6 +175,8 @@ def extremes(
 
     (1, 0) if there are no iterations.
     """
+    if depends_on_elements(index) or bounded_by_elements(loops):
+        return None, None
     domain = domain_of(loops, values)
     return (1, 0) if domain is None else extremes_in(domain, index, values)
 
@@ -187,31 +199,34 @@ def _range(expression: Affine, constraints: list[Affine]) -> tuple[int | None, i
 
 def domain_of(loops: tuple[For, ...], values: Mapping[str, int]) -> Domain | None:
     """The constraints inside the loops; None if they have no iterations."""
-    constraints: list[Affine] = []
+    domain: Domain | None = Domain()
     for loop in loops:
-        lower = [_known(bound, values) for bound in loop.lower]
-        upper = [_known(bound, values) for bound in loop.upper]
-        numbers = [
-            [b.constant for b in ends if isinstance(b, Affine) and not b.terms] for ends in (lower, upper)
-        ]
-        index = index_symbol(loop.index)
-        if [len(lower), len(upper)] == list(map(len, numbers)):
-            near, far = (max, min) if loop.step > 0 else (min, max)
-            trips = range(near(numbers[0]), far(numbers[1]), loop.step)
-            if not trips:
-                return None
-            constraints += [
-                index - Affine(min(trips[0], trips[-1])),
-                Affine(max(trips[0], trips[-1])) - index,
-            ]
-            continue
-        for k, bound in enumerate((*lower, *upper)):
-            end = _linear(bound, constraints)
-            beyond = (index - end) * (1 if loop.step > 0 else -1)
-            constraints.append(beyond if k < len(lower) else beyond * -1 - Affine(1))
-        if _largest(Affine(), constraints) is NOWHERE:
+        domain = None if domain is None else inside_loop(domain, loop, values)
+    return domain
+
+
+def inside_loop(domain: Domain, loop: For, values: Mapping[str, int]) -> Domain | None:
+    """The constraints inside a loop that is in such a domain; None if it has no iterations."""
+    constraints = list(domain.constraints)
+    lower = [_known(bound, values) for bound in loop.lower]
+    upper = [_known(bound, values) for bound in loop.upper]
+    numbers = [[b.constant for b in ends if isinstance(b, Affine) and not b.terms] for ends in (lower, upper)]
+    index = index_symbol(loop.index)
+    if [len(lower), len(upper)] == list(map(len, numbers)):
+        near, far = (max, min) if loop.step > 0 else (min, max)
+        trips = range(near(numbers[0]), far(numbers[1]), loop.step)
+        if not trips:
             return None
-    return Domain(tuple(constraints))
+        constraints += [
+            index - Affine(min(trips[0], trips[-1])),
+            Affine(max(trips[0], trips[-1])) - index,
+        ]
+        return Domain(tuple(constraints))
+    for k, bound in enumerate((*lower, *upper)):
+        end = _linear(bound, constraints)
+        beyond = (index - end) * (1 if loop.step > 0 else -1)
+        constraints.append(beyond if k < len(lower) else beyond * -1 - Affine(1))
+    return None if _largest(Affine(), constraints) is NOWHERE else Domain(tuple(constraints))
 
 
 def _known(index: Index, values: Mapping[str, int]) -> Index:

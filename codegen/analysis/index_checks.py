@@ -7,44 +7,49 @@ subscripts, as loop bounds do. Where they are too wide, all subscripts are compu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
-from functools import partial
+from contextlib import suppress
+from dataclasses import field, replace
 from math import gcd, prod
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import TypeAlias
 
 from codegen.analysis.bodies import flat
-from codegen.analysis.bounds import Access, Domain, Nested, domain_of, extremes_in
+from codegen.analysis.bounds import (
+    Access,
+    Domain,
+    Nested,
+    bounded_by_elements,
+    domain_of,
+    extremes_in,
+    inside_loop,
+)
+from codegen.analysis.computed_subscripts import Computed, arrays_in, bound_names, counted
 from codegen.analysis.element_ranges import NONE, Arrays, Limits, Range, narrowed, range_of
-from codegen.ir.elements import as_indices, element_at
 from codegen.ir.index import (
     Affine,
     ArrayElement,
     FromEnd,
     Index,
     Inside,
+    Sum,
     depends_on_elements,
-    distinct_element,
     elements_in,
     evaluate_index,
     index_symbol,
-    index_symbols,
     replace_loaded,
 )
 from codegen.ir.nodes import For, Function, Store
 from codegen.ir.values import IndexValue, Load
-from codegen.ir.visit import element_loads, parts, values_of
+from codegen.ir.visit import element_loads, loops_of, parts, values_of
 from codegen.support.caching import lazy
 from codegen.support.dataclasses import dataclass
-from codegen.support.errors import KernelError, KernelIndexError, KernelValueError
+from codegen.support.errors import KernelError, KernelIndexError
 from codegen.support.settings import settings
 
 _Key: TypeAlias = tuple[ArrayElement, tuple[int, ...]]
 """An element, and the identities of the loops around it."""
 
-MOST_COMPUTED = 1 << 26
-"""The most iterations whose subscripts are computed one by one."""
+MOST_BOUND = 1 << 61
+"""With larger bounds, kernels might compute numbers of iterations of more than 64 bits."""
 
 MOST_UNUSED = 4
 """An array whose elements are selected by those of others is checked as a whole if it has at most this many
@@ -59,6 +64,8 @@ def index_arrays(function: Function) -> frozenset[str]:
     """
     stores = [node for node in flat(function.body) if isinstance(node, Store)]
     used = [subscript for store in stores for subscript in store.subscripts]
+    for loop in (root for each in loops_of(function.body) for root in each.all()):
+        used += [*loop.node.lower, *loop.node.upper]
     for value in (*values_of(function.body), *function.results):
         for part in parts(value):
             match part:
@@ -105,14 +112,18 @@ class IndexChecks:
         verify = verify or settings().verify
         ranges = _Ranges(self, arrays)
         for (loops, access), domain in zip(self.accesses, self._domains, strict=True):
+            bounded = bounded_by_elements(loops)
+            if bounded:
+                domain = ranges.domain(loops)
             if domain is None:
                 continue
             for dimension, subscript in enumerate(access.subscripts):
                 extent = self.shapes[access.array][dimension]
-                if depends_on_elements(subscript) and not ranges.inside(subscript, extent, loops, domain):
-                    _Computed(self, arrays, loops).check(access, dimension)
+                checked = bounded or depends_on_elements(subscript)
+                if checked and not ranges.inside(subscript, extent, loops, domain):
+                    Computed(self.shapes, self.values, arrays, loops).check(access, dimension)
                 if verify and isinstance(access, Store):
-                    _Computed(self, arrays, loops).check_distinct(access, dimension)
+                    Computed(self.shapes, self.values, arrays, loops).check_distinct(access, dimension)
 
     def sufficient(self, *, verify: bool = False) -> tuple[Limits, ...] | None:
         """Limits of elements that suffice for a call; None if it must be checked by `check`.
@@ -125,27 +136,77 @@ class IndexChecks:
     def _limits(self) -> tuple[Limits, ...] | None:
         """Limits that suffice for all accesses; None if some need more."""
         found: dict[_Key, Limits] = {}
-        for (loops, access), domain in zip(self.accesses, self._domains, strict=True):
-            for subscript, extent in zip(access.subscripts, self.shapes[access.array], strict=True):
-                if domain is None or not depends_on_elements(subscript):
-                    continue
-                if isinstance(subscript, Inside):
-                    if not extent:
-                        return None
-                    continue
-                index, low = _counted(subscript, extent)
-                known_part = narrowed(index, (low, extent - 1), domain, self.values)
-                if known_part is None:
+        ranges = _Ranges(self, {}, self._assumed)
+        with suppress(KernelIndexError):  # of bounds that are too large even within the limits
+            for loops, access in self.accesses:
+                if not self._limit(access, loops, ranges, found):
                     return None
-                element, (low, high) = known_part
-                box, key = self._part(element, loops, domain), _key(element, loops)
-                if box is None:
-                    return None
-                limits = Limits(element.array, box, low, high)
-                known = found.get(key, limits)
-                narrower = max(known.low, limits.low), min(known.high, limits.high)
-                found[key] = Limits(element.array, box, *narrower)
-        return tuple(found.values())
+            return tuple(found.values())
+        return None
+
+    def _limit(
+        self, access: Access, loops: tuple[For, ...], ranges: _Ranges, found: dict[_Key, Limits]
+    ) -> bool:
+        """Add the limits of elements that keep an access inside; whether there are such limits."""
+        for k, loop in enumerate(loops):
+            around = ranges.domain(loops[:k])
+            if around is None:
+                return True
+            # Loops without iterations need their limits too: other elements would give them some.
+            for element in _bounding(loop):
+                if not self._add(element, self._assumed[element.array], loops[:k], around, found):
+                    return False
+        domain = ranges.domain(loops)
+        if domain is None:
+            return True
+        bounded = bounded_by_elements(loops)
+        for subscript, extent in zip(access.subscripts, self.shapes[access.array], strict=True):
+            if isinstance(subscript, Inside) or not depends_on_elements(subscript):
+                checked = bounded or isinstance(subscript, Inside)
+                if checked and not ranges.inside(subscript, extent, loops, domain):
+                    return False
+                continue
+            index, low = counted(subscript, extent)
+            known = narrowed(index, (low, extent - 1), domain, self.values)
+            if known is None or not self._add(*known, loops, domain, found):
+                return False
+        return True
+
+    def _add(
+        self,
+        element: ArrayElement,
+        wanted: Range,
+        loops: tuple[For, ...],
+        domain: Domain,
+        found: dict[_Key, Limits],
+    ) -> bool:
+        """Add limits of an element; whether the part of the array that is used is known."""
+        box = self._part(element, loops, domain)
+        if box is None:
+            return False
+        known = found.get(_key(element, loops), Limits(element.array, box, *wanted))
+        narrower = max(known.low, wanted[0]), min(known.high, wanted[1])
+        found[_key(element, loops)] = Limits(element.array, box, *narrower)
+        return True
+
+    @lazy
+    def _assumed(self) -> dict[str, Range]:
+        """Ranges of elements that bound loops in which accesses are probably inside: ptr from 0 to len(x).
+
+        for k in ptr[i]..ptr[i + 1]: y[i] += x[k]
+        """
+        most: dict[str, int] = {}
+        for loops, access in self.accesses:
+            for loop in loops:
+                reached = (
+                    extent // subscript.coefficient(loop.index)
+                    for subscript, extent in zip(access.subscripts, self.shapes[access.array], strict=True)
+                    if isinstance(subscript, Affine) and subscript.coefficient(loop.index) > 0
+                )
+                least = min(reached, default=MOST_BOUND - 1)
+                for element in _bounding(loop):
+                    most[element.array] = min(least, most.get(element.array, least))
+        return {name: (0, high) for name, high in most.items()}
 
     def _part(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> tuple[slice, ...] | None:
         """The part of an array whose elements are certainly all that are used; None if it is long.
@@ -166,36 +227,80 @@ class IndexChecks:
 
     @lazy
     def _domains(self) -> tuple[Domain | None, ...]:
-        return tuple(domain_of(loops, self.values) for loops, _ in self.accesses)
+        """The iterations of each access; None if there are none, or if they depend on elements."""
+        return tuple(
+            None if bounded_by_elements(loops) else domain_of(loops, self.values)
+            for loops, _ in self.accesses
+        )
+
+
+def _bounding(loop: For) -> Iterable[ArrayElement]:
+    """The elements among the bounds of a loop, leaving out those in the subscripts of others."""
+    for bound in (*loop.lower, *loop.upper):
+        match bound:
+            case ArrayElement():
+                yield bound
+            case Sum(parts, _):
+                yield from (part for part, _ in parts if isinstance(part, ArrayElement))
 
 
 def _key(element: ArrayElement, loops: Sequence[For]) -> _Key:
     return element, tuple(map(id, loops))
 
 
-def _counted(subscript: Index, extent: int) -> tuple[Index, int]:
-    """The index to check, and the least value that is inside: indices may count from the end."""
-    match subscript:
-        case FromEnd(of):
-            return of, -extent
-        case Inside(of):
-            return of, 0
-    return subscript, 0
-
-
 @dataclass(frozen=True, slots=True)
 class _Ranges:
-    """The ranges of elements in one call."""
+    """The ranges of elements in one call, or those that are assumed of it."""
 
     checks: IndexChecks
     arrays: Arrays
+    assumed: Mapping[str, Range] = field(default_factory=dict)
     known: dict[_Key, Range] = field(default_factory=dict)
+    domains: dict[tuple[int, ...], Domain | None] = field(default_factory=dict)
+
+    def domain(self, loops: tuple[For, ...]) -> Domain | None:
+        """The iterations of loops whose bounds may depend on elements, or more iterations around them."""
+        key = tuple(map(id, loops))
+        if key not in self.domains:
+            self.domains[key] = self._domain(loops)
+        return self.domains[key]
+
+    def _domain(self, loops: tuple[For, ...]) -> Domain | None:
+        if not loops:
+            return Domain()
+        *outer, loop = loops
+        around = self.domain(tuple(outer))
+        if around is None:
+            return None
+        known: list[Affine] = []
+
+        def ends(bounds: Sequence[Index]) -> tuple[Index, ...]:
+            return tuple(self._bound(bound, loops, around, known) for bound in bounds)
+
+        plain = replace(loop, lower=ends(loop.lower), upper=ends(loop.upper))
+        return inside_loop(Domain((*around.constraints, *known)), plain, self.checks.values)
+
+    def _bound(self, bound: Index, loops: tuple[For, ...], around: Domain, known: list[Affine]) -> Index:
+        """A bound of the last loop; one that depends on elements as a symbol, whose range is then `known`."""
+        if not depends_on_elements(bound):
+            return bound
+        *outer, loop = loops
+        found = self.range(bound, outer, around)
+        if found is None or (found[0] <= found[1] and max(map(abs, found)) >= MOST_BOUND):
+            reached = "anything" if found is None else f"{found[0]} to {found[1]}"
+            raise KernelIndexError(
+                f"a bound of loop {loop.index} in line {loop.line} is {bound}, which may be {reached}; "
+                f"expected numbers of 61 bits\n  correct the elements of {arrays_in([bound])}"
+            )
+        symbol = index_symbol(f"{loop.index}@{len(known)}")
+        known += [symbol - Affine(found[0]), Affine(found[1]) - symbol]
+        return symbol
 
     def inside(self, subscript: Index, extent: int, loops: Sequence[For], domain: Domain) -> bool:
         """Whether a subscript is inside for certain."""
         if isinstance(subscript, Inside):
             return extent > 0
-        index, low = _counted(subscript, extent)
+        index, low = counted(subscript, extent)
         found = self.range(index, loops, domain)
         return found is not None and (found[0] > found[1] or (found[0] >= low and found[1] < extent))
 
@@ -240,6 +345,8 @@ class _Ranges:
 
     def of_element(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> Range:
         """The range of the elements that are used, or of more elements around them."""
+        if element.array in self.assumed:
+            return self.assumed[element.array]
         return range_of(self.arrays[element.array][self.box(element, loops, domain)])
 
     def box(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> tuple[slice, ...]:
@@ -250,7 +357,7 @@ class _Ranges:
             shape = self.checks.shapes[element.array]
             pairs = zip(element.subscripts, shape, strict=True)
             box = tuple(self.used(subscript, extent, loops, domain) for subscript, extent in pairs)
-            if not depends_on_elements(*element.subscripts):
+            if not depends_on_elements(*element.subscripts) and not bounded_by_elements(loops):
                 self.checks._boxes[key] = box
         return box
 
@@ -264,113 +371,9 @@ class _Ranges:
 
 def _stride(subscript: Index, loops: Sequence[For]) -> int:
     """The distance between the values that a subscript takes from its least one on: a multiple of this."""
-    if not isinstance(subscript, Affine):
+    if not isinstance(subscript, Affine) or bounded_by_elements(loops):
         return 1
     own = [loop for loop in loops if subscript.coefficient(loop.index)]
-    if any(len(loop.lower) > 1 or set(_bound_names(loop)) & {x.index for x in loops} for loop in own):
+    if any(len(loop.lower) > 1 or set(bound_names(loop)) & {x.index for x in loops} for loop in own):
         return 1
     return gcd(*(subscript.coefficient(loop.index) * loop.step for loop in own)) or 1
-
-
-def _bound_names(loop: For) -> Iterable[str]:
-    return (name for bound in (*loop.lower, *loop.upper) for name in index_symbols(bound))
-
-
-@dataclass(frozen=True, slots=True)
-class _Computed:
-    """Subscripts of all iterations, computed one by one."""
-
-    checks: IndexChecks
-    arrays: Arrays
-    loops: Sequence[For]
-
-    def check(self, access: Access, dimension: int) -> None:
-        """Refuse a subscript that is outside in some iteration."""
-        subscript, extent = access.subscripts[dimension], self.checks.shapes[access.array][dimension]
-        rows = self.iterations(index_symbols(subscript))
-        plain, low = _counted(subscript, extent)
-        line = f" in the loop of line {self.loops[-1].line}" if self.loops and self.loops[-1].line else ""
-        what = f"{access.array}[{', '.join(map(str, access.subscripts))}]{line}"
-        fix = 'correct the index; tilejit.kernel(index_bounds="mask") leaves such elements out'
-        if rows is None:
-            raise KernelIndexError(
-                f"{what} may leave the array: subscript {dimension} depends on elements of "
-                f"{' and '.join(sorted({e.array for e in elements_in(plain)}))} that may be outside, "
-                f"the extent is {extent}\n  {fix}"
-            )
-        found = np.broadcast_to(evaluate_index(plain, rows), rows["#"].shape)
-        wrong = np.flatnonzero((found < low) | (found >= extent))
-        if wrong.size:
-            row = wrong[0]
-            at = {n: int(x[row]) if isinstance(x, np.ndarray) else x for n, x in rows.items()}
-            *_, element = elements_in(plain)
-            place = tuple(int(evaluate_index(s, at)) for s in element.subscripts)
-            value = self.arrays[element.array][place]
-            is_value = plain == element
-            reached = "" if is_value else f", which makes subscript {dimension} {found[row]}"
-            expected = f"expected {low} to {extent - 1}" if extent else "the array has no elements there"
-            problem = f"{element.array}[{', '.join(map(str, place))}] is {value}{reached}; {expected}"
-            raise KernelIndexError(f"{what} leaves the array: {problem}\n  {fix}")
-
-    def check_distinct(self, access: Access, dimension: int) -> None:
-        """Refuse elements that are promised to differ, but name the same place."""
-        subscript, extent = access.subscripts[dimension], self.checks.shapes[access.array][dimension]
-        element = distinct_element(subscript)
-        if element is None or not element.subscripts:
-            return
-        rows = self.iterations(index_symbols(element))
-        if rows is None:
-            raise KernelValueError(f"{element.array} is too long for its indices to be compared")
-        shape = rows["#"].shape
-        columns = [np.broadcast_to(evaluate_index(s, rows), shape) for s in element.subscripts]
-        places = np.unique(np.stack(columns, axis=1), axis=0)
-        values = as_indices(self.arrays[element.array][tuple(places.T)])
-        if isinstance(subscript, Inside):
-            inside = (values >= -extent) & (values < extent)
-            places, values = places[inside], values[inside]
-        values = np.where(values < 0, values + extent, values)
-        order = np.argsort(values, kind="stable")
-        twice = np.flatnonzero(values[order][1:] == values[order][:-1])
-        if twice.size:
-            one, two = (", ".join(map(str, places[order[twice[0] + k]])) for k in (0, 1))
-            raise KernelValueError(
-                f"{element.array}[{one}] and {element.array}[{two}] are both {values[order[twice[0]]]}, but "
-                "tilejit.permutation promises that they differ\n  store without that promise"
-            )
-
-    def iterations(self, names: set[str]) -> dict[str, Any] | None:
-        """The indices of all iterations of the loops that symbols belong to, one after another.
-
-        The functions of elements and the sizes are among the values; "#" has the numbers of the iterations.
-        None if there are too many iterations.
-        """
-        values: dict[str, Any] = {
-            **self.checks.values,
-            **{name: partial(element_at, array) for name, array in self.arrays.items()},
-            "#": np.zeros(1, np.int64),
-        }
-        for loop in self._needed(names):
-            lower, upper = (
-                [np.broadcast_to(evaluate_index(b, values), values["#"].shape) for b in ends]
-                for ends in (loop.lower, loop.upper)
-            )
-            near, far = (np.maximum, np.minimum) if loop.step > 0 else (np.minimum, np.maximum)
-            first, last = near.reduce(lower), far.reduce(upper)
-            counts = np.maximum(-((first - last) // loop.step), 0)
-            total = int(counts.sum())
-            if total > MOST_COMPUTED:
-                return None
-            rows = np.repeat(np.arange(len(counts)), counts)
-            inner = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-            values = {n: x[rows] if isinstance(x, np.ndarray) else x for n, x in values.items()}
-            values[loop.index] = first[rows] + inner * loop.step
-        return values
-
-    def _needed(self, names: set[str]) -> list[For]:
-        """The loops that symbols belong to, with those that their bounds depend on."""
-        found: list[For] = []
-        for loop in reversed(self.loops):
-            if loop.index in names:
-                found.append(loop)
-                names = names | set(_bound_names(loop))
-        return found[::-1]

@@ -144,7 +144,7 @@ def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
     if dtypes.is_float(found.dtype) or dtypes.is_bool(found.dtype):
         return f"{what} is an integer, not {dtypes.concrete(found.dtype)}"
     if any(isinstance(n, ast.Subscript) and not _is_shape(n.value) for n in ast.walk(node)):
-        more = f"\n{_ELEMENTS}" if what == "a subscript" else ""
+        more = {"a subscript": f"\n{_ELEMENTS}", "a bound": f"\n{_BOUNDS}"}.get(what, "")
         return f"{what} that depends on data is not an index expression\n{_INDICES}{more}"
     if found.least or found.largest:
         return f"min() and max() are bounds of range(), no subscripts\n{_INDICES}"
@@ -160,6 +160,9 @@ _ELEMENTS = (
     "elements of integer arrays are also subscripts: x[idx[i]]\n"
     "convert those that are not int64 before arithmetic: x[int(idx[i]) + 1]"
 )
+
+
+_BOUNDS = "elements of integer arrays are also bounds of loops that count up: range(ptr[i], ptr[i + 1])"
 
 
 def _unary(node: ast.UnaryOp, scope: Scope) -> Operand:

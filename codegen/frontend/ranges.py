@@ -9,7 +9,16 @@ from typing import Any
 from codegen.frontend.expressions import expression, not_an_index
 from codegen.frontend.operands import Operand, literal_operand
 from codegen.frontend.scope import LOOP_MARK, Scope
-from codegen.ir.index import Affine, Index, add_indices, depends_on_elements, index_symbol, scale_index
+from codegen.ir.index import (
+    Affine,
+    ArrayElement,
+    Index,
+    Sum,
+    add_indices,
+    depends_on_elements,
+    index_symbol,
+    scale_index,
+)
 from codegen.support.dataclasses import dataclass
 
 BEYOND = 1 << 62
@@ -84,7 +93,9 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     for operand, written in ((start, first), (stop, last)):
         if isinstance(operand.literal, int) and abs(operand.literal) >= BEYOND:
             raise scope.error(written, "a bound of more than 62 bits\nwrite the size of an array, A.shape[0]")
-        if depends_on_elements(*operand.least, *operand.largest):
+        if depends_on_elements(*operand.least, *operand.largest) and not (
+            step > 0 and all(map(_is_sum, (*operand.least, *operand.largest)))
+        ):
             raise scope.error(written, not_an_index(operand, written, "a bound"))
     if step > 0:
         lower = _ends(start, start.largest, first, "largest", scope)
@@ -101,6 +112,16 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     ends = _ends(stop, stop.largest, last, "largest", scope)
     upper = tuple(add_indices(start.index, scale_index(end, -1)) for end in ends)
     return Bounds((Affine(),), upper, -step, add_indices(start.index, scale_index(index_symbol(name), -1)))
+
+
+def _is_sum(index: Index) -> bool:
+    """Whether an expression has no parts but elements of arrays: ptr[i + 1], or ptr[i] - 1."""
+    match index:
+        case Affine() | ArrayElement():
+            return True
+        case Sum(parts, _):
+            return all(isinstance(part, ArrayElement) for part, _ in parts)
+    return False
 
 
 def _ends(

@@ -15,6 +15,7 @@ from codegen.emit.abi import kernel_head
 from codegen.emit.source import body_of
 from codegen.ir.nodes import Function
 from codegen.ir.summary import summary_of
+from codegen.passes.name_bounds import name_bounds
 from codegen.passes.python_names import name_for_python
 from codegen.passes.strip_loops import strip_loops
 from codegen.passes.super_vectorize import super_vectorize
@@ -69,7 +70,7 @@ def vectorize_function(
     schedule = choose_lanes(function, sizes, fastest_varying, reductions, tail, scans)
     choice = schedule.choice
     return Vectorized(
-        super_vectorize(function, schedule),
+        super_vectorize(name_bounds(function), schedule),
         report_loops(function, schedule.request, choice, schedule.refusals),
         pairs_to_check(function, choice),
     )
@@ -96,6 +97,7 @@ def loop_kernel(
     stream   whether arrays that are only written bypass the cache, where that pays off
     fast     whether float vector operations may be contracted and reassociated
     """
+    function = name_bounds(function)
     if strips or tiles:
         function, tail = strip_mined(function, machine().register_bytes, tail, "tile" if tiles else "strip")
     schedule = choose_registers(function, machine().register_bytes, tail, stream=stream, fast=fast)

@@ -291,16 +291,6 @@ def test_narrow_integers_are_computed_with_as_python_integers() -> None:
     same(tj.kernel(refused), refused, np.zeros(3), np.arange(9.0), np.array([1, -5, 7]))
 
 
-def test_bounds_of_loops_are_not_read_from_arrays() -> None:
-    def rows_of_csr(y, x, first):
-        for i in range(len(y)):
-            for k in range(first[i], first[i + 1]):
-                y[i] += x[k]
-
-    with pytest.raises(tj.KernelError, match="a bound that depends on data"):
-        tj.kernel(rows_of_csr).specialize(np.zeros(3), np.zeros(9), np.zeros(4, int))
-
-
 def test_sums_of_gathered_elements() -> None:
     def total(x, idx):
         s = 0.0

@@ -161,8 +161,8 @@ LOOPS = (
     Mutant(
         "index-at-the-extent",
         "An element that is the extent itself counts as a subscript inside the array.",
-        "known_part = narrowed(index, (low, extent - 1), domain, self.values)",
-        "known_part = narrowed(index, (low, extent), domain, self.values)",
+        "known = narrowed(index, (low, extent - 1), domain, self.values)",
+        "known = narrowed(index, (low, extent), domain, self.values)",
         ("kernels/test_indexed",),
     ),
     Mutant(
