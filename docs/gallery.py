@@ -13,6 +13,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.formats.registry import find_format
 
 ALL = "all"
+PREFIX = "format-"
 
 
 def gallery(folder: str = "../pictures") -> str:
@@ -31,14 +32,20 @@ def names() -> tuple[str, ...]:
 
 
 def anchor(name: str) -> str:
-    """`tpu` -> `format-tpu`"""
-    return f"format-{name}"
+    """`tpu` -> `format-tpu`, also the name of its picture."""
+    return f"{PREFIX}{name}"
 
 
-def pictures() -> dict[str, Spec]:
-    """The layouts to draw, by the names of their pictures; a registered function has no example to draw."""
-    found = ((anchor(name), example(name)) for name in names())
-    return {name: spec for name, spec in found if spec is not None}
+def pictures() -> tuple[str, ...]:
+    """The names of the pictures; a registered function has no example to draw."""
+    return tuple(anchor(name) for name in names() if find_format(name).example is not None)
+
+
+def picture(name: str) -> Spec:
+    """The layout that a picture shows, by the picture's name."""
+    spec = example(name.removeprefix(PREFIX))
+    assert spec is not None, name
+    return spec
 
 
 def example(name: str) -> Spec | None:

@@ -77,7 +77,7 @@ def drawn(name: str) -> str:
         return loops_picture()
     if name in DIAGRAMS:
         return DIAGRAMS[name]
-    return svg(layout(PICTURES[name]) if name in PICTURES else gallery.pictures()[name], standalone=False)
+    return svg(layout(PICTURES[name]) if name in PICTURES else gallery.picture(name), standalone=False)
 
 
 def layout(text: str) -> tilejit.Shape | CuteShape | CuteLayout:
