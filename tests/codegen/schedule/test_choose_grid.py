@@ -108,3 +108,10 @@ def test_blocks_in_the_first_cache(
     assert grid_of(*sides, far=True) == (BlockGrid((8192, 8192), extents) if extents else long)
     assert long
     assert long.extents[1] > 256, "rows are long where the source is in the last cache"
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_a_number_is_one_block(far: bool) -> None:
+    layout = access_map(tj.Shape.parse("f32[]"))
+    grid = common_grid((), (layout, layout), 4, far=far)
+    assert grid is not None and list(grid.blocks()) == [((), ())]
