@@ -7,7 +7,10 @@ const LABELED = 18;    /* cells so high, in CSS pixels, are wide enough for thei
 const FIRST_LABELED = ZOOMS.findIndex((size) => size > LABELED);
 const LEAST_DRAWN = 2; /* smaller cells are drawn several as one, by the first of them */
 const TALLEST_PLAIN = 20, MOST_STRETCHED = 6;
-const CHARACTER = 7.3, NAME_CHARACTER = 6.3, NAME_HEIGHT = 16;
+const CHARACTER = 0.61; /* the width of a character for its size */
+const FONTS = [[32, 15], [24, 13], [0, 12]]; /* heights of cells, and the sizes of their text */
+const NAME_CHARACTER = 6.3, NAME_HEIGHT = 16;
+const MONOSPACE = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
 const ELEMENT = 0, PADDING = 1, NOTHING = 2;
 
 class Board {
@@ -60,7 +63,16 @@ class Board {
 
   widthAt(zoom) {
     const size = ZOOMS[zoom];
-    return size < LABELED ? size : Math.max(size, Math.ceil(this.characters * CHARACTER) + 8);
+    return size < LABELED ? size : Math.max(size, Math.ceil(this.characters * CHARACTER * this.fontAt(zoom)) + 8);
+  }
+
+  fontAt(zoom) {
+    return FONTS.find(([height]) => ZOOMS[zoom] >= height)[1];
+  }
+
+  /* The font of the text in cells. */
+  get font() {
+    return `${this.fontAt(this.zoom)}px ${MONOSPACE}`;
   }
 
   resize() {
@@ -84,7 +96,7 @@ class Board {
   }
 
   /* The largest zoom below an end at which so many rows and columns fit into a room; -1 where none does. */
-  zoomFor(rows, columns, end = ZOOMS.length - 1, width = this.width, tall = this.tall) {
+  zoomFor(rows, columns, end = ZOOMS.length, width = this.width, tall = this.tall) {
     for (let zoom = end - 1; zoom >= 0; zoom--) {
       if (rows * ZOOMS[zoom] <= tall && columns * this.widthAt(zoom) <= width) return zoom;
     }

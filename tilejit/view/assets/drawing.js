@@ -2,8 +2,6 @@
 
 /* A board drawn onto a context: a canvas's own, or one that writes SVG. */
 
-const LINE_FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
-
 class Drawing {
   constructor(board, context) {
     this.board = board;
@@ -72,7 +70,7 @@ class Drawing {
   drawNames({ first, rows, columns, x, y, width, height, step }) {
     const { board, context, N } = this, { cells } = board;
     context.fillStyle = this.colors.quiet;
-    context.font = `10px ${LINE_FONT}`;
+    context.font = `10px ${MONOSPACE}`;
     context.textBaseline = "middle";
     const spaced = (room, cell) => 2 ** Math.max(0, Math.ceil(Math.log2(room / cell)));
     if (board.left) {
@@ -201,7 +199,7 @@ class Drawing {
 
   drawLabels({ first, rows, columns, x, y, width, height, states }) {
     const { context, N } = this, { cells } = this.board;
-    context.font = `12px ${LINE_FONT}`;
+    context.font = this.board.font;
     context.textAlign = "center";
     context.textBaseline = "middle";
     for (let r = 0; r < rows; r++) {
@@ -236,7 +234,7 @@ class Drawing {
     const { board, context, colors } = this, box = board.cursor && board.box(board.cursor);
     if (!box) return;
     const text = board.cells.callout(board.cursor.row, board.cursor.column);
-    const width = text.length * CHARACTER + 10, height = 18, gap = 6;
+    const width = text.length * 12 * CHARACTER + 10, height = 18, gap = 6;
     const x = Math.max(2, Math.min(board.width - width - 2, box.x - board.left + box.width + gap));
     const above = box.y - board.top - height - gap;
     const y = above > 0 ? above : Math.min(board.tall - height - 2, box.y - board.top + box.height + gap);
@@ -245,7 +243,7 @@ class Drawing {
     context.fillStyle = colors.paper;
     context.fillRect(x, y, width, height);
     context.fillStyle = colors.ink;
-    context.font = `12px ${LINE_FONT}`;
+    context.font = `12px ${MONOSPACE}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.fillText(text, x + width / 2, y + height / 2 + 0.5);

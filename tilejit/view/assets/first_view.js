@@ -81,7 +81,7 @@ class FirstView {
   fitArray(tileRows, tileColumns, room) {
     const { array } = this.explorer.boards, rows = Number(array.cells.rows), columns = Number(array.cells.columns);
     array.stretch = 1;
-    array.zoom = array.zoomFor(rows, columns, ZOOMS.length - 1, array.width, room);
+    array.zoom = array.zoomFor(rows, columns, ZOOMS.length, array.width, room);
     if (array.labeled) return false;
     array.zoom = FIRST_LABELED;
     if (array.zoomFor(tileRows, tileColumns, FIRST_LABELED + 1, array.width, room) === FIRST_LABELED || !this.repeats) return false;
@@ -96,7 +96,7 @@ class FirstView {
   fitMemory(tileRows, room) {
     const { explorer } = this, { memory, array } = explorer.boards, rows = Number(memory.cells.rows), columns = Number(memory.cells.columns);
     memory.stretch = 1;
-    memory.zoom = memory.zoomFor(rows, columns, ZOOMS.length - 1, memory.width, room);
+    memory.zoom = memory.zoomFor(rows, columns, ZOOMS.length, memory.width, room);
     if (memory.labeled) return;
     if (tileRows) {
       memory.zoom = Math.max(ZOOMS.indexOf(LEAST_CELL), memory.zoomFor(tileRows, columns, FIRST_LABELED, memory.width, room));

@@ -128,7 +128,7 @@ class Flight {
     context.strokeRect(x, y, width, height);
     if (!array.labeled) return;
     context.fillStyle = array.colors.ink;
-    context.font = `12px ${LINE_FONT}`;
+    context.font = array.font;
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.fillText(text, x + width / 2, y + height / 2 + 0.5);

@@ -89,7 +89,7 @@ function pictureSvg(explorer) {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} viewBox="0 0 ${width + 8} ${height + 8}" role="img">`,
     `<title>${text}<\/title><defs>${hatch}<\/defs><rect ${size} fill="${colors.paper}"/>`,
-    `<text x="8" y="24" font-size="14" font-weight="bold" font-family="${context.escaped(LINE_FONT)}" fill="${colors.ink}">${text}<\/text>`,
+    `<text x="8" y="24" font-size="14" font-weight="bold" font-family="${context.escaped(MONOSPACE)}" fill="${colors.ink}">${text}<\/text>`,
     ...parts,
     "<\/svg>\n",
   ].join("\n");
