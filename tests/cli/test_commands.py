@@ -172,6 +172,17 @@ def test_usage_errors(arguments: tuple[str, ...]) -> None:
     refuses(*arguments)
 
 
+def test_what_is_missing_and_where_to_look() -> None:
+    assert (
+        refuses("pack", "x.npy") == "tilejit: missing argument 'OUT'\n  tilejit pack --help shows the usage\n"
+    )
+
+
+def test_the_usage_names_arguments_as_people_write_them() -> None:
+    assert "Usage: tilejit pack [OPTIONS] IN OUT [KEY=NUMBER]...\n" in run("pack", "-h").stdout
+    assert "Usage: tilejit show [OPTIONS] {SHAPE|FILE} [KEY=NUMBER]...\n" in run("show", "-h").stdout
+
+
 def test_nothing_heavy_is_imported() -> None:
     heavy = "{'numba', 'llvmlite', 'safetensors', 'rich.console'}"
     code = f"import sys, tilejit.cli; print(*({heavy} & set(sys.modules)))"

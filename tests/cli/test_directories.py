@@ -201,6 +201,7 @@ def test_a_dry_run_says_sizes_and_writes_nothing(tmp_path: Path, columns: int) -
     spec = tilejit.as_layout("tenstorrent", dims=(40, 300), dtype="f32")
     for text in ("46.9 KiB", "80.0 KiB", f"{100 * spec.padding_fraction:.1f} %", "f32", "as it is"):
         assert text in done.stdout or columns < 80
+    assert "[]" not in done.stdout
     assert "total" in done.stdout
     assert [p.name for p in tmp_path.iterdir()] == [source.name]
 

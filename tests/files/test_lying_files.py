@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.cli.running import fails
+from tests.cli.running import fails, run
 from tests.files.containers import entry, raw
 from tilejit.files import npy
 
@@ -92,6 +92,7 @@ def test_safetensors(tmp_path: Path, name: str) -> None:
     refused(target, "unpack", source, target)
     target.unlink()
     refused(target, "relayout", source, target, "--layout", "tpu")
+    fails("show", source)
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -101,6 +102,7 @@ def test_layouts_that_lie(tmp_path: Path, name: str) -> None:
     refused(target, "unpack", source, target)
     target.unlink()
     refused(target, "relayout", source, target, "--layout", "{1,0:T(8,128)}")
+    fails("show", source)
 
 
 def header(text: str, version: int = 1, claimed: int | None = None) -> bytes:
@@ -138,6 +140,9 @@ def test_npy(tmp_path: Path, name: str) -> None:
     refused(target, "pack", source, target, "--layout", "{:T(8)}" if "2^31" in name else "tpu")
     target.unlink()
     refused(target, "unpack", source, target, "--shape", "f32[4,4]{1,0}")
+    shown = run("show", source)
+    assert shown.exit_code in (0, 1)  # some of them are only no arrays that can be packed
+    assert shown.stderr.startswith("tilejit: ") == bool(shown.exit_code)
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -134,7 +134,9 @@ def usage_text(error: Any) -> str:
         known = [name for p in context.command.get_params(context) for name in p.opts] if context else []
         guess = _guess(option, known, context.command_path if context else "tilejit")
         return f"there is no option {option[:40]}\n{guess}"
-    text = str(error.format_message()).replace("Value error, ", "")
+    text = str(error.format_message()).replace("Value error, ", "").removesuffix(".")
+    if text.startswith("Missing ") and context is not None:
+        return f"{text[0].lower()}{text[1:]}\n{context.command_path} --help shows the usage"
     choice = _CHOICE.search(text)
     near = _near(choice["given"], re.findall("'([^']*)'", choice["known"])) if choice else None
     return f"{text}\ndid you mean {near}?" if near else text
@@ -202,6 +204,14 @@ def message(text: str, columns: int) -> str:
         else:
             lines += _wrapped("  " + line, columns)
     return "\n".join(lines)
+
+
+def say_notes(text: str) -> None:
+    """Print lines on stderr that fit the terminal, with nothing in them that moves its cursor."""
+    for line in text.splitlines():
+        shown = "".join(c if c.isprintable() else "?" for c in line)
+        indent = " " * (2 + len(shown) - len(shown.lstrip()))
+        typer.echo("\n".join(_wrapped(shown, columns_of(sys.stderr), indent)), err=True)
 
 
 def _wrapped(line: str, columns: int, indent: str = "    ") -> list[str]:

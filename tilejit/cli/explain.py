@@ -38,18 +38,20 @@ ATTRIBUTES = {
     Stage.ASM: "assembly",
 }
 
-Side = Annotated[
-    str,
-    typer.Argument(
-        help='A full shape, or a layout if the other side is one: "tpu", C for row-major, as --layout takes.',
-        autocompletion=completion.layouts_or_row_major,
-    ),
-]
+SIDE = 'A full shape; or, beside one, a layout as --layout takes, such as "tpu", or C for row-major.'
 
 
 def explain(
-    source: Side,
-    target: Side,
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help=SIDE, autocompletion=completion.layouts_or_row_major),
+    ],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="The same of the result.", autocompletion=completion.layouts_or_row_major
+        ),
+    ],
     parameters: Parameters = None,
     stage: Annotated[
         Stage | None, typer.Option("--stage", help="Only this stage; a report if absent.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from codegen import LayoutError, TilejitError, dataclass
-from tilejit.cli.errors import misused
+from tilejit.cli.errors import misused, say_notes
 from tilejit.cli.file_report import Row, facts, print_sizes, printable, rows_of, some
 from tilejit.cli.output import print_json
 from tilejit.cli.progress import progress
@@ -161,7 +161,7 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     names = (output.name for plan in plans for output in plan.outputs)
     for rule in rules.idle(names) if rules and not job.array else ():
         note += f"the rule in line {rule.line} is first to match no tensor: {rule.pattern.pattern[:60]!r}\n"
-    typer.echo(note, err=True, nl=False)
+    say_notes(note)
 
 
 def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:

@@ -81,7 +81,8 @@ def print_sizes(rows: list[Row], *, as_json: bool, files: bool) -> None:
     cells = [_cells(row, files=files) for row in rows]
     if out.width < WIDE:
         for name, shape, dtype, layout, old, new, waste in cells:
-            text = f"{name}\n  {dtype}[{shape}] {layout}\n  {old} -> {new}, {waste} padding"
+            what = f"{dtype}[{shape}] {layout}" if dtype else layout
+            text = f"{name}\n  {what}\n  {old} -> {new}, {waste} padding"
             typer.echo(text)
     else:
         print_table(cells, ("before", "after", "padding"))

@@ -27,6 +27,8 @@ EXIT_CODES = [
 ]
 _TYPE = re.compile(r" <[^|>]*>$")
 """What typer says of types behind names that say it themselves: "IN <path>"."""
+_BRACES = re.compile(r"\{([^{}|]*)\}")
+"""What typer puts around the names of arguments that are required."""
 _WORD = re.compile(r"""(?:(?:--?[a-z][-a-z]*|[<>|])\ (?!-))?(?:[^\s"']|"[^"]*"|'[^']*')+""")
 """A word of a command; an option and its value, and what is redirected, are one."""
 
@@ -63,7 +65,7 @@ def help_text(command: Any, context: typer.Context) -> str:
 
 
 def _usage(command: Any, context: typer.Context, width: int) -> str:
-    pieces = " ".join(command.collect_usage_pieces(context))
+    pieces = _BRACES.sub(r"\1", " ".join(command.collect_usage_pieces(context))).replace("...]...", "]...")
     lines = textwrap.wrap(f"Usage: {context.command_path} {pieces}", width, subsequent_indent=" " * 7)
     return _bold("Usage:") + "\n".join(lines).removeprefix("Usage:")
 
