@@ -47,9 +47,9 @@ def common_grid(
 
     layouts: the source first. itemsize: bytes per element in cache, of all arrays together. part: blocks have
     1/part of that size. None if there are no such blocks, if some begin inside a byte, or if there are too
-    many sorts of them. far: whether the source is in memory, and not in the last cache.
+    many sorts of them. A number has no blocks. far: the source is in memory, and not in the last cache.
     """
-    if 0 in dims:
+    if not dims or 0 in dims:
         return None
     common = least = (1,) * len(dims)
     for layout in layouts:
@@ -59,8 +59,8 @@ def common_grid(
         common = tuple(map(lcm, common, own))
         least = tuple(map(max, least, _of_a_line(layout)))
     wide = tuple(ceil_div(min(n, m), g) * g for n, m, g in zip(dims, least, common, strict=True))
-    runs = [_run(layout, dims, common) for layout in layouts] if far and dims else []
-    is_near = bool(runs) and _reads_parts(layouts[0], runs[0])
+    runs = [_run(layout, dims, common) for layout in layouts]
+    is_near = far and _reads_parts(layouts[0], runs[0])
     near = _near_extents(dims, wide, runs, part * itemsize) if is_near else None
     extents = near or _extents(dims, wide, part * itemsize) or _extents(dims, common, part * itemsize)
     grid = BlockGrid(dims, extents) if extents else None
