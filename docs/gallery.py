@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -99,7 +100,7 @@ def _facts(name: str) -> Iterator[tuple[str, str]]:
     if about.dtypes is not None:
         yield "Dtypes", _dtypes(about.dtypes)
         yield "Dimensions", about.ranks
-    yield "Source", _cell(about.source)
+    yield "Source", re.sub(r"https?://\S+", r"<\g<0>>", _cell(about.source))
 
 
 def _sentence(text: str) -> str:
