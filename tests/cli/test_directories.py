@@ -190,6 +190,9 @@ def test_rules_give_tensors_their_layouts(tmp_path: Path) -> None:
     assert "nothing to be packed" in fails("pack", source, packed, "--rules", rules)
     rules.write_text("[[rule]]\ntensors = '.*'\nlayuot = 'tpu'\n")
     assert "line 3: a rule has no key 'layuot'" in fails("pack", source, packed, "--rules", rules)
+    rules.write_text("[[rule]]\ntensors = 'weight'\nlayout = 'C'\n")
+    (row,) = json.loads(run("pack", source, packed, "--rules", rules, "--json").stdout)
+    assert row["shape"] == "f32[40,300]{1,0}"
     assert "give --layout L, --rules FILE, or both" in refuses("pack", source, packed)
 
 

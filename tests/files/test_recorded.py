@@ -12,6 +12,7 @@ import pytest
 
 import tilejit
 from tests.cli.running import fails, run
+from tilejit.files import plan
 from tilejit.files.conversion import plan_file_pack, plan_file_unpack
 from tilejit.files.file_types import open_file
 from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, record, recorded_layout
@@ -78,12 +79,44 @@ def test_every_write_keeps_the_record_up_to_date(plain: Path, packed: Path) -> N
     assert not (packed / LAYOUTS_NAME).exists()
 
 
-def test_a_failed_write_leaves_no_record_of_the_array(plain: Path, packed: Path) -> None:
-    np.save(plain / "large.npy", np.full((4, 4), 100, np.int8))
-    before = (packed / "ids.npy").read_bytes()
-    assert run("pack", plain / "large.npy", packed / "ids.npy", "--layout", "s4[4,4]{1,0}").exit_code == 1
-    assert (packed / "ids.npy").read_bytes() == before
-    assert set(read_layouts(packed)) == {"x.npy"}
+def test_a_failed_write_changes_neither_the_array_nor_its_record(plain: Path, packed: Path) -> None:
+    large = plain / "large.npy"
+    np.save(large, np.full((4, 4), 100, np.int8))
+    before = contents(packed)
+    assert run("pack", large, packed / "ids.npy", "--layout", "s4[4,4]{1,0}").exit_code == 1
+    assert run("pack", large, packed / "ids.npy", "--layout", "tpu", "-n").exit_code == 1
+    with pytest.raises(tilejit.TilejitError, match="exists and is kept"):
+        plan_file_pack(large, "tpu").write(packed / "ids.npy", clobber=False)
+    assert contents(packed) == before
+
+
+def test_a_directory_that_fails_halfway_has_true_records(
+    plain: Path, packed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrays are written in the order of their names: ids.npy is new then, x.npy is old."""
+    before, real = contents(packed), plan.Plan.write
+
+    def write(self: Any, path: Path, *args: Any, **more: Any) -> None:
+        if path.name == "x.npy":
+            raise KeyboardInterrupt
+        real(self, path, *args, **more)
+
+    monkeypatch.setattr(plan.Plan, "write", write)
+    assert run("pack", plain, packed, "--layout", "{1,0:T(2,4)}").exit_code == 130
+    assert str(recorded_layout(packed / "ids.npy")) == "s64[4,16]{1,0:T(2,4)}"
+    assert str(recorded_layout(packed / "x.npy")) == "f32[20,30]{1,0:T(32,32)(16,16)}"
+    assert contents(packed)["x.npy"] == before["x.npy"]
+    assert (
+        tilejit.TiledArray.from_buffer(np.load(packed / "ids.npy"), "s64[4,16]{1,0:T(2,4)}").unpack()
+    ).sum() == (ARRAYS["ids.npy"].sum())
+    for command in ((), ("--resume",)):
+        monkeypatch.setattr(plan.Plan, "write", real)
+        assert run("pack", plain, packed, "--layout", "{1,0:T(2,4)}", *command).exit_code == 0
+        assert str(recorded_layout(packed / "x.npy")) == "f32[20,30]{1,0:T(2,4)}"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
 def test_a_link_is_recorded_where_it_stands_and_where_it_leads(plain: Path, packed: Path) -> None:
@@ -191,7 +224,7 @@ def test_a_pipe_is_no_record(packed: Path, tmp_path: Path) -> None:
 def test_names_of_any_characters(tmp_path: Path) -> None:
     names = ["ü.npy", "a b\n.npy", "\udcff.npy", '"\\.npy']
     spec = tilejit.as_layout("f32[4]{0}")
-    record(tmp_path, dict.fromkeys(names, spec))
+    record(tmp_path, dict.fromkeys(names, spec.to_json()))
     assert all(recorded_layout(tmp_path / name) == spec for name in names)
     record(tmp_path, dict.fromkeys(names))
     assert not list(tmp_path.iterdir())

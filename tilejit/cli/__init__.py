@@ -1,7 +1,7 @@
 """The command line: `tilejit demo`, pack, unpack, relayout, show, view, explain, formats, vectorize, cache.
 
-Errors are one line on stderr and exit code 2. Nothing heavy is imported before a command needs it, and no
-command before `main` has installed its signal handlers.
+Errors are a message on stderr, with exit code 2 for misuse and 1 for failures. Nothing heavy is imported
+before a command needs it, and no command before `main` has installed its signal handlers.
 """
 
 from __future__ import annotations

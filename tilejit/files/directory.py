@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from codegen import LayoutError, TilejitError, dataclass
 from tilejit.files.file_types import open_file
 from tilejit.files.plan import Plan
-from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, record
+from tilejit.files.recorded import LAYOUTS_NAME, read_layouts, recording
 from tilejit.files.resume import Origin
 from tilejit.files.shards import INDEX_NAME, Shards, read_shards, write_index
 from tilejit.files.stream import Advance, Say
@@ -61,8 +61,16 @@ class DirectoryPlan:
                 refuse_to_clobber(self.target / name)
         self.target.mkdir(parents=True, exist_ok=True)
         arrays = {name: plan.layout for name, plan in self.plans.items() if plan.source.one_array}
-        record(self.target, dict.fromkeys(arrays))
         finished = _Finished(self.target) if resume else None
+        with recording(self.target, arrays):
+            self._write_shards(advance, finished, say, clobber)
+        write_index(self.target, self.shards, self.nbytes)
+        if finished:
+            finished.forget()
+
+    def _write_shards(
+        self, advance: Advance | None, finished: _Finished | None, say: Say | None, clobber: bool
+    ) -> None:
         for name, plan in self.plans.items():
             path = self.target / name
             if finished is None:
@@ -75,10 +83,6 @@ class DirectoryPlan:
                 continue
             plan.write(path, advance, resume=True, say=say, recorded=False)
             finished.add(path, origin)
-        record(self.target, arrays)
-        write_index(self.target, self.shards, self.nbytes)
-        if finished:
-            finished.forget()
 
 
 def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection[str] = ()) -> DirectoryPlan:

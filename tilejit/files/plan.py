@@ -13,6 +13,7 @@ from tilejit.files.recorded import kept_up
 from tilejit.files.resume import Origin, origin_of
 from tilejit.files.stream import Advance, Output, Say, Target, write_outputs
 from tilejit.files.tensor_file import TensorFile
+from tilejit.files.whole_file import refuse_to_clobber
 from tilejit.layout.cute_shape import Spec
 
 
@@ -95,6 +96,8 @@ class Plan:
                 `clobber`.
             OSError: the disk refuses.
         """
+        if not clobber and isinstance(target, str | os.PathLike):
+            refuse_to_clobber(target)  # before anything that is recorded of the file changes
         header, outputs = self.source.header_of(self.outputs, self.layouts)
         origin = self._origin(header) if resume else None
         name = Path(target).name if isinstance(target, str | os.PathLike) else ""

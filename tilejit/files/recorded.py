@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,8 @@ def recorded_layout(path: str | os.PathLike[str]) -> Spec | None:
     return spec
 
 
-def record(directory: Path, layouts: Mapping[str, Spec | None]) -> None:
-    """Record the layouts of files by name; None removes what is recorded of one.
+def record(directory: Path, entries: Mapping[str, Any]) -> None:
+    """Record the layouts of files by name, as JSON; None removes what is recorded of one.
 
     The file is made with the first layout and removed with the last.
 
@@ -74,8 +74,8 @@ def record(directory: Path, layouts: Mapping[str, Spec | None]) -> None:
     """
     path = directory / LAYOUTS_NAME
     before = read_layouts(directory)
-    after = {name: data for name, data in before.items() if name not in layouts}
-    after |= {name: spec.to_json() for name, spec in layouts.items() if spec is not None}
+    after = {name: data for name, data in before.items() if name not in entries}
+    after |= {name: data for name, data in entries.items() if data is not None}
     if after == before:
         return
     _read.cache_clear()
@@ -89,19 +89,50 @@ def record(directory: Path, layouts: Mapping[str, Spec | None]) -> None:
 
 
 @contextmanager
+def recording(directory: Path, layouts: Mapping[str, Spec | None]) -> Iterator[None]:
+    """Record the layouts of files by name while they are written; None is that of a plain array.
+
+    After an error each file has the entry that is true of it: the new one if it was replaced, else the old.
+
+    Raises:
+        LayoutError, OSError: as `record`.
+    """
+    old = read_layouts(directory)
+    new = {name: None if spec is None else spec.to_json() for name, spec in layouts.items()}
+    there = {name: _identity(directory / name) for name in new}
+    record(directory, dict.fromkeys(new))
+    try:
+        yield
+    except BaseException:
+        replaced = {name for name in new if _identity(directory / name) != there[name]}
+        with suppress(OSError, LayoutError):  # the first error says more
+            record(directory, {name: new[name] if name in replaced else old.get(name) for name in new})
+        raise
+    record(directory, new)
+
+
+@contextmanager
 def kept_up(path: str | os.PathLike[str], spec: Spec | None) -> Iterator[None]:
-    """Keep the record of a directory up to date while a .npy file is written into it.
+    """Keep the record of a directory, if it has one, up to date while a .npy file is written into it.
 
     Raises:
         LayoutError, OSError: as `record`.
     """
     names = {Path(os.path.abspath(path)), Path(os.path.realpath(path))}  # a link, and what it leads to
-    kept = [name for name in names if (name.parent / LAYOUTS_NAME).exists()]
-    for name in kept:
-        record(name.parent, {name.name: None})
-    yield
-    for name in kept:
-        record(name.parent, {name.name: spec})
+    with ExitStack() as stack:
+        for name in names:
+            if (name.parent / LAYOUTS_NAME).exists():
+                stack.enter_context(recording(name.parent, {name.name: spec}))
+        yield
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file is replaced; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=4)
