@@ -149,5 +149,5 @@ def _table(timings: tuple[Timing, ...], plain: bool) -> Any:
     memcpy = timings[-1]
     for t in timings:
         share = t.gb_per_second / memcpy.gb_per_second
-        table.add_row(t.name, f"{1e3 * t.seconds:.3g}", f"{t.gb_per_second:.1f}", f"{share:.0%}")
+        table.add_row(t.name, f"{1e3 * t.seconds:.2f}", f"{t.gb_per_second:.1f}", f"{share:.0%}")
     return table
