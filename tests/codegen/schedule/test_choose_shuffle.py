@@ -92,6 +92,12 @@ def test_what_is_shuffled_depends_on_parts(digits: list[tuple[int, int, int]], w
     assert (schedule.mode == "shuffle") == (digits[0][:2] == (9000, 4))
 
 
+@pytest.mark.parametrize(("width", "mode"), [(2, "shuffle"), (4, "interleave")])
+def test_interleaves_of_short_rows_are_shuffled_if_elements_are_narrow(width: int, mode: str) -> None:
+    digits = [(5000, 30 * width, 30 * width), (3, 10 * width, width), (10, width, 3 * width)]
+    assert chosen(digits, width)[1].mode == mode
+
+
 def test_the_callers_vectors_are_not_shuffled() -> None:
     box = widened(normal(box_of([(9000, 2, 1)], 1)))
     assert choose(box, virtual_vector_size=64, thresholds=NEVER).mode == "elements"
