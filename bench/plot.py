@@ -14,7 +14,7 @@ from bench.selection import PEERS
 OURS = "TileJIT"
 MOST_CASES = 24
 """More cases than this are drawn as the geometric means of their groups."""
-LONGEST_NAME = 34
+LONGEST_NAME = 32
 WIDEST_NAMES = 380
 """Pixels for the names, at most."""
 
@@ -60,8 +60,23 @@ def _group(rows: Sequence[Row], many: bool) -> Group:
             rates[label] = found
     means = {name: statistics.geometric_mean(values) for name, values in rates.items()}
     memcpy = statistics.geometric_mean([row.memcpy_rate for row in rows])
-    label = first.group if many else first.case
-    return Group(_cut(label), "" if label == first.table else _cut(first.table), means, memcpy)
+    if many:
+        label, note = first.group, "" if first.group == first.table else first.table
+    else:
+        label, note = _split(first.case)
+    return Group(_cut(label), _cut(note or ("" if many else first.table)), means, memcpy)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A name on one line, or on two if it is long.
+
+    "pack tpu f32[512,4096] T(8,128)" -> ("pack tpu f32[512,4096] T(8,128)", "")
+    "unpack nested f32[512,4096] T(32,32)(16,16)" -> ("unpack nested f32[512,4096]", "T(32,32)(16,16)")
+    """
+    if len(name) <= LONGEST_NAME:
+        return name, ""
+    head = name[: LONGEST_NAME + 1].rpartition(" ")[0]
+    return (head, name[len(head) + 1 :]) if head else (name, "")
 
 
 def _cut(name: str) -> str:

@@ -72,6 +72,9 @@ def test_bars_have_names_and_a_legend() -> None:
     for word in ("TileJIT", "NumPy", "memcpy", "a machine", "pack tpu", "f32 to bf16", "packs", "8.0", "2.0"):
         assert f">{word}" in text
     assert "torch" not in text
+    long = chart([row("packs", "pack", "unpack nested f32[512,4096] T(32,32)(16,16)")], "a machine")
+    assert ">unpack nested f32[512,4096]<" in long
+    assert ">T(32,32)(16,16)<" in long
     many = [row("packs", f"group {k % 3}", f"case {k}", (1 + k) * 1e-4) for k in range(MOST_CASES + 1)]
     text = chart(many, "a machine")
     assert ">group 2<" in text
