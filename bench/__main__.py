@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -81,7 +82,9 @@ def main(
     )
     for name in names:
         if name not in NAMES:
-            raise typer.BadParameter(f"there is no suite {name}; choose {', '.join((*NAMES, ALL))}")
+            near = get_close_matches(name, (*NAMES, ALL), n=1, cutoff=0.7)
+            mend = f"did you mean {near[0]}?" if near else f"choose {', '.join((*NAMES, ALL))}"
+            raise typer.BadParameter(f"there is no suite {name}; {mend}")
     _check_outputs(json_file, markdown_file, plot_file)
     versions = peers.versions()
     os.environ["TILEJIT_THREADS"] = str(threads)  # for routines that are called as NumPy's, with no number

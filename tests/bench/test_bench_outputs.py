@@ -24,6 +24,8 @@ def test_a_directory_is_no_file(option: str, tmp_path: Path) -> None:
 def test_unknown_suites_and_peers() -> None:
     with pytest.raises(typer.BadParameter, match="no suite nothing"):
         main("copies,nothing", quick=True)
+    with pytest.raises(typer.BadParameter, match=r"no suite packs; did you mean pack\?"):
+        main("packs", quick=True)
     with pytest.raises(typer.BadParameter, match="no peer wrong"):
         main("copies", quick=True, against="wrong,")
 
