@@ -21,7 +21,7 @@ def shared_loop(function: Function) -> For | None:
 
 
 def vector_nest(loop: For) -> list[For]:
-    """The loops over super-vectors that are perfectly nested from this one on, down to the innermost one.
+    """The loops over super-vectors that are perfectly nested from this one to the innermost one.
 
     for i step 32: for j step 256: C[i, j] = A[i, j]               i, j
     for i step 32: B[i] = A[i]; for j step 256: C[i, j] = A[i]     none: j is not alone in i
@@ -91,7 +91,7 @@ def _is_lane_mask(value: Value, loop: For) -> bool:
 
 
 def may_shift(loop: For) -> bool:
-    """Whether iterations may run twice: the loop reads no array that it writes, and carries nothing."""
+    """Whether iterations may run twice: the loop does not read arrays that it writes, and carries nothing."""
     return not loop.carried and not stored(loop.body) & read(loop.body)
 
 

@@ -2,8 +2,8 @@
 
 Once sizes are numbers, the bounds of loops and the subscripts are linear in the loop indices. Fourier-Motzkin
 elimination of one index after another then gives the least and the largest value of a subscript. A floor
-division becomes a new index between two bounds. The check is conservative: it refuses every access that may
-be outside, and every access or statement that it has no rule for.
+division becomes a new index between two bounds. The check is conservative: it rejects every access that may
+be outside, and every access or statement without a rule.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_CONSTRAINTS = 300
 """Further constraints are dropped to save time, which only widens the range."""
 
 _GOAL = "="
-"""The symbol of the value sought, and the prefix of quotient symbols; no index has such a name."""
+"""The symbol of the wanted value, and the prefix of quotient symbols; no index has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +90,17 @@ Nested: TypeAlias = tuple[tuple[For, ...], Access]
 def check_bounds(
     function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
 ) -> tuple[Nested, ...]:
-    """Refuse calls of a scalar kernel that might access elements outside an array.
+    """Raise for calls of a scalar kernel that might access elements outside an array.
 
     A subscript below 0 is outside: subscripts do not wrap around. Both sides of `x if c else y` are read.
 
     Returns:
         The accesses that have elements of arrays among their subscripts, or among the bounds of their loops.
-        These are not checked: each call must have an `IndexChecks` check them.
+    These are not checked here: `IndexChecks` must check them before each call.
 
     Raises:
-        KernelIndexError: it names the access, the subscript and the range it may reach.
+        KernelIndexError: an access may be outside; the message names the subscript and the range it may
+            reach.
         KernelError: the function accesses flat buffers or super-vectors, whose bounds are not known here.
     """
     if function.buffers:
@@ -130,7 +131,7 @@ def bounded_by_elements(loops: Iterable[For]) -> bool:
 
 
 def _is_vector(access: Access) -> bool:
-    """Whether an access has lanes, which may be elsewhere than its subscripts."""
+    """Whether an access has lanes, whose addresses may differ from its subscripts."""
     if isinstance(access, Store):
         return bool(access.dims or access.along) or access.offsets is not None
     return bool(access.shape or access.dims or access.along) or access.offsets is not None
@@ -163,8 +164,9 @@ def _check_access(
         line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
         raise KernelIndexError(
             f"{_text(access)}{line} may leave the array: subscript {dimension} reaches {reached[0]} to "
-            f"{reached[1]}, the extent is {extent}\n  shorten the loop or give a larger array; subscripts "
-            "below 0 do not wrap around here, and accesses under conditions also count"
+            f"{reached[1]}, the extent is {extent}\n"
+            "  shorten the loop or pass a larger array; subscripts below 0 do not wrap around here, and "
+            "accesses under conditions also count"
         )
 
 

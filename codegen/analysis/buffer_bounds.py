@@ -1,9 +1,9 @@
 """Prove, before a kernel of a copy runs, that every access stays inside its storage.
 
-The check walks the function that is printed, given the numbers of a launch. What a statement loads or stores
-becomes a linear expression over what is not known yet: loop indices, addresses, minima, entries of tables.
-Loops, conditions and tables say what these may be. The check is conservative: it refuses every access that
-may be outside, and every statement or expression that it has no rule for. Prefetches may be outside.
+The check walks the function that is printed, given the numbers of a launch. The address of each access
+becomes a linear expression over unknowns: loop indices, addresses, minima, entries of tables. Loops,
+conditions and tables limit the unknowns. The check is conservative: it rejects every access that may be
+outside, and every statement or expression without a rule. Prefetches may be outside.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from codegen.support.errors import KernelError
 
 
 def check_buffers(function: Function, given: Given) -> int:
-    """Refuse a launch that might access bytes outside of a storage.
+    """Raise for a launch that might access bytes outside a storage.
 
     Returns:
-        The number of accesses that are proven.
+        The number of proven accesses.
 
     Raises:
-        KernelError: it names the access, the range that it may reach, and the one expected; or it names a
-            statement or an expression that there is no rule for.
+        KernelError: an access may be outside, and the message names the expected range and the range that it
+            may reach; or a statement or an expression lacks a rule.
     """
     numbers = Numbers(function, given)
     check = _Check(numbers, Footprints(numbers))
@@ -47,9 +47,9 @@ class _Check:
     Attributes:
         numbers: its integers.
         footprints: its accesses.
-        limits: the ranges of the locals that the loops around carry.
-        results: the values that each of these got on the last walk, and what is known there.
-        lent: the name of what is in scratch, or "".
+        limits: the ranges of the locals that the enclosing loops carry.
+        results: the values of each of these locals on the last walk, and the facts known there.
+        lent: the name of the buffer in scratch, or "".
     """
 
     numbers: Numbers
@@ -78,7 +78,7 @@ class _Check:
         return scope
 
     def block(self, body: Iterable[Statement], scope: Scope) -> None:
-        """Check statements in order; names that they define enter the scope."""
+        """Check statements in order; the names that they define enter the scope."""
         for statement in body:
             match statement:
                 case Let(name, value):
@@ -103,7 +103,7 @@ class _Check:
                     raise KernelError(f"bounds: no rule for {type(statement).__name__}")
 
     def allocate(self, node: Alloc, scope: Scope) -> None:
-        """Memory of the thread; the scratch that it lends holds one panel."""
+        """Memory of the thread; the scratch that the thread lends holds one panel."""
         given, name, size = self.numbers.given, node.name, node.size_bytes
         size_bytes = given.numbers[size] if isinstance(size, str) else size
         if node.space == "scratch":
@@ -171,9 +171,9 @@ class _Check:
     ) -> None:
         """A loop that carries locals, each within limits that every iteration keeps.
 
-        A local is expected to stay at or above its start, and at or below the largest value that it gets.
-        Loops inside that carry it on have the same limits. Where locals are within them at the beginning of a
-        loop or an iteration, they must be so at its end; limits that are broken are dropped.
+        A local is expected to stay at or above its start, and at or below its largest new value. Inner loops
+        that also carry it have the same limits. If locals are within their limits at the start of a loop or
+        an iteration, they must be so at its end; broken limits are dropped.
         """
         if starts.keys() <= self.limits.keys():
             self.iteration(node, starts, count, scope, inner)
@@ -195,7 +195,7 @@ class _Check:
     def keep_limits(
         self, node: For, starts: dict[str, Affine], count: Affine, scope: Scope, inner: Scope
     ) -> None:
-        """Drop the limits that are broken, until those left are kept."""
+        """Drop broken limits until all remaining ones are kept."""
         was, records, proves = self.numbers.silent, self.numbers.records, self.unknowns.proves
         dropped = True
         while dropped:
@@ -237,7 +237,7 @@ class _Check:
         return out
 
     def highest(self, *expressions: Affine) -> int | None:
-        """The highest value among those that have a range, where branches and choices are taken apart."""
+        """The highest value among those that have a range, with branches and choices split."""
         found: list[int] = []
         for expression in expressions:
             if len(expression.terms) == 1 and expression.terms[0][0] in self.numbers.choices:
@@ -248,7 +248,7 @@ class _Check:
         return max(found, default=None)
 
     def branches(self, node: If, scope: Scope) -> None:
-        """Both branches, each with what the tests say; names that both define are known afterwards."""
+        """Both branches, each with the facts of the tests; names that both define are known afterwards."""
         tests = [self.numbers.test(test, scope) for test in node.tests]
         unsure = [test for test in tests if not self.numbers.holds(test)]
         failing = next((test for test in tests if self.numbers.fails(test)), None)
@@ -269,7 +269,7 @@ class _Check:
         self.join(ends, scope)
 
     def join(self, ends: list[tuple[Facts, Scope]], scope: Scope) -> None:
-        """Let names that all branches defined stand for one value or another."""
+        """Let each name that all branches define stand for one of its values."""
         (_, one), (_, two) = ends
         for name, value in one.symbols.items():
             other = two.symbols.get(name, value)

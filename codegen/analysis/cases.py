@@ -1,7 +1,7 @@
-"""Integers that are not known before a kernel runs, and what is known of them.
+"""Integers that are unknown before a kernel runs, and the facts about them.
 
-An unknown is a loop index, an address, a quotient, a minimum, or an entry of a table. Whatever is known of it
-is linear: expressions over unknowns that are 0, or not negative.
+An unknown is a loop index, an address, a quotient, a minimum, or an entry of a table. All facts about it
+are linear: expressions over unknowns that are 0, or not negative.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from codegen.ir.index import Affine
 from codegen.support.dataclasses import dataclass
 
 Range: TypeAlias = tuple[int | None, int | None]
-"""The least and the greatest value; None if there is none."""
+"""The smallest and the largest value; None if there is none."""
 
 
 def range_in(expression: Affine, ranges: Mapping[str, Range]) -> Range:
-    """The range of an expression by those of its unknowns."""
+    """The range of an expression by the ranges of its unknowns."""
     low: int | None = expression.constant
     high: int | None = expression.constant
     for name, c in expression.terms:
@@ -50,19 +50,19 @@ Cases: TypeAlias = tuple[Case, ...]
 """One of these holds."""
 
 Facts: TypeAlias = tuple[Cases, ...]
-"""All of these hold: what the conditions around a statement say."""
+"""All of these hold: the facts from the conditions around a statement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """Where an unknown is read: one of `count` entries of a table from an index on."""
+    """The place where an unknown is read: one of `count` entries of a table from an index on."""
 
     values: NDArray[np.int64]
     index: Affine
     count: int = 1
 
     def within(self, ranges: Mapping[str, Range], index_range: Range = (None, None)) -> Range:
-        """The range of the entries that the index may be at; index_range: what else is known of the index."""
+        """The range of the entries that the index may select; index_range: a further limit of the index."""
         low, high = range_in(self.index, ranges)
         least, most = index_range
         if least is not None:
@@ -79,13 +79,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unknown:
-    """What is always known of an unknown.
+    """The facts that always hold for an unknown.
 
     rows    expressions that are not negative
     zero    expressions that are 0
     cases   one of them holds
-    entry   where it is read in a table
-    beside  an unknown whose cases also say something of this one
+    entry   the entry of a table that it is
+    beside  an unknown whose cases are also about this one
     """
 
     name: str

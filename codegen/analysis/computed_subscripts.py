@@ -1,4 +1,4 @@
-"""The subscripts of all iterations, computed one by one where ranges of elements do not suffice."""
+"""The subscripts of all iterations, computed one by one if ranges of elements do not suffice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_COMPUTED = 1 << 26
 
 
 def counted(subscript: Index, extent: int) -> tuple[Index, int]:
-    """The index to check, and the least value that is inside: indices may count from the end."""
+    """The index to check, and the smallest valid value: indices may count from the end."""
     match subscript:
         case FromEnd(of):
             return of, -extent
@@ -40,7 +40,7 @@ def counted(subscript: Index, extent: int) -> tuple[Index, int]:
 
 
 def arrays_in(indices: Iterable[Index]) -> str:
-    """The arrays whose elements expressions depend on."""
+    """The arrays with elements on which expressions depend."""
     return " and ".join(sorted({e.array for index in indices for e in elements_in(index)}))
 
 
@@ -66,7 +66,7 @@ class Computed:
     loops: Sequence[For]
 
     def check(self, access: Access, dimension: int) -> None:
-        """Refuse a subscript that is outside in some iteration."""
+        """Raise for a subscript that is outside in some iteration."""
         subscript, extent = access.subscripts[dimension], self.shapes[access.array][dimension]
         rows = self.iterations(index_symbols(subscript))
         plain, low = counted(subscript, extent)
@@ -104,14 +104,14 @@ class Computed:
         return arrays_in(bound for loop in self.loops for bound in (*loop.lower, *loop.upper))
 
     def check_distinct(self, access: Access, dimension: int) -> None:
-        """Refuse elements that are promised to differ, but name the same place."""
+        """Raise for equal elements that are promised to differ."""
         subscript, extent = access.subscripts[dimension], self.shapes[access.array][dimension]
         element = distinct_element(subscript)
         if element is None or not element.subscripts:
             return
         rows = self.iterations(index_symbols(element))
         if rows is None:
-            raise KernelValueError(f"{element.array} is too long for its indices to be compared")
+            raise KernelValueError(f"{element.array} has too many indices to compare")
         shape = rows["#"].shape
         columns = [np.broadcast_to(evaluate_index(s, rows), shape) for s in element.subscripts]
         places = np.unique(np.stack(columns, axis=1), axis=0)

@@ -227,7 +227,7 @@ def _system_of(earlier: Access, later: Access) -> _System | None:
 
 @cached(64)
 def _same_element(earlier: _Side, later: _Side) -> _System | None:
-    """Like _system_of, for the parts of two accesses that matter; each loop around them repeats the query."""
+    """Like _system_of, for the relevant parts of two accesses; each loop around them repeats the query."""
     system = _System([], [])
     sides = []
     pairs = (earlier, "<", later[0]), (later, ">", earlier[0])
@@ -266,7 +266,7 @@ def _inside(loop: _Range, names: Mapping[str, str], system: _System) -> None:
 
 
 def _told_apart(subscripts: Sequence[Index], others: Sequence[Index]) -> Iterator[Index]:
-    """Subscripts, where those of distinct elements replace elements that both sides take from one array.
+    """Subscripts with distinct elements of one array replaced by their own subscripts, if on both sides.
 
     y[p[i]], y[p[j + 1]] -> i and j + 1, which are equal if and only if the elements are
     """

@@ -15,7 +15,7 @@ from codegen.support.errors import KernelError, KernelValueError
 def check_divisible(
     function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
 ) -> None:
-    """Refuse loops over super-vectors that would leave a tail.
+    """Raise for loops over super-vectors that would leave a tail.
 
     Raises:
         KernelValueError: the trip count is not a multiple of the size.
@@ -46,7 +46,8 @@ def _check_trips(loop: For, around: tuple[For, ...], values: Mapping[str, int]) 
     trips = trips_between(0, low, step)
     if trips % loop.size:
         raise KernelValueError(
-            f"tail='assume_divisible', but loop {loop.index} runs {trips} times, no multiple of {loop.size}\n"
+            f"tail='assume_divisible', but loop {loop.index} runs {trips} times, which is not a multiple of "
+            f"{loop.size}\n"
             "  use tail='mask', or pad the arrays"
         )
 

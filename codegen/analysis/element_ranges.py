@@ -23,9 +23,9 @@ _UNSIGNED = {np.dtype(f"i{n}"): (np.dtype(f"u{n}"), (1 << 8 * n - 1) - 1) for n 
 
 
 def range_of(values: NDArray[Any]) -> Range:
-    """The least and the largest of some integers; 0 may stand for a least that is larger.
+    """The minimum and the maximum of some integers; the minimum may be given as 0 if it is larger.
 
-    One pass suffices where none is negative: as unsigned numbers, negative ones are the largest.
+    One pass suffices if none is negative, because negative numbers are the largest unsigned ones.
     """
     if not values.size:
         return NONE
@@ -54,7 +54,7 @@ class Limits:
 def narrowed(
     index: Index, wanted: Range, domain: Domain, values: Mapping[str, int]
 ) -> tuple[ArrayElement, Range] | None:
-    """The element that an expression is made of, and a range of it that keeps the expression in `wanted`.
+    """The element in an expression, and a range of the element that keeps the expression in `wanted`.
 
     idx[i] + j + 1 from 0 to 9, j from 0 to 3 -> idx[i] from -1 to 5
     idx[i] // 2 from 0 to 9                   -> idx[i] from 0 to 19

@@ -1,7 +1,7 @@
 """The bytes that loads, stores and instructions of a kernel touch, proven to be inside their storage.
 
-That the address of a streamed store is a multiple of its size is not proven here: the guards of the launch
-see to it (`Launch.misaligned` runs where the destination does not begin on a line).
+This does not prove that the address of a streamed store is a multiple of its size; the launch's guards ensure
+it (`Launch.misaligned` runs if the destination does not start on a line).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Footprints:
     storages: dict[str, tuple[Affine, int, int]] = field(default_factory=dict)
 
     def add_storage(self, name: str, storage: Storage, start: Affine, unit_bits: int, scope: Scope) -> None:
-        """A storage at an address that is not known, and the name of its beginning."""
+        """A storage at an unknown address, and the name of its first byte."""
         address = self.numbers.unknowns.new(f"address of {name}")
         self.storages[name] = address, storage.low, storage.stop
         self.point(name, (((), Place(name, start, unit_bits)),), scope)
@@ -50,7 +50,7 @@ class Footprints:
         scope.symbols[name] = address * (8 // place.unit_bits) + place.offset
 
     def view(self, name: str, buffer: str, offset: Affine, scope: Scope, *, in_bytes: bool) -> None:
-        """Name the places that are an offset further on than another name's."""
+        """Let a name point an offset after another name."""
         moved = []
         for facts, place in self.pointer(buffer, scope):
             at = place.offset + offset
@@ -60,13 +60,13 @@ class Footprints:
         self.point(name, tuple(moved), scope)
 
     def pointer(self, name: str, scope: Scope) -> Pointer:
-        """Where a name points."""
+        """The places that a name points to."""
         if name not in scope.pointers:
             raise KernelError(f"bounds: {name} is not a buffer of {self.numbers.function.name}")
         return scope.pointers[name]
 
     def store(self, store: Store, scope: Scope) -> None:
-        """The loads of the value, and the lanes that are stored; even lanes that a mask leaves out."""
+        """The loads of the value, and the stored lanes, including masked ones."""
         if store.accumulate:
             raise KernelError(f"bounds: no rule for {store.array} being accumulated in")
         for value in store.values:
@@ -141,7 +141,7 @@ class Footprints:
         return Affine(min(last, 0)), Affine(max(last, 0))
 
     def touch(self, name: str, low: Affine, high: Affine, bits: int, what: str, scope: Scope) -> None:
-        """Prove that an access from one offset to another, which has so many bits, stays inside."""
+        """Prove that an access of so many bits from one offset to another stays inside."""
         for facts, place in self.pointer(name, scope):
             if self.numbers.silent:
                 continue
@@ -173,22 +173,24 @@ class Footprints:
         )
 
     def prefetch(self, load: Load, scope: Scope) -> None:
-        """A prefetch may be outside, but the entries of tables that say where are read."""
+        """A prefetch may be outside, but the table entries with its address are read."""
         if load.offsets is not None:
             raise KernelError(f"bounds: no rule for gathers from {load.array}")
         self.lanes(load, load.shape, scope)
 
     def call(self, name: str, operands: tuple[str | Index, ...], scope: Scope) -> None:
-        """An instruction, whose declaration says how much of each buffer it touches."""
+        """An instruction, whose declaration states how many bytes of each buffer it touches."""
         called = instruction(name)
         if called.shapes:
             raise KernelError(f"bounds: {name} does not access memory")
         given = {k: self.numbers.index(x, scope) for k, x in enumerate(operands) if not isinstance(x, str)}
         buffers = {k: x for k, x in enumerate(operands) if isinstance(x, str)}
         if buffers.keys() != called.touched.keys():
-            raise KernelError(f"bounds: {name} does not say what it touches of {', '.join(buffers.values())}")
+            raise KernelError(
+                f"bounds: {name} does not declare the bytes that it touches in {', '.join(buffers.values())}"
+            )
         if not called.active and called.touched:
-            raise KernelError(f"bounds: {name} does not say how many bytes it touches")
+            raise KernelError(f"bounds: {name} does not declare how many bytes it touches")
         if not called.active or self.numbers.silent:
             return
         count, most = given[called.active.operand], called.active.most

@@ -1,4 +1,4 @@
-"""What is known before a launch: the numbers, the storage and the tables that a kernel is given."""
+"""The facts before a launch: the numbers, the storage and the tables passed to a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.support.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The bytes [low, stop) from an address on; the kernel's name for them begins at `start`.
+    """The bytes [low, stop) from an address on; the kernel's name for them starts at `start`.
 
     start is in units of the buffer.
     """
@@ -25,14 +25,14 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """A table whose entries are known."""
+    """A table with known entries."""
 
     values: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A table with an entry for each iteration of a call, of which only the range is known."""
+    """A table with an entry for each iteration of a call; only the range of the entries is known."""
 
     low: int
     high: int
@@ -40,7 +40,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Unless a local is 0, a line with an offset in a storage begins inside of it.
+    """Unless a local is 0, the line at an offset in a storage starts inside it.
 
     local    the name of the local
     field    the number of the record that is the offset
@@ -58,7 +58,7 @@ class Records:
 
     kinds  for each kind of record, the range of each number
     sums   expressions that are not negative in any record: a constant, and a factor for each number
-    lines  which line of a storage is inside of it
+    lines  the line of a storage that is inside it
     """
 
     kinds: tuple[tuple[tuple[int, int], ...], ...]
@@ -76,9 +76,9 @@ Table: TypeAlias = Listed | Between | Records
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What all calls of a launch have in common.
+    """The facts that all calls of a launch share.
 
-    trips          the largest end of the range that a call gets
+    trips          the largest end of a call's range
     scratch_bytes  the size of the memory that the thread lends
     """
 

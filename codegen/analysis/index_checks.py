@@ -1,7 +1,7 @@
 """Check before each call that subscripts which depend on elements are inside the arrays.
 
-One or two passes over an array find the least and the largest element that a kernel uses. These bound
-subscripts, as loop bounds do. Where they are too wide, all subscripts are computed.
+One or two passes over an array find the smallest and the largest element that a kernel uses. These bound
+subscripts, as loop bounds do. If they are too wide, all subscripts are computed.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ _Key: TypeAlias = tuple[ArrayElement, tuple[int, ...]]
 """An element, and the identities of the loops around it."""
 
 MOST_BOUND = 1 << 61
-"""With larger bounds, kernels might compute numbers of iterations of more than 64 bits."""
+"""With larger bounds, the number of iterations might exceed 64 bits."""
 
 MOST_UNUSED = 4
-"""An array whose elements are selected by those of others is checked as a whole if it has at most this many
-times as many elements as they have."""
+"""An array that other arrays index is checked as a whole if it has at most this many times their elements."""
 
 
 def index_arrays(function: Function) -> frozenset[str]:
@@ -98,13 +97,15 @@ class IndexChecks:
     values: Mapping[str, int]
 
     def check(self, arrays: Arrays, *, verify: bool = False) -> None:
-        """Refuse a call in which a subscript is outside its array.
+        """Raise for a call in which a subscript is outside its array.
 
-        verify: whether to also compare elements that are promised to differ; TILEJIT_VERIFY does the same.
+            verify: whether to also compare elements that are promised to differ; TILEJIT_VERIFY does the
+            same.
 
-        Raises:
-            KernelIndexError: it names the array of indices, the position in it and the index.
-            KernelValueError: elements that are promised to differ are equal.
+            Raises:
+                KernelIndexError: a subscript is outside; the message names the array of indices, the position
+                    and the index.
+        KernelValueError: elements that are promised to differ are equal.
         """
         limits = self.sufficient(verify=verify)
         if limits is not None and all(x.hold(arrays) for x in limits):
@@ -128,7 +129,7 @@ class IndexChecks:
     def sufficient(self, *, verify: bool = False) -> tuple[Limits, ...] | None:
         """Limits of elements that suffice for a call; None if it must be checked by `check`.
 
-        Calls may still be right if elements are outside the limits.
+        Calls may still be correct if elements are outside the limits.
         """
         return None if verify or settings().verify else self._limits
 
@@ -147,7 +148,7 @@ class IndexChecks:
     def _limit(
         self, access: Access, loops: tuple[For, ...], ranges: _Ranges, found: dict[_Key, Limits]
     ) -> bool:
-        """Add the limits of elements that keep an access inside; whether there are such limits."""
+        """Add the limits of elements that keep an access inside; return whether they exist."""
         for k, loop in enumerate(loops):
             around = ranges.domain(loops[:k])
             if around is None:
@@ -180,7 +181,7 @@ class IndexChecks:
         domain: Domain,
         found: dict[_Key, Limits],
     ) -> bool:
-        """Add limits of an element; whether the part of the array that is used is known."""
+        """Add limits of an element; return whether the used part of the array is known."""
         box = self._part(element, loops, domain)
         if box is None:
             return False
@@ -191,7 +192,7 @@ class IndexChecks:
 
     @lazy
     def _assumed(self) -> dict[str, Range]:
-        """Ranges of elements that bound loops in which accesses are probably inside: ptr from 0 to len(x).
+        """Ranges of elements that bound loops whose accesses are probably inside: ptr from 0 to len(x).
 
         for k in ptr[i]..ptr[i + 1]: y[i] += x[k]
         """
@@ -209,9 +210,9 @@ class IndexChecks:
         return {name: (0, high) for name, high in most.items()}
 
     def _part(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> tuple[slice, ...] | None:
-        """The part of an array whose elements are certainly all that are used; None if it is long.
+        """The part of an array that certainly contains all used elements; None if it is long.
 
-        All of it, where its subscripts depend on elements of other arrays, which are not much shorter.
+        The complete array if its subscripts depend on elements of other arrays that are not much shorter.
         """
         if not depends_on_elements(*element.subscripts):
             return _Ranges(self, {}).box(element, loops, domain)
@@ -222,7 +223,7 @@ class IndexChecks:
 
     @lazy
     def _boxes(self) -> dict[_Key, tuple[slice, ...]]:
-        """The parts of arrays of indices that are used, where they do not depend on elements themselves."""
+        """The used parts of arrays of indices, if they do not depend on elements themselves."""
         return {}
 
     @lazy
@@ -235,7 +236,7 @@ class IndexChecks:
 
 
 def _bounding(loop: For) -> Iterable[ArrayElement]:
-    """The elements among the bounds of a loop, leaving out those in the subscripts of others."""
+    """The elements among the bounds of a loop, without those in the subscripts of others."""
     for bound in (*loop.lower, *loop.upper):
         match bound:
             case ArrayElement():
@@ -250,7 +251,7 @@ def _key(element: ArrayElement, loops: Sequence[For]) -> _Key:
 
 @dataclass(frozen=True, slots=True)
 class _Ranges:
-    """The ranges of elements in one call, or those that are assumed of it."""
+    """The ranges of elements in one call, or their assumed ranges."""
 
     checks: IndexChecks
     arrays: Arrays
@@ -259,7 +260,7 @@ class _Ranges:
     domains: dict[tuple[int, ...], Domain | None] = field(default_factory=dict)
 
     def domain(self, loops: tuple[For, ...]) -> Domain | None:
-        """The iterations of loops whose bounds may depend on elements, or more iterations around them."""
+        """The iterations of loops whose bounds may depend on elements, or a superset."""
         key = tuple(map(id, loops))
         if key not in self.domains:
             self.domains[key] = self._domain(loops)
@@ -281,7 +282,7 @@ class _Ranges:
         return inside_loop(Domain((*around.constraints, *known)), plain, self.checks.values)
 
     def _bound(self, bound: Index, loops: tuple[For, ...], around: Domain, known: list[Affine]) -> Index:
-        """A bound of the last loop; one that depends on elements as a symbol, whose range is then `known`."""
+        """A bound of the last loop; one that depends on elements becomes a symbol with a range in `known`."""
         if not depends_on_elements(bound):
             return bound
         *outer, loop = loops
@@ -297,7 +298,7 @@ class _Ranges:
         return symbol
 
     def inside(self, subscript: Index, extent: int, loops: Sequence[For], domain: Domain) -> bool:
-        """Whether a subscript is inside for certain."""
+        """Whether a subscript is certainly inside."""
         if isinstance(subscript, Inside):
             return extent > 0
         index, low = counted(subscript, extent)
@@ -305,7 +306,7 @@ class _Ranges:
         return found is not None and (found[0] > found[1] or (found[0] >= low and found[1] < extent))
 
     def range(self, index: Index, loops: Sequence[For], domain: Domain) -> Range | None:
-        """The range of an expression; None if it is not known."""
+        """The range of an expression; None if it is unknown."""
         if isinstance(index, ArrayElement):
             return self.of_part(index, loops, domain)
         bounds: list[Affine] = []
@@ -344,7 +345,7 @@ class _Ranges:
         raise AssertionError(f"index_checks: no rule for {type(part).__name__}")
 
     def of_element(self, element: ArrayElement, loops: Sequence[For], domain: Domain) -> Range:
-        """The range of the elements that are used, or of more elements around them."""
+        """The range of the used elements, or of a superset."""
         if element.array in self.assumed:
             return self.assumed[element.array]
         return range_of(self.arrays[element.array][self.box(element, loops, domain)])
@@ -370,7 +371,7 @@ class _Ranges:
 
 
 def _stride(subscript: Index, loops: Sequence[For]) -> int:
-    """The distance between the values that a subscript takes from its least one on: a multiple of this."""
+    """The spacing of a subscript's values, which start at the smallest one: a multiple of this."""
     if not isinstance(subscript, Affine) or bounded_by_elements(loops):
         return 1
     own = [loop for loop in loops if subscript.coefficient(loop.index)]

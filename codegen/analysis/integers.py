@@ -1,4 +1,4 @@
-"""Refuse, before a kernel runs, integers that NumPy refuses: negative powers, and values out of range."""
+"""Reject, before a kernel runs, integers that NumPy rejects: negative powers, and values out of range."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from codegen.support.errors import IntegerError, PowerError, shown
 def check_powers(
     function: Function, shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]
 ) -> None:
-    """Refuse a call in which an integer may be raised to a negative loop index, size or argument.
+    """Raise for a call in which an integer may be raised to a negative loop index, size or argument.
 
-    Python would return a float, and NumPy raises ValueError. Exponents that are read from an array are not
-    known before the call; if one is negative, the power is 0.
+    Python would return a float, and NumPy raises ValueError. Exponents that are read from an array are
+    unknown before the call; if one is negative, the power is 0.
 
     Raises:
-        PowerError: it names the exponent and its least possible value.
+        PowerError: an exponent may be negative; the message names it and its smallest possible value.
     """
     values = known_sizes(shapes, scalars)
     numbers = {a.name for a in function.arguments if isinstance(a, ScalarArg) and a.name in scalars}
@@ -46,14 +46,14 @@ def check_powers(
 
 
 def check_indices(function: Function, numbers: Mapping[str, int]) -> None:
-    """Refuse a call in which an unsigned 64-bit number of 2**63 or more bounds a loop or is a subscript.
+    """Raise for a call in which an unsigned 64-bit number of 2**63 or more bounds a loop or is a subscript.
 
     for i in range(n), n = np.uint64(2**63) -> IntegerError    a[i] = n -> nothing
 
     numbers: the arguments that are integers.
 
     Raises:
-        IntegerError: it names the argument.
+        IntegerError: an argument is too large; the message names it.
     """
     beyond = {name for name, number in numbers.items() if number >= 1 << 63}
     if not beyond:
@@ -66,12 +66,12 @@ def check_indices(function: Function, numbers: Mapping[str, int]) -> None:
         for name in sorted(beyond & index_symbols(index)):
             raise IntegerError(
                 f"{name} is {numbers[name]}, but bounds and subscripts have 63 bits\n"
-                "  give at most 2**63 - 1, or the least of it and a size"
+                "  pass at most 2**63 - 1, or the minimum of the number and a size"
             )
 
 
 def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]) -> None:
-    """Refuse a call in which a Python integer does not fit the dtype it is combined with.
+    """Raise for a call in which a Python integer does not fit the dtype it is combined with.
 
     u8 + n, n = 300 -> IntegerError    u8 + n, n = 200 -> nothing
 
@@ -79,7 +79,7 @@ def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], number
     indices beyond a dtype wrap around.
 
     Raises:
-        IntegerError: it names the expression, its value and the dtype.
+        IntegerError: a number does not fit; the message names the expression, its value and the dtype.
     """
     values = known_sizes(shapes, numbers)
     for loops, value in _values(function.body, ()):
@@ -114,7 +114,7 @@ def _narrowed(value: Value, values: Mapping[str, int]) -> tuple[Index, str] | No
 
 
 def _exponent(value: Value, numbers: set[str]) -> Index | None:
-    """The index expression or integer argument that an integer is raised to."""
+    """The index expression or integer argument that is the exponent of an integer."""
     match value:
         case Op("pow", (_, exponent), dtype) if dtype[0] in "iu":
             while isinstance(exponent, Op) and exponent.name == "cast":

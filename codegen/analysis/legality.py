@@ -36,8 +36,9 @@ Choice = Mapping[int, int]
 class Request:
     """The options of the super-vectorizer, as in its arguments.
 
-    most  loop numbers, and how many of their iterations run together at most, because min_distance promises
-          no more
+    most  loop numbers, and how many of their iterations may run together at most, because min_distance does
+    not
+          promise more
     """
 
     sizes: tuple[int, ...]
@@ -56,7 +57,7 @@ class Request:
 def refusal(
     function: Function, root: Loop, choice: Choice, accesses: Sequence[Access], request: Request
 ) -> Refusal | None:
-    """Why these loops below `root` cannot run as lanes, or None if they can.
+    """The reason why these loops below `root` cannot run as lanes, or None if they can.
 
     accesses: those of the complete function; accesses outside `root` do not count.
     """
@@ -91,7 +92,7 @@ def _carried(chosen: Sequence[Loop], request: Request) -> Refusal | None:
             if reduces(local, node) or scan_of(local, node) is not None:
                 continue
             if local.combiner not in COMBINERS:
-                return Refusal(number, VALUE, f"{local.name} goes from one iteration to the next")
+                return Refusal(number, VALUE, f"{local.name} is carried from one iteration to the next")
             return Refusal(number, VALUE, f"{local.name} is used before the reduction is complete")
         reduced, scanned = reduced_in(node), scanned_in(node)
         if reduced and not (request.reductions or node.reduction):
@@ -164,7 +165,7 @@ def _memory(
 
 
 def _apart(accesses: Sequence[Access], chosen: Sequence[Loop]) -> list[Access]:
-    """The accesses without those of sums in memory, which become locals of the loop."""
+    """All accesses except those of sums in memory, which become locals of the loop."""
     sums = {(loop.number, store.array) for loop in chosen for store in sums_in_memory(loop.node)}
     return [a for a in accesses if not any((loop.number, a.array) in sums for loop in a.loops)]
 
@@ -183,7 +184,7 @@ _SCATTER = "{} may store to one element twice; tilejit.permutation promises that
 
 
 def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
-    """Refuse a store that does not move: it has no lanes, even if its loop runs once or is parallel."""
+    """Reject a store that does not move: it has no lanes, even if its loop runs once or is parallel."""
     for access in accesses:
         for loop in access.loops if access.stores else ():
             if loop.number in choice and stride(access, loop)[0] is None and not gathered(access, loop):
@@ -193,20 +194,20 @@ def _one_element(accesses: Sequence[Access], choice: Choice) -> Refusal | None:
 
 
 def divides(access: Access, index: str) -> bool:
-    """Whether a subscript divides an index, itself or in that of an element that it depends on."""
+    """Whether a subscript divides an index, directly or in the subscript of an element that it depends on."""
     elements = (e for subscript in access.subscripts for e in elements_in(subscript))
     indices = (*access.subscripts, *(s for e in elements for s in e.subscripts))
     return any(coefficient(replace_loaded(s, lambda _: Affine()), index) is None for s in indices)
 
 
 def is_indexed(access: Access, index: str) -> bool:
-    """Whether elements of arrays, which an index moves, are among the subscripts."""
+    """Whether a subscript depends on elements of arrays that an index moves."""
     elements = (e for subscript in access.subscripts for e in elements_in(subscript))
     return any(index in index_symbols(element) for element in elements)
 
 
 def gathered(access: Access, loop: Loop) -> bool:
-    """Whether a loop's lanes have addresses of their own: a subscript divides its index, or is an element."""
+    """Whether a loop's lanes need separate addresses: a subscript divides its index, or is an element."""
     return any(coefficient(subscript, loop.node.index) is None for subscript in access.subscripts)
 
 

@@ -1,4 +1,4 @@
-"""The integers of a kernel over what is unknown before a call: indices, tests, entries of tables."""
+"""The integers of a kernel over unknowns: indices, tests, entries of tables."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "e
 class Numbers:
     """Attributes:
     function: the kernel.
-    given: what is known before the call.
+    given: the facts before the call.
     unknowns: everything else.
-    choices: the values that an unknown is one of.
-    records: the numbers of each record of a table that was read.
-    silent: whether accesses are not proven: the walk is to find what a loop carries.
-    proven: how many accesses have been proven so far.
+    choices: the possible values of an unknown.
+    records: the numbers of each record that was read from a table.
+    silent: whether accesses are not proven, because the walk only finds the values that a loop carries.
+    proven: the number of accesses proven so far.
     """
 
     function: Function
@@ -65,7 +65,7 @@ class Numbers:
         raise KernelError(f"bounds: no rule for the integer {value} in {self.function.name}")
 
     def symbol(self, name: str, scope: Scope) -> Affine:
-        """What a symbol stands for."""
+        """The meaning of a symbol."""
         if name not in scope.symbols:
             raise KernelError(f"bounds: {name} is not known before a call of {self.function.name}")
         return scope.symbols[name]
@@ -102,7 +102,7 @@ class Numbers:
                 raise KernelError(f"bounds: no rule for {type(index).__name__}")
 
     def product(self, one: Affine, two: Affine) -> Affine:
-        """A product; unless one of them is a number, only the range of their product is known."""
+        """A product; unless one factor is a number, only the range of the product is known."""
         for a, b in ((one, two), (two, one)):
             if not b.terms:
                 return a * b.constant
@@ -162,7 +162,7 @@ class Numbers:
                 return self.record(name, table, index, scope)
 
     def listed(self, name: str, values: NDArray[np.int64], index: Affine, count: int, half: str) -> Affine:
-        """An entry of a table that is known."""
+        """An entry of a table with known entries."""
         if half:
             values = values & 0xFFFF_FFFF if half == "low" else values >> 32
         if not index.terms and count == 1 and 0 <= index.constant < len(values):
@@ -208,14 +208,14 @@ class Numbers:
         return numbers
 
     def line_inside(self, lines: Lines, offset: Affine, scope: Scope) -> None:
-        """Say that the line with an offset in a storage begins inside, unless a local is 0."""
+        """State that the line at an offset in a storage starts inside, unless a local is 0."""
         storage = self.given.storages[lines.storage]
         before = self.unknowns.remainder(scope.symbols[lines.storage] + offset, LINE_BYTES)
         inside = offset + Affine(storage.start - storage.low) - before
         self.unknowns.add_cases(before, (Case((scope.symbols[lines.local],)), Case((), (inside,))))
 
     def either(self, name: str, values: list[tuple[Facts, Affine]]) -> Affine:
-        """One of several values, each where some facts hold."""
+        """One of several values, each under some facts."""
         lows, highs = zip(*(self.unknowns.range(value) for _, value in values), strict=True)
         low = None if None in lows else min(lows)
         high = None if None in highs else max(highs)
@@ -230,7 +230,7 @@ class Numbers:
         return found
 
     def test(self, test: Compare | Value, scope: Scope) -> tuple[Cases, Cases]:
-        """What is known where a test holds, and where it fails."""
+        """The facts if a test holds, and if it fails."""
         match test:
             case Compare():
                 sides = self.index(test.left, scope), self.index(test.right, scope)

@@ -64,7 +64,7 @@ def describe(function: Function, access: Access, loop: Loop) -> str:
 
 
 def promise(loop: Loop, accesses: Sequence[Access], lanes: int) -> tuple[str, ...]:
-    """The promise without which a dependence would forbid the lanes of a loop, if there is one."""
+    """The promise without which a dependence would forbid the lanes of a loop, if any."""
     if not loop.node.parallel and loop.node.min_distance == 1:
         return ()
     found = first_dependence(accesses, {loop.number: lanes}, trusting=False)
@@ -117,11 +117,11 @@ class _Outcomes:
         blamed = [refused for number, refused in self.refused.items() if number in relatives]
         if blamed:
             return blamed[0].code, blamed[0].text
-        return TOO_FEW, f"the nest has no {len(sizes)} loops, one inside the other"
+        return TOO_FEW, f"the nest does not have {len(sizes)} nested loops"
 
 
 def _legal_tail(loop: Loop, accesses: Sequence[Access], tail: str) -> str:
-    """The legal tail: a shifted one repeats iterations, so no stored array may be loaded, nothing carried."""
+    """The legal tail: a shifted one repeats iterations, which must not load stored arrays or carry values."""
     stored = {a.array for a in accesses if a.stores}
     loaded = {a.array for a in accesses if not a.stores}
     if tail == "shift" and (stored & loaded or loop.node.carried):

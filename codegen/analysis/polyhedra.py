@@ -50,10 +50,10 @@ def projected(
 ) -> tuple[list[Affine], list[Affine]] | None:
     """The system without most symbols other than `names`; None if it cannot hold.
 
-    d - i + j == 0, 0 <= i < 10, 0 <= j < 10, names {d} -> -9 <= d <= 9
+        d - i + j == 0, 0 <= i < 10, 0 <= j < 10, names {d} -> -9 <= d <= 9
 
     For systems that are queried repeatedly, each time with other rows over `names`. Equations are solved for
-    symbols with a coefficient of 1 or -1. Inequalities are combined where that does not make them more.
+    symbols with a coefficient of 1 or -1. Inequalities are combined if that does not increase their number.
     """
     equations, rows = list(zero), list(not_negative)
     while True:
@@ -104,7 +104,7 @@ def _eliminate(rows: Iterable[Affine]) -> bool:
 
 
 def _sides(table: Mapping[Terms, int]) -> dict[str, tuple[int, int]]:
-    """How many rows have each symbol with a positive coefficient, and with a negative one."""
+    """The number of rows that have each symbol with a positive coefficient, and with a negative one."""
     sides: dict[str, tuple[int, int]] = {}
     for terms in table:
         for name, c in terms:

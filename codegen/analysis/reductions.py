@@ -12,7 +12,7 @@ from codegen.ir.visit import loads, parts, values_of
 
 
 def reduces(carried: Carried, node: For) -> bool:
-    """Whether a carried local is only combined with values, at least once, and not used otherwise.
+    """Whether a carried local is only combined with values, at least once, and has no other use.
 
     s = s + A[i]                  True
     s = s + x if x > 0 else s     True

@@ -1,7 +1,7 @@
 """Proofs that some facts about unknowns contradict each other.
 
-There are three steps, each one only where the one before it fails: the ranges of unknowns are narrowed by
-each other; unknowns are eliminated (`polyhedra`); and where one of several cases holds, each is refuted.
+There are three steps, each tried only if the one before fails: the ranges of unknowns narrow each other;
+unknowns are eliminated (`polyhedra`); and if one of several cases holds, each is refuted.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from codegen.ir.index import Affine
 from codegen.support.dataclasses import dataclass
 
 MOST_CASES = 400
-"""Cases that one proof may try; a kernel needs far fewer."""
+"""The most cases that one proof may try; a kernel needs far fewer."""
 
 PASSES = 3
-"""How often ranges are narrowed by each other."""
+"""How many times ranges narrow each other."""
 
 
 def refutes(unknowns: Mapping[str, Unknown], goal: Case, facts: Facts) -> bool:
-    """Whether a goal cannot hold together with the facts, and with what is known of the unknowns.
+    """Whether a goal contradicts the facts and what is known about the unknowns.
 
     0 <= i < 10, j = min(i, 6):  i >= 10 -> True;  j >= 7 -> True;  i - j >= 3 -> False
     """
@@ -32,7 +32,7 @@ def refutes(unknowns: Mapping[str, Unknown], goal: Case, facts: Facts) -> bool:
 
 @dataclass(slots=True)
 class _Proof:
-    """A proof, case by case. tried: how many cases so far."""
+    """A proof, case by case. tried: the number of cases so far."""
 
     known: Mapping[str, Unknown]
     tried: int = 0
@@ -77,7 +77,7 @@ class _Proof:
 
 
 def _mentioned(unknown: Unknown) -> Iterator[str]:
-    """The unknowns that one is defined by."""
+    """The unknowns in the definition of one."""
     for row in (*unknown.rows, *unknown.zero, *([unknown.entry.index] if unknown.entry else [])):
         yield from (name for name, _ in row.terms)
     if unknown.beside:
@@ -109,7 +109,7 @@ def _narrow(rows: list[Affine], ranges: dict[str, Range], unknowns: list[Unknown
 
 
 def _compared(index: Affine, rows: list[Affine]) -> Range:
-    """The least and the largest value of an index by the rows that compare it with a number.
+    """The smallest and the largest value of an index by the rows that compare it with a number.
 
     384*t + 64*j - 64 >= 0 -> 384*t + 64*j is at least 64, though t and j may both be 0
     """
@@ -141,7 +141,7 @@ def _tightened(row: Affine) -> Affine:
 
 
 def _implied(row: Affine, ranges: dict[str, Range]) -> Iterator[tuple[str, Range]]:
-    """What a row says about the range of each of its unknowns, given those of the others."""
+    """The range that a row implies for each of its unknowns, given the ranges of the others."""
     most, open_names = row.constant, []
     for name, c in row.terms:
         end = ranges[name][1 if c > 0 else 0]

@@ -56,7 +56,7 @@ ONE_LANE = "one-lane"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why some loops cannot run as lanes. loop: the number of the loop responsible."""
+    """The reason why some loops cannot run as lanes. loop: the number of the loop responsible."""
 
     loop: int
     code: str
@@ -67,7 +67,7 @@ class Refusal:
 class LoopReport:
     """The outcome for one loop.
 
-    line    of the loop in its source; 0 where it has none, as in expressions
+    line    of the loop in its source; 0 if it has none, as in expressions
     shape   of its super-vectors; () if it stays scalar
     code    VECTORIZED, or one of the reasons above
     text    the access, bound or local in question; for vectorized loops, how each array is accessed

@@ -85,7 +85,7 @@ def scan_of(carried: Carried, node: For) -> Scan | None:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """What a local is combined with on the way to its update; value None: the local itself."""
+    """The value combined with a local on the way to its update; value None: the local itself."""
 
     how: str = ""
     value: Value | None = None
@@ -117,7 +117,7 @@ class _Chain:
                 self.followed.add(name)
                 return self.term(self.lets[name].value)
             case Op("cast", (same,), dtype) if _as_signed(same.dtype) == _as_signed(dtype):
-                return self.term(same)  # MLIR's integers have no sign
+                return self.term(same)  # MLIR's integers are signless
             case Op("select", (test, then, otherwise)):
                 return self.picked(test, then, otherwise) or self.selected(test, then, otherwise)
             case Op("sub", (left, right)) if not self.mentions(right):
@@ -172,7 +172,7 @@ class _Chain:
         floats = self.dtype[0] not in "iu"
         if self.mentions(new) or not self.mentions(best) or (floats and not new_is_first):
             return None  # max(x, s) takes a NaN, and starts over after it.
-        strict = not new_is_first or compared.name in ("gt", "lt")  # which of equal integers does not matter
+        strict = not new_is_first or compared.name in ("gt", "lt")  # equal integers are interchangeable
         how = {"max": ("ge", "gt"), "min": ("le", "lt")}[combiner][strict]
         if floats:
             rest = Const(neutral(combiner, self.dtype), self.dtype)
@@ -188,7 +188,7 @@ class _Chain:
 
 
 def _unused(carried: Carried, node: For, holders: set[str], after: str) -> frozenset[str]:
-    """The lets that hold the local and are used only to compute its update."""
+    """The lets that hold the local and only serve to compute its update."""
     kept = [s for s in node.body if not (isinstance(s, Let) and s.name == after)]
     updates = [c.update for c in node.carried if c is not carried]
     unused: set[str] = set()

@@ -1,4 +1,4 @@
-"""What names stand for at a statement of a kernel, and what is known there."""
+"""The meaning of names at a statement of a kernel, and the facts known there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Place:
 
 
 Pointer: TypeAlias = tuple[tuple[Facts, Place], ...]
-"""Where a name points: one place, or one for each branch that defined it."""
+"""The places that a name points to: one, or one for each branch that defined it."""
 
 
 @dataclass(slots=True)
@@ -27,8 +27,8 @@ class Scope:
     """Attributes:
     symbols: the integers, over unknowns.
     pointers: the buffers and views.
-    facts: what conditions and loops say.
-    loops: the names of the loops around, for messages.
+    facts: the facts from conditions and loops.
+    loops: the names of the enclosing loops, for messages.
     """
 
     symbols: dict[str, Affine]
@@ -37,11 +37,11 @@ class Scope:
     loops: tuple[str, ...] = ()
 
     def inside(self, *facts: Cases, loop: str = "") -> Scope:
-        """A scope in this one, where more is known."""
+        """A scope in this one, with more facts."""
         loops = (*self.loops, loop) if loop else self.loops
         return Scope(dict(self.symbols), dict(self.pointers), (*self.facts, *facts), loops)
 
     @property
     def text(self) -> str:
-        """Where this is, for messages."""
+        """The position, for messages."""
         return f" in the loops over {', '.join(self.loops)}" if self.loops else ""

@@ -17,11 +17,11 @@ class Unknowns:
     """All unknowns of a kernel by name.
 
     Attributes:
-        known: what is known of each.
+        known: the facts about each.
         ranges: the range of each.
-        named: how many unknowns have a name; an apostrophe and a number tell them apart.
+        named: how many unknowns share a name; an apostrophe and a number distinguish them.
         made: quotients, remainders and minima, so that the same expression is the same unknown.
-        minima: the expressions that an unknown is the least of.
+        minima: the expressions of which an unknown is the minimum.
     """
 
     known: dict[str, Unknown] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Unknowns:
         entry: Entry | None = None,
         beside: str = "",
     ) -> Affine:
-        """A new unknown, named after what it stands for."""
+        """A new unknown, named after its meaning."""
         number = self.named[name] = self.named.get(name, 0) + 1
         unique = f"{name}'{number}" if number > 1 else name
         self.ranges[unique] = low, high
@@ -85,7 +85,7 @@ class Unknowns:
         return self.made[key]
 
     def least(self, expressions: Sequence[Affine], facts: Facts) -> Affine:
-        """The least of several expressions: one of them if the facts say which, else an unknown."""
+        """The minimum of several expressions: one of them if the facts decide, else an unknown."""
         left: list[Affine] = []
         for each in dict.fromkeys(expressions):
             if any(self.proves(each - other, facts) for other in left):
@@ -108,12 +108,12 @@ class Unknowns:
     def define(
         self, unknown: Affine, rows: Iterable[Affine] = (), cases: Cases = (), zero: tuple[Affine, ...] = ()
     ) -> None:
-        """Say what is known of an unknown, in terms of itself."""
+        """Add facts about an unknown, in terms of itself."""
         ((name, _),) = unknown.terms
         self.known[name] = replace(self.known[name], rows=tuple(rows), cases=cases, zero=zero)
 
     def add_cases(self, unknown: Affine, cases: Cases) -> None:
-        """Say that one of some cases holds, of an unknown that has none."""
+        """State that one of some cases holds, for an unknown that has none."""
         ((name, _),) = unknown.terms
         self.known[name] = replace(self.known[name], cases=cases)
 

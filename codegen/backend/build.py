@@ -78,7 +78,7 @@ def numba_ir(name: str, source: str) -> NumbaIr:
             )
             compiled = compile_function(function)
         except numba.core.errors.NumbaError as error:
-            raise KernelError(f"numba refuses the kernel {name}\n{error}") from error
+            raise KernelError(f"Numba rejects the kernel {name}\n{error}") from error
         return NumbaIr(name, compiled.native_name, compiled.inspect_llvm())
 
 
@@ -129,9 +129,9 @@ def _ir_generator() -> _IrGenerator:
 def _nothing_to_run() -> Iterator[None]:
     """Make Numba stop at IR; other threads' functions wait and then compile as usual.
 
-    Otherwise Numba would optimize every kernel and routine for this machine and compile it to machine code,
-    which takes half of its time, and keep that code for the life of the process. Numba's lock is taken inside
-    TileJIT's, never the other way around. `locks` explains why that is safe.
+    Otherwise Numba would optimize every kernel and routine for this machine and compile it to machine code.
+    That takes half of its time, and it keeps the code for the life of the process. Numba's lock is taken
+    inside TileJIT's, never the other way around; `locks` explains why that is safe.
     """
     with global_compiler_lock:
         context = cpu_target.target_context
@@ -268,7 +268,8 @@ def optimize(module: Any, symbol: str, machine: Any) -> None:
 def _dispose(passes: Any) -> None:
     """Free the memory of a pass manager, 0.1 MiB for each kernel.
 
-    llvmlite 0.50 fails to: its managers inherit `_dispose` from ObjectRef first, which does nothing.
+    llvmlite 0.50 fails to do so, because its managers inherit `_dispose` from ObjectRef first, which does
+    nothing.
     """
     if type(passes)._dispose is ObjectRef._dispose:
         NewPassManager._dispose(passes)
@@ -278,7 +279,7 @@ def _dispose(passes: Any) -> None:
 
 
 def _signature(function: Any) -> Any:
-    """64-bit integer arguments; a 64-bit integer result if the source declares `-> int`, else none."""
+    """64-bit integer arguments, and a 64-bit integer result if the source declares `-> int`."""
     result = numba.int64 if "return" in function.__annotations__ else numba.void
     return result(*[numba.int64] * function.__code__.co_argcount)
 

@@ -21,7 +21,7 @@ from codegen.simd.vector.math_library import address_of
 from codegen.support.errors import KernelError
 
 RUNS_HERE = sys.platform == "linux" and platform.machine() == "x86_64"
-"""Whether this process can run what this module loads."""
+"""Whether this process can run the code that this module loads."""
 
 _FAILED = ctypes.c_void_p(-1).value
 
@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
 
 
 class Image(NamedTuple):
-    """Code and constants as they will lie in memory, the addresses to fill in, and the entry's offset."""
+    """Code and constants as they will be in memory, the addresses to fill in, and the entry's offset."""
 
     content: bytes
     wanted: tuple[Wanted, ...]

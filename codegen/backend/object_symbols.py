@@ -9,13 +9,14 @@ from codegen.backend import elf
 from codegen.simd.vector.math_library import SYMBOLS, are_there
 
 ALLOWED_SYMBOLS = SYMBOLS | {"memcpy", "memmove", "memset"}
-"""Symbols that an object may leave undefined; others would need numba at run time, or do harm."""
+"""Symbols that an object may leave undefined; others would need Numba at run time, or be unsafe."""
 
 
 def can_be_loaded(object_code: bytes) -> bool:
     """Whether every function that the object calls is allowed and available in this process.
 
-    Objects in other formats cannot be checked. On Linux they are rejected, because TileJIT's are all ELF.
+    Objects in other formats cannot be checked. On Linux they are rejected, because all of TileJIT's objects
+    are ELF.
     """
     try:
         called = undefined_symbols(object_code)

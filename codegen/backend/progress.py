@@ -11,7 +11,7 @@ from time import perf_counter
 from codegen.backend.store import KernelStore, default_store
 
 TOLD_AFTER_SECONDS = 1.0
-"""Compile time of a process from which on it says so, once."""
+"""The compile time of a process after which it prints the message, once."""
 
 _spent = 0.0
 _told = False
@@ -19,7 +19,7 @@ _told = False
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Around a compilation: write one line to standard error if compiling takes long and a person may wait.
+    """Context of a compilation: print one line to standard error if it takes long and a person may wait.
 
     The caller holds the compiler's lock.
     """
@@ -40,10 +40,10 @@ def compiling() -> Iterator[None]:
 
 
 def message(store: KernelStore) -> str:
-    """The line: where the kernels are kept, or why they are not."""
+    """The line: where the kernels are stored, or why they are not."""
     if store.is_writable:
         return f"tilejit: compiling once; later runs load the kernels from {store.directory}"
-    return f"tilejit: compiling; later runs compile again, because no kernel is kept: {store.reason}"
+    return f"tilejit: compiling; later runs compile again, because kernels are not stored: {store.reason}"
 
 
 def _tell() -> None:

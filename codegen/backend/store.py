@@ -1,4 +1,4 @@
-"""Object code on disk: content-addressed, checked before use, never trusted, never in the way.
+"""Object code on disk: content-addressed, checked before use, and never required.
 
 An entry is one file: a line of JSON (its key, the digest of the kernel's source, the checksum of the code),
 then the object code. A note is also one file: a line with its name and checksum, then JSON with results worth
@@ -41,9 +41,9 @@ MAX_STORE_BYTES = 512 << 20
 """Approximate size limit of a store; TILEJIT_CACHE_BYTES overrides it."""
 
 PLANS_PER_PROCESS = 32
-"""The largest number of launch plans that a process writes, because there is one for each shape.
+"""The most launch plans that a process writes, because there is one for each shape.
 
-Reading them has no limit, so processes that run the same copies write the plans of all in turn.
+Reading them has no limit, so processes that run the same copies together write all plans.
 """
 
 PLANS_PER_SCAN = 128
@@ -80,7 +80,7 @@ class KernelStore:
 
     @classmethod
     def open(cls) -> KernelStore:
-        """The user's store, or one that keeps nothing where that is unavailable."""
+        """The user's store, or one that stores nothing if it is unavailable."""
         if settings().no_cache:
             return cls(None, "TILEJIT_NO_CACHE is set")
         wanted = settings().cache_bytes or str(MAX_STORE_BYTES)
@@ -115,9 +115,9 @@ class KernelStore:
             self._write(self._path(key.digest, "kernel"), asdict(key), code)
 
     def get_note(self, name: str) -> dict[str, Any] | None:
-        """The facts noted under a name, or None if they are absent, damaged or untrusted.
+        """The facts stored under a name, or None if they are absent, damaged or untrusted.
 
-        The caller must check that they make sense.
+        The caller must check that they are plausible.
         """
         if self.folder is None:
             return None
@@ -131,7 +131,7 @@ class KernelStore:
     def put_note(self, name: str, facts: Mapping[str, Any]) -> None:
         """Store facts under a name of letters, digits and hyphens; a full disk is not an error.
 
-        Facts that no reader would take, because they are too long, are left out.
+        Facts that are too long for readers are not stored.
         """
         body = json.dumps(dict(facts), sort_keys=True).encode() if self.is_writable else b""
         if 0 < len(body) <= MAX_NOTE_BYTES:
@@ -217,7 +217,7 @@ class KernelStore:
 
     def _path(self, name: str, kind: str) -> str:
         if self.folder is None:
-            raise AssertionError("a store without a directory has no paths")
+            raise AssertionError("the store has no directory, so no paths")
         if not name.replace("-", "").isalnum():
             raise AssertionError(f"{name!r} is not a name for a file of the store")
         return os.path.join(self.folder, f"{name}.{kind}")

@@ -15,7 +15,7 @@ from codegen.backend.store_key import StoreKey
 from codegen.support.dataclasses import dataclass
 
 HEAD_BYTES = 1 << 16
-"""Longest first line to read; a key has a few hundred bytes."""
+"""The longest first line to read; a key has a few hundred bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Verified:
 def verify_store(store: KernelStore) -> Verified:
     """Read every entry and note as a process that needs it would, including those of other versions and CPUs.
 
-    A file that another process removes meanwhile is not counted.
+    Files that other processes remove at the same time are not counted.
     """
     kernels = [(path, kernel_fault(store, path)) for path in store.entries()]
     notes = [(path, note_fault(store, path)) for path in store.notes()]
@@ -40,7 +40,7 @@ def verify_store(store: KernelStore) -> Verified:
 
 
 def kernel_fault(store: KernelStore, path: Path) -> str:
-    """What is wrong with an entry, or "" where it is sound."""
+    """What is wrong with an entry, or "" if it is intact."""
     key = _key_of(path)
     if key is None:
         return "its first line is not a key"
@@ -52,7 +52,7 @@ def kernel_fault(store: KernelStore, path: Path) -> str:
 
 
 def note_fault(store: KernelStore, path: Path) -> str:
-    """What is wrong with a note, or "" where it is sound."""
+    """What is wrong with a note, or "" if it is intact."""
     if not path.stem.replace("-", "").isalnum():
         return "it has the name of no note"
     with _keeping_times(path):
@@ -90,7 +90,7 @@ def _key_of(path: Path) -> StoreKey | None:
 
 @contextmanager
 def _keeping_times(path: Path) -> Iterator[None]:
-    """Keep the time of a file's last use: checking it is not a use."""
+    """Preserve the time of a file's last use, because checking is not a use."""
     try:
         before = path.lstat()
     except OSError:

@@ -39,7 +39,7 @@ _KEPT = lazy_pattern(
     r"[0-9a-f]{64}\.kernel|[a-z]+-[0-9a-f]{32}\.note|plan-(?P<version>[0-9a-f]{8})-[0-9a-f]{32}\.note"
 )
 _LEFT = lazy_pattern(r"\.new-[0-9a-z_]{8,16}")
-"""Names that only TileJIT uses: the directory of a store may contain other files too."""
+"""Names that only TileJIT uses, because the directory of a store may also contain other files."""
 
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
@@ -197,17 +197,17 @@ def _remove(directory: str, file: _File) -> None:
 
 
 def user_cache() -> str:
-    """The user's cache folder: XDG_CACHE_HOME, or ~/.cache. Relative paths count as unset, as XDG says.
+    """The user's cache folder: XDG_CACHE_HOME, or ~/.cache. Relative paths count as unset, as XDG specifies.
 
     Raises:
-        RuntimeError: nobody knows where the user's home is.
+        RuntimeError: the user's home directory is unknown.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(base):
         return base
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
-        raise RuntimeError("the home directory is not known; set TILEJIT_CACHE_DIR")
+        raise RuntimeError("the home directory is unknown; set TILEJIT_CACHE_DIR")
     return os.path.join(home, ".cache")
 
 
@@ -231,7 +231,7 @@ def unwritable(directory: str | os.PathLike[str]) -> str:
 
 
 def _trusted(status: os.stat_result) -> bool:
-    """Whether only this user can have written a file, and under this name alone."""
+    """Whether only this user can have written a file, and only under this name."""
     alone = status.st_nlink <= 1 and not status.st_mode & 0o022
     return stat.S_ISREG(status.st_mode) and alone and _own(status)
 

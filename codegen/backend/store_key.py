@@ -1,6 +1,6 @@
 """What compiled code and notes depend on: versions of libraries, the CPU level, and digests of this package.
 
-A store may remember the facts that take long to find.
+A store caches the facts that are slow to determine.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Nests to Python source."""
+"""Print nests as Python source."""

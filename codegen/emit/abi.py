@@ -3,8 +3,8 @@
 A kernel is `kernel(operands, scratch, sizes, begin, end)`:
 
 operands    the address of a table of addresses, in the order of `Function.operands`
-scratch     the address of this thread's scratch, which begins a line; 0 for a kernel without
-sizes       the address of a table of 64-bit arguments that all threads share and nobody writes
+scratch     the line-aligned address of this thread's scratch; 0 for a kernel without scratch
+sizes       the address of a read-only table of 64-bit arguments that all threads share
 begin, end  the range of its parallel loop
 """
 
@@ -35,7 +35,7 @@ def argument_lines(names: Sequence[str], used: set[str]) -> list[str]:
 
 
 def _unpacked(names: Sequence[str], used: set[str], what: str, table: str) -> list[str]:
-    """One statement that names all entries of a table; those that the body does not use are called `_`."""
+    """One statement that names all entries of a table; unused ones are called `_`."""
     names = [name if name in used else "_" for name in names]
     if not used.intersection(names):
         return []

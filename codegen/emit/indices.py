@@ -12,7 +12,7 @@ def index_text(index: Index) -> str:
 
 
 def index_expression(index: Index) -> Text:
-    """The same, as an operand."""
+    """The same as an operand."""
     match index:
         case Affine() | Sum():
             return _sum(None, index)
@@ -36,7 +36,7 @@ def index_expression(index: Index) -> Text:
 
 
 def address_text(name: str, *offsets: Index) -> str:
-    """An address and offsets from it, in their order."""
+    """An address and offsets from it, in order."""
     return sum_text(Text(name), *offsets)
 
 
@@ -61,7 +61,7 @@ def _mask(ones: int) -> str:
 
 
 def _terms(index: Index) -> list[tuple[Text, int]]:
-    """The terms of a sum, each with its factor; another expression is its only term."""
+    """The terms of a sum, each with its factor; any other expression is its only term."""
     match index:
         case Affine(_, terms):
             return [(Text(name), factor) for name, factor in terms]

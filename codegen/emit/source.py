@@ -1,4 +1,4 @@
-"""A lowered function as Python source that Numba compiles. This only prints: passes have made all decisions.
+"""Print a lowered function as Python source for Numba; passes have made all decisions.
 
 A kernel is `kernel(operands, scratch, sizes, begin, end)`: a table of addresses, scratch of this thread, a
 table of 64-bit arguments, and the range of its parallel loop. `abi.py` prints the lines that read them.
@@ -36,7 +36,7 @@ def source_of(function: Function) -> str:
 
 
 def body_of(function: Function) -> str:
-    """The lines of a lowered function below its first one."""
+    """The lines of a lowered function after its first one."""
     out = Writer(depth=1)
     for line in (*_docstring(function.summary), *_tables(function)):
         out.line(line)
@@ -51,7 +51,7 @@ def _docstring(text: str) -> list[str]:
 
 
 def _tables(function: Function) -> list[str]:
-    """The statements that read the tables of operands and arguments; a float is read by itself."""
+    """The statements that read the tables of operands and arguments; each float is read on its own."""
     used = set(names_of(function.body))
     integers = [a.name if a.dtype[0] in "iu" else "_" for a in function.arguments]
     floats = [
@@ -110,7 +110,7 @@ class _Printer:
                 out.line("pass")
 
     def assign(self, pairs: Sequence[tuple[str, Value]], out: Writer) -> bool:
-        """One statement that assigns values to names, except to those that keep theirs; whether it exists."""
+        """Print an assignment to the names whose values change; return whether there are any."""
         changed = [(n, v) for n, v in pairs if not (isinstance(v, Local) and v.name == n)]
         if changed:
             values = ", ".join(self.values.text(v) for _, v in changed)
@@ -140,7 +140,7 @@ def _bound(bounds: tuple[Index, ...], which: type[Least | Greatest]) -> str:
 
 
 def _call(name: str, arguments: Sequence[str], out: Writer) -> None:
-    """A call, with each argument on a line of its own where it is too long for one."""
+    """A call; if it is too long for one line, each argument is on its own line."""
     text = f"{name}({', '.join(arguments)})"
     if 4 * out.depth + len(text) <= LINE_LENGTH:
         out.line(text)
@@ -152,7 +152,7 @@ def _call(name: str, arguments: Sequence[str], out: Writer) -> None:
 
 
 def _assign(names: str, text: str, out: Writer) -> None:
-    """An assignment, in parentheses where it is too long for one line."""
+    """An assignment, in parentheses if it is too long for one line."""
     line = f"{names} = {text}"
     if 4 * out.depth + len(line) <= LINE_LENGTH:
         out.line(line)

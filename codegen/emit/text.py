@@ -1,4 +1,4 @@
-"""Python expressions that know how tightly they bind: parentheses stand only where Python needs them."""
+"""Python expressions with their precedence, so that parentheses are printed only where Python needs them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class Text:
     binds: int = ATOM
 
     def within(self, least: int) -> str:
-        """The text as an operand that must bind at least this tightly: in parentheses if it doesn't."""
+        """The text as an operand that must bind at least this tightly: in parentheses if it does not."""
         return self.text if self.binds >= least else f"({self.text})"
 
 
 def infix(left: Text, sign: str, right: Text) -> Text:
     """left sign right, which Python groups from the left.
 
-    Comparisons do not chain. Few readers know how bit operators bind, so their operands have parentheses.
+    Comparisons do not chain. Operands of bit operators have parentheses, because few readers know their
+    precedence.
     """
     binds = _BINDS[sign]
     least = SIGN if OR <= binds <= SHIFT else binds + (binds == COMPARED)

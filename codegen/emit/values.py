@@ -1,9 +1,9 @@
-"""Values and stores as Python: bits that are moved, and numbers that are computed with.
+"""Print values and stores as Python: bits that are moved, and numbers that are computed with.
 
-The dtype of a node says which. Elements and super-vectors of `bits…` are those of copies, whose sides never
-overlap: their routines let the compiler reorder accesses. Numbers, and registers of numbers, may be in arrays
-that overlap. Each node is one operator or one call. bf16 and f16 are held as f32: their casts to f32 are not
-printed.
+The dtype of a node determines which. Elements and super-vectors of `bits…` belong to copies, whose sides
+never overlap, so their routines let the compiler reorder accesses. Numbers, and registers of numbers, may be
+in arrays that overlap. Each node is one operator or one call. bf16 and f16 are held as f32, so their casts to
+f32 are not printed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from codegen.support.dataclasses import dataclass
 from codegen.support.errors import KernelError
 
 CallText: TypeAlias = tuple[str, tuple[str, ...]]
-"""A call: the name of the routine, and its arguments."""
+"""A call: the name of the routine and its arguments."""
 
 _WIDENED = tuple((f"{sign}{bits}", f"{sign}64") for sign in "iu" for bits in (8, 16, 32))
 """Casts that operators on single numbers do themselves."""
@@ -50,7 +50,7 @@ class Values:
     tables: frozenset[str]
 
     def text(self, value: Value) -> str:
-        """A value, without parentheses around all of it."""
+        """A value without outer parentheses."""
         return self.value(value).text
 
     def store(self, store: Store) -> CallText:
@@ -181,7 +181,7 @@ def _access(verb: str, dtype: str, shape: tuple[int, ...], how: str, *, first: b
 
 
 def _rows(steps: Sequence[Step]) -> tuple[str, list[str]]:
-    """How the rows of a super-vector are apart, and the argument that says it."""
+    """How the rows of a super-vector are spaced, and the argument for it."""
     if len(steps) < 2:
         return "", []
     match steps[0]:
@@ -195,7 +195,7 @@ def _rows(steps: Sequence[Step]) -> tuple[str, list[str]]:
 
 
 def _operation(value: Op, operands: tuple[Text, ...]) -> Text:
-    """An operator, or a call of a routine, as the family of the operation says."""
+    """An operator, or a call of a routine, depending on the operation's family."""
     family = FAMILIES.get(value.name)
     if family is None:
         kinds = ", ".join(operand.dtype for operand in value.operands)
@@ -219,7 +219,7 @@ def _some(first: Index | None) -> tuple[str, list[str]]:
 
 
 def _offset(access: Load | Store) -> str:
-    """The offset of an access, its parts in the order of the dimensions."""
+    """The offset of an access, with its parts in dimension order."""
     return sum_text(None, *access.subscripts)
 
 
@@ -234,7 +234,7 @@ def _entries(load: Load) -> tuple[str]:
 
 
 def _apart(access: Load | Store) -> list[str]:
-    """The distance between lanes, where they are not contiguous."""
+    """The distance between lanes that are not contiguous."""
     if access_family(access).apart != "step":
         return []
     (step,) = access.steps

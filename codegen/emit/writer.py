@@ -36,5 +36,5 @@ class Writer:
         self._depth -= 1
 
     def text(self) -> str:
-        """All lines, each with a newline at its end."""
+        """All lines, each followed by a newline."""
         return "\n".join(self._lines) + "\n"

@@ -1,4 +1,4 @@
-"""Two access maps to the boxes of a copy, over the common digits of both sides.
+"""Convert two access maps to the boxes of a copy, over the common digits of both sides.
 
 Roots that share a dimension are joined, and refined into digits that each side traverses with one stride.
 Their products are guard-free boxes.

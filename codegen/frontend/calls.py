@@ -40,10 +40,10 @@ def called_with(name: str, function: object, operands: tuple[Operand, ...], scop
     if home == "math" and getattr(math, short, None) is function:
         return call_math(short, operands)
     if function is UNKNOWN:
-        raise KernelError(f"{name} is not defined, or not a function from outside the kernel")
+        raise KernelError(f"{name} is not defined, or not a function defined outside the kernel")
     raise KernelError(
         f"kernels cannot call {name}\n"
-        "they know functions of math and NumPy that go element by element, abs, min, max, int, float and bool"
+        "use elementwise functions of math and NumPy, abs, min, max, int, float and bool"
     )
 
 

@@ -45,7 +45,7 @@ _COMPARED: dict[type[ast.cmpop], str] = {
     ast.Gt: "gt",
     ast.GtE: "ge",
 }
-NO_PRODUCT = "kernels know no matrix product of scalars\nwrite loops around s += A[i, k] * B[k, j]"
+NO_PRODUCT = "kernels do not support matrix products\nwrite loops around s += A[i, k] * B[k, j]"
 
 
 def expression(node: ast.expr, scope: Scope) -> Operand:
@@ -88,7 +88,7 @@ def expression(node: ast.expr, scope: Scope) -> Operand:
         case ast.Call():
             return _call(node, scope)
     name, fix = _UNKNOWN.get(type(node).__name__, (type(node).__name__, _VALUES))
-    raise scope.error(node, f"kernels know no {name}\n{fix}")
+    raise scope.error(node, f"kernels do not support {name}\n{fix}")
 
 
 def choose(node: ast.AST, test: Operand, sides: tuple[ast.expr, ast.expr], scope: Scope) -> Operand:
@@ -122,7 +122,9 @@ def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, .
     parts = [part for each in written for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
     for part in parts:
         if isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...)):
-            raise scope.error(part, f"kernels go element by element\nloops around {_subscripted(array)}")
+            raise scope.error(
+                part, f"kernels compute element by element\nwrite loops around {_subscripted(array)}"
+            )
     if len(parts) != array.rank:
         has = _counted(array.rank, "dimension")
         raise scope.error(node, f"{array.name} has {has}, and here {_counted(len(parts), 'subscript')}")
@@ -152,7 +154,7 @@ def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
 
 
 _INDICES = (
-    "those are sums of loop indices, sizes and integer arguments times numbers,\n"
+    "those are sums of multiples of loop indices, sizes and integer arguments,\n"
     "and // and % of them by positive numbers"
 )
 
@@ -185,14 +187,14 @@ def _compare(node: ast.Compare, scope: Scope) -> Operand:
     left = expression(node.left, scope)
     for op, written in zip(node.ops, node.comparators, strict=True):
         if type(op) not in _COMPARED:
-            raise scope.error(node, "kernels know no is and no in\nwrite x == a, or x == a or x == b")
+            raise scope.error(node, "kernels do not support is and in\nwrite x == a, or x == a or x == b")
         right = expression(written, scope)
         if written is not node.comparators[-1]:
             right = scope.let("compared", right)
         one = scope.text.check(node, apply_op, _COMPARED[type(op)], left, right)
         found = one if found is None else apply_op("and", found, one)
         left = right
-    assert found is not None, "a comparison compares something"
+    assert found is not None, "expected at least one comparison"
     return found
 
 
@@ -276,13 +278,15 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Operand:
     if node.attr == "size" and array_of(node, scope).rank == 1:
         return sizes(array_of(node, scope))[0]
     if node.attr == "shape":
-        raise scope.error(node, "kernels read sizes one by one\nwrite A.shape[0], or M, N = A.shape")
-    raise scope.error(node, f"kernels know no {ast.unparse(node)}\narrays have shape, ndim and elements")
+        raise scope.error(node, "kernels read one size at a time\nwrite A.shape[0], or M, N = A.shape")
+    raise scope.error(
+        node, f"kernels do not support {ast.unparse(node)}\narrays have shape, ndim and elements"
+    )
 
 
 def _call(node: ast.Call, scope: Scope) -> Operand:
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-        raise scope.error(node, "kernels call functions with arguments by position")
+        raise scope.error(node, "kernels pass arguments of functions by position only")
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and len(node.args) == 1:
         return scope.text.check(
             node, cast_operand, expression(node.func.value, scope), _dtype(node.args[0], scope)
@@ -328,6 +332,6 @@ _UNKNOWN = {
     "Dict": ("dictionaries", _PARTS),
     "Lambda": ("functions inside", "write what it computes where it is used"),
     "JoinedStr": ("strings", _VALUES),
-    "NamedExpr": ("assignments in expressions", "write t = x in a line of its own before"),
+    "NamedExpr": ("assignments in expressions", "write t = x on a separate line before"),
 }
 """The name of each expression that kernels do not support, and what to write instead."""

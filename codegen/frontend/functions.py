@@ -89,10 +89,10 @@ def _ufunc(name: str, operands: tuple[Operand, ...]) -> Operand:
     if name == "positive":
         (x,) = _counted(name, operands, 1)
         if x.dtype == "i1":
-            raise OperandError("positive of booleans\nNumPy has none; convert them")
+            raise OperandError("positive of booleans\nNumPy does not define it; convert them")
         return x
     if name not in UFUNCS:
-        raise KernelError(f"kernels know no np.{name}\nthey know {', '.join(sorted(UFUNCS))}")
+        raise KernelError(f"kernels do not support np.{name}\nuse one of {', '.join(sorted(UFUNCS))}")
     op = UFUNCS[name]
     if name == "power" and all(x.dtype == "weak_int" for x in operands):
         # Python integers alone become int64, where a negative power is an error.
@@ -120,7 +120,7 @@ def call_math(name: str, operands: tuple[Operand, ...]) -> Operand:
     if name in _TESTS:
         return _test(name, *_counted(name, operands, 1))
     if name not in MATH:
-        raise KernelError(f"kernels know no math.{name}\nthey know {', '.join(sorted(MATH))}")
+        raise KernelError(f"kernels do not support math.{name}\nuse one of {', '.join(sorted(MATH))}")
     op = MATH[name]
     if op not in ("floor", "ceil", "trunc"):
         operands = tuple(x if dtypes.is_float(x.dtype) else cast_operand(x, "weak_float") for x in operands)
@@ -148,7 +148,7 @@ def _test(name: str, x: Operand) -> Operand:
 
 def _logical(op: str, operands: tuple[Operand, ...]) -> Operand:
     if op not in ("and", "or", "xor", "not"):
-        raise KernelError(f"kernels know no np.logical_{op}")
+        raise KernelError(f"kernels do not support np.logical_{op}")
     booleans = tuple(
         cast_operand(x, "i1") for x in _counted(f"logical_{op}", operands, 1 if op == "not" else 2)
     )

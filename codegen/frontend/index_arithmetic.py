@@ -38,7 +38,7 @@ def total(a: Index, b: Index) -> Index:
 
 
 def bounded(ends: tuple[Index, ...]) -> tuple[Index, ...]:
-    """The same expressions; () where they are too large for a compiler."""
+    """The same expressions; () if they are too large for a compiler."""
     return ends if len(ends) <= _ENDS and all(_nodes(end) <= _NODES for end in ends) else ()
 
 

@@ -70,8 +70,8 @@ def literal_operand(value: object) -> Operand:
     if isinstance(value, float):
         return Operand("weak_float", Const(value, "f64"))
     raise KernelError(
-        f"a {type(value).__name__} is not a number that kernels compute with\n"
-        "they know Python's bool, int and float, and NumPy's numbers; pass arrays as arguments"
+        f"a {type(value).__name__} is not a number that kernels support\n"
+        "use Python's bool, int and float, and NumPy's scalars; pass arrays as arguments"
     )
 
 
@@ -335,8 +335,8 @@ def refused(error: Exception) -> str:
     """The error message for constants in the source on which Python raises."""
     cause = "division by zero" if isinstance(error, ZeroDivisionError) else str(error)
     return (
-        f"Python itself refuses this: {cause}\n"
-        "numbers of the text are computed while it is read: write others, or give them as arguments"
+        f"Python itself raises here: {cause}\n"
+        "constants are computed while the source is read: change them, or pass them as arguments"
     )
 
 

@@ -36,7 +36,7 @@ def read_function(function: Callable[..., Any]) -> Source:
     arguments = tree.args
     for extra in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs):
         if extra is not None:
-            raise text.error(extra, "kernels take arguments by position only, one name each")
+            raise text.error(extra, "kernels take positional arguments only, one name each")
     names = tuple(argument.arg for argument in (*arguments.posonlyargs, *arguments.args))
     return Source(function, text, tree, names)
 
@@ -73,7 +73,7 @@ class Source:
             block(body[:-1] if end else body, scope, _names_in(last))
             results = _results(last, scope)
         except RecursionError:
-            raise self.text.error(self.tree, "expressions are nested too deep to be read") from None
+            raise self.text.error(self.tree, "expressions are nested too deeply") from None
         arguments_of = tuple(replace(a, dtype=dtypes.concrete(a.dtype)) for a in given)
         return Function(self.tree.name, arguments_of, tuple(scope.statements), results)
 
@@ -84,7 +84,7 @@ class Source:
         missing = [name for name in self.names[number:] if name not in known]
         if missing or number > len(self.names):
             raise self.text.error(
-                self.tree, f"{self.tree.name} takes {len(self.names)} arguments, and {number} are given"
+                self.tree, f"{self.tree.name} takes {len(self.names)} arguments, got {number}"
             )
         return {
             name: self.text.check(self.tree, literal_operand, known[name]) for name in self.names[number:]

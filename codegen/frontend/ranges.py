@@ -50,7 +50,7 @@ def read_range(node: ast.expr, scope: Scope) -> Range:
             inner = read_range(node.args[0], scope)
             return replace(inner, min_distance=max(inner.min_distance, _distance(node.args[1], scope)))
     raise scope.error(
-        node, "loops of kernels go over range(…)\nwrite for i in range(A.shape[0]), and A[i] in it"
+        node, "loops of kernels must be over range(…)\nwrite for i in range(A.shape[0]), and A[i] in it"
     )
 
 
@@ -89,7 +89,7 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
     first, last = (call.args[0], call.args[0]) if len(operands) == 1 else call.args[:2]
     step = operands[2].literal if len(operands) == 3 else 1
     if not isinstance(step, int) or isinstance(step, bool) or not 0 < abs(step) < 2**31:
-        raise scope.error(call.args[-1], "a step is a number that stands in the text, and not 0")
+        raise scope.error(call.args[-1], "expected a nonzero constant as the step")
     for operand, written in ((start, first), (stop, last)):
         if isinstance(operand.literal, int) and abs(operand.literal) >= BEYOND:
             raise scope.error(written, "a bound of more than 62 bits\nwrite the size of an array, A.shape[0]")
@@ -106,9 +106,11 @@ def read_bounds(call: ast.Call, name: str, scope: Scope) -> Bounds:
             start.least, _ends(stop, stop.largest, last, "largest", scope), step, index_symbol(name)
         )
     if start.index is None and start.largest:
-        raise scope.error(first, "a loop that counts down begins at the least of index expressions: min()")
+        raise scope.error(
+            first, "a loop that counts down must start at an index expression or the min() of several"
+        )
     if start.index is None:
-        raise scope.error(first, not_an_index(start, first, "where a loop that counts down begins"))
+        raise scope.error(first, not_an_index(start, first, "the start of a loop that counts down"))
     ends = _ends(stop, stop.largest, last, "largest", scope)
     upper = tuple(add_indices(start.index, scale_index(end, -1)) for end in ends)
     return Bounds((Affine(),), upper, -step, add_indices(start.index, scale_index(index_symbol(name), -1)))

@@ -76,7 +76,7 @@ def source_of(function: Callable[..., object]) -> tuple[SourceText, ast.Function
             "  put @tilejit.kernel below it, next to the function"
         )
     if not inspect.isfunction(function):
-        raise TypeError(f"a kernel is made of a function of Python, not of a {type(function).__name__}")
+        raise TypeError(f"expected a Python function to compile, got {type(function).__name__}")
     name = function.__name__
     try:
         if function.__code__.co_filename == "<string>":

@@ -38,7 +38,7 @@ def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
                 _loop(statement, scope, after)
             case ast.Assign(targets, value):
                 for target in targets[1:]:
-                    raise scope.error(target, "kernels assign one target at a time\nwrite a line for each")
+                    raise scope.error(target, "kernels assign to one target at a time\nwrite a line for each")
                 _assign(targets[0], value, scope)
             case ast.AnnAssign(target, _, value) if value is not None:
                 _assign(target, value, scope)
@@ -49,13 +49,13 @@ def block(statements: Sequence[ast.stmt], scope: Scope, live: set[str]) -> None:
             case ast.Pass() | ast.Expr(ast.Constant(str())):
                 pass
             case ast.Return():
-                raise scope.error(statement, "return is the last statement of a kernel, behind its loops")
+                raise scope.error(statement, "return must be the last statement of a kernel, after its loops")
             case _:
-                raise scope.error(statement, f"kernels know no {_named(statement)}\n{_FIX}")
+                raise scope.error(statement, f"kernels do not support {_named(statement)}\n{_FIX}")
 
 
 _TARGETS = "kernels assign to names and to elements of arrays\nwrite t = x or A[i] = x"
-_FIX = "they are for loops over range(), assignments and `x if c else y`"
+_FIX = "use for loops over range(), assignments and `x if c else y`"
 
 
 def _named(statement: ast.stmt) -> str:
@@ -81,7 +81,7 @@ def _assign(target: ast.expr, value: ast.expr, scope: Scope) -> None:
         case ast.Tuple():
             raise scope.error(
                 target,
-                "several names are set at a time, but no elements\nset one by one: t = x; a[i] = t",
+                "only names can be assigned together, not elements\nassign one by one: t = x; a[i] = t",
             )
         case _:
             raise scope.error(target, _TARGETS)
@@ -101,9 +101,9 @@ def _several(value: ast.expr, scope: Scope) -> tuple[Operand, ...]:
 def _name(name: str, node: ast.AST, operand: Operand, scope: Scope) -> None:
     before = scope.names.get(name)
     if isinstance(before, ArrayArg):
-        raise scope.error(node, f"{name} is an array; give what you compute another name")
+        raise scope.error(node, f"{name} is an array; use another name for the result")
     if name in scope.indices:
-        raise scope.error(node, f"{name} is the index of a loop\ngive what you compute another name")
+        raise scope.error(node, f"{name} is the index of a loop\nuse another name for the result")
     scope.names[name] = scope.let(name, operand)
 
 
@@ -225,11 +225,11 @@ def _loop(node: ast.For, scope: Scope, live: set[str]) -> None:
 def _own_index(node: ast.For, scope: Scope) -> str:
     """The index of a loop, which has one of its own and no `else`."""
     if node.orelse:
-        raise scope.error(node.orelse[0], "loops of kernels have no else")
+        raise scope.error(node.orelse[0], "loops of kernels cannot have an else")
     if not isinstance(node.target, ast.Name):
-        raise scope.error(node.target, "a loop of a kernel has one index")
+        raise scope.error(node.target, "a loop of a kernel must have one index")
     if node.target.id in scope.indices or isinstance(scope.names.get(node.target.id), ArrayArg):
-        raise scope.error(node.target, f"{node.target.id} is taken; give this index another name")
+        raise scope.error(node.target, f"{node.target.id} is already used; use another name for this index")
     return node.target.id
 
 
@@ -241,7 +241,7 @@ def _check_marks(
     combiners: Mapping[str, str],
     names: Mapping[str, str],
 ) -> None:
-    """Refuse a loop marked as a reduction that reduces nothing, or as parallel that carries other locals.
+    """Raise for a loop marked as a reduction that reduces nothing, or as parallel that carries other locals.
 
     combiners  of the carried locals, by their names in the body; `names` has these by the source's names
     """
@@ -250,12 +250,12 @@ def _check_marks(
     for text, name in names.items():
         if loop_range.parallel and not combiners[name]:
             raise scope.error(
-                node.iter, f"{text} goes from one iteration to the next: the loop is not parallel"
+                node.iter, f"{text} is carried from one iteration to the next, so the loop is not parallel"
             )
 
 
 def _check_scan(node: ast.For, scope: Scope) -> None:
-    """Refuse the loop just read if it is marked as a scan and scans nothing."""
+    """Raise if the loop just read is marked as a scan but scans nothing."""
     loop = scope.statements[-1]
     if isinstance(loop, For) and loop.scan and not scanned_in(loop):
         raise scope.error(
@@ -295,8 +295,8 @@ def _read_body(
         if dtype not in dtypes.WEAK and dtype != types[name]:
             raise scope.error(
                 node,
-                f"{name} is {types[name]} before the loop and {dtype} behind an iteration\n"
-                "let it begin with that dtype, or convert what it becomes",
+                f"{name} is {types[name]} before the loop and {dtype} after an iteration\n"
+                "start with that dtype, or convert the new value",
             )
     return inner, types, names
 

@@ -83,7 +83,7 @@ ELEMENT_ACCESSES = (
 """Accesses of single elements of bits; a move stores what it loads."""
 
 ACCESSES = (*REGISTER_ACCESSES, *NUMBER_ACCESSES, *ELEMENT_ACCESSES)
-"""All of them."""
+"""All families of accesses."""
 
 _OF_REGISTERS = {(each.reads, each.apart, each.streams): each for each in REGISTER_ACCESSES}
 _OF_NUMBERS = {each.reads: each for each in NUMBER_ACCESSES}

@@ -49,7 +49,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class SizedRoutine:
-    """A routine for so many numbers of a table, or bytes on the stack: one of SIZED."""
+    """A routine for that many table entries, or bytes on the stack: one of SIZED."""
 
     family: str
     count: int
@@ -61,7 +61,7 @@ class SizedRoutine:
 
 
 def access_named(name: str) -> Access | SizedRoutine | None:
-    """What has this name; None for any other name."""
+    """The access with this name; None for any other name."""
     family, *parts = name.split("_")
     if family in SIZED and len(parts) == 1:
         return _same(SizedRoutine(family, _number(parts[0])), name)

@@ -53,12 +53,12 @@ def times(a: Term, factor: int | str) -> Index:
 
 
 def least(*terms: Term) -> Index:
-    """The least of several terms."""
+    """The minimum of several terms."""
     return Least(tuple(map(index_of, terms)))
 
 
 def greatest(*terms: Term) -> Index:
-    """The greatest of several terms."""
+    """The maximum of several terms."""
     return Greatest(tuple(map(index_of, terms)))
 
 

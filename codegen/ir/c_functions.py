@@ -1,4 +1,4 @@
-"""The functions of the C library that kernels call by name, and their numbers of arguments."""
+"""The C library functions that kernels call by name, and their numbers of arguments."""
 
 from __future__ import annotations
 

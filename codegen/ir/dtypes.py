@@ -65,7 +65,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     if name.startswith("bits"):
         return np.dtype(object)
     if name not in _NUMPY:
-        raise KernelError(f"kernels know no dtype {name}\nthey know {', '.join(sorted(_NUMPY))}")
+        raise KernelError(f"kernels do not support the dtype {name}\nuse one of {', '.join(sorted(_NUMPY))}")
     return _NUMPY[name]
 
 
@@ -95,11 +95,11 @@ def dtype_name(dtype: np.dtype[Any], of: str = "") -> str:
         fix = (
             f"convert it: {of or 'x'}.astype({native.name!r})"
             if native in _NAMES
-            else f"they know {', '.join(sorted(_NUMPY))}"
+            else f"use one of {', '.join(sorted(_NUMPY))}"
         )
         if of:
-            raise KernelError(f"{of} is {dtype}, and kernels do not compute in that\n  {fix}")
-        raise KernelError(f"kernels do not compute in {dtype}\n{fix}")
+            raise KernelError(f"{of} is {dtype}, which kernels do not support\n  {fix}")
+        raise KernelError(f"kernels do not support {dtype}\n{fix}")
     return _NAMES[dtype]
 
 
@@ -228,4 +228,4 @@ def _float_for(dtype: str) -> str:
 
 def _only_integers(op: str, common: str, dtypes: Sequence[str]) -> None:
     if is_float(common):
-        raise OperandError(f"{op} of {' and '.join(dtypes)}\nbits are those of integers of one sign")
+        raise OperandError(f"{op} of {' and '.join(dtypes)}\nbit operations need integers of one signedness")

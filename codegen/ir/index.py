@@ -2,8 +2,8 @@
 
 Elements of arrays of integers may be parts of subscripts, which are then gathers and scatters.
 
-Lowered nests also multiply by strides that are known at run time, and take the least or the greatest of
-several expressions.
+Lowered nests also multiply by strides that are known at run time, and take the minimum or maximum of several
+expressions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Affine:
 
     def coefficient(self, symbol: str) -> int:
         """The coefficient of a symbol, 0 if the symbol does not occur."""
-        for name, c in self.terms:  # there are few terms: building a dict takes longer
+        for name, c in self.terms:  # there are few terms, so a scan is faster than building a dict
             if name == symbol:
                 return c
         return 0
@@ -100,7 +100,7 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The least of several expressions."""
+    """The minimum of several expressions."""
 
     of: tuple[Index, ...]
 
@@ -110,7 +110,7 @@ class Least:
 
 @dataclass(frozen=True, slots=True)
 class Greatest:
-    """The greatest of several expressions."""
+    """The maximum of several expressions."""
 
     of: tuple[Index, ...]
 
@@ -240,7 +240,7 @@ def index_symbols(index: Index) -> set[str]:
 def evaluate_index(index: Index, values: Mapping[str, Any]) -> Any:
     """The value of an expression, given values or arrays of values for its symbols.
 
-    The name of an array of integers stands for a function that gives the element at some subscripts.
+    The name of an array of integers maps to a function that returns its elements at some subscripts.
     """
     match index:
         case Affine(constant, terms):

@@ -1,4 +1,4 @@
-"""What a declaration of an instruction says: its meaning, and facts that tests compare with machine code."""
+"""The declaration of an instruction: its meaning, and facts that tests compare with machine code."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Shapes: TypeAlias = "Mapping[int, tuple[VectorShape, ...]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of each register-level operation, of copies and on numbers; tests check it.
+    """Facts about each register-level operation, of copies and on numbers, which tests check.
 
     Attributes:
         sets_flags: whether it may set, at some CPU level, one of the floating-point status flags that NumPy
             reads.
-        levels: the CPU levels at which it costs at most `cost`. LLVM builds it at the others too, from more
+        levels: the CPU levels at which it costs at most `cost`. At other levels, LLVM builds it from more
             instructions.
         cost: instructions that compute, per register, for the most expensive elements and shape. Loads,
             stores and moves are not counted.

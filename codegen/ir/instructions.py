@@ -59,13 +59,13 @@ _INSTRUCTIONS: dict[str, Instruction] = {}
 
 
 def instruction(name: str) -> Instruction:
-    """The instruction of that name.
+    """The instruction with that name.
 
     Raises:
-        KernelError: there is none.
+        KernelError: it does not exist.
     """
     if name not in _INSTRUCTIONS:
-        raise KernelError(f"kernels have no instruction {name}")
+        raise KernelError(f"unknown instruction {name}")
     return _INSTRUCTIONS[name]
 
 
@@ -83,7 +83,7 @@ def conversion(source: str, target: str) -> Instruction:
     """The instruction that converts between two element types; a source "swap u16" reverses bytes.
 
     Raises:
-        KernelError: there is none.
+        KernelError: it does not exist.
     """
     if source.startswith("swap "):
         return instruction(f"swap_{bits_of(target)}")

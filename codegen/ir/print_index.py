@@ -35,7 +35,7 @@ SHAPE = re.compile(r"(.+)\.shape\[(\d+)\]")
 SIZE = re.compile(r"\.(shape|stride)\[(\d+)\]$")
 
 RANGE = ("begin", "end", BEGIN, END)
-"""The symbols that calls give: the range of the loop that they share."""
+"""The symbols that calls define: the range of the loop that threads share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class IndexPrinter:
         return self.at_head[name]
 
     def range_argument(self, name: str) -> str:
-        """An end of the range that calls give, as a further argument."""
+        """An end of the range that calls pass, as a further argument."""
         self.scalars[name] = self.fresh(name), "index"
         self.arguments.append(f"{self.scalars[name][0]}: index")
         return self.scalars[name][0]
@@ -203,7 +203,7 @@ class IndexPrinter:
         shape: VectorShape,
         names: SsaNames,
     ) -> str:
-        """A subscript that counts from the end, or is masked; `zero` has the type of the others."""
+        """A subscript that counts from the end, or is masked; `zero` has the same type."""
         kind, bit = mlir_type("index", shape), mlir_type("i1", shape)
         select = f"{bit}, {kind}" if shape else kind
         if isinstance(part, FromEnd):
@@ -315,7 +315,7 @@ class IndexPrinter:
         )
 
     def left_over(self, name: str, names: SsaNames, upper: Sequence[Index] | None = None) -> str:
-        """The number of iterations that a vectorized loop has left, as an index."""
+        """The remaining iterations of a vectorized loop, as an index."""
         loop = names.lanes[name]
         step = self.lane_step(name, names)
         here = index_symbol(name)

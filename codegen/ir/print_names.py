@@ -91,7 +91,7 @@ def expression(index: Index, name: Callable[[str], str]) -> str:
 
     2*i - j + 3 -> i * 2 - j + 3
 
-    MLIR has no syntax for the least or the greatest of several expressions inside others: min(i, n - 4).
+    MLIR has no syntax for a minimum or maximum inside another expression: min(i, n - 4).
     """
     match index:
         case Affine(constant, terms):
@@ -154,7 +154,7 @@ def compare(op: str, dtype: str) -> str:
 def conversion(source: str, target: str) -> str | None:
     """The MLIR operation that converts between dtypes; None if both have the same MLIR type.
 
-    One of them may be "index", which arrays of indices hold.
+    One of them may be "index", the element type of index arrays.
     """
     if "index" in (source, target):
         return "arith.index_cast"

@@ -75,7 +75,7 @@ class TransferPrinter(IndexPrinter):
     def own_subscripts(
         self, access: Load | Store, shape: VectorShape, names: SsaNames
     ) -> tuple[str, str, list[str], list[int]]:
-        """The array, its subscripts with 0 for those that differ by lane, these, and their dimensions."""
+        """The array, its subscripts with 0 for those that differ by lane, and those with their dimensions."""
         moved = [bool(index_symbols(subscript) & set(access.along)) for subscript in access.subscripts]
         pairs = list(zip(access.subscripts, moved, strict=True))
         own = [
@@ -87,7 +87,7 @@ class TransferPrinter(IndexPrinter):
         return self.memrefs[access.array], where, own, [k for k, (_, moves) in enumerate(pairs) if moves]
 
     def index_lanes(self, index: Index, value: IndexValue, names: SsaNames) -> str:
-        """An index expression in each lane, where elements of arrays are loaded."""
+        """An index expression in each lane, with loaded elements."""
         shape, kind = value.shape, mlir_type("index", value.shape)
         if not index_symbols(index) & set(value.along):
             return super().index_lanes(index, value, names)
@@ -139,7 +139,7 @@ class TransferPrinter(IndexPrinter):
     def store_mask(self, node: Store, shape: VectorShape, names: SsaNames) -> str:
         """The lane mask, in the order of the array's dimensions; "" if all lanes are always active.
 
-        Without `masks_stores` it is "", too: the caller has shown that the arrays end where the loops do.
+        It is also "" without `masks_stores`: the caller has shown that the arrays end with the loops.
         """
         loops = list(names.lanes)
         if not self.masks_stores or all(self.whole(name, names) for name in loops):

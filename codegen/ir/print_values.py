@@ -22,7 +22,7 @@ from codegen.ir.print_names import (
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Reduce, Value, VectorShape
 
 NOT_MLIR = ("first", "stack", "row", "register", "with_register", "round_to_odd", "slide")
-"""The operations that take super-vectors apart and put them together, and a rounding that MLIR lacks."""
+"""The operations that split and join super-vectors, and a rounding mode that MLIR lacks."""
 
 
 class ValuePrinter(BufferPrinter):
@@ -66,7 +66,7 @@ class ValuePrinter(BufferPrinter):
         return self.emit(f"{how}.load {self.memrefs[load.array]}[{where}] : {array}")
 
     def reduction_start(self, value: Reduce, names: SsaNames) -> tuple[str, ...]:
-        """The operand of a reduction that its lanes are combined with."""
+        """The operand that a reduction combines with its lanes."""
         return (self.value(value.start, names),)
 
     def element_access(self, subscripts: Sequence[Index], names: SsaNames) -> tuple[str, str]:

@@ -58,7 +58,7 @@ class Branch:
     flat: dict[str, str]
 
     def assigns(self, name: str, before: SsaNames, memrefs: dict[str, str]) -> bool:
-        """Whether a name is another value than before the branch."""
+        """Whether a name has another value than before the branch."""
         pairs = (
             (self.names.locals, before.locals),
             (self.names.indices, before.indices),
@@ -108,7 +108,7 @@ class FunctionPrinter(ValuePrinter):
         return "\n".join([head, *lines, "}"]) + "\n"
 
     def body(self, body: Sequence[Statement], names: SsaNames, after: frozenset[str] = frozenset()) -> None:
-        """Write statements in order. after: the names that what follows the body refers to."""
+        """Write statements in order. after: the names used after the body."""
         for k, node in enumerate(body):
             match node:
                 case Let(name, IndexValue(index, "i64", ())) if self.flat:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def map_value(value: Value, change: OfValue) -> Value:
-    """A value whose parts are changed, operands before their users."""
+    """A value with changed parts, operands before their users."""
     match value:
         case Op(_, given):
             operands = tuple([map_value(each, change) for each in given])
@@ -35,7 +35,7 @@ def map_value(value: Value, change: OfValue) -> Value:
 
 
 def map_values(statement: Statement, change: OfValue) -> Statement:
-    """A statement, with the statements inside it, whose outermost values are changed."""
+    """A statement, with the statements inside it, with changed outermost values."""
     match statement:
         case Let(_, value):
             return replace(statement, value=change(value))
@@ -66,7 +66,7 @@ def map_values(statement: Statement, change: OfValue) -> Statement:
 
 
 def rewrite_body(body: Body, change: Callable[[Statement], Body]) -> Body:
-    """A body whose statements are replaced by others, those inside loops and branches first."""
+    """A body with replaced statements, those inside loops and branches first."""
     made: list[Statement] = []
     for node in body:
         match node:
@@ -79,7 +79,7 @@ def rewrite_body(body: Body, change: Callable[[Statement], Body]) -> Body:
 
 
 def map_indices(statement: Statement, change: OfIndex) -> Statement:
-    """A statement, with the statements inside it, whose index expressions are changed."""
+    """A statement, with the statements inside it, with changed index expressions."""
 
     def value(node: Value) -> Value:
         match node:
@@ -93,7 +93,7 @@ def map_indices(statement: Statement, change: OfIndex) -> Statement:
 
 
 def _own_indices(statement: Statement, change: OfIndex) -> Statement:
-    """Change the index expressions of statements that are not in values; values are changed already."""
+    """Change the index expressions of statements that are not in values, which are already changed."""
     match statement:
         case Store():
             return _changed(statement, change)
@@ -147,7 +147,7 @@ def substituted(statement: Statement, name: str, by: Index) -> Statement:
 
 
 def on_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:
-    """A statement without others inside, which accesses other buffers instead of some."""
+    """A statement without nested ones, with some buffers replaced by others."""
 
     def value(node: Value) -> Value:
         return replace(node, array=names.get(node.array, node.array)) if isinstance(node, Load) else node
@@ -214,7 +214,7 @@ def resized(statement: Statement, size: int, position: int) -> Statement:
 
 
 def _resized(node: Statement, same: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Statement:
-    """Change the dimensions of stores; values are changed already."""
+    """Change the dimensions of stores; values are already changed."""
     match node:
         case Store():
             return replace(node, dims=same(node.dims), steps=same(node.steps), along=same(node.along))

@@ -1,4 +1,4 @@
-"""The names of the routines that kernels call, and what each name stands for.
+"""The names of the routines that kernels call, and their meanings.
 
 The emitter asks `name_of` for a name, and `simd/` asks `routine_named` what to bind to it: both read
 the table of declared routines. Instructions have the names of their declarations.
@@ -78,11 +78,11 @@ def name_of(family: str, dtype: str = "", lanes: int = 0, which: str = "") -> st
     "load", "f32", 16, "first" -> load_f32x16_first
 
     Raises:
-        KernelError: there is no such routine.
+        KernelError: the routine does not exist.
     """
     routine = Routine(family, dtype, lanes, which)
     if routine not in _declared(dtype, lanes):
-        raise KernelError(f"kernels have no routine {routine.name}")
+        raise KernelError(f"the routine {routine.name} does not exist")
     return routine.name
 
 
@@ -147,7 +147,7 @@ _FIRST_WORDS = frozenset(
 
 
 def routine_named(name: str) -> Routine | Access | SizedRoutine | None:
-    """What a name in source stands for; None if it is not a routine's, or an instruction's."""
+    """The meaning of a name in source; None if it is neither a routine's nor an instruction's."""
     listed = routines().get(name) if name.partition("_")[0] in _FIRST_WORDS else None
     return listed or access_named(name)
 

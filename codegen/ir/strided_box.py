@@ -77,7 +77,7 @@ class StridedBox:
 
     @property
     def conversion(self) -> tuple[str, str] | None:
-        """The names of both element types if elements are converted; "swap " reverses their bytes first."""
+        """The names of both element types of a conversion, after "swap " if bytes are reversed first."""
         if self.source is None or not self.converts:
             return None
         return f"{'swap ' * self.swap}{self.source.name}", self.target.name
@@ -94,7 +94,7 @@ class StridedBox:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that are written."""
+        """The number of bytes written."""
         return prod(axis.extent for axis in self.axes) * self.target.bits // 8
 
     @property
@@ -159,7 +159,7 @@ class StridedBox:
 
 
 def cut_axis(box: StridedBox, name: str, block: int, outer: str) -> tuple[StridedBox, ...]:
-    """Split an axis into full blocks, and a box for the remainder, if there is one.
+    """Split an axis into full blocks, and a box for the remainder if there is one.
 
     before:  for i in 5: for j in 20:               dst[64*j + i] = src[20*i + j]
     after:   for i in 5: for o in 2: for j in 8:    dst[512*o + 64*j + i] = src[8*o + 20*i + j]
@@ -211,7 +211,7 @@ def in_bytes(box: StridedBox) -> StridedBox:
     after:   for i in 9: for b in 4:  dst[u8: 40*i + b] = src[u8: 4*i + b]
     """
     if box.converts or box.unit_bits != 8:
-        raise AssertionError("only elements of full bytes that are moved as they are have bytes to move")
+        raise AssertionError("only elements of whole bytes that are moved unchanged can be moved as bytes")
     byte = Element("u8", 8)
     axes = (*box.axes, Axis("byte", box.width, 1, 1))
     return replace(box, axes=axes, source=byte, target=byte)

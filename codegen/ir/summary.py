@@ -1,4 +1,4 @@
-"""What a function of a kernel moves, in one line for readers."""
+"""A one-line summary of a function's loads and stores, for readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codegen.ir.values import Local
 from codegen.ir.visit import accesses_of, loops_of
 
 MOST_SHOWN = 4
-"""Maximum number of accesses, or of loops, that are written out."""
+"""The most accesses, or loops, that a summary lists."""
 
 
 def summary_of(function: Function) -> str:

@@ -25,10 +25,10 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """The distance between rows, where the address of each row is computed from the first one.
+    """The distance between rows when the address of each row is computed from the first one.
 
     Otherwise a block of many rows has a new base every four rows, which must then be loaded in order. This
-    saves registers for addresses, but costs some where rows are used one after another.
+    saves registers for addresses, but costs time if rows are used one after another.
     """
 
     step: int | str

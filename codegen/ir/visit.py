@@ -72,7 +72,7 @@ def around(root: Loop, number: int) -> tuple[int, ...]:
 def accesses_of(body: tuple[Statement, ...], loops: tuple[Loop, ...]) -> tuple[Access, ...]:
     """All accesses of a body whose outermost loops are `loops`; a statement's loads precede its store.
 
-    Instructions that access memory themselves are refused: they do not say where.
+    Instructions that access memory themselves are rejected, because their addresses are unknown.
     """
     found: list[Access] = []
     _collect(body, iter(loops), (), found)

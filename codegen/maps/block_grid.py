@@ -1,4 +1,4 @@
-"""Arrays cut into blocks after which layouts repeat: a few programs serve all blocks."""
+"""Arrays cut into blocks after which layouts repeat, so that a few programs serve all blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codegen.support.dataclasses import dataclass
 
 Dims: TypeAlias = tuple[int, ...]
 Ends: TypeAlias = tuple[bool, ...]
-"""A sort of block: the dimensions along which it is the last one and has another extent."""
+"""A kind of block: the dimensions along which it is the last one and has another extent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +41,22 @@ class BlockGrid:
         return tuple(n % e != 0 for n, e in zip(self.dims, self.extents, strict=True))
 
     def ends(self) -> Iterator[Ends]:
-        """Every sort of block that the grid has."""
+        """Every kind of block in the grid."""
         each = zip(self.short, self.counts, strict=True)
         return product(*((False,) if not s else (True,) if n == 1 else (False, True) for s, n in each))
 
     def blocks(self) -> Iterator[tuple[Dims, Ends]]:
-        """The position of each block, in C order, and its sort."""
+        """The position of each block, in C order, and its kind."""
         counts, short = self.counts, self.short
         for place in product(*map(range, counts)):
             yield place, tuple(s and k == n - 1 for s, k, n in zip(short, place, counts, strict=True))
 
     def first(self, ends: Ends) -> Dims:
-        """The position of the first block of a sort."""
+        """The position of the first block of a kind."""
         return tuple(n - 1 if cut else 0 for n, cut in zip(self.counts, ends, strict=True))
 
     def box(self, ends: Ends) -> tuple[Dims, Dims]:
-        """The first index and the extents of the first block of a sort."""
+        """The first index and the extents of the first block of a kind."""
         starts = tuple(k * e for k, e in zip(self.first(ends), self.extents, strict=True))
         each = zip(self.dims, self.extents, starts, ends, strict=True)
         return starts, tuple(n - s if cut else min(n, e) for n, e, s, cut in each)

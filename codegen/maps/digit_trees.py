@@ -86,7 +86,7 @@ Mode: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def ceil_div(a: int, b: int) -> int:
-    """The least integer not below a / b."""
+    """The smallest integer not below a / b."""
     return -(-a // b)
 
 

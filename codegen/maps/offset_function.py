@@ -9,7 +9,7 @@ from codegen.maps.digit_trees import Leaf, Split, Tree
 
 
 def offset_function(access: AccessMap) -> Callable[..., int] | None:
-    """`map_offset` for integers, as one expression; None where an offset is no sum of digits.
+    """`map_offset` for integers as one expression; None if an offset is not a sum of digits.
 
     f32[3,5]{1,0:T(2,2)} -> lambda i0, i1: i0 // 2 * 12 + i0 % 2 * 2 + i1 // 2 * 4 + i1 % 2
     """
@@ -28,7 +28,7 @@ def offset_function(access: AccessMap) -> Callable[..., int] | None:
 
 
 def _terms(tree: Tree, index: str) -> list[str] | None:
-    """The summands of an offset; None where it is no sum of digits."""
+    """The summands of an offset; None if it is not a sum of digits."""
     match tree:
         case Leaf(_, stride):
             return [] if stride == 0 else [index if stride == 1 else f"{index} * {stride}"]

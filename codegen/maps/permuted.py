@@ -1,4 +1,4 @@
-"""Layouts whose storage is permuted: every period of memory in the same way, whatever the layout below is.
+"""Layouts with permuted storage: every period of memory is permuted in the same way.
 
     offset(index) = period * (o // period) + base + tree(o % period),  o = the sum of the index's digits
 
@@ -124,7 +124,7 @@ def _runs(digits: tuple[BlockDigit, ...]) -> list[_Run]:
 
 
 def _above(run: _Run, period: int) -> _Run:
-    """What a run has outside a period."""
+    """The part of a run outside a period."""
     extent, near, far = run
     inside = max(period // far, 1)
     return extent // inside, near * inside, far * inside

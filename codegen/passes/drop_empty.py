@@ -1,4 +1,4 @@
-"""Leave out accesses to empty arrays, where masks leave out all accesses outside."""
+"""Remove accesses to empty arrays, if masks exclude all accesses outside."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ class _Lower:
     def steps(
         self, array: str, subscripts: tuple[Index, ...], shape: VectorShape, lanes: Lanes
     ) -> tuple[Step, ...]:
-        """Bytes from lane to lane of each vector dimension; 0 where lanes have subscripts of their own."""
+        """Bytes from lane to lane of each vector dimension; 0 if lanes have subscripts of their own."""
         out: list[Step] = []
         for name, step in lanes[: len(shape)]:
             if not _is_affine(subscripts, name):

@@ -1,4 +1,4 @@
-"""Names that passes make, which no argument and no local of a function has."""
+"""Names that passes create, which no argument or local of a function has."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class _Peel:
     rests: dict[str, Local] = field(default_factory=dict)
 
     def body(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """A body that is under no lanes."""
+        """A body that is not inside lanes."""
         return tuple(made for statement in body for made in self.statement(statement))
 
     def statement(self, node: Statement) -> list[Statement]:
@@ -73,7 +73,7 @@ class _Peel:
                 return [map_values(node, self.value)]
 
     def skip(self, body: tuple[Statement, ...]) -> None:
-        """Pass by the plans of the loops of a body, which run as they are."""
+        """Skip the plans of the loops of a body, which run as they are."""
         for statement in body:
             if isinstance(statement, For):
                 next(self.plans)

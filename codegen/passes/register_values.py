@@ -121,7 +121,7 @@ def _at_offsets(load: Load, offsets: Registers, lanes: Lanes | None) -> Register
     """Loads of registers whose lanes have offsets of their own, or of a number at its offset."""
     if not isinstance(offsets, tuple):
         return Load(load.array, (*load.subscripts, offset_of(offsets)), load.dtype)
-    assert lanes is not None, "registers are under lanes"
+    assert lanes is not None, "expected registers inside lanes"
     number = Load(load.array, load.subscripts, load.dtype, lanes.shape, first=lanes.live)
     return tuple(replace(number, offsets=each) for each in offsets)
 

@@ -179,11 +179,11 @@ def _scattered(
 ) -> list[Statement]:
     """Stores of registers whose lanes have offsets of their own, or of a number at its offset."""
     if not isinstance(offsets, tuple):
-        assert not isinstance(value, tuple), "one number has one offset"
+        assert not isinstance(value, tuple), "expected one offset for one number"
         at = (*store.subscripts, offset_of(offsets))
         one = replace(store, subscripts=at, value=value, steps=(), where=None, offsets=None)
         return _where(where, [one])  # type: ignore[arg-type]
-    assert lanes is not None, "registers are under lanes"
+    assert lanes is not None, "expected registers inside lanes"
     masks = spread(where, lanes) if isinstance(where, tuple) else None
     out: list[Statement] = [
         replace(

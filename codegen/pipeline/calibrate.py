@@ -44,7 +44,7 @@ FOOTPRINTS = tuple(n << 20 for n in (32, 28, 24, 22, 20, 18, 16, 12, 8, 4, 2))
 """Bytes read and written by the measured copies, largest first."""
 
 BEYOND_BYTES = 2 * FOOTPRINTS[0]
-"""The threshold where streaming stores gain nothing at any measured footprint."""
+"""The threshold if streaming stores gain nothing at any measured footprint."""
 
 REPEATS = 5
 WORTH = 0.95

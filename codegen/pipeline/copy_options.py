@@ -25,7 +25,7 @@ class PickCopy(Protocol):
     """Picks one of several programs of the same copy."""
 
     def __call__(self, programs: Sequence[AnyProgram], /) -> AnyProgram:
-        """The program that is picked."""
+        """Return the chosen program."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Compiled checks of the elements that subscripts depend on, for calls that machine code answers."""
+"""Compiled checks of the elements that subscripts depend on, for calls that native code answers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def limits_call(limits: Limits, dtype: str, array: NDArray[Any], at: int) -> Dir
     kernel = limits_kernel(dtype, len(shape), dense)
     bound = kernel.bind({"x": shape}, {"x": strides}, {"low": low, "high": high})
     call = bound.direct_call([at], {})
-    assert call is not None, "a kernel with a result has no range to be empty"
+    assert call is not None, "expected a range of iterations for a kernel with a result"
     (_, result) = call.operands
     return replace(call, operands=((at, offset), result))
 

@@ -1,4 +1,4 @@
-"""What watches a compilation: it receives the name of each pass, and what the pass returned.
+"""The observer of a compilation, which receives the name and the result of each pass.
 
 It also receives each schedule, by the name of the function of `schedule/` that chose it: "choose",
 "choose_joined", or "misaligned".
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # copies whose kernels are stored load no loops
     from codegen.passes.parametrize import Parametrized
 
 Form: TypeAlias = "StridedBox | Schedule | TransferNest | Parametrized | Function"
-"""What is compiled, after one of the passes; or the schedule that the following passes obey."""
+"""The form after one of the passes, or the schedule that the following passes obey."""
 
 Observer: TypeAlias = Callable[[str, Form], None]
 

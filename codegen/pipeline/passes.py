@@ -123,7 +123,7 @@ def vector_passes() -> tuple[Pass, ...]:
 def run_passes(
     passes: tuple[Pass, ...], form: Any, decision: Any, observe: Observer | None = None
 ) -> tuple[Any, ...]:
-    """What the passes make of a form: one form, or the boxes that a box was split into.
+    """Run the passes on a form; return one form, or the boxes that a box was split into.
 
     `observe` sees the results of each pass.
     """

@@ -25,7 +25,7 @@ from codegen.schedule.transfers import group_table, offset_tables
 
 
 def prove_launch(launch: Launch) -> int:
-    """Prove that no call of a launch leaves the storages; the number of accesses that its kernel has.
+    """Prove that no call of a launch leaves the storages; return the number of accesses of its kernel.
 
     Raises:
         KernelError: an access may be outside of its storage, or has no rule.

@@ -28,7 +28,7 @@ from codegen.support.caching import Cache
 from codegen.support.cpu import cpu_level, cpu_name
 
 MOST_BYTES = 64 << 20
-"""Scratch memory that a measurement may touch, source and destination together."""
+"""The most scratch memory that a measurement uses, source and destination together."""
 
 MOST_SPAN_BYTES = 1 << 30
 """Address space that a measurement may reserve."""
@@ -100,7 +100,7 @@ def _pick(
 def winner_of(
     name: str, texts: tuple[str, ...], store: KernelStore, times: Callable[[], Sequence[float]]
 ) -> str:
-    """The text with the least time, as remembered under a name; the first if there is no memory to measure.
+    """The text with the shortest time, cached under a name; the first if there is no memory to measure.
 
     times: measures the seconds of each
     """
@@ -118,7 +118,7 @@ def winner_of(
 def shortened(
     box: StridedBox, schedules: tuple[Schedule, ...], most_bytes: int = MOST_BYTES
 ) -> StridedBox | None:
-    """The box reduced to `most_bytes` of memory, so that it can be measured; None where that is impossible.
+    """The box reduced to `most_bytes` of memory, so that it can be measured; None if that is impossible.
 
     before:  for i in 8192: for j in 8192:  dst[32768*j + 4*i] = src[32768*i + 4*j]
     after:   for i in 1024: for j in 1024:  dst[32768*j + 4*i] = src[32768*i + 4*j]

@@ -126,9 +126,9 @@ class _Watch(Run):
 
 
 def _promise(loop: For, found: int) -> str:
-    """What a loop promises, and what to do if iterations at this distance depend on each other."""
+    """What a loop promises, and the fix if iterations at this distance depend on each other."""
     if loop.parallel:
-        return "parallel promises that iterations are independent\n  leave it out"
+        return "parallel promises that iterations are independent\n  remove it"
     return (
         f"min_distance promises that iterations nearer than {loop.min_distance} are independent\n"
         f"  promise at most {found}"

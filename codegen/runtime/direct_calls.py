@@ -1,4 +1,4 @@
-"""Native fast paths for objects called from Python: machine code checks the arguments.
+"""Native fast paths for objects called from Python: native code checks the arguments.
 
 Once per process, a class's `__call__` is replaced by a C method whose code is compiled and stored like a
 kernel's (`simd.direct`). An object of the class holds entries: argument layouts that Python checked before,
@@ -56,7 +56,7 @@ TESTED_PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14))
 """The versions of CPython on which the tests of direct calls have run."""
 
 MOST_ENTRIES = 8
-"""Most entries of an object: machine code tries them in turn, about 5 ns each."""
+"""The most entries of an object: native code tries them in turn, about 5 ns each."""
 
 _BYTES_DTYPE = np.dtype(np.uint8)
 _entries_lock = RLock()
@@ -99,7 +99,7 @@ class Direct:
         return name if found is self else None
 
     def _answer_directly(self, entry: Entry | None) -> None:
-        """Let machine code also answer calls that fit an entry, if it can; the latest entries are kept."""
+        """Let native code also answer calls that fit an entry, if it can; the latest entries are kept."""
         owner: Any = next(kind for kind in type(self).__mro__ if "_in_python" in vars(kind))
         if entry is None or not entry.fits or not make_direct(owner):
             return
@@ -118,14 +118,14 @@ class Direct:
         self._native = _without_entries(type(self)._in_python) if supported() else ()
 
     def _last_answer(self) -> Entry | None:
-        """The entry that answered this thread's last call, or None if Python did."""
+        """The entry that answered this thread's last call, or None if Python answered it."""
         native = self._native  # another thread may replace it
         at = _slot_of(native[0]) if native else 0
         number = native[0][at + 1] if at else 0
         return next((x for x in native[2] if id(x) == number), None) if number else None
 
     def _answered_in_python(self) -> None:
-        """Note that machine code did not answer this thread's last call."""
+        """Record that native code did not answer this thread's last call."""
         native: tuple[Any, ...] | None = None
         while native is not self._native:  # another thread may replace it before the note is in it
             native = self._native
@@ -292,7 +292,7 @@ class _MethodDefinition(ctypes.Structure):
 
 
 _definitions: dict[type, _MethodDefinition | None] = {}
-"""Method definitions of classes with direct calls; None where the machine code could not be built.
+"""Method definitions of classes with direct calls; None if the machine code could not be built.
 
 CPython keeps a pointer to a definition as long as its class lives.
 """

@@ -152,7 +152,7 @@ class PassedThrough:
 class Entry:
     """Checked arguments, and the calls to make with them.
 
-    keyword   the name of the last argument, "" where it has none
+    keyword   the name of the last argument, "" if it has none
     releases  whether the GIL is released during the calls
     watches   floating-point flags from fenv.h; if the calls raise one, the object's Python path runs too and
               warns, so the calls may be made twice

@@ -27,7 +27,7 @@ def _functions() -> tuple[Any, Any] | None:
 
 
 CLEAR_FLAGS, TEST_FLAGS = _functions() or (None, None)
-"""feclearexcept and fetestexcept, which take some of the bits; None where they are unavailable."""
+"""feclearexcept and fetestexcept, which take some of the bits; None if they are unavailable."""
 
 FLAGS_SUPPORTED = bool(FLAG_BITS) and CLEAR_FLAGS is not None
 """Whether the flags can be read here; if not, NumPy handles casts that set them."""

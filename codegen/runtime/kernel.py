@@ -50,13 +50,13 @@ _natives: dict[str, NativeFunction] = {}
 class Kernel:
     """The code of a copy, shared by copies of many shapes.
 
-    A kernel that the store has runs without being lowered or printed.
+    A stored kernel runs without being lowered or printed.
 
     Attributes:
-        name: a name that is unique.
+        name: a unique name.
         digest: the digest of what it is lowered from.
         arguments: the names of its arguments, in the order of the table that the code receives.
-        lower: makes its loops.
+        lower: creates its loops.
     """
 
     name: str
@@ -220,7 +220,7 @@ def _dump(name: str, source: str) -> None:
 
 
 def shared(kernel: Kernel) -> Kernel:
-    """The kernel of that name, the same object each time."""
+    """The kernel with that name, the same object each time."""
     with compiler_lock:
         known = _in_use.setdefault(kernel.name, kernel)
         if known != kernel:

@@ -121,7 +121,7 @@ class Launch:
 
     @lazy
     def _step_bytes(self) -> int:
-        """Destination stride of the first loop; 0 where trips are something else.
+        """Destination stride of the first loop; 0 if trips are something else.
 
         Table entries and tiles lie where their tables say, and segments are full lines already.
         """

@@ -107,7 +107,7 @@ class BoundKernel:
     """A kernel bound to array shapes; only addresses and some numbers are missing.
 
     operands  the index of the missing argument for each of its operands, except results
-    table     the entries of its argument table, 0 where they are missing
+    table     the entries of its argument table, 0 if they are missing
     slots     (index in the table, index of the missing argument)
     trips     the indices of the loop that threads can share, or None
     """
@@ -161,7 +161,7 @@ class BoundKernel:
         return self._pack_table(*values)
 
     def direct_call(self, positions: Sequence[int], known: Mapping[int, int]) -> DirectCall | None:
-        """`run` on one thread as a direct call; None where there are no trips to run.
+        """`run` on one thread as a direct call; None if there are no trips to run.
 
         positions  where each missing argument stands in the call
         known      words of missing arguments that are known already, by index

@@ -38,7 +38,7 @@ def build_offset_calls(
     hold_gil: bool,
     bounds: tuple[Bounds, Bounds] | None = None,
 ) -> OffsetCalls | None:
-    """The calls of launches, in order; None where other indices need other kernels.
+    """The calls of launches, in order; None if other indices need other kernels.
 
     Args:
         launches: of the copy of all entries, over one table each; with `bounds`, of the copy of one entry.

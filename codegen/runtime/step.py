@@ -28,7 +28,7 @@ class Step:
 
     @property
     def compiled(self) -> Step:
-        """Itself; a `StoredStep` is compiled again."""
+        """The step itself; a `StoredStep` is compiled again."""
         return self
 
     @property

@@ -1,9 +1,9 @@
-"""When calls use threads, hold the GIL, and request table entries ahead: everything here was measured."""
+"""When calls use threads, hold the GIL, and prefetch table entries; every number here was measured."""
 
 from __future__ import annotations
 
 PARALLEL_BYTES = 8 << 20
-"""Smaller calls stay on the calling thread, whatever they do.
+"""Smaller calls always stay on the calling thread.
 
 Two threads of one core (Zen 5, 2026-11), u32 transposes, us on one thread and on two: 2 MiB read and written
 54 and 120, 4 MiB 59 and 121, 5.5 MiB 86 and 158, 8 MiB 261 and 218, 16 MiB 512 and 357. While source and
@@ -15,7 +15,7 @@ LAST_CACHE_BYTES = 32 << 20
 """The last cache counts as at most this size, and as this size where it is unknown."""
 
 BOUND_BY_MEMORY, TRANSPOSES, COMPUTES = 1, 3, 5
-"""How slow a call is, in multiples of memcpy's time: more threads pay sooner for slower calls.
+"""How slow a call is, in multiples of memcpy's time: slower calls benefit sooner from more threads.
 
 Data in the last cache moves so fast that waking another thread, and reading lines from the cache of the first
 one, cost more than the second thread saves. Two cores of Zen 4 with 32 MiB of last cache (2026-11), us on one

@@ -84,7 +84,7 @@ def candidates(
 ) -> tuple[Schedule, ...]:
     """At most MOST_CANDIDATES distinct schedules, the most promising first; the first is that of `choose`.
 
-    Other methods come first: stores, staging, transfers. Then each decision is changed alone. Fills and
+    Other methods come first: stores, staging, transfers. Then each decision is changed separately. Fills and
     copies with offset tables have no other schedule.
     """
     if box.blocks:

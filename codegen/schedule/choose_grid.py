@@ -34,7 +34,7 @@ ROW_BYTES, RUN_BYTES = 4 * LINE_BYTES, 8 * LINE_BYTES
 makes it longer in the source."""
 
 MOST_SORTS = 16
-"""Most sorts of blocks: each one has its own programs."""
+"""The most kinds of blocks; each one has its own programs."""
 
 Run: TypeAlias = tuple[int, int]
 """The dimension along which a layout is contiguous, and the bytes from element to element along it."""
@@ -70,7 +70,7 @@ def common_grid(
 
 
 def has_few_sorts(grid: BlockGrid) -> bool:
-    """Whether the grid has few enough sorts of blocks that each can have its own programs."""
+    """Whether the grid has few enough kinds of blocks that each can have its own programs."""
     return 1 << sum(grid.short) <= MOST_SORTS
 
 
@@ -146,5 +146,5 @@ def stays_near(extents: Dims, itemsize: int) -> bool:
 
 
 def stays_in_cache(extents: Dims, itemsize: int) -> bool:
-    """Whether a block with these strides fits: where rows are short, it is larger than its elements."""
+    """Whether a block with these strides fits: with short rows, it is larger than its elements."""
     return block_bytes(extents, itemsize) <= 2 * BLOCK_BYTES

@@ -27,7 +27,7 @@ class JoinedBoxes:
 def choose_joined(
     copy: BoxedCopy, *, padded: bool, footprint: int, thresholds: Thresholds, threads: int = 1
 ) -> JoinedBoxes | None:
-    """The boxes of a copy without conversions as one launch; None where separate launches are better.
+    """The boxes of a copy without conversions as one launch; None if separate launches are better.
 
     A gather serves copies larger than the cache whose runs share lines. A short table of chunks serves
     copies of any size whose boxes write these chunks side by side, unless a copy larger than the cache would

@@ -138,7 +138,7 @@ def _checked(
     if fastest_varying is not None and any(dim < 0 for dim in fastest_varying):
         raise KernelError(f"fastest_varying counts memory dimensions from 0, got {fastest_varying}")
     if tail not in TAILS:
-        raise KernelError(f"tail is one of {', '.join(TAILS)}, not {tail!r}")
+        raise KernelError(f"tail: expected one of {', '.join(TAILS)}, got {tail!r}")
     kept = [k for k, size in enumerate(sizes) if size > 1]
     fastest = None if fastest_varying is None else tuple(fastest_varying[k] for k in kept)
     return Request(tuple(sizes[k] for k in kept), fastest, reductions, tail, scans)

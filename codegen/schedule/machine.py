@@ -76,7 +76,7 @@ def usable_sockets() -> int:
 
 
 def _topology(cpu: int, what: str, unknown: str) -> str:
-    """What the system says about the place of a CPU; `unknown` if it says nothing."""
+    """The system's information on the place of a CPU; `unknown` if there is none."""
     try:
         with open(TOPOLOGY.format(cpu, what), encoding="utf-8") as file:
             return file.read().strip()

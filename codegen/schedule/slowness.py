@@ -1,4 +1,4 @@
-"""How slow a kernel is beside memcpy, which decides from what size on it gets several threads."""
+"""How slow a kernel is compared with memcpy, which decides the size from which it gets several threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COSTLY = frozenset(FLOAT_FUNCTIONS) - {"sqrt", "rint", "copysign", "fma"} | {"po
 
 
 def slowness_of(function: Function) -> int:
-    """How slow a function of loops is, by what its loops do with each element.
+    """How slow a function of loops is, judged by its operations on each element.
 
     y[i] = 2 * x[i] -> BOUND_BY_MEMORY    y[i, j] = x[j, i] -> TRANSPOSES
     y[i] = exp(x[i]), or a product of matrices -> COMPUTES
@@ -28,7 +28,7 @@ def slowness_of(function: Function) -> int:
 
 
 def has_costly(values: Iterable[Value]) -> bool:
-    """Whether some operation takes many instructions."""
+    """Whether an operation takes many instructions."""
     return any(isinstance(x, Op) and x.name in COSTLY for value in values for x in parts(value))
 
 

@@ -275,11 +275,11 @@ KINDS: dict[type[Transfer], tuple[str, str]] = {
     TransposeTiles: ("transpose", "transpose"),
     UnpackBits: ("unpack bits", "unpack_bits"),
 }
-"""What a kind of transfer is called in text, and how the names of its kernels begin."""
+"""The names of kinds of transfers in text, and the prefixes of their kernels' names."""
 
 
 def kernel_kind(transfer: Transfer) -> str:
-    """How the names of a transfer's kernels begin; interleaves say on which side rows are packed."""
+    """The prefix of a transfer's kernel names; interleaves include the side on which rows are packed."""
     if not isinstance(transfer, Interleave):
         return KINDS[type(transfer)][1]
     name = {"dst": "interleave", "src": "deinterleave", "": "transpose_small"}[transfer.side]

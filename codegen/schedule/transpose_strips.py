@@ -11,12 +11,12 @@ from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, Transpose
 MOST_LINES = 16
 """Maximum lines of each result row in a panel of the caller's size, so that it stays in the second cache."""
 
-PANEL_ENDS, LOOPS_END = "a panel in cache has no more", "its loops have no more"
+PANEL_ENDS, LOOPS_END = "a panel in cache has only these", "its loops have only these"
 """Why super-vectors of a transpose are smaller than requested."""
 
 
 def in_strips(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -> TransposeSchedule:
-    """The cut in super-vectors of the caller's size, which are rounded up to full register blocks.
+    """The cut into super-vectors of the caller's size, which are rounded up to full register blocks.
 
     Tiles of a size that fits in them hold several super-vectors; larger super-vectors hold tiles. A panel
     holds super-vectors, so they are at most as large as the largest panel that stays in cache.
@@ -38,7 +38,7 @@ def in_strips(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) 
 
 
 def given_size(box: TransposeBox, cut: TransposeSchedule, size: VectorSize) -> GivenSize:
-    """What the caller's size became, in elements of the box."""
+    """The size used instead of the caller's, in elements of the box."""
     if cut.strips is None or isinstance(size, TileSize):
         return GivenSize(None, (cut.tile[0], cut.tile[1] * cut.together))
     given = size if isinstance(size, tuple) else (size, size)
@@ -87,5 +87,5 @@ def _in_lines(box: TransposeBox, cut: TransposeSchedule, strips: tuple[int, int]
 
 
 def _rounded(count: int, unit: int) -> int:
-    """The least multiple of a unit that is at least the count."""
+    """The smallest multiple of a unit that is at least the count."""
     return -(-count // unit) * unit

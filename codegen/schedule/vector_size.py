@@ -14,7 +14,7 @@ from codegen.support.errors import ScheduleError, shown
 NAME = "virtual_vector_size"
 
 MOST_ELEMENTS = 1 << 20
-"""Elements of the largest super-vector; more is surely a mistake."""
+"""Elements of the largest super-vector; a larger one is certainly a mistake."""
 
 WIDEST_BITS = 128
 """Bits of the widest element of an array."""
@@ -36,8 +36,8 @@ def read_vector_sizes(value: object, most: int, write: str) -> tuple[Size, ...]:
     write: how to write a size, for error messages
 
     Raises:
-        ScheduleError: there are too many sizes or none, a string is not a size, one is less than 1, or there
-            are more than MOST_ELEMENTS elements.
+        ScheduleError: there are too many sizes or none, a string is not a size, a size is less than 1, or
+            they make more than MOST_ELEMENTS elements.
         TypeError: a size is neither an integer nor a string.
     """
     sizes = tuple(_size(each, write) for each in (value if isinstance(value, tuple | list) else (value,)))

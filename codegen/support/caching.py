@@ -60,7 +60,7 @@ class lazy(Generic[T]):  # noqa: N801 - used as a decorator, like property
 
 
 class _Get(Protocol[_Asked, _Found]):
-    """The lookups of a dict."""
+    """The lookup methods of a dict."""
 
     @overload
     def __call__(self, key: _Asked, /) -> _Found | None: ...
@@ -125,13 +125,13 @@ def cached(most: int) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
 
 
 def lazy_pattern(text: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
-    """A regular expression that is compiled when it is first called for.
+    """A regular expression that is compiled on first use.
 
     >>> _NUMBER = lazy_pattern("[0-9]+")
     >>> _NUMBER().fullmatch("12")
 
-    Compiling one takes Python 0.1 to 0.5 ms. The modules that a first copy imports have a dozen, and few
-    copies use any.
+    Python takes 0.1 to 0.5 ms to compile one. The modules that a first copy imports have a dozen, and few
+    copies use any of them.
     """
 
     @cache
@@ -142,7 +142,7 @@ def lazy_pattern(text: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
 
 
 def on_clear(owner: T, clear: Callable[[T], object]) -> None:
-    """Have `clear_caches` call `clear(owner)` as long as the owner lives."""
+    """Make `clear_caches` call `clear(owner)` as long as the owner lives."""
     with _lock:
         _clears[owner] = clear
 

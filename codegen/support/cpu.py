@@ -22,8 +22,10 @@ _BITS = {
     **{"bmi": (1, 5, 3), "avx2": (1, 5, 5), "bmi2": (1, 5, 8), "avx512f": (1, 5, 16)},
     **{"avx512dq": (1, 5, 17), "avx512cd": (1, 5, 28), "avx512bw": (1, 5, 30), "avx512vl": (1, 5, 31)},
 }
-"""Where glibc keeps each usable flag: leaf, word and bit. A leaf has four words of CPU features, then four
-words of those that the operating system also supports."""
+"""The position of each usable flag in glibc: leaf, word and bit.
+
+A leaf has four words of CPU features, then four words of those that the operating system also supports.
+"""
 
 _LLVM = {
     "avx512": ("x86_64", "x86-64-v4", "-prefer-256-bit"),
@@ -48,10 +50,10 @@ class CpuLevel:
 
 
 def level_named(name: str) -> CpuLevel:
-    """The level of that name, case-insensitive, whether or not this machine supports it.
+    """The level with that name, case-insensitive, whether or not this machine supports it.
 
-    Kernels can target other machines. The operating system is this machine's on its own architecture, and
-    Linux on any other.
+    Kernels can target other machines. On its own architecture, the operating system is this machine's,
+    otherwise Linux.
 
     >>> level_named("neon")
     CpuLevel(name='neon', triple='aarch64-unknown-linux-gnu', llvm_cpu='generic', llvm_features='+neon')
@@ -61,7 +63,7 @@ def level_named(name: str) -> CpuLevel:
     """
     known = name.lower()
     if known not in _LLVM:
-        raise KernelError(f"TILEJIT_CPU={name} names no CPU level\n  set it to one of {', '.join(LEVELS)}")
+        raise KernelError(f"TILEJIT_CPU={name} is not a CPU level\n  set it to one of {', '.join(LEVELS)}")
     architecture, cpu, features = _LLVM[known]
     is_host = architecture == _host_architecture()
     return CpuLevel(known, _host_triple() if is_host else f"{architecture}-unknown-linux-gnu", cpu, features)
@@ -70,8 +72,8 @@ def level_named(name: str) -> CpuLevel:
 def host_levels() -> tuple[str, ...]:
     """The levels that this CPU supports, the highest first; empty if its architecture has none.
 
-    Feature flags decide, not the CPU's name: on virtual machines LLVM guesses a wrong name and half the
-    vector width.
+    The feature flags decide, and not the CPU's name: on virtual machines, LLVM guesses a wrong name and half
+    the vector width.
     """
     if _host_architecture() != "x86_64":
         return tuple(name for name in LEVELS if _LLVM[name][0] == _host_architecture())
@@ -120,14 +122,16 @@ def cpu_level() -> CpuLevel:
     """The level of this process: the host's highest, or TILEJIT_CPU (read once).
 
     Raises:
-        KernelError: TILEJIT_CPU is not a level, or not one that this CPU supports.
+        KernelError: TILEJIT_CPU is not a level, or this CPU does not support it.
     """
     requested, levels = settings().cpu, host_levels()
     if not requested:
         return level_named(levels[0]) if levels else CpuLevel("generic", _host_triple(), "generic", "")
     level = level_named(requested)
     if level.name not in levels:
-        raise KernelError(f"TILEJIT_CPU={requested}, but this CPU has only {', '.join(levels) or 'generic'}")
+        raise KernelError(
+            f"TILEJIT_CPU={requested}, but this CPU supports only {', '.join(levels) or 'generic'}"
+        )
     return level
 
 

@@ -30,12 +30,12 @@ else:
         slots: bool = False,
         kw_only: bool = False,
     ) -> Any:
-        """The standard library's decorator of this name, for the options that this project uses."""
+        """The standard library's decorator of the same name, with the options that this project uses."""
 
         def made(cls: type) -> type:
             own, text = frozenset(vars(cls)), cls.__doc__
             hashed = vars(cls).get("__hash__") is not None
-            # Few classes have frozen bases. For those the standard library checks that all are frozen.
+            # Few classes have frozen bases. For those, the standard library checks that all are frozen.
             checked = frozen and any(_is_frozen(base) for base in cls.__mro__[1:])
             options = {"slots": slots, "kw_only": kw_only, "frozen": checked}
             cls = _with_fields(init=False, repr=False, eq=False, **options)(cls)
@@ -64,7 +64,7 @@ def _is_frozen(base: type) -> bool:
 
 
 def _check_order(cls: Any) -> None:
-    """Refuse a field without a default after one with a default, as the standard library does."""
+    """Raise for a field without a default after one with a default, as the standard library does."""
     earlier = ""
     for x in fields(cls):
         if not x.init or x.kw_only:
@@ -76,7 +76,7 @@ def _check_order(cls: Any) -> None:
 
 
 def _note_options(cls: Any, **options: bool) -> None:
-    """Tell the standard library's decorator, for classes that derive from this one, what it is."""
+    """Record the options for the standard library's decorator, for classes that derive from this one."""
     for name, value in options.items():
         setattr(cls.__dataclass_params__, name, value)
 
@@ -99,7 +99,7 @@ _FACTORY = _Factory()
 
 
 class _Init:
-    """`__init__` of a class. It is compiled, and replaces this object, when it is first looked up."""
+    """`__init__` of a class, compiled on first access, when it replaces this object."""
 
     def __init__(self, cls: type, frozen: bool) -> None:
         self._cls, self._frozen = cls, frozen
@@ -117,7 +117,7 @@ def _compiled_init(cls: type, frozen: bool) -> Callable[..., None]:
         _dataclass_put(self, 'extent', extent)
         _dataclass_put(self, 'stride', stride)
 
-    Names that are no parameters begin with `_dataclass_`, which no field does.
+    Names that are not parameters begin with `_dataclass_`, which no field does.
     """
     self = "_dataclass_self" if any(x.name == "self" for x in fields(cls)) else "self"
     names: dict[str, Any] = {"_dataclass_put": object.__setattr__, "_dataclass_absent": _FACTORY}
@@ -190,7 +190,7 @@ def _values(chosen: Iterable[Field[Any]]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _freeze(cls: Any, own: frozenset[str], slots: bool) -> None:
-    """Refuse assignments. Copies and pickles of instances with slots set the fields anyway."""
+    """Reject assignments. Copying and unpickling instances with slots can still set the fields."""
     names = tuple(x.name for x in fields(cls))
 
     def refuse_assignment(self: Any, name: str, value: object) -> None:

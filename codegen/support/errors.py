@@ -24,11 +24,11 @@ class KernelIndexError(KernelError, IndexError):
 
 
 class KernelValueError(KernelError, ValueError):
-    """An array, a number or an option has a value that a kernel does not take."""
+    """An array, a number or an option has a value that a kernel does not support."""
 
 
 class ScheduleError(LayoutError, KernelError):
-    """No copy and no kernel can have such a schedule, for instance super-vectors of no elements."""
+    """The schedule is impossible for any copy or kernel, for instance super-vectors without elements."""
 
 
 class IntegerError(KernelError, OverflowError):
@@ -55,7 +55,7 @@ for _error in (
     *(TilejitError, LayoutError, LayoutIndexError, StoreError, OutOfMemoryError),
     *(KernelError, KernelIndexError, KernelValueError, IntegerError, PowerError, OperandError, ScheduleError),
 ):
-    _error.__module__ = "tilejit"  # where users import it from: tracebacks print it, and pickles name it
+    _error.__module__ = "tilejit"  # the public location, which tracebacks print and pickles name
 
 
 def shown(number: int) -> str:

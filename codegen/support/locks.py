@@ -17,7 +17,7 @@ import threading
 from typing import Any
 
 compiler_lock = threading.RLock()
-"""Held while a kernel is built or loaded, or while a call imports a module for the first time."""
+"""Held while a kernel is compiled or loaded, or while a call imports a module for the first time."""
 
 # Before-fork handlers run in reverse order of registration, and Numba logs while it compiles. If logging
 # registered after this module, a fork would take logging's lock first, then wait here for a thread that waits
@@ -51,7 +51,7 @@ def _before_fork() -> None:
 
 
 def _thread_pool_attribute(name: str) -> Any:
-    """An attribute of the thread pool module; None if that is not imported or has no such attribute."""
+    """An attribute of the thread pool module; None if the module is not imported or lacks the attribute."""
     return getattr(sys.modules.get("concurrent.futures.thread"), name, None)
 
 

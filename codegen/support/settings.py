@@ -10,9 +10,9 @@ from codegen.support.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The TILEJIT_… variables. An empty one counts as unset, and "0" turns a switch off.
+    """The TILEJIT_… variables. An empty variable counts as unset, and "0" turns a switch off.
 
-    Folders are absolute and `~` is expanded, so a later change of the working directory has no effect.
+    Folders are absolute and `~` is expanded, so later changes of the working directory have no effect.
     """
 
     threads: str
@@ -27,7 +27,7 @@ class Settings:
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, as of the first call."""
+    """The settings of this process at the time of the first call."""
     return Settings(
         threads=_text("TILEJIT_THREADS"),
         cache_directory=_folder("TILEJIT_CACHE_DIR"),

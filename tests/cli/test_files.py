@@ -270,9 +270,9 @@ def test_a_layout_that_fits_no_tensor_or_not_those_named_is_refused(model: Path)
         assert "tensor 'scale'" in fails(
             command, source, out, "--layout", *MATRICES, "--tensor", "scale", "--tensor", "weight"
         )
-        assert "named threads" in refuses(command, source, out, "--layout", "blis-a", "threads=4")
+        assert "the name threads" in refuses(command, source, out, "--layout", "blis-a", "threads=4")
         named = refuses(command, source, out, "--layout", "(threads b) n -> b threads n", "b=2")
-        assert "an axis is named threads" in named
+        assert "an axis has the name threads" in named
     assert "f6e2m3fn" in fails("pack", model, out, "--layout", "tpu", "--dtype", "f6e2m3fn")
     assert not out.exists()
 

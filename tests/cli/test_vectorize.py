@@ -142,7 +142,7 @@ def test_functions_of_python_that_cannot_be_read_are_named(files: Path) -> None:
         "calls": "kernels cannot call open",
         "stores": "k is stored to, and its elements are subscripts",
         "typed": "typed: the annotation 'float[:]' of A says no dtype",
-        "many": "kernels take arguments by position only",
+        "many": "kernels take positional arguments only",
     }
     said = [line for line in result.stderr.splitlines() if line.startswith("tilejit: ")]
     for line, (name, cause) in zip(said, causes.items(), strict=True):

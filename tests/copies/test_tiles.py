@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import Any
 
@@ -271,20 +272,22 @@ def test_ids_out_of_range(t: tj.TiledArray, ids: Any) -> None:
     """Refused before a byte is written."""
     before = t.buffer.tobytes()
     out = np.full((len(ids), 8, 16), 77, np.float32)
-    with pytest.raises(tj.LayoutIndexError, match="no tile"):
+    with pytest.raises(tj.LayoutIndexError, match="is out of range"):
         tj.gather_tiles(t, ids, out)
     assert (out == 77).all()
-    with pytest.raises(tj.LayoutIndexError, match="no tile"):
+    with pytest.raises(tj.LayoutIndexError, match="is out of range"):
         tj.scatter_tiles(t, ids, out, duplicates="last")
     assert t.buffer.tobytes() == before
 
 
 def test_the_message_names_the_place(t: tj.TiledArray) -> None:
-    with pytest.raises(tj.LayoutIndexError, match=r"no tile 45: number 2 of ids\n.*\[5,9\] tiles"):
+    with pytest.raises(
+        tj.LayoutIndexError, match=r"tile 45 is out of range, at position 2 of ids\n.*\[5,9\] tiles"
+    ):
         tj.gather_tiles(t, [0, 1, 45, 46])
-    with pytest.raises(IndexError, match="no tile 9 along axis 1: number 1"):
+    with pytest.raises(IndexError, match="tile 9 is out of range along axis 1, at position 1"):
         tj.gather_tiles(t, [[0, 1], [0, 9]])
-    with pytest.raises(tj.LayoutIndexError, match="no tile a number of 16610 bits"):
+    with pytest.raises(tj.LayoutIndexError, match="tile a number of 16610 bits is out of range"):
         tj.gather_tiles(t, [10**5000])
 
 
@@ -406,7 +409,7 @@ def test_values_that_do_not_fit(t: tj.TiledArray, values: Any, kind: type[Except
     before = t.buffer.tobytes()
     with pytest.raises(kind) as refused:
         tj.scatter_tiles(t, [1, 0], values)
-    assert kind is TypeError or "\n  give" in str(refused.value)
+    assert kind is TypeError or re.search("\n  (give|pass|use)", str(refused.value))
     assert t.buffer.tobytes() == before
 
 
@@ -442,7 +445,7 @@ def read_only() -> Array:
     ids=["count", "tile", "dtype", "byte order", "read-only", "broadcast", "overlapping", "tiled"],
 )
 def test_out_that_cannot_be_used(t: tj.TiledArray, out: Any, words: str) -> None:
-    with pytest.raises(tj.LayoutError, match=f"(?s){words}.*\n  give"):
+    with pytest.raises(tj.LayoutError, match=f"(?s){words}.*\n  pass"):
         tj.gather_tiles(t, [0, 1], out)
     assert (np.asarray(out) == 77).all()
 
@@ -498,7 +501,7 @@ def test_an_array_without_elements_has_no_tiles(text: str) -> None:
     tile = tile_and_grid(spec)[1]
     assert tj.gather_tiles(empty, []).shape == (0, *tile)
     assert tj.gather_tiles(empty, []).dtype == spec.dtype
-    with pytest.raises(tj.LayoutIndexError, match="no tile 0"):
+    with pytest.raises(tj.LayoutIndexError, match="tile 0 is out of range"):
         tj.gather_tiles(empty, [0])
     writeable = tj.pack(np.zeros((0, 8), spec.dtype), spec)
     tj.scatter_tiles(writeable, [], np.zeros((0, *tile), spec.dtype))

@@ -90,5 +90,5 @@ def test_swizzled_blocks_fill_a_shape() -> None:
     ],
 )
 def test_others_say_what_to_do(ask: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match=r"give its \.inner"):
+    with pytest.raises(TypeError, match=r"pass its \.inner"):
         ask(parse(COMPOSED[0]))

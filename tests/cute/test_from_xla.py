@@ -65,15 +65,15 @@ def test_the_text_of_a_bounded_layout() -> None:
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ("f32[12,4]{1,0:T(6,4)(4,1)}", r"index \(6, 0\) gives 32, where the indices before it ask for 18"),
+        ("f32[12,4]{1,0:T(6,4)(4,1)}", r"index \(6, 0\) gives 32, but the indices before it require 18"),
         (
             "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
-            r"index \(0, 0, 0, 1, 2\) gives 24, where the indices before it ask for 21",
+            r"index \(0, 0, 0, 1, 2\) gives 24, but the indices before it require 21",
         ),
-        ("f32[130]{0:T(4,12)(8)(8,6)}", "index 8 gives 6, where the indices before it ask for 50"),
+        ("f32[130]{0:T(4,12)(8)(8,6)}", "index 8 gives 6, but the indices before it require 50"),
         (
             "f32[8,31,2]{1,0,2:T(3,12)(8)(2,5)}",
-            r"index \(0, 8, 0\) gives 5, where the indices before it ask for 13",
+            r"index \(0, 8, 0\) gives 5, but the indices before it require 13",
         ),
         ("f32[?,4]{1,0}", "a dimension is '[?]'"),
     ],
@@ -85,10 +85,10 @@ def test_refusals(shape: str, message: str) -> None:
 
 @pytest.mark.parametrize("shape", ["f32[3]{0}", None, 3, cute.Layout(3)])
 def test_other_objects(shape: object) -> None:
-    mend = r"\n  read a text with tilejit\.as_layout\(\.\.\.\)"
-    with pytest.raises(TypeError, match=f"^from_xla takes a Shape, not .*{mend}"):
+    fix = r"\n  read text with tilejit\.as_layout\(\.\.\.\)"
+    with pytest.raises(TypeError, match=f"^from_xla: expected a Shape, got .*{fix}"):
         cute.from_xla(shape)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=f"^bounded takes a Shape, not .*{mend}"):
+    with pytest.raises(TypeError, match=f"^bounded: expected a Shape, got .*{fix}"):
         cute.bounded(shape)  # type: ignore[arg-type]
 
 

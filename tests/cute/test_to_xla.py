@@ -74,8 +74,8 @@ def test_rows(layout: str, dims: tuple[int, ...] | None, shape: str) -> None:
             r"\(0, 1\) gives 3, inside a smaller stride's way to 4, the offset of index \(2, 0\)",
         ),
         ("((2,3),2):((1,2),4)", r"index \(0, 1\) gives 4, and so does index \(4, 0\)"),
-        ("Sw<1,0,1> o 0 o 4:1", "index 3 gives 2, where the indices before it ask for 4"),
-        ("Sw<1,0,1> o 1 o 4:1", "index 0 gives 1, where a layout gives 0"),
+        ("Sw<1,0,1> o 0 o 4:1", "index 3 gives 2, but the indices before it require 4"),
+        ("Sw<1,0,1> o 1 o 4:1", "index 0 gives 1, but a layout starts at 0"),
         ("2:4611686018427387904", "more than 2.63 bits"),
     ],
 )
@@ -92,10 +92,10 @@ def test_dims_that_do_not_fit(dims: tuple[int, ...]) -> None:
 
 def test_other_objects() -> None:
     for wrong in ("4:1", None, 4, tj.Shape.parse("f32[4]{0}")):
-        with pytest.raises(TypeError, match="to_xla takes a Layout"):
+        with pytest.raises(TypeError, match="to_xla: expected a Layout"):
             cute.to_xla(wrong)  # type: ignore[arg-type]
     for slots in (1.5, True, "8"):
-        with pytest.raises(TypeError, match="slots is an integer, not"):
+        with pytest.raises(TypeError, match="slots: expected an integer, got"):
             cute.to_xla(cute.Layout(4), slots=slots)  # type: ignore[arg-type]
 
 

@@ -88,9 +88,9 @@ def test_tables_do_not_wrap(table: Any, found: Layout | Witness) -> None:
         (np.array([0, 2**64 - 1], np.uint64), LayoutError, "64 bits"),
         ([[0, 1], [2]], LayoutError, "rows of one length"),
         (np.ma.array([0, 7], mask=[0, 1]), TypeError, "without a mask"),
-        (np.array([0, True], object), TypeError, "not of bool"),
-        (np.array([0.0]), TypeError, "not of float64"),
-        (np.array([0, 1.0], object), TypeError, "not of float"),
+        (np.array([0, True], object), TypeError, "got bool"),
+        (np.array([0.0]), TypeError, "got float64"),
+        (np.array([0, 1.0], object), TypeError, "got float"),
     ],
 )
 def test_tables_that_are_none(
@@ -112,7 +112,7 @@ def test_the_recognizer_keeps_a_shape() -> None:
 
 @pytest.mark.parametrize("slots", [77, 2**80, -1])
 def test_no_elements_have_no_slots(slots: int) -> None:
-    with pytest.raises(LayoutError, match="has no slots"):
+    with pytest.raises(LayoutError, match="has 0 slots"):
         cute.to_xla(Layout((3, 0), (5, 1)), slots=slots)
     assert cute.to_xla(Layout((3, 0), (5, 1)), slots=0).dimensions == (3, 0)
 

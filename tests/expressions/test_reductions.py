@@ -247,7 +247,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
     "no keyword": (lambda a: a.min(dtype="f4"), (X,), TypeError, "dtype"),
     "lengths": (np.dot, (X[0], X[0, :5]), ValueError, "not aligned|broadcast"),
     "one is not repeated": (np.dot, (X[0], X[0, :1]), ValueError, "not aligned"),
-    "matrices": (np.dot, (X, X), tj.KernelError, "for matrices call NumPy"),
+    "matrices": (np.dot, (X, X), tj.KernelError, "call NumPy for matrices"),
 }
 
 

@@ -168,7 +168,7 @@ def damaged(random: Random, whole: bytes, wholes: dict[Path, bytes]) -> tuple[st
 
 
 def calls(directory: Path, count: int, seed: int) -> Counter[str]:
-    """Start processes on a store all of whose files are damaged; all compute right, and mend it."""
+    """Start processes on a store all of whose files are damaged; all compute right, and fix it."""
     random, known = Random(seed), contents(directory)
     wholes = {file: file.read_bytes() for file in known}
     (sound,) = together(directory, 1)

@@ -53,8 +53,8 @@ def test_what_was_written_is_gone_on_from(tmp_path: Path) -> None:
     assert written(target, 1000) == []
     assert target.read_bytes() == b"old"
     assert names(tmp_path) == ["x", "x.partial", "x.partial.journal"]
-    assert written(target, 1500) == ["1000 bytes were written before; going on from there"]
-    assert written(target, 9999) == ["1500 bytes were written before; going on from there"]
+    assert written(target, 1500) == ["1000 bytes were written before; continuing from there"]
+    assert written(target, 9999) == ["1500 bytes were written before; continuing from there"]
     assert target.read_bytes() == WHOLE
     assert names(tmp_path) == ["x"]
     assert target.stat().st_mode & 0o777 == 0o640
@@ -69,7 +69,7 @@ def test_of_another_origin_it_begins_anew(tmp_path: Path, key: str, says: str) -
     written(target, 1000)
     (said,) = written(target, 9999, {**ORIGIN, key: "other"})
     assert says in said
-    assert "anew" in said
+    assert "starting over" in said
     assert target.read_bytes() == WHOLE
     assert names(tmp_path) == ["x"]
 
@@ -91,7 +91,7 @@ def test_a_journal_that_is_damaged_is_of_another_origin(tmp_path: Path, first: b
     written(target, 1000)
     (tmp_path / "x.partial.journal").write_bytes(first + b"\n1000\n")
     (said,) = written(target, 9999)
-    assert said == "the journal is damaged that speaks of 'x.partial'; beginning anew"
+    assert said == "damaged journal of 'x.partial'; starting over"
     assert target.read_bytes() == WHOLE
 
 
@@ -109,7 +109,7 @@ def test_lines_cut_off_claim_nothing_wrong(tmp_path: Path) -> None:
 def test_files_that_are_not_ours_are_left(tmp_path: Path) -> None:
     target, partial = tmp_path / "x", tmp_path / "x.partial"
     partial.write_bytes(b"mine")
-    with pytest.raises(TilejitError, match="no journal"):
+    with pytest.raises(TilejitError, match="without a journal"):
         written(target, 9999)
     assert partial.read_bytes() == b"mine"
     partial.unlink()

@@ -236,12 +236,12 @@ def test_a_damaged_chunk_is_an_error(tmp_path: Path) -> None:
     [
         ({"layout": "tpu", "tile": 8}, "unknown key 'tile'"),
         ({"parameters": {"mr": 8}}, "has no layout"),
-        ({"layout": 8}, "layout is a text"),
+        ({"layout": 8}, "layout: expected a str"),
         ({"layout": "blis-a", "parameters": {"mr": "8"}}, "'mr': expected an integer or a list of integers"),
-        ({"layout": "blis-a", "parameters": [8]}, "parameters is a map"),
-        ({"layout": "blis-a", "parameters": {"threads": 8}}, "named threads"),
+        ({"layout": "blis-a", "parameters": [8]}, "parameters: expected a map"),
+        ({"layout": "blis-a", "parameters": {"threads": 8}}, "the name threads"),
         ({"layout": "tpu", "dtype": "nope"}, "nope"),
-        ({"layout": "tpu", "dtype": 8}, "dtype is a text"),
+        ({"layout": "tpu", "dtype": 8}, "dtype: expected a str"),
         (None, "has no configuration"),
     ],
     ids=str,
@@ -260,8 +260,8 @@ def test_descriptions_that_are_refused(configuration: Any, says: str) -> None:
         (TileCodec("f64[8,8]"), "f4", "is for f64, the chunks are f32"),
         (TileCodec("f32[8,9]"), "f4", "8.*9"),
         (TileCodec("(8,8):(0,1)"), "f4", "chunks float32"),
-        (TileCodec("tpu", dtype="bf16"), "f4", "not how elements of bf16 are held"),
-        (TileCodec("tpu", dtype="s4"), "i2", "not how elements of s4 are held"),
+        (TileCodec("tpu", dtype="bf16"), "f4", "cannot hold elements of bf16"),
+        (TileCodec("tpu", dtype="s4"), "i2", "cannot hold elements of s4"),
     ],
     ids=str,
 )
@@ -291,7 +291,7 @@ def test_raw_bytes_are_what_the_codec_says() -> None:
     made(raw, x.view("V2"), (20, 130), TileCodec("tpu", dtype="bf16"))
     assert raw._store_dict["c/0/0"].to_bytes() == store._store_dict["c/0/0"].to_bytes()
     assert zarr.open_array(raw, mode="r")[...].tobytes() == x.tobytes()
-    with pytest.raises(LayoutError, match="say what they are by dtype"):
+    with pytest.raises(LayoutError, match="name their dtype"):
         made(MemoryStore(), x.view("V2"), (20, 130), TileCodec("tpu"))
 
 

@@ -361,7 +361,7 @@ def test_assume_divisible_is_checked() -> None:
     kernel = tj.kernel(virtual_vector_size=16, tail="assume_divisible")(shift_by_one)
     same(kernel, shift_by_one, vector(np.float32, 64))
     x, y = vector(np.float32, 65)
-    with pytest.raises(tj.KernelError, match="65 times, no multiple of 16") as refused:
+    with pytest.raises(tj.KernelError, match="65 times, which is not a multiple of 16") as refused:
         kernel(x, y)
     assert isinstance(refused.value, ValueError)
 
@@ -549,7 +549,7 @@ def test_keywords_and_defaults() -> None:
 )
 def test_options_that_there_are_not(options: dict[str, Any]) -> None:
     for decorator in (tj.kernel, tj.elementwise):
-        with pytest.raises(tj.KernelError, match=r"\n  .*(write|one of|count|give)") as found:
+        with pytest.raises(tj.KernelError, match=r"\n  .*(write|one of|count|give|pass|use)") as found:
             decorator(**options)
         assert len(str(found.value)) < 250
         assert isinstance(found.value, ValueError)
@@ -583,10 +583,10 @@ def test_types_that_there_are_not() -> None:
         ):
             kernel(thing, np.zeros(1))
     for dtype in (complex, object, [("f", "f4")]):
-        with pytest.raises(tj.KernelError, match=r"^y is .*, and kernels do not .*\n  they know"):
+        with pytest.raises(tj.KernelError, match=r"^y is .*, which kernels do not support\n  use one of"):
             kernel(np.zeros(1), np.zeros(1, dtype))
     for thing in (int, np.float32, len):
-        with pytest.raises(TypeError, match="a kernel is made of a function of Python, not of a"):
+        with pytest.raises(TypeError, match="expected a Python function to compile, got"):
             tj.kernel(thing)(np.zeros(1))
     with pytest.raises((TypeError, tj.KernelError)):
         kernel(np.zeros(1))
@@ -644,7 +644,7 @@ def test_assume_divisible_in_two_dimensions(size: Any, even: Any, odd: Any) -> N
     same(kernel, scaled, arguments(np.float32, *even))
     given = arguments(np.float32, *odd)
     before = given[2].copy()
-    with pytest.raises(tj.KernelError, match="no multiple of"):
+    with pytest.raises(tj.KernelError, match="not a multiple of"):
         kernel(*given)
     np.testing.assert_array_equal(given[2], before)
 
@@ -800,7 +800,7 @@ def test_functions_named_parallel() -> None:
             x[i] = 1
 
     x = np.zeros(9)
-    with pytest.raises(tj.KernelError, match=r"loops of kernels go over range"):
+    with pytest.raises(tj.KernelError, match=r"loops of kernels must be over range"):
         misled(x)
     assert not x.any()
     said = tj.parallel
@@ -834,7 +834,7 @@ def test_kernels_named_parallel() -> None:
         for i in made(range(x.shape[0])):
             x[i] = 1
 
-    with pytest.raises(tj.KernelError, match=r"loops of kernels go over range"):
+    with pytest.raises(tj.KernelError, match=r"loops of kernels must be over range"):
         within(np.zeros(9))
 
 

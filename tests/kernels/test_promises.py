@@ -219,7 +219,7 @@ def summed_up(x, y):
 
 
 def test_parallel_sums_in_memory_break_the_promise() -> None:
-    with pytest.raises(tj.KernelValueError, match=r"iterations 0 and 1 of i access y\[0\].*\n.*leave it out"):
+    with pytest.raises(tj.KernelValueError, match=r"iterations 0 and 1 of i access y\[0\].*\n.*remove it"):
         tj.kernel(summed_up, verify=True)(np.ones(5), np.zeros(1))
 
 

@@ -46,19 +46,19 @@ def test_no_counterpart(dtype) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mend"),
+    ("name", "fix"),
     [
         ("f33", "write f32"),
         ("Bf16", "write bf16"),
         ("int4", "write s4"),
         ("f4", "write f32, which is NumPy's f4"),
         ("<i8", "write s64, which is NumPy's <i8"),
-        ("i3", "write one of pred, "),
-        ("nope", "write one of pred, "),
+        ("i3", "write a type such as pred, "),
+        ("nope", "write a type such as pred, "),
     ],
 )
-def test_the_nearest_is_named(name: str, mend: str) -> None:
-    with pytest.raises(LayoutError, match=mend):
+def test_the_nearest_is_named(name: str, fix: str) -> None:
+    with pytest.raises(LayoutError, match=fix):
         lookup(name)
 
 

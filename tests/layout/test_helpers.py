@@ -131,7 +131,7 @@ def test_letters() -> None:
         ("p", "z", "y", "x"),
     ]
     for rank in (5, -1, 10**5000):
-        with pytest.raises(LayoutError, match="ask for 0 to 4"):
+        with pytest.raises(LayoutError, match="pass a rank from 0 to 4"):
             axis_letters(rank)
     with pytest.raises(TypeError):
         axis_letters("f32[2]")  # type: ignore[arg-type]
@@ -159,7 +159,7 @@ def test_dimension_stride(text: str, strides: tuple[int | None, ...]) -> None:
     shape = parsed(text)
     for dimension, stride in enumerate(strides):
         if stride is None:
-            with pytest.raises(LayoutError, match="no single stride"):
+            with pytest.raises(LayoutError, match="without a single stride"):
                 dimension_stride(shape, dimension)
         else:
             assert dimension_stride(shape, dimension) == stride

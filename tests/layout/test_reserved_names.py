@@ -39,7 +39,7 @@ def test_the_names_are_those_of_the_calls() -> None:
 @pytest.mark.parametrize("name", [*RESERVED, ELEMENT_SIZE])
 def test_axes(name: str) -> None:
     pattern = f"({name} b) n -> b {name} n"
-    with pytest.raises(tj.LayoutError, match=f"an axis is named {name}, .*\n.*\n.*\n.*choose another"):
+    with pytest.raises(tj.LayoutError, match=f"an axis has the name {name}, .*\n.*\n.*\n.*choose another"):
         tj.as_layout(f"{pattern}, b=10", dims=X.shape, dtype="f32")
 
 
@@ -52,7 +52,7 @@ def test_no_size_is_taken_for_something_else() -> None:
         lambda: tj.unpack(t, pattern, threads=4, b=10),
         lambda: tj.explain(pattern, X, threads=4, b=10),
     ):
-        with pytest.raises(tj.LayoutError, match="named threads"):
+        with pytest.raises(tj.LayoutError, match="the name threads"):
             call()
 
 
@@ -74,7 +74,7 @@ def test_names_of_places_are_free(name: str) -> None:
 def test_parameters_of_formats(name: str) -> None:
     functions: dict[str, Any] = {}
     exec(f"def f(dtype, dims, *, {name}=3): return '{{1,0}}'", functions)
-    with pytest.raises(tj.LayoutError, match=f"'mine' is named {name}"):
+    with pytest.raises(tj.LayoutError, match=f"'mine' has the name {name}"):
         tj.register_format("mine", functions["f"])
     assert "mine" not in tj.formats()
 

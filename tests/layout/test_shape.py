@@ -152,10 +152,10 @@ def test_text_of_padding_is_not_read() -> None:
     assert str(TupleShape((filled, BufferShape(filled)))) == f"({filled}, b({filled}))"
     floats = [make_shape("f32", (2, 3), padding_value=value) for value in (0.5, -math.inf, math.nan, -1e-30)]
     for padded in (shape, filled, *floats):
-        with pytest.raises(LayoutError, match=r"words is not read\n.*\n {15}\^\n  .*make_shape"):
+        with pytest.raises(LayoutError, match=r"words cannot be read\n.*\n {15}\^\n  .*make_shape"):
             Shape.parse(str(padded))
         for held in (TupleShape((padded,)), BufferShape(padded)):
-            with pytest.raises(LayoutError, match="words is not read"):
+            with pytest.raises(LayoutError, match="words cannot be read"):
                 parse_shape(str(held))
 
 
@@ -393,7 +393,7 @@ def test_names_of_no_padding() -> None:
     with pytest.raises(LayoutError, match=r"INVALID_PAD.*not set\n  .*UNKNOWN_PAD"):
         make_shape("f32", (2,), padding_value="INVALID_PAD")  # type: ignore[arg-type]
     for wrong in ("0", "zero_pad", "", "x" * 1000):
-        with pytest.raises(LayoutError, match=r"names no padding\n  .*ZERO_PAD") as caught:
+        with pytest.raises(LayoutError, match=r"is not a padding name\n  .*ZERO_PAD") as caught:
             Shape("f32", (2,), padding_value=wrong)  # type: ignore[arg-type]
         assert len(str(caught.value)) < 200
 

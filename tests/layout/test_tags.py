@@ -48,7 +48,7 @@ def test_written_tags_are_read_back(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "says", "at", "mend"),
+    ("tag", "says", "at", "fix"),
     [
         ("nChw16", "has no letter", 6, "16n"),
         ("nchw16c", "lower case", 1, "write C"),
@@ -58,21 +58,21 @@ def test_written_tags_are_read_back(data: st.DataObject) -> None:
         ("nChw0c", "a block of 0", 4, "from 2"),
         ("nChw99999999999999999999c", "a block of 9999", 4, "from 2"),
         ("nChw9999999999999c9999999999c", "more than 2^63-1", 1, "smaller"),
-        ("nCChw16c", "c stands twice", 2, "once"),
-        ("NChw16c", "N stands in upper case", 0, "write n"),
-        ("aCb", "C stands in upper case", 1, "16c"),
+        ("nCChw16c", "c occurs twice", 2, "once"),
+        ("NChw16c", "N is in upper case", 0, "write n"),
+        ("aCb", "C is in upper case", 1, "16c"),
         ("aCd16c", "not dimensions that oneDNN names", 0, "from a on"),
         ("nChwo16c", "not dimensions that oneDNN names", 0, "n c d h w"),
     ],
 )
-def test_mistakes_have_a_caret(tag: str, says: str, at: int, mend: str) -> None:
+def test_mistakes_have_a_caret(tag: str, says: str, at: int, fix: str) -> None:
     rank = len(tag.lower().rstrip("0123456789"))
     with pytest.raises(LayoutError) as caught:
         tj.named_format(tag, "f32", (4,) * rank)
     lines = str(caught.value).splitlines()
     assert says in lines[0]
     assert lines[2].index("^") - 2 == at
-    assert mend in lines[3]
+    assert fix in lines[3]
 
 
 @pytest.mark.parametrize(

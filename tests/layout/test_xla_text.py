@@ -196,11 +196,11 @@ def reads_or_refuses_any(text: str) -> None:
 def test_the_caret_stands_under_the_mistake(text: str, caret: str) -> None:
     with pytest.raises(LayoutError) as caught:
         parse_shape(text)
-    _, shown, below, mend = str(caught.value).split("\n")
+    _, shown, below, fix = str(caught.value).split("\n")
     assert shown == f"  {text}"
     assert shown[below.index("^") :].startswith(caret)
     assert below.index("^") - 2 == text.rindex(caret)
-    assert mend.startswith("  ")
+    assert fix.startswith("  ")
 
 
 @pytest.mark.parametrize("star", ["*", "\u2217", "-1"])
@@ -234,7 +234,7 @@ def test_the_message_of_the_style_guide() -> None:
 
 
 def test_long_text_is_cut_around_the_caret() -> None:
-    error = mistake("x" * 500, 250, "cause", "mend")
+    error = mistake("x" * 500, 250, "cause", "fix")
     _, shown, below, _ = str(error).split("\n")
     assert shown[2] == shown[-1] == "…"
     assert shown[below.index("^")] == "x"

@@ -322,11 +322,11 @@ def test_errors_show_the_place(name: str) -> None:
     """The cause, the line with a caret, what to write instead."""
     with pytest.raises(KernelError) as caught:
         mlir.parse(ERRORS[name])
-    cause, line, caret, mend = str(caught.value).split("\n")
+    cause, line, caret, fix = str(caught.value).split("\n")
     assert cause
     assert line.startswith("  line ")
     assert caret.strip() == "^"
-    assert mend.startswith("  ")
+    assert fix.startswith("  ")
     assert len(caret) <= len(line) + 1
 
 
@@ -419,7 +419,7 @@ def nested(depth: int) -> str:
 
 def test_loops_inside_each_other() -> None:
     assert mlir.super_vectorize(nested(8), virtual_vector_size=4).count("affine.for") == 8
-    with pytest.raises(KernelError, match=r"more than 8 loops are inside each other\n.*%i8 = 0 to %n"):
+    with pytest.raises(KernelError, match=r"more than 8 loops are nested\n.*%i8 = 0 to %n"):
         mlir.parse(nested(9))
 
 

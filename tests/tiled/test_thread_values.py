@@ -118,18 +118,18 @@ REFUSED: tuple[tuple[Callable[[], Any], type[Exception], str], ...] = (
     (
         lambda: make_layout_tv(Layout((2, 2), (1, 4)), Layout(2)),
         tj.LayoutError,
-        "from 0 to 3, each once\n  give",
+        "from 0 to 3, each once\n  pass",
     ),
     (lambda: make_layout_tv(Layout(2), Layout(4, 0)), tj.LayoutError, "4 values from 0 to 3"),
-    (lambda: make_layout_tv((2, 2), Layout(2)), TypeError, "a Layout is wanted"),  # type: ignore[arg-type]
-    (lambda: partition_tv(X, (16, 8), MMA_C, 32), tj.LayoutIndexError, "no thread 32"),
-    (lambda: partition_tv(X, (16, 8), MMA_C, -1), tj.LayoutIndexError, "no thread -1"),
-    (lambda: partition_tv(X, (16, 8), MMA_C, (4, 0)), tj.LayoutIndexError, "no thread 4"),
+    (lambda: make_layout_tv((2, 2), Layout(2)), TypeError, "expected a Layout"),  # type: ignore[arg-type]
+    (lambda: partition_tv(X, (16, 8), MMA_C, 32), tj.LayoutIndexError, "thread 32 does not exist"),
+    (lambda: partition_tv(X, (16, 8), MMA_C, -1), tj.LayoutIndexError, "thread -1 does not exist"),
+    (lambda: partition_tv(X, (16, 8), MMA_C, (4, 0)), tj.LayoutIndexError, "thread 4 does not exist"),
     (lambda: partition_tv(X, (16, 8), MMA_C, (0, 0, 0)), tj.LayoutError, "does not fit"),
     (lambda: partition_tv(X, (16, 8), MMA_C, 1.5), TypeError, "integers"),
     (lambda: partition_tv(X, (16, 8), MMA_C, (_, 0)), TypeError, "for all threads"),
-    (lambda: partition_tv(X, (16, 8), Layout(128)), tj.LayoutError, "1 mode.*\n  give a layout"),
-    (lambda: partition_tv(X, (16, 8), "4:1"), TypeError, "a Layout is wanted"),  # type: ignore[arg-type]
+    (lambda: partition_tv(X, (16, 8), Layout(128)), tj.LayoutError, "1 mode.*\n  pass a layout"),
+    (lambda: partition_tv(X, (16, 8), "4:1"), TypeError, "expected a Layout"),  # type: ignore[arg-type]
     (lambda: partition_tv(X, (8, 8), MMA_C), tj.LayoutError, "reaches element .* of a tile of 64\n"),
     (lambda: partition_tv(Layout((16, 8)), (8, 8), MMA_C), tj.LayoutError, "of a tile of 64\n"),
     (lambda: partition_tv(X, (16, 8), parse("(4,6):(5,1)")), cute.NoLayoutError, "strides of .*\n  give"),

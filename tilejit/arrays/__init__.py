@@ -1,1 +1,1 @@
-"""What TileJIT knows of arrays, NumPy's and others': memory, strides, values, floating-point status."""
+"""Facts about arrays of NumPy and other libraries: memory, strides, values, floating-point status."""

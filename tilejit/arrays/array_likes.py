@@ -1,4 +1,4 @@
-"""Arrays of other libraries as NumPy's, without a copy. What made an array is imported."""
+"""Arrays of other libraries as NumPy arrays, without a copy and without importing a library."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 BY_BITS = {"bfloat16": "int16"} | {
     f"float8_{kind}": "uint8" for kind in ("e5m2", "e4m3fn", "e4m3fnuz", "e5m2fnuz", "e8m0fnu")
 }
-"""torch's dtypes that have ml_dtypes' names, and the integers of that width that torch and NumPy share."""
+"""torch dtypes with ml_dtypes names, and the integers of that width that torch and NumPy share."""
 
 
 def as_numpy(x: Any) -> Any:
-    """The array over the memory of a torch CPU tensor or a jax CPU array; anything else as it is.
+    """Return an array over the memory of a torch CPU tensor or a jax CPU array; anything else as it is.
 
-    torch's bfloat16 and floats of eight bits become ml_dtypes', which NumPy does not know by itself. A tensor
-    that needs a gradient, or lies on a device, is left as it is: NumPy asks it for an array, and torch says
-    why there is none.
+    torch's bfloat16 and 8-bit floats become ml_dtypes types, which NumPy itself does not know. A tensor that
+    needs a gradient, or is on a device, is returned as it is: NumPy then requests an array, and torch raises
+    an error.
     """
     if type(x) is np.ndarray:
         return x
@@ -32,7 +32,7 @@ def as_numpy(x: Any) -> Any:
 
 
 def view_of_tensor(x: Any, torch: Any) -> Any:
-    """A NumPy array over the memory of a strided CPU tensor that has a plain dtype; torch raises for others.
+    """A NumPy array over the memory of a strided CPU tensor with a plain dtype; torch raises for others.
 
     bfloat16 -> ml_dtypes.bfloat16    float8_e5m2 -> ml_dtypes.float8_e5m2    int8 -> int8
     """

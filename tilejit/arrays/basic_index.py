@@ -1,4 +1,4 @@
-"""NumPy's basic indexing as a box of the array: where it starts, its steps and extents."""
+"""NumPy's basic indexing as a box of the array: its starts, steps and extents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilejit.arrays.memory import MAX_RANK
 
 
 def is_element(key: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a key that `box_of_key` reads names one element by as many integers as there are dimensions."""
+    """Whether a key that `box_of_key` reads names one element by an integer for each dimension."""
     parts = key if isinstance(key, tuple) else (key,)
     return len(parts) == len(shape) and all(hasattr(p, "__index__") for p in parts)
 
@@ -42,19 +42,19 @@ def hashable_key(key: Any) -> tuple[Any, ...] | None:
 def box_of_key(
     key: Any, shape: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """(starts, steps, extents, shape of the result) of a NumPy basic index.
+    """Return (starts, steps, extents, shape of the result) of a NumPy basic index.
 
     (2, slice(1, None, 2)), (3, 5) -> (2, 1), (1, 2), (1, 2), (2,)
 
     Raises:
-        LayoutIndexError: the key is out of bounds, has too many parts, or gives too many dimensions.
-        TypeError: the key holds anything but integers, slices, `...` and None.
+        LayoutIndexError: the key is out of bounds, has too many parts, or adds too many dimensions.
+        TypeError: the key contains anything other than integers, slices, `...` and None.
     """
     parts = list(key) if isinstance(key, tuple) else [key]
     ellipses = [k for k, p in enumerate(parts) if p is Ellipsis]
     given = sum(p is not None and p is not Ellipsis for p in parts)
     if len(ellipses) > 1:
-        raise LayoutIndexError("an index has at most one ellipsis")
+        raise LayoutIndexError("an index can have only one ellipsis")
     if given > len(shape):
         raise LayoutIndexError(f"{given} indices for an array of {len(shape)} dimensions")
     missing = [slice(None)] * (len(shape) - given)
@@ -79,11 +79,11 @@ def box_of_key(
         else:
             start, step, count = _whole_number(part, size, len(starts)), 1, 1
         starts.append(start if count else 0)
-        steps.append(step if count > 1 else 1)  # what is never stepped may be larger than 64 bits
+        steps.append(step if count > 1 else 1)  # an unused step may exceed 64 bits
         extents.append(count)
     if len(kept) > MAX_RANK:
         raise LayoutIndexError(
-            f"the result would have {len(kept)} dimensions\n  NumPy's arrays have at most {MAX_RANK}"
+            f"the result would have {len(kept)} dimensions\n  NumPy arrays have at most {MAX_RANK}"
         )
     return tuple(starts), tuple(steps), tuple(extents), tuple(kept)
 
@@ -102,6 +102,6 @@ def _whole_number(part: Any, size: int, dimension: int) -> int:
 
 def _not_basic(part: Any) -> TypeError:
     return TypeError(
-        f"a tiled array is indexed with integers and slices, not {type(part).__name__}\n"
+        f"expected integers and slices as an index of a tiled array, got {type(part).__name__}\n"
         "  tilejit.gather_tiles takes tiles by their numbers; np.asarray(t)[...] takes any index"
     )

@@ -1,4 +1,4 @@
-"""What NumPy says after a cast that overflowed: the processor's flags, read around a kernel."""
+"""NumPy's warnings after a cast that overflowed: the processor's flags, read around a kernel."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _WITNESSES = {
     "under": np.array([1e-300]),
     "invalid": np.array([0x7FF0_0000_0000_0001], np.uint64).view(np.float64),
 }
-"""Numbers whose cast to float32 sets one flag each: too large, too small, a NaN that signals."""
+"""Numbers whose cast to float32 sets one flag each: too large, too small, a signaling NaN."""
 
 _WORDS = {"over": "overflow", "under": "underflow", "invalid": "invalid value"}
-"""What NumPy calls them."""
+"""NumPy's names of the flags."""
 
 
 def clear() -> None:
-    """Forget what this thread's arithmetic has done so far."""
+    """Clear the flags of this thread."""
     if CLEAR_FLAGS:
         CLEAR_FLAGS(ALL_FLAGS)
 
@@ -34,19 +34,19 @@ def raised() -> int:
 
 
 def tells_of_underflow() -> bool:
-    """Whether NumPy shall do anything at all after an underflow: by default it does not."""
+    """Whether NumPy reacts to an underflow; by default it does not."""
     return np.geterr()["under"] != "ignore"
 
 
 def warn(flags: int) -> None:
-    """Let NumPy say what it says after a cast with these flags: nothing, a warning or an exception."""
+    """React as NumPy does after a cast with these flags: ignore them, warn or raise."""
     if not flags:
         return
     modes: Any = np.geterr()
     for name, flag in FLAG_BITS.items():
         if not flags & flag:
             continue
-        if modes[name] == "warn":  # by ourselves: NumPy's warning names the line that called it
+        if modes[name] == "warn":  # raised here, because NumPy's warning names the line that called it
             text = f"{_WORDS[name]} encountered in cast"
             warnings.warn(text, RuntimeWarning, stacklevel=caller_stacklevel())
         else:

@@ -1,4 +1,4 @@
-"""NumPy arrays as the compiler sees them: access maps, addresses, fresh outputs."""
+"""NumPy arrays for the compiler: access maps, addresses, new outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilejit.arrays.strided import span
 
 Array = NDArray[Any]
 MAX_RANK = 64 if int(np.__version__.partition(".")[0]) >= 2 else 32
-"""The most dimensions that an array of NumPy has."""
+"""The most dimensions of a NumPy array."""
 
 
 def array_map(array: Array) -> AccessMap:
@@ -27,12 +27,12 @@ def array_map(array: Array) -> AccessMap:
 
 
 def bytes_map(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> AccessMap:
-    """The access map of an array known by its numbers alone, in bytes from its first element."""
+    """The access map of an array given by shape, strides and dtype, in bytes from its first element."""
     return strided_map(shape, strides, span(shape, strides, itemsize), element_bits=8 * itemsize)
 
 
 def halved(access: AccessMap) -> AccessMap:
-    """The map of the two halves of every element, as one more dimension: complex numbers by their parts."""
+    """The map of the two halves of every element as one more dimension: the parts of complex numbers."""
     access = access.in_units(8)
     half = access.element_bits // 16
     rank = len(access.dims)
@@ -51,7 +51,7 @@ def _address_by_interface(array: Array) -> int:
 
 
 _DATA_FIELD = object.__basicsize__
-"""Where CPython's array object holds the address of its data: right behind the head of every object."""
+"""The offset of the data address in CPython's array object, directly after the object header."""
 
 _word_at = ctypes.c_size_t.from_address
 
@@ -61,7 +61,7 @@ def _address_by_header(array: Array) -> int:
 
 
 def _header_is_as_expected() -> bool:
-    """Whether reading the array object gives what the array interface says, for arrays of every sort."""
+    """Whether reading the array object agrees with the array interface, for several kinds of arrays."""
     if sys.implementation.name != "cpython" or is_free_threaded():
         return False
     if np.ndarray.__basicsize__ < _DATA_FIELD + ctypes.sizeof(ctypes.c_size_t):
@@ -83,22 +83,22 @@ _by_header = _header_is_as_expected()
 
 
 def address(array: Array) -> int:
-    """The address of an array's first element; the argument must be an array, nothing that looks like one."""
+    """The address of an array's first element; the argument must be a NumPy array."""
     return _word_at(id(array) + _DATA_FIELD).value if _by_header else _address_by_interface(array)
 
 
 LINE_BYTES = 64
 _BYTES_DTYPE = np.dtype(np.uint8)
 HUGE_BYTES = 32 << 20
-"""From this size on a fresh array is mapped on whole huge pages.
+"""From this size in bytes on, a new array is mapped on whole huge pages.
 
-Below it malloc hands out what was freed just now, without a page fault, which is worth more; and NumPy
-itself asks for huge pages from 4 MiB on. At 32 MiB glibc stops keeping what is freed.
+Below it, malloc reuses recently freed memory without page faults, which is worth more, and NumPy itself
+requests huge pages from 4 MiB on. At 32 MiB, glibc stops keeping freed memory.
 """
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
-    """A fresh array in C order whose first element starts a cache line; its pages are not touched yet.
+    """Allocate an array in C order that is cache-line aligned; its pages are not touched yet.
 
     Raises:
         OutOfMemoryError: there is no memory for it.
@@ -108,7 +108,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def sized(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Array:
-    """`empty` where its size in bytes is known; for elements that are not Python objects.
+    """`empty` with a known size in bytes; for elements that are not Python objects.
 
     Raises:
         OutOfMemoryError: there is no memory for it.
@@ -123,7 +123,7 @@ def sized(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Array:
 
 
 def _huge_pages(size: int) -> mmap.mmap:
-    """Zeroed memory that is the caller's alone; the system may lay it on huge pages when it is touched."""
+    """Private zeroed memory that the system may place on huge pages."""
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):
         memory.madvise(mmap.MADV_HUGEPAGE)

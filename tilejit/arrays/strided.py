@@ -1,4 +1,4 @@
-"""Strided arrays by their numbers alone: what they reach, what shares memory, how they broadcast."""
+"""Strided arrays given by numbers: the range they reach, shared memory, and broadcasting."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from codegen import BOUND_BY_MEMORY, TRANSPOSES
 
 OVERLAP_WORK: Any = 1000  # Any: the stubs of NumPy before 2.5 accept only 0 and -1
-"""Candidates that the exact test for shared memory looks at before it gives up."""
+"""The most candidates that the exact test for shared memory examines."""
 
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """The bytes that an array may touch, [low, stop) from its first element; (0, 0) without elements.
+    """The bytes that an array may access, [low, stop) from its first element; (0, 0) without elements.
 
     (3, 5), (20, 4), 4 -> (0, 60)    (5,), (-4,), 4 -> (-16, 4)
     """
@@ -36,14 +36,14 @@ def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def order_of(x: NDArray[Any]) -> Literal["C", "F", ""]:
-    """ "C" where elements follow each other along the last dimension, "F" along the first, else ""."""
+    """ "C" if elements are contiguous along the last dimension, "F" along the first, otherwise ""."""
     if not x.ndim or x.strides[-1] == x.itemsize:
         return "C"
     return "F" if x.strides[0] == x.itemsize else ""
 
 
 def minor_axis(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
-    """The axis whose elements lie closest; None without an axis of several elements.
+    """The axis whose elements are closest; None without an axis of several elements.
 
     (3, 5), (20, 4) -> 1    (3, 1), (20, 4) -> 0
     """
@@ -52,12 +52,12 @@ def minor_axis(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
 
 
 def slowness_of_copy(dst_axis: int | None, src_axis: int | None) -> int:
-    """How slow a copy is whose sides have these minor axes, None for unknown ones."""
+    """A factor for the cost of a copy whose sides have these minor axes; None for unknown ones."""
     return BOUND_BY_MEMORY if dst_axis == src_axis or None in (dst_axis, src_axis) else TRANSPOSES
 
 
 class ArrayLayout:
-    """Shape, strides and dtype of an array, and the bytes from its first element that it may touch."""
+    """Shape, strides and dtype of an array, and the bytes from its first element that it may access."""
 
     __slots__ = ("dtype", "low", "shape", "stop", "strides")
 
@@ -69,14 +69,14 @@ class ArrayLayout:
 
     @property
     def minor_axis(self) -> int | None:
-        """The axis whose elements lie closest."""
+        """The axis whose elements are closest."""
         return minor_axis(self.shape, self.strides)
 
     def __str__(self) -> str:
         return f"{self.dtype}{list(self.shape)} with strides {self.strides}"
 
     def difference(self, array: NDArray[Any]) -> str:
-        """What tells the array from this layout, or "" where nothing does that matters."""
+        """How the array differs from this layout, or "" if the difference does not matter."""
         if array.shape != self.shape:
             return f"has shape {array.shape}, not {self.shape}"
         if array.dtype != self.dtype:
@@ -90,7 +90,7 @@ class ArrayLayout:
 def broadcast_strides(
     have: tuple[int, ...], strides: tuple[int, ...], want: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Strides of an array seen in another shape as NumPy's assignment does, or None where it refuses.
+    """Strides of an array broadcast to a shape as in NumPy assignment, or None if it does not broadcast.
 
     (5, 1), (4, 4), (3, 5, 2) -> (0, 4, 0)    (1, 5), (20, 4), (5,) -> (4,)
     """
@@ -105,7 +105,7 @@ def broadcast_strides(
 
 
 def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Whether elements of such an array may share bytes; never False when they do.
+    """Whether elements of such an array may share bytes; never False if they do.
 
     (3, 5), (20, 4), 4 -> False    (3, 5), (0, 4), 4 -> True    (3, 5), (4, 4), 4 -> True
     """
@@ -120,7 +120,7 @@ def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: 
 
 
 def share_memory(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Whether some byte belongs to both; True as well where that is too hard to find out."""
+    """Whether the arrays share a byte; also True if the test is too expensive."""
     try:
         return np.shares_memory(first, second, OVERLAP_WORK)
     except np.exceptions.TooHardError:
@@ -128,10 +128,10 @@ def share_memory(first: NDArray[Any], second: NDArray[Any]) -> bool:
 
 
 def apart(dst: Any, src: Any) -> Any:
-    """The source, or a copy of it where NumPy's assignment would read what it has written.
+    """Return the source, or a copy of it if NumPy's assignment would read elements it has written.
 
-    NumPy copies an overlapping source first, but for two: a single element, and a destination of one
-    dimension. There it looks for a direction that is safe; with two different strides there may be none.
+    NumPy copies an overlapping source first, with two exceptions: a single element, and a one-dimensional
+    destination. For the latter it looks for a safe direction; with two different strides there may be none.
     """
     if not (isinstance(dst, np.ndarray) and isinstance(src, np.ndarray)):
         return src

@@ -1,4 +1,4 @@
-"""Values on their way into a tiled array: what NumPy's assignment makes of them, and what is refused."""
+"""Values to store in a tiled array: converted as in NumPy assignment, or rejected."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tilejit.layout.dtypes import PrimitiveType, from_numpy
 from tilejit.support.masked_arrays import is_masked_array
 
 SCALARS_AS_ARRAYS = (np.floating, np.bool_)
-"""Scalars that convert as arrays of them do. Integers don't: only those in arrays wrap around."""
+"""Scalars that convert as arrays do. Integers are excluded, because only those in arrays wrap around."""
 
 
 def elements(value: Any, element: PrimitiveType) -> Array:
-    """The value as an array of the element type, converted as NumPy's assignment converts it.
+    """Return the value as an array of the element type, converted as in NumPy assignment.
 
-    [1, 2.7] for s8 -> [1, 2]    300 for u8, nan for s32, 8 for s4, 1j for f32 -> refused
+    [1, 2.7] for s8 -> [1, 2]    300 for u8, nan for s32, 8 for s4, 1j for f32 -> error
 
-    Unlike NumPy it refuses, whatever the value comes in: fractions and NaN beyond an integer type, integers
-    beyond s4 and narrower, None, imaginary parts that would be lost, NaN for a type that has none. Arrays of
-    wide integers wrap around, as NumPy's do.
+    Unlike NumPy it always raises for numbers and NaN outside an integer type's range, integers outside s4 and
+    narrower types, None, imaginary parts that would be lost, and NaN for a type without NaN. Arrays of wide
+    integers wrap around, as in NumPy.
 
     Raises:
         LayoutError: the element type does not hold a value, or the value is text.
@@ -46,7 +46,7 @@ def elements(value: Any, element: PrimitiveType) -> Array:
 
 
 def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype[Any]) -> Array:
-    """The assignment, after everything has been refused that it would change beyond rounding."""
+    """Convert after rejecting everything that would change by more than rounding."""
     with np.errstate(all="ignore"):
         plain = _plain_numbers(array, element)
         kind = plain.dtype.kind
@@ -56,7 +56,8 @@ def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype
         if kind == "f" and element.kind == "float" and element.bits < 8 and np.isnan(plain).any():
             raise LayoutError(f"{element.name} has no NaN\n  replace them first, e.g. with np.nan_to_num")
         out = np.empty(plain.shape, np.int64 if element.byte_dtype is not None else dtype)
-        # Python's numbers go in one by one: an array of them may be of a type that holds none exactly.
+        # Python numbers are converted one by one, because an array of them may have a dtype that holds none
+        # exactly.
         by_one = plain is array and not isinstance(value, np.ndarray | np.generic)
         out[...] = value if by_one else plain
         if element.byte_dtype is None:
@@ -66,7 +67,7 @@ def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype
 
 
 def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
-    """The array in a type that NumPy itself calculates with, real for real elements."""
+    """The array in a dtype that NumPy itself computes with, real for real elements."""
     kind = array.dtype.kind
     if kind in "SUT":
         raise LayoutError(f"expected numbers, got text of {array.dtype}\n  give numbers, float(text)")
@@ -91,10 +92,10 @@ def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
 
 
 def check_range(array: Array, element: PrimitiveType) -> None:
-    """Refuse numbers that an integer type does not hold; fractions count without what stands after the point.
+    """Raise for numbers that an integer type cannot hold; fractions are truncated first.
 
     Raises:
-        LayoutError: a number, or NaN, that the type does not hold.
+        LayoutError: there is such a number, or NaN.
     """
     if element.integer_range is None or not array.size:
         return
@@ -108,7 +109,7 @@ def check_range(array: Array, element: PrimitiveType) -> None:
 
 
 def refuse_masked(value: Any) -> None:
-    """Refuse an array with masked elements, since a layout has no place for the mask.
+    """Raise for an array with masked elements, because layouts have no mask.
 
     Raises:
         TypeError: an element is masked.
@@ -118,10 +119,10 @@ def refuse_masked(value: Any) -> None:
 
 
 def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
-    """The values repeated to a shape as NumPy's assignment repeats them: ones in front may be dropped.
+    """Broadcast the values to a shape as in NumPy assignment, which may drop leading dimensions of size 1.
 
     Raises:
-        LayoutError: the shapes do not go together.
+        LayoutError: the shapes do not match.
     """
     while values.ndim > len(shape) and values.shape[0] == 1:
         values = values[0]
@@ -129,6 +130,6 @@ def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
         return np.broadcast_to(values, shape)
     except ValueError as error:
         raise LayoutError(
-            f"values of shape {values.shape} do not broadcast to the {shape} that is written\n"
-            "  give that shape, or 1 for dimensions that repeat"
+            f"values of shape {values.shape} do not broadcast to the destination's shape {shape}\n"
+            "  use that shape, or 1 for dimensions that repeat"
         ) from error

@@ -134,7 +134,7 @@ def verify(
 
 
 def _size(file: Path) -> int:
-    """Bytes of a file; none where another process has just removed it."""
+    """Bytes of a file; none if another process has just removed it."""
     try:
         return file.stat().st_size
     except OSError:

@@ -1,4 +1,4 @@
-"""The commands, as typer knows them; imported by `main` after it has installed its signal handlers."""
+"""The commands of the typer application; imported by `main` after it has installed its signal handlers."""
 
 from __future__ import annotations
 

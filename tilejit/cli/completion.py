@@ -1,4 +1,4 @@
-"""What shells offer for arguments: formats, dtypes, parameters, tensors. Files are the shell's own to offer.
+"""Shell completions for arguments: formats, dtypes, parameters, tensors. The shell itself completes files.
 
 Nothing here imports a compiler; names of formats and dtypes take NumPy.
 """
@@ -11,7 +11,7 @@ import typer
 
 
 def layouts(incomplete: str) -> Iterator[tuple[str, str]]:
-    """Formats by name, each with what it is."""
+    """Formats by name, each with its description."""
     from tilejit.layout.formats.registry import find_format
     from tilejit.layout.formats.registry import formats as names
 
@@ -34,7 +34,7 @@ def dtypes(incomplete: str) -> Iterator[str]:
 
 
 def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """The parameters of the format that --layout or NAME says, "mr="."""
+    """The parameters of the format given by --layout or NAME, such as "mr="."""
     from tilejit.layout.formats.registry import find_format
     from tilejit.layout.formats.registry import formats as names
 
@@ -44,11 +44,11 @@ def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 
 def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """The tensors of the .safetensors file that IN says."""
+    """The tensors of the .safetensors file given as IN."""
     from codegen import TilejitError
     from tilejit.files import safetensors
 
-    # Behind an option without its value arguments are not told apart yet.
+    # After an option without its value, arguments cannot be identified yet.
     given = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]
     source = next((word for word in given if word.lower().endswith(".safetensors")), None)
     if source is None:
@@ -56,5 +56,5 @@ def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     try:
         entries = safetensors.read(source).entries
     except (TilejitError, OSError):
-        return  # the command itself will say it
+        return  # the command itself will report it
     yield from (entry.name for entry in entries if entry.name.startswith(incomplete))

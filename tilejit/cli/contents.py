@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One tensor of a file: `spec` is its packed shape, None where no layout is known."""
+    """One tensor of a file: `spec` is its packed shape, None if no layout is known."""
 
     file: str
     tensor: str
@@ -45,7 +45,7 @@ class Content:
         return name, shape, printable(self.dtype), layout, human_bytes(self.nbytes), waste
 
     def facts(self, *, files: bool) -> dict[str, Any]:
-        """The row in JSON's types."""
+        """The row as JSON types."""
         from tilejit.layout.indexing import shape_name
 
         return {
@@ -60,7 +60,7 @@ class Content:
 
 
 def names_files(text: str) -> bool:
-    """Whether a text names a file or a directory, and no layout.
+    """Whether a text names a file or a directory rather than a layout.
 
     "x.npy" -> True    "model.SAFETENSORS" -> True    "f32[3,5]" -> False
     """
@@ -77,7 +77,7 @@ def show_contents(path: Path, *, as_json: bool) -> None:
     """Print the tensors of a file or of a directory.
 
     Raises:
-        LayoutError: a file is damaged, or is not what the record of its layout says.
+        LayoutError: a file is damaged, or does not match its recorded layout.
         OSError: a file cannot be read.
     """
     files = path.is_dir()
@@ -127,6 +127,6 @@ def _content(name: str, file: TensorFile, entry: Entry) -> Content:
         )
     try:
         dtype = file.element_type(entry, None)
-    except MisfitError:  # one that cannot be packed, under the name that the file gives it
+    except MisfitError:  # a dtype that cannot be packed, under its name in the file
         dtype = str(entry.dtype)
     return Content(name, entry.name, dtype, entry.shape, file.order(entry), None, entry.nbytes)

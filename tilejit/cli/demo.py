@@ -22,13 +22,13 @@ COLUMNS = 8192
 ROWS_PER_MIB = (1 << 20) // (2 * COLUMNS)
 REPETITIONS = 5
 STEPS = 7
-"""Of a bar: numbers, first calls, the check, and a timing of each of four."""
+"""Steps of the progress bar: numbers, first calls, the check, and four timings."""
 FIGURE = "f32[3,5]{1,0:T(2,2)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One way to copy: median seconds, and the bytes that it reads and writes."""
+    """One way to copy: its median seconds, and the bytes that it reads and writes."""
 
     name: str
     seconds: float
@@ -36,7 +36,7 @@ class Timing:
 
     @property
     def gb_per_second(self) -> float:
-        """Bytes read and written a second, in 10^9."""
+        """Bytes read and written per second, in 10^9."""
         return self.moved_bytes / self.seconds / 1e9
 
 
@@ -79,10 +79,10 @@ def demo(
 def measure(
     mib: int, layout: str, threads: int | None, tell: Tell = lambda done, total, now: None
 ) -> tuple[float, tuple[Timing, ...]]:
-    """Check the answer, then time; (what the first pack and unpack took beyond later ones, the timings).
+    """Check the result, then time; return the extra seconds of the first pack and unpack, and the timings.
 
     Raises:
-        TilejitError: the packed bytes are not those that NumPy makes.
+        TilejitError: the packed bytes differ from NumPy's.
     """
     import ml_dtypes
     import numpy as np

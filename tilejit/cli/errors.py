@@ -1,6 +1,6 @@
-"""A message on stderr and an exit code for everything that ends a command early.
+"""A message on stderr and an exit code for every error that ends a command.
 
-Mistakes in the command line end with 2, everything that fails afterwards with 1.
+Mistakes in the command line end with 2, all later failures with 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilejit.cli.output import colored, columns_of
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 CARET = re.compile(r"\s*\^[\^~]*\s*")
 NEAR = 0.7
-"""How alike a mistyped word and the suggestion are at least, from 0 to 1: "pak" and "pack" are 0.86."""
+"""The least similarity of a mistyped word and its suggestion, from 0 to 1: "pak" and "pack" have 0.86."""
 
 _OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")}
 """Files that are written have a name in such errors; standard output has none."""
@@ -39,17 +39,17 @@ _CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<known>'.*')")
 
 
 class Group(TyperGroup):
-    """A group of commands whose help is as wide as the terminal, and whose mistyped commands are guessed."""
+    """A group of commands with help as wide as the terminal, and suggestions for mistyped commands."""
 
     def get_help(self, ctx: Any) -> str:
         """The help, as wide as the terminal."""
         return help_text(self, ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the arguments begin with.
+        """The command named by the first argument.
 
         Raises:
-            UsageError: there is none; the message names the nearest.
+            UsageError: it does not exist; the message suggests the most similar one.
         """
         name = args[0] if args else ""
         if not name or name in self.commands or name.startswith("-"):
@@ -58,10 +58,10 @@ class Group(TyperGroup):
 
 
 class Commands(Group):
-    """The group of all commands; errors that have an explanation are printed without a traceback."""
+    """The group of all commands; errors with an explanation are printed without a traceback."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
-        """The context of a run, which says whether its output takes colors."""
+        """The context of a run, which records whether its output takes colors."""
         extra.setdefault("color", colored(sys.stdout))
         return super().make_context(*args, **extra)
 
@@ -94,14 +94,14 @@ class Commands(Group):
 
 
 def misused(text: str) -> Exception:
-    """The exception to raise for a mistake in the command line."""
+    """The exception for a mistake in the command line."""
     error: Exception = _UsageError(text)
     return error
 
 
 @contextmanager
 def arguments_checked() -> Iterator[None]:
-    """Report a layout that cannot be read, or a wrong parameter, as a mistake in the command line."""
+    """Report an unreadable layout or a wrong parameter as a mistake in the command line."""
     try:
         yield
     except (LayoutError, TypeError) as error:
@@ -118,15 +118,15 @@ def _lacks_memory(error: BaseException | None) -> bool:
 
 
 def help_if_alone(context: typer.Context) -> None:
-    """Print the help where no command was given."""
+    """Print the help if no command was given."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def usage_text(error: Any) -> str:
-    """What a mistake in the command line is, and what was probably meant.
+    r"""The description of a mistake in the command line, with a suggestion.
 
-    --jsn -> "there is no option --jsn\\n  did you mean --json?"
+    --jsn -> "there is no option --jsn\n  did you mean --json?"
     """
     context = error.ctx
     option = getattr(error, "option_name", None)
@@ -158,7 +158,7 @@ def _near(given: str, known: list[str]) -> str | None:
 
 
 def explained(error: BaseException) -> str:
-    """What an exception says.
+    """The message of an exception.
 
     FileNotFoundError -> "No such file or directory: 'x.npy'"    MemoryError -> "out of memory"
     """
@@ -176,7 +176,7 @@ def fail(text: str) -> int:
 
 
 def say(text: str) -> None:
-    """Print a message on stderr, with nothing in it that moves a terminal's cursor."""
+    """Print a message on stderr, without characters that move a terminal's cursor."""
     name = "\x1b[1;31mtilejit:\x1b[0m" if colored(sys.stderr) else "tilejit:"
     if sys.stderr:
         try:
@@ -186,7 +186,7 @@ def say(text: str) -> None:
 
 
 def message(text: str, columns: int) -> str:
-    """The lines of a message, the first as it follows "tilejit: ", the others indented by two.
+    """The lines of a message: the first follows "tilejit: ", the others are indented by two.
 
     A line of prose is wrapped; of a long line above a caret, the part around the caret is shown.
     """
@@ -207,7 +207,7 @@ def message(text: str, columns: int) -> str:
 
 
 def say_notes(text: str) -> None:
-    """Print lines on stderr that fit the terminal, with nothing in them that moves its cursor."""
+    """Print lines on stderr that fit the terminal, without characters that move its cursor."""
     for line in text.splitlines():
         shown = "".join(c if c.isprintable() else "?" for c in line)
         indent = " " * (2 + len(shown) - len(shown.lstrip()))
@@ -215,7 +215,7 @@ def say_notes(text: str) -> None:
 
 
 def _wrapped(line: str, columns: int, indent: str = "    ") -> list[str]:
-    """A line of prose in lines that fit, those after the first behind an indent."""
+    """A line of prose as lines that fit, all but the first indented."""
     fitted = textwrap.wrap(
         line, columns, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
     )
@@ -233,7 +233,7 @@ def _around(line: str, caret: str, columns: int) -> tuple[str, str]:
 
 
 def _let_output_go() -> None:
-    """Print what standard output takes of what was printed, and forget the rest."""
+    """Flush as much of the printed text as standard output takes, and drop the rest."""
     try:
         if sys.stdout:
             sys.stdout.flush()
@@ -242,13 +242,13 @@ def _let_output_go() -> None:
 
 
 def _leave_pipe() -> int:
-    """The reader has gone, as in `| head`: say nothing, now or when Python flushes at the end."""
+    """The reader has gone, as in `| head`: print nothing, neither now nor when Python flushes at exit."""
     _to_nowhere(sys.stdout)
     return 1
 
 
 def _to_nowhere(stream: TextIO) -> None:
-    """Let what a stream still holds go, so that Python does not try and report it once more at the end."""
+    """Drop the unwritten text of a stream, so that Python neither retries nor reports it at exit."""
     if sys.platform != "win32":
-        with suppress(OSError, ValueError):  # a stream of a test's has no file
+        with suppress(OSError, ValueError):  # streams of tests have no file
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

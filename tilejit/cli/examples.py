@@ -1,4 +1,4 @@
-"""The examples that `--help` ends with: what each shows, and a command that runs as it stands.
+"""The examples at the end of `--help`: a description of each, and a complete command.
 
 `tests/cli/test_examples.py` runs all of them, in this order, in a folder with the files they name.
 """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Stage(StrEnum):
-    """What to print."""
+    """The stage to print."""
 
     NEST = "nest"
     SCHEDULE = "schedule"
@@ -82,11 +82,11 @@ def explain(
 
 
 def sides(target: str, source: str, parameters: Numbers) -> tuple[Spec | None, Spec | None]:
-    """Both sides as shapes, None for row-major; a layout alone takes the rest from the other side.
+    """Both sides as shapes, None for row-major; a layout without an array uses the other side's.
 
     Raises:
-        LayoutError: a text cannot be read, or neither side says how large the array is.
-        TypeError: there is no format or pattern that takes the parameters.
+        LayoutError: a text cannot be read, or neither side defines the array.
+        TypeError: no format or pattern takes the parameters.
     """
     from tilejit.layout.as_layout import as_layout
     from tilejit.layout.text.pattern_text import ROW_MAJOR

@@ -1,4 +1,4 @@
-"""What `pack`, `unpack` and `relayout` do alike: plan a file or a directory, then report or write it."""
+"""The common part of `pack`, `unpack` and `relayout`: plan a file or a directory, then report or write it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to go about it; `done` is the verb of reports, `tensors` and `shape` are what the options name."""
+    """Options of a conversion; `done` is the verb of reports, `tensors` and `shape` are as in the options."""
 
     done: str
     tensors: Collection[str] = ()
@@ -45,11 +45,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """The plans of one file or of those of a directory, by their names, and what writes them.
+    """The plans of one file or of a directory's files by name, and the function that writes them.
 
-    strictly  whether every tensor that is meant has to fit
+    strictly  whether every requested tensor must fit
     files     whether reports name files
-    array     whether the plan is of one array, whose layout its file does not hold: it is reported instead
+    array     whether the plan is for one array, whose layout its file does not hold: the report contains it
     err       whether reports go to stderr, because standard output is the file
     """
 
@@ -62,7 +62,7 @@ class _Job:
 
 
 def convert(source: Path, target: Path, draft: Draft, options: Options, rules: Rules | None = None) -> None:
-    """Write a file or the files of a directory, or say what would be written."""
+    """Write a file or the files of a directory, or report what would be written."""
     if options.resume and not options.clobber:
         raise misused("--resume continues files that exist, and --no-clobber keeps them\ngive one of the two")
     from tilejit.files.whole_file import refuse_to_clobber
@@ -108,7 +108,7 @@ def _file_job(source: Source, target: Target, draft: Draft, options: Options) ->
 
 
 def _opened(source: Source, target: Target, options: Options) -> TensorFile:
-    """The file to convert, once the options are known to be for files of its type."""
+    """The file to convert, after checking that the options apply to files of its type."""
     from tilejit.files.file_types import checked_extension, open_file
 
     try:
@@ -126,7 +126,7 @@ def _opened(source: Source, target: Target, options: Options) -> TensorFile:
 
 
 def _check(job: _Job, options: Options, rules: Rules | None) -> None:
-    """Refuse where the layout fits nothing, or not what was named, and where there is nothing to convert."""
+    """Raise if the layout fits no tensor or not a named one, or if there is nothing to convert."""
     from tilejit.files.plan import check_fits
 
     plans = job.plans.values()
@@ -142,7 +142,7 @@ def _check(job: _Job, options: Options, rules: Rules | None) -> None:
 
 
 def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
-    """Say which tensors stayed as they are, and which rules had nothing to do."""
+    """Report which tensors were left unchanged, and which rules had no effect."""
     if options.quiet:
         return
     plans = job.plans.values()
@@ -165,7 +165,7 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
 
 
 def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:
-    """Say which tensors are converted."""
+    """Report which tensors are converted."""
     converted = [row for row in rows if row.spec is not None]
     if job.array:
         (plan,) = job.plans.values()
@@ -180,7 +180,7 @@ def _report(job: _Job, rows: list[Row], goes: Target, options: Options) -> None:
 
 
 def _report_array(plan: Plan, goes: Target, options: Options, *, err: bool) -> None:
-    """Say the shape of an array, which its file doesn't hold, and how to unpack it if it is packed."""
+    """Report the shape of an array, which its file does not hold, and how to unpack it if it is packed."""
     spec, packed = plan.converted[0].spec, plan.layout
     undo = None if packed is None else unpack_command(goes, packed)
     if options.as_json:
@@ -192,7 +192,7 @@ def _report_array(plan: Plan, goes: Target, options: Options, *, err: bool) -> N
 
 
 def unpack_command(packed: Target, spec: Spec) -> str | None:
-    """The command that unpacks a .npy file, for the shell; None where no text says its layout.
+    """The command that unpacks a .npy file, for the shell; None if no text says its layout.
 
     y.npy in f32[6,8]{0,1} -> "tilejit unpack y.npy y.unpacked.npy --shape 'f32[6,8]{0,1}'"
     """
@@ -207,7 +207,7 @@ def unpack_command(packed: Target, spec: Spec) -> str | None:
         files = ["-", "unpacked.npy"]
     else:
         files = [str(packed), str(packed.with_name(f"{packed.stem}.unpacked{packed.suffix}"))]
-    # A file whose name begins with a dash is no option.
+    # A file name that starts with a dash must not become an option.
     files = [f"./{name}" if name.startswith("-") and name != "-" else name for name in files]
     words = ["tilejit", "unpack", *files, "--shape", str(spec)]
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)

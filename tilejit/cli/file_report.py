@@ -1,4 +1,4 @@
-"""What `pack`, `unpack`, `relayout` and `show` say of files: tables, facts, names."""
+"""The reports of `pack`, `unpack`, `relayout` and `show` on files: tables, facts, names."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tilejit.layout.cute_shape import Spec
 
 WIDE = 80
-"""Columns from which on a dry run prints one line a tensor."""
+"""The fewest columns in which a dry run prints one line per tensor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One tensor of a file: `spec` is None where it stays as it is."""
+    """One tensor of a file: `spec` is None if it stays as it is."""
 
     file: str
     tensor: str
@@ -30,7 +30,7 @@ class Row:
     after: int
 
     def facts(self, *, files: bool) -> dict[str, Any]:
-        """The row in JSON's types."""
+        """The row as JSON types."""
         named = {"file": self.file} if files else {}
         assert self.spec is not None
         return {**named, "tensor": self.tensor, **facts(self.spec)}
@@ -46,7 +46,7 @@ def rows_of(file: str, plan: Plan) -> Iterator[Row]:
 
 
 def facts(spec: Spec) -> dict[str, Any]:
-    """A shape in JSON's types."""
+    """A shape as JSON types."""
     from tilejit.layout.indexing import shape_name
 
     return {
@@ -57,7 +57,7 @@ def facts(spec: Spec) -> dict[str, Any]:
 
 
 def print_sizes(rows: list[Row], *, as_json: bool, files: bool) -> None:
-    """What a dry run found: a line a tensor, two on narrow terminals, and the sum."""
+    """The results of a dry run: one line per tensor, two on narrow terminals, and the sum."""
     from tilejit.layout.indexing import shape_name
 
     before, after = sum(row.before for row in rows), sum(row.after for row in rows)
@@ -101,7 +101,7 @@ def _cells(row: Row, *, files: bool) -> tuple[str, ...]:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share.
+    """A fraction as a percentage.
 
     (1, 8) -> "12.5 %"    (0, 0) -> "0.0 %"
     """
@@ -135,11 +135,11 @@ def _padding_bytes(row: Row) -> int:
 
 
 def some(names: Iterable[str]) -> str:
-    """A few names of many, with nothing in them that moves a terminal's cursor."""
+    """The first of several names, without characters that move a terminal's cursor."""
     listed = list(names)
     return printable(", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else ""))
 
 
 def printable(text: str) -> str:
-    """A text with nothing in it that moves a terminal's cursor."""
+    """A text without characters that move a terminal's cursor."""
     return "".join(c if c.isprintable() else "?" for c in text)

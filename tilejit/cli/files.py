@@ -165,7 +165,7 @@ def relayout(
 
 
 def _wishes(layout: str | None, parameters: list[str] | None, rules: Path | None, dtype: str | None) -> Rules:
-    """What each tensor becomes, by --layout and --rules."""
+    """The conversion of each tensor, by --layout and --rules."""
     from tilejit.files.rules import Rules, Wish, read_rules
     from tilejit.layout.dtypes import primitive_type
     from tilejit.layout.text.pattern_text import spelled_out
@@ -188,7 +188,7 @@ def _wishes(layout: str | None, parameters: list[str] | None, rules: Path | None
 
 
 def _check_shape(text: str | None) -> None:
-    """Refuse a --shape that cannot be read before files are."""
+    """Reject an unreadable --shape before reading files."""
     from tilejit.layout.as_layout import as_layout
 
     if text is not None:

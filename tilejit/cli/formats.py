@@ -84,10 +84,10 @@ def _list(as_json: bool) -> None:
 
 
 def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[int, ...]]:
-    """The array to show a format on: as asked, else a small one of the format's own.
+    """The array to show a format on: the requested one, else a small default of the format.
 
     Raises:
-        LayoutError: the name is not a format's, or neither it nor --dims says the dimensions.
+        LayoutError: the name is not a format's, or neither it nor --dims defines the dimensions.
     """
     from tilejit.layout.as_layout import is_name
     from tilejit.layout.formats.registry import find_format, read_call
@@ -120,7 +120,7 @@ def _dims(text: str) -> tuple[int, ...]:
 
 
 def _described(name: str) -> FormatDescription | None:
-    """What a format is; None of a pattern, which says so itself."""
+    """The description of a format; None for a pattern, which describes itself."""
     from tilejit.layout.formats import describe_format
     from tilejit.layout.formats.registry import read_call
     from tilejit.layout.text.pattern_text import is_pattern
@@ -129,7 +129,7 @@ def _described(name: str) -> FormatDescription | None:
 
 
 def _as_json(described: FormatDescription) -> dict[str, Any]:
-    """What `--json` prints of a format, whatever the array."""
+    """The `--json` output for a format, which does not depend on the array."""
     return {
         "description": described.description,
         "formula": described.formula,
@@ -141,7 +141,7 @@ def _as_json(described: FormatDescription) -> dict[str, Any]:
 
 
 def _cute_text(spec: Spec) -> tuple[str | None, str]:
-    """The CuTe layout of a shape; None, and why, where there is none."""
+    """The CuTe layout of a shape; None and the reason if it has none."""
     from tilejit.cute import from_xla
     from tilejit.layout.shape import Shape
 

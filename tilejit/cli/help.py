@@ -1,4 +1,4 @@
-"""What `--help` prints: as wide as the terminal, examples that run at the end."""
+"""The text of `--help`: as wide as the terminal, with complete examples at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilejit.cli.examples import EXAMPLES
 from tilejit.cli.output import colored, table
 
 WIDEST = 80
-"""Longer lines are harder to read, however wide the terminal is."""
+"""The longest line: longer ones are harder to read, even on a wide terminal."""
 LEAST = 20
 EXIT_CODES = [
     ("0", "done"),
@@ -26,11 +26,11 @@ EXIT_CODES = [
     ("143, 129", "ended by SIGTERM, SIGHUP"),
 ]
 _TYPE = re.compile(r" <[^|>]*>$")
-"""What typer says of types behind names that say it themselves: "IN <path>"."""
+"""Types that typer prints after names that already imply them: "IN <path>"."""
 _BRACES = re.compile(r"\{([^{}|]*)\}")
-"""What typer puts around the names of arguments that are required."""
+"""The marks that typer puts around the names of required arguments."""
 _WORD = re.compile(r"""(?:(?:--?[a-z][-a-z]*|[<>|])\ (?!-))?(?:[^\s"']|"[^"]*"|'[^']*')+""")
-"""A word of a command; an option and its value, and what is redirected, are one."""
+"""A word of a command; an option with its value is one word, and so is a redirection."""
 
 
 class Command(TyperCommand):
@@ -73,7 +73,7 @@ def _usage(command: Any, context: typer.Context, width: int) -> str:
 def _paragraphs(text: str, width: int) -> list[str]:
     around = {"width": width, "initial_indent": "  ", "subsequent_indent": "  "}
     paragraphs = inspect.cleandoc(text).split("\n\n")
-    # A dash within a name of a file or an option is no place to break it.
+    # Do not break the name of a file or an option at a dash.
     return [textwrap.fill(p, break_on_hyphens=False, **around) for p in paragraphs if p]  # type: ignore[arg-type]
 
 
@@ -88,7 +88,7 @@ def _records(command: Any, context: typer.Context) -> tuple[list[tuple[str, str]
 
 
 def _example(comment: str, example: str, width: int) -> list[str]:
-    """A comment and a command, continued by backslashes where the terminal is narrow."""
+    """A comment and a command, continued by backslashes if the terminal is narrow."""
     lines, words = [], _WORD.findall(example)
     line = "  " + words[0]
     for word in words[1:]:

@@ -49,11 +49,11 @@ def read_layout(text: str, dtype: str, dims: Iterable[int], parameters: Numbers)
 
 
 def check_layout(text: str, parameters: Numbers) -> None:
-    """Refuse a text that is no layout, whatever the array, and parameters that its format does not have.
+    """Reject a text that is not a layout of any array, and parameters that its format lacks.
 
     Raises:
         LayoutError: the text cannot be read.
-        TypeError: the format does not have a parameter.
+        TypeError: the format lacks a parameter.
     """
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout, is_name
     from tilejit.layout.formats.format import ELEMENT_SIZE
@@ -71,10 +71,10 @@ def check_layout(text: str, parameters: Numbers) -> None:
 
 
 def read_subject(text: str, layout: str | None, parameters: Numbers, command: str) -> Spec | CuteLayout:
-    """What a picture shows: an array in its own layout or in another one, or a CuTe layout alone.
+    """The subject of a picture: an array in its own layout or in another one, or only a CuTe layout.
 
     Raises:
-        LayoutError: a text cannot be read, or nothing says how large the array is.
+        LayoutError: a text cannot be read, or the size of the array is not defined.
         TypeError: the layout does not take the parameters.
     """
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout

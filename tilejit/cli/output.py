@@ -1,4 +1,4 @@
-"""What the commands print with: the terminal's width and colors, JSON, tables."""
+"""Printing for all commands: the terminal's width and colors, JSON, tables."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from tilejit.view.text import Style
 
 USUAL = 80
-"""Columns of a terminal that does not say how many it has."""
+"""Columns of a terminal of unknown width."""
 UNCUT = 1 << 16
-"""Columns of what is no terminal: lines are whole there, for `| grep`."""
+"""Columns of a file or a pipe: lines stay whole, for `| grep`."""
 NARROWEST = 30
-"""Columns that a description needs beside the name; in fewer it stands below."""
+"""Columns that a description needs beside the name; with fewer it goes below."""
 
 
 def is_terminal(stream: Any) -> bool:
-    """Whether a stream is a terminal; None, as Python has for a closed one, is none."""
+    """Whether a stream is a terminal; Python represents a closed stream by None, which is not one."""
     try:
         return bool(stream and stream.isatty())
-    except ValueError:  # closed by whoever called us
+    except ValueError:  # closed by the calling process
         return False
 
 
 def columns_of(stream: Any) -> int:
-    """Columns of a terminal, as COLUMNS or the terminal says; no limit for a file or a pipe."""
+    """Columns of a terminal, by COLUMNS or the terminal itself; unlimited for a file or a pipe."""
     if not is_terminal(stream):
         return UNCUT
     columns = os.environ.get("COLUMNS", "")
@@ -55,10 +55,10 @@ def colored(stream: Any) -> bool:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Standard output, or error, as wide as the terminal; 80 columns where its width is unknown or 0."""
+    """Standard output, or error, as wide as the terminal; 80 columns if its width is unknown or 0."""
     from rich.console import Console
 
-    # With NO_COLOR alone rich keeps what is dim or bold.
+    # With NO_COLOR alone, rich keeps dim and bold text.
     system: Literal["auto"] | None = "auto" if colored(sys.stderr if stderr else sys.stdout) else None
     out = Console(
         highlight=False, markup=False, emoji=False, safe_box=True, stderr=stderr, color_system=system
@@ -69,7 +69,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def style_of(out: Console) -> Style:
-    """Colors where the console takes them; plain ASCII elsewhere."""
+    """Colors if the console takes them, otherwise plain ASCII."""
     from tilejit.view.text import Style
 
     color = out.color_system is not None and colored(out.file)
@@ -77,7 +77,7 @@ def style_of(out: Console) -> Style:
 
 
 def print_lines(out: Console, text: Any) -> None:
-    """Print lines cut at the terminal's edge, never wrapped; a file gets them whole."""
+    """Print lines cut at the terminal's edge, not wrapped; files get complete lines."""
     cut = is_terminal(out.file)
     out.print(text, no_wrap=True, overflow="ellipsis" if cut else "ignore", crop=cut)
 
@@ -88,7 +88,7 @@ def print_json(value: Any, *, err: bool = False) -> None:
 
 
 def table(rows: list[tuple[str, str]], width: int) -> list[str]:
-    """Names and descriptions in two columns, or below each other where the second would be narrow.
+    """Names and descriptions in two columns, or below each other if the second would be narrow.
 
     [("tpu", "what TPUs use")], 80 -> ["tpu  what TPUs use"]    10 -> ["tpu", "  what", "  TPUs use"]
     """

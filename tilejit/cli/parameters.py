@@ -22,12 +22,13 @@ Numbers = dict[str, int | tuple[int, ...]]
 
 
 def read_parameters(texts: list[str] | None) -> Numbers:
-    """What the arguments say.
+    """The parameters in the arguments.
 
     ["mr=8"] -> {"mr": 8}    ["tile=16,32"] -> {"tile": (16, 32)}
 
     Raises:
-        LayoutError: one is not written as KEY=NUMBER, a key comes twice, or is a keyword of the calls.
+        LayoutError: an argument is not written as KEY=NUMBER, or a key occurs twice or is a keyword of the
+            calls.
     """
     found: Numbers = {}
     for text in texts or ():

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from tilejit.view.page import CuteLayout
 
 MAX_LISTED = 1 << 16
-"""Larger arrays come without their indices in JSON."""
+"""The JSON of larger arrays lacks their indices."""
 MAX_LISTED_RANK = 31
-"""NumPy before 2.0 holds 32 dimensions, and one goes to the index."""
+"""NumPy before 2.0 supports 32 dimensions, of which the index takes one."""
 
 
 class Color(StrEnum):
-    """What the colors of a picture stand for."""
+    """The meaning of the colors of a picture."""
 
     tile = "tile"
     order = "order"
@@ -39,7 +39,7 @@ class Color(StrEnum):
 
 EXAMPLE = 'For example "bf16[4,8]{1,0:T(2,4)(2,1)}" or "(4,8):(8,1)"; - reads it from stdin'
 PAGE = "tilejit-view.html"
-"""Where the page goes if nothing is said."""
+"""The default path of the page."""
 
 
 def show(
@@ -105,7 +105,7 @@ def view(
     with arguments_checked():
         text = page(read_subject(shape, layout, read_parameters(parameters), "view"))
     if str(output) == "-":
-        if sys.stdout is not None:  # where it is closed, what is printed goes nowhere
+        if sys.stdout is not None:  # text printed to a closed stream is lost
             StandardOutput(".html").write(text.encode("ascii"))
         return
     from tilejit.files.whole_file import replacing
@@ -116,7 +116,7 @@ def view(
 
 
 def print_picture(layout: Spec | CuteLayout) -> None:
-    """The sizes of a layout, its picture, and the buffer where it is small."""
+    """Print the sizes of a layout, its picture, and the buffer if it is small."""
     from tilejit.view.text import layout_text
 
     out = console()
@@ -124,7 +124,7 @@ def print_picture(layout: Spec | CuteLayout) -> None:
 
 
 def facts(layout: Spec | CuteLayout) -> dict[str, Any]:
-    """What `--json` prints of a layout: its sizes, and where small, the linear index of each element.
+    """The `--json` output for a layout: its sizes, and if it is small, the linear index of each element.
 
     A CuTe layout alone has no dtype, so no sizes in bits and bytes.
     """

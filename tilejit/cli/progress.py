@@ -1,4 +1,4 @@
-"""Bars on stderr for what takes long: how far it is, how fast, and the time left."""
+"""Progress bars on stderr for long operations: progress, speed, and the remaining time."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from tilejit.copies.warming import Tell
 
 DELAY_SECONDS = 0.5
-"""What is done sooner shows nothing."""
+"""Seconds before a bar appears; shorter operations show none."""
 WIDE = 70
-"""Columns from which on a bar says what it is of."""
+"""The fewest columns in which a bar has a title."""
 AT_ONCE = 8 << 20
-"""More bytes than one write has: they were there before."""
+"""More bytes than one write has: an earlier run wrote them."""
 
 
 @contextmanager
 def progress(total: int, name: str, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
-    """A bar of bytes with rate and time left; what it gives is told of every so many bytes."""
+    """A bar of bytes with rate and remaining time; call its result with the bytes of each write."""
     out = _terminal(quiet)
     if out is None:
         yield lambda done: None
@@ -44,7 +44,7 @@ def progress(total: int, name: str, *, quiet: bool = False) -> Iterator[Callable
 
     def advance(done: int) -> None:
         nonlocal there
-        if done > AT_ONCE:  # an earlier run wrote them, at no rate of this one
+        if done > AT_ONCE:  # an earlier run wrote them, so they do not count for the rate
             there += done
             bar.reset(task, completed=there)
         else:
@@ -57,9 +57,9 @@ def progress(total: int, name: str, *, quiet: bool = False) -> Iterator[Callable
 
 @contextmanager
 def steps(name: str, *, quiet: bool = False, still: bool = False) -> Iterator[Tell]:
-    """A bar of steps; what it gives is told how many are done, how many there are, and what comes now.
+    """A bar of steps; its result takes the finished steps, their total, and the name of the next one.
 
-    still: the bar moves when it is told something and does nothing between, so that steps can be timed.
+    still: the bar only moves when it is called, so that steps can be timed.
     """
     out = _terminal(quiet)
     if out is None:
@@ -97,13 +97,13 @@ def _terminal(quiet: bool) -> Console | None:
 def _bar(columns: list[Any], out: Console, still: bool = False) -> Progress:
     from rich.progress import Progress
 
-    # Standard output may be a file or a pipe, whose bytes are no lines to print above a bar.
+    # Standard output may be a file or a pipe; its bytes must not be printed above a bar.
     return Progress(*columns, console=out, transient=True, redirect_stdout=False, auto_refresh=not still)
 
 
 @contextmanager
 def _shown_late(bar: Progress) -> Iterator[None]:
-    """Show a bar from some time on; also while nothing is told of yet, as while a kernel is compiled."""
+    """Show a bar after some time, even without any calls, as while a kernel is compiled."""
     timer = Timer(DELAY_SECONDS, bar.start)
     timer.daemon = True
     timer.start()

@@ -33,11 +33,11 @@ ANNOTATION = re.compile(
     r"\s*(?P<dtype>i1|[iu](?:8|16|32|64)|f16|bf16|f32|f64)\s*(?:\[(?P<dims>[\s:,]*)\])?\s*"
 )
 MODULE = "vectorized_file"
-"""What a file's module is called while it runs, so that it hides no other."""
+"""The name of a file's module while it runs, which does not shadow other modules."""
 STDIN = "<standard input>"
-"""The file that functions from there have; in angle brackets, as Python knows texts without a file."""
+"""The file name of functions from there; in angle brackets, like Python's names for texts without a file."""
 PYTHONS = {int: "weak_int", float: "weak_float", bool: "weak_bool"}
-"""Numbers of Python take the dtype of what they meet."""
+"""Python numbers take the dtype of the other operand."""
 
 
 def vectorized_functions(
@@ -50,8 +50,8 @@ def vectorized_functions(
 ) -> Iterator[str]:
     """The functions of a module in super-vectors, each after a report on its loops.
 
-    Kernels (`@tj.kernel`) if it has any, else every function of its own. For functions that can't be read, a
-    comment and a line on stderr say why, unless there are no others.
+    Kernels (`@tj.kernel`) if it has any, else every function that it defines. A comment and a line on stderr
+    name functions that cannot be read, and the reasons; if all fail, an error is raised.
 
     Raises:
         KernelError: the module defines no function, none of them can be a kernel, or the dtype is unknown.
@@ -61,7 +61,7 @@ def vectorized_functions(
         name = (module.__file__ or "").strip("<>")
         raise KernelError(f"{name} defines no function; write one with `for` loops over arrays")
     options = read_options("kernel", KernelKeywords, {"virtual_vector_size": sizes})
-    numpy_dtype(dtype)  # a wrong option is an error, not a reason to leave out each function
+    numpy_dtype(dtype)  # a wrong option is an error, not a reason to skip each function
     members = [_read(python, dtype) for python in functions]
     refused = [member for member in members if isinstance(member, KernelError)]
     if len(refused) == len(members):
@@ -77,7 +77,7 @@ def vectorized_functions(
 
 
 def _read(python: FunctionType, dtype: str) -> Function | KernelError:
-    """A function as a kernel, or why it can't be one."""
+    """A function as a kernel, or the reason why it cannot be one."""
     try:
         function = read_function(python).typed(arguments_of(python, dtype))
         index_arrays(function)
@@ -87,7 +87,7 @@ def _read(python: FunctionType, dtype: str) -> Function | KernelError:
 
 
 def arguments_of(python: Callable[..., Any], dtype: str) -> list[ArrayArg | ScalarArg]:
-    """What each parameter is: by its annotation, else by how the function uses it.
+    """The type of each parameter: by its annotation, else by its use in the function.
 
     def add(A: "f32[:, :]", n: int)       -> ArrayArg("A", "f32", 2, "C"), ScalarArg("n", "weak_int")
     def add(A, n): … A[i, j] … range(n)   -> the same, with `dtype` for f32
@@ -96,7 +96,7 @@ def arguments_of(python: Callable[..., Any], dtype: str) -> list[ArrayArg | Scal
     Parameters with a default keep it, unless an annotation types them.
 
     Raises:
-        KernelError: an annotation says no dtype, or a parameter takes several arguments.
+        KernelError: an annotation is not a dtype, or a parameter takes several arguments.
     """
     ranks, integers, subscripts = _uses(python)
     found: list[ArrayArg | ScalarArg] = []
@@ -120,7 +120,7 @@ def arguments_of(python: Callable[..., Any], dtype: str) -> list[ArrayArg | Scal
 
 
 def _annotated(python: Callable[..., Any], name: str, text: str) -> ArrayArg | ScalarArg:
-    # Under `from __future__ import annotations` a text's annotation is a text in a text.
+    # Under `from __future__ import annotations`, a string annotation is a string in a string.
     match = ANNOTATION.fullmatch(text.strip("\"'"))
     if match is None:
         raise KernelError(
@@ -179,7 +179,7 @@ def _array(node: ast.Subscript) -> str | None:
 
 
 def load(path: Path) -> ModuleType:
-    """Run a file as `python FILE` would, but for its `__name__`.
+    """Run a file as `python FILE` would, except for its `__name__`.
 
     Raises:
         KernelError: it ends in an exception.
@@ -199,22 +199,22 @@ def load(path: Path) -> ModuleType:
 
 
 def from_text(text: str) -> ModuleType:
-    """Run a text from standard input, as `python -` would, but for its `__name__`.
+    """Run a text from standard input as `python -` would, except for its `__name__`.
 
     Raises:
         KernelError: it ends in an exception.
-        OSError: it reads or writes a file and cannot.
+        OSError: it fails to read or write a file.
     """
     module = ModuleType(MODULE)
     module.__file__ = STDIN
-    # Where functions look for their own text.
+    # Functions look for their source there.
     linecache.cache[STDIN] = (len(text), None, text.splitlines(keepends=True), STDIN)
     _run(module, lambda: exec(compile(text, STDIN, "exec"), vars(module)), STDIN.strip("<>"))
     return module
 
 
 def _run(module: ModuleType, run: Callable[[], None], name: str) -> None:
-    """Run what makes a module; what it does wrong is the user's to see, on one line."""
+    """Run code that defines a module; report its exceptions on one line, because they are the user's."""
     sys.modules[MODULE] = module
     try:
         run()

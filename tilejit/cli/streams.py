@@ -1,4 +1,4 @@
-"""`-` for standard input and output: files that come and go through pipes."""
+"""`-` for standard input and output: files through pipes."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from tilejit.cli.output import is_terminal
 DASH = Path("-")
 NPY_MAGIC = b"\x93NUMPY"
 MOST_TEXT = 1 << 20
-"""Bytes of a text that are read from standard input."""
+"""The most bytes of a text that are read from standard input."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandardInput:
-    """An ordinary file with what standard input gives; its name in messages is "standard input"."""
+    """A regular file with the contents of standard input; its name in messages is "standard input"."""
 
     path: str
     suffix: str
     file: IO[bytes] | None = None
-    """Keeps a file without another name."""
+    """Keeps a file that has no other name."""
     name: str = "-"
     stem: str = "-"
 
     def __fspath__(self) -> str:
-        """What to open."""
+        """The path to open."""
         return self.path
 
     def __str__(self) -> str:
         return "standard input"
 
     def is_dir(self) -> bool:
-        """Never."""
+        """Always False."""
         return False
 
 
@@ -56,14 +56,14 @@ class StandardOutput:
         return self.name
 
     def write(self, data: Any) -> int:
-        """Write bytes; how many there were.
+        """Write bytes; return their number.
 
         Raises:
-            OSError: the disk, or whoever reads, takes no more.
+            OSError: the disk or the reader takes no more.
         """
         rest = memoryview(data).cast("B")
         size = len(rest)
-        # With PYTHONUNBUFFERED a write may take a part of what it is given, and on a full disk says no more.
+        # With PYTHONUNBUFFERED, a write may be partial, and does not report a full disk.
         while rest:
             taken = sys.stdout.buffer.write(rest)
             if taken is None:
@@ -77,12 +77,12 @@ Target: TypeAlias = Path | StandardOutput
 
 
 def ends(source: Path, target: Path, *, dry_run: bool, resume: bool) -> tuple[Source, Target]:
-    """Where to read and to write: files as they are, `-` as standard input or output.
+    """The files to read and to write: paths as they are, `-` as standard input or output.
 
     Raises:
-        UsageError: a stream cannot be what is asked.
+        UsageError: a stream does not support the request.
         TilejitError: standard input or output is a terminal or closed.
-        OSError: there is no room to keep what standard input gives.
+        OSError: there is no room to store standard input.
     """
     through = DASH in (source, target)
     if through and resume:
@@ -97,7 +97,7 @@ def ends(source: Path, target: Path, *, dry_run: bool, resume: bool) -> tuple[So
 
 
 def standard_input() -> StandardInput:
-    """Standard input as an ordinary file: itself where it is one, else a copy that goes with the process."""
+    """Standard input as a regular file: itself if it is one, else a copy, removed when the process ends."""
     stream = _checked_input()
     path, kept = _own_path(stream), None
     if path is None:
@@ -113,7 +113,7 @@ def standard_input() -> StandardInput:
 
 
 def text_or_input(text: str) -> str:
-    """A text of the command line, or standard input's where it is `-`.
+    """A text of the command line, or standard input's if it is `-`.
 
     Raises:
         TilejitError: standard input is a terminal or closed, or is too long.
@@ -122,7 +122,7 @@ def text_or_input(text: str) -> str:
 
 
 def input_text() -> str:
-    """The text that standard input gives.
+    """The text of standard input.
 
     Raises:
         TilejitError: standard input is a terminal or closed, or is too long.
@@ -153,7 +153,7 @@ def _check_output() -> None:
 
 
 def _own_path(stream: IO[bytes]) -> str | None:
-    """A name of the ordinary file that was redirected to standard input, unread; None where none was."""
+    """A name of the regular file that was redirected to standard input, unread; None if none was."""
     with suppress(OSError, ValueError):
         handle = stream.fileno()
         path = f"/proc/self/fd/{handle}"
@@ -163,9 +163,9 @@ def _own_path(stream: IO[bytes]) -> str | None:
 
 
 def _copied(stream: IO[bytes]) -> tuple[IO[bytes], str]:
-    """A file of what a stream gives until it ends, and its name; it goes when it is closed."""
+    """A file with the contents of a stream, and its name; it is removed when it is closed."""
     try:
-        # Open until the process ends: what is mapped from it is read to the last.
+        # Open until the process ends, because its mapped pages are read until then.
         kept: Any = tempfile.TemporaryFile(prefix=".tilejit-", suffix=".tmp")  # noqa: SIM115
         path = f"/proc/self/fd/{kept.fileno()}"
         if not os.path.exists(path):

@@ -122,7 +122,7 @@ def _pass_options(text: str) -> PassOptions:
     """The options of MLIR's pass.
 
     Raises:
-        UsageError: they are not options of the pass.
+        UsageError: the text does not consist of options of the pass.
     """
     try:
         return read_pass_options(text)
@@ -136,7 +136,7 @@ def _sizes(text: str) -> tuple[int | str, ...]:
     "32,256" -> (32, 256)    "2*hw" -> ("2*hw",)
 
     Raises:
-        UsageError: it is not a list of sizes.
+        UsageError: the text is not a list of sizes.
     """
     found = read_size_list(text.replace(" ", ""))
     return numbers("--virtual-vector-size", text) if found is None else found
@@ -148,7 +148,7 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     "32,256" -> (32, 256)
 
     Raises:
-        UsageError: it is not a list of numbers.
+        UsageError: the text is not a list of numbers.
     """
     try:
         return tuple(int(part) for part in text.split(","))

@@ -1,1 +1,1 @@
-"""pack, unpack, relayout, tiles by index, planned copies, and which copies TileJIT takes from NumPy."""
+"""pack, unpack, relayout, gathers and scatters of tiles, copy plans, and which copies NumPy makes."""

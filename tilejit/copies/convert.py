@@ -1,4 +1,4 @@
-"""pack and unpack: NumPy arrays to and from tiled buffers, in one pass."""
+"""pack and unpack: convert NumPy arrays to and from tiled buffers, in one pass."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def pack(
     >>> tilejit.pack(x, "(m mi) (n ni) -> m n mi ni, mi=2, ni=2").buffer.shape
     (24,)
 
-    With `virtual_vector_size` or `specialize`, large arrays go into swizzled layouts in one step, and not
-    block by block.
+    With `virtual_vector_size` or `specialize`, large arrays are copied into swizzled layouts in one step
+    instead of block by block.
 
     Args:
         x: a NumPy array with any strides, alignment and byte order.
@@ -194,13 +194,15 @@ def single_pass_program(
     """The copy of a `pack` in one pass with zero padding, which `explain` shows.
 
     Raises:
-        LayoutError: `casting` forbids the conversion, or it goes through NumPy piece by piece.
+        LayoutError: `casting` forbids the conversion, or NumPy converts in pieces.
     """
     source, checks_range = pack_element(array.dtype, spec, casting)
     if checks_range:
         check_range(array, spec.element)
     if source is None:
-        raise LayoutError(f"{array.dtype} to {spec.primitive_type} goes through NumPy, piece by piece")
+        raise LayoutError(
+            f"NumPy converts {array.dtype} to {spec.primitive_type} in pieces; there is no kernel to show"
+        )
     swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
     return single_pass_pack(spec, array.strides, source, fill, swap, threads, tuning)
@@ -229,14 +231,14 @@ def _pack_plan(
 
 
 def as_array(x: Any) -> Array:
-    """The array that `pack` makes of its argument, without a copy where there is a way.
+    """Return the array for `pack`'s argument, without a copy if possible.
 
     Raises:
-        LayoutError: there is none in it.
-        TypeError: it is packed already, masked, or of a dtype without an XLA counterpart.
+        LayoutError: it is not an array.
+        TypeError: it is packed already, masked, or has a dtype without an XLA counterpart.
     """
     if isinstance(x, TiledArray):
-        raise TypeError("pack takes an array; this is packed already\n  unpack it first")
+        raise TypeError("expected an array to pack, got a TiledArray\n  unpack it first")
     refuse_masked(x)
     try:
         array = np.asarray(as_numpy(x))
@@ -244,7 +246,7 @@ def as_array(x: Any) -> Array:
         ValueError,
         OverflowError,
         RuntimeError,
-    ) as error:  # the last is torch's, of a tensor with a gradient
+    ) as error:  # torch raises RuntimeError for a tensor with a gradient
         raise LayoutError(f"expected an array, got {type(x).__name__}: {error}") from error
     try:
         from_numpy(array.dtype)
@@ -256,7 +258,7 @@ def as_array(x: Any) -> Array:
 def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> TiledArray:
     if layout is None and parameters:
         name = next(iter(parameters))[:40]
-        raise TypeError(f"unpack has no keyword {name!r}, and no layout is given that could have it")
+        raise TypeError(f"unpack has no keyword {name!r}, and there is no layout that could take it")
     if isinstance(t, TiledArray):
         if layout is not None:
             own = of_the_layout(parameters, "unpack of a TiledArray", "it")
@@ -268,5 +270,5 @@ def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> Ti
                 )
         return t
     if layout is None:
-        raise TypeError("a buffer says nothing of its shape: unpack(buffer, 'bf16[…]{…}')")
+        raise TypeError("a buffer needs its layout: unpack(buffer, 'bf16[…]{…}')")
     return TiledArray.from_buffer(t, layout, dtype=dtype, **parameters)

@@ -1,4 +1,4 @@
-"""What TileJIT does for a copy: the nests, the schedule, the generated source, LLVM IR, machine code."""
+"""Explain a copy: its nests, schedule, generated source, LLVM IR and machine code."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def explain(
             raise TypeError(f"{dst.__name__} has no such keyword\n  pass its own arguments, and threads")
         return Explanation(_of_tiles(dst, count, (src, *arguments), parameters))
     if arguments:
-        raise TypeError(f"explain takes a destination and a source, not {2 + len(arguments)} arguments")
+        raise TypeError(f"explain: expected a destination and a source, got {2 + len(arguments)} arguments")
     if casting is not None:
         check_casting(casting)
     told = (dtype, dims) != (None, None) or bool(parameters)
@@ -274,7 +274,7 @@ def explain(
 def _of_tiles(
     function: Callable[..., Any], threads: int, arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> CopyProgram:
-    """The program that such a call of `gather_tiles` or `scatter_tiles` runs."""
+    """The program that a call of `gather_tiles` or `scatter_tiles` runs."""
     bound = signature(function).bind(*arguments, **keywords)
     bound.apply_defaults()
     given = bound.arguments
@@ -284,7 +284,7 @@ def _of_tiles(
 
 
 def _are_arrays(*sides: Any) -> bool:
-    """Whether all are arrays, or None, and one tells what None is like."""
+    """Whether all are arrays or None, with at least one array."""
     arrays = [isinstance(side, np.ndarray) for side in sides]
     return any(arrays) and all(known or side is None for known, side in zip(arrays, sides, strict=True))
 
@@ -311,26 +311,26 @@ def _between_arrays(
 
 
 def _volume(step: Step) -> tuple[bool, int]:
-    """What a box moves, padding behind all elements."""
+    """The elements that a box moves; padding sorts after all elements."""
     return step.box.source is not None, prod(axis.extent for axis in step.box.axes)
 
 
 def _shape_of(
     dst: Any, src: Any, dtype: Any, dims: Iterable[int] | None
 ) -> tuple[PrimitiveType, tuple[int, ...]]:
-    """Dtype and dimensions from the first side that knows them, the source before the destination."""
+    """Dtype and dimensions from the first side that has them, the source before the destination."""
     told: Any = next((side for side in (src, dst) if isinstance(side, np.ndarray | TiledArray)), None)
     told = next((side for side in (src, dst) if _is_full(side)), None) if told is None else told
     if told is None:
         if dims is None or dtype is None:
             raise LayoutError(
-                "neither side tells the shape\n"
+                "neither side has a shape\n"
                 '  write it out, e.g. "f32[1000,300]{1,0:T(8,128)}", or pass dtype and dims'
             )
         told = make_shape(dtype, dims)
         check_packable(told)
     elif dims is not None or dtype is not None:
-        raise TypeError("a side tells the shape already; dtype and dims are for sides that do not")
+        raise TypeError("a side already has a shape; pass dtype and dims only if neither side does")
     if isinstance(told, np.ndarray):
         return from_numpy(told.dtype), told.shape
     spec = told.layout if isinstance(told, TiledArray) else as_layout(told)
@@ -338,14 +338,14 @@ def _shape_of(
 
 
 def _is_full(side: Any) -> bool:
-    """Whether a side is an array's shape, or the text of one."""
+    """Whether a side is the shape of an array, or its text."""
     return isinstance(side, Shape | CuteShape) or (isinstance(side, str) and "[" in side)
 
 
 def _specs_of(
     dst: Any, src: Any, element: PrimitiveType, dims: tuple[int, ...], parameters: dict[str, Any]
 ) -> tuple[Spec | None, Spec | None]:
-    """The layouts of both sides, None for arrays; parameters go to the one that may take them."""
+    """The layouts of both sides, None for arrays; parameters go to the side that may take them."""
     to_dst, to_src = (
         not (side is None or isinstance(side, np.ndarray | TiledArray) or _is_full(side))
         for side in (dst, src)
@@ -370,7 +370,7 @@ def _layout_of(
 
 
 def _strided_source(side: Any, dtype: np.dtype[Any], dims: tuple[int, ...]) -> Array:
-    """The array itself, or one in C order that takes no memory to speak of."""
+    """The array itself, or one in C order that takes almost no memory."""
     if side is not None:
         return np.asarray(side)
     return np.lib.stride_tricks.as_strided(

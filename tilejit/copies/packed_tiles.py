@@ -1,4 +1,4 @@
-"""Tiles of packed elements in any order, one by one: each is whole bytes, so one tile's kernels serve all."""
+"""Copy tiles of packed elements one by one: each is whole bytes, so one tile's kernels serve all."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _program = cached(64)(compile_stage)
 
 @dataclass(frozen=True, slots=True)
 class TileCopy:
-    """The copy of one packed tile to or from `held`, which serves them all.
+    """The copy of one packed tile to or from `held`, which serves all tiles.
 
     offsets      of the tiles in `held`, in bytes
-    bounds       bytes that may be touched, from the addresses of the source and of the destination
+    bounds       bytes that may be accessed, relative to the addresses of source and destination
     """
 
     program: CopyProgram
@@ -47,7 +47,7 @@ class TileCopy:
 
 
 def copy_of_one(layout: Spec, grid: Grid, held: Any, *, into: bool) -> TileCopy | None:
-    """The copy of one tile, where each takes `grid.tile_bytes`; None where tiles in `held` differ."""
+    """The copy of one tile of `grid.tile_bytes` bytes; None if tiles in `held` differ."""
     found = _first_tile(held)
     if found is None or not grid.tile_bytes:
         return None
@@ -62,14 +62,14 @@ def copy_of_one(layout: Spec, grid: Grid, held: Any, *, into: bool) -> TileCopy 
 
 
 def side_of(held: Any) -> tuple[AccessMap, int, Element]:
-    """The map, the address and the element of what tiles are copied to or from."""
+    """The map, the address and the element of the array that tiles are copied to or from."""
     if isinstance(held, TiledArray):
         return access_map(held.layout), address_of(held), buffer_element(held.layout)
     return array_map(held), address(held), Element(from_numpy(held.dtype).name, 8 * held.itemsize)
 
 
 def _first_tile(held: Any) -> tuple[AccessMap, int] | None:
-    """The map of the first tile, and bytes from each to the next; None where those differ or are none."""
+    """The map of the first tile, and the bytes from each to the next; None if those differ or are none."""
     if not isinstance(held, TiledArray):
         return array_map(held[:1]), held.strides[0]
     access = access_map(held.layout)

@@ -1,4 +1,4 @@
-"""A copy between two arrays of fixed layouts: checked, lowered and compiled once, then run many times."""
+"""Copies between two arrays of fixed layouts: checked, lowered and compiled once, then run many times."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from codegen import Entry, FreshArray, SameArgument, StagedProgram
 
 PLAIN_ARRAYS = (np.ndarray, np.memmap)
-"""Types whose elements are where their strides say, with no rules of their own for assignment."""
+"""Types whose elements are at their strides, and that do not override assignment."""
 
 
 class CopyPlan(Direct):
@@ -144,13 +144,13 @@ class CopyPlan(Direct):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What plans the same copy again: addresses of code and tables are this process's own."""
+        """Return the arguments of the same plan: addresses of code and tables differ by process."""
         threads = None if self._in_dask else self._threads
         dst, src = ((x.shape, x.strides, x.dtype) for x in (self._dst, self._src))
         return _planned_anew, (dst, src, self._tuning, threads)
 
     def _directly(self) -> CopyPlan:
-        """Itself, called without a way through Python where it has one kernel call after another."""
+        """Return the plan, with a native fast path if it is a sequence of kernel calls."""
         entry = self._direct_entry(self._dst_dtype, self._src_dtype)
         if entry is not None:
             self._answer_directly(entry)
@@ -164,20 +164,21 @@ class CopyPlan(Direct):
         new: FreshArray | None = None,
         *others: SameArgument,
     ) -> Entry | None:
-        """What machine code does of the copy, None where it goes through Python.
+        """The native entry for the copy, or None if it goes through Python.
 
-        dst_dtype, src_dtype: the very ones of the arrays, which may only equal those that the plan was made
-        for. new: where it goes, if that is no argument of the call; these are then the source and `others`.
+        dst_dtype, src_dtype: the dtype objects of the arrays, which may only be equal to those of the plan.
+        new: the array to allocate, if the destination is not an argument; the arguments are then the source
+        and `others`.
         """
         if self._program is None or not self._calls or self._hides_underflow:
             return None
-        with compiler_lock:  # most processes make no copy often enough
+        with compiler_lock:  # few processes repeat a copy often enough
             from codegen import ArrayArgument, Disjoint, Entry
         dst = ArrayArgument(dst_dtype, self._dst_shape, self._dst_strides, written=True)
         src = ArrayArgument(src_dtype, self._src_shape, self._src_strides, written=False)
         src_at, dst_at = (0, 1 + len(others)) if new else (1, 0)
         calls, releases = self._calls.direct(src_at, dst_at), not self._calls.holds_gil
-        note = self._calls  # keeps code and tables alive: an entry has addresses alone
+        note = self._calls  # keeps code and tables alive, because an entry only has addresses
         watches = ALL_FLAGS if self._sets_flags else 0
         if new:
             return Entry((src, *others), (), calls, "", releases, new, note, watches)
@@ -185,20 +186,20 @@ class CopyPlan(Direct):
         return Entry((dst, src), (apart,), calls, "", releases, None, note, watches)
 
     def _check(self, dst: Any, src: Any) -> None:
-        """Raise what is wrong with arrays that are not at first sight those of the plan."""
+        """Raise the error for arrays that fail the quick check, if they really differ from the plan's."""
         for name, array, layout in (("dst", dst, self._dst), ("src", src, self._src)):
             if not isinstance(array, np.ndarray):
                 raise TypeError(f"{name} is a NumPy array, not {type(array).__name__}")
             difference = layout.difference(array)
             if difference:
                 raise LayoutError(
-                    f"{name} {difference}, for which this plan was made\n  make a plan of its own for it"
+                    f"{name} {difference}, as the plan requires\n  create a plan for this array"
                 )
         if not dst.flags.writeable:
             raise LayoutError("dst is read-only\n  copy into an array of your own, or set its writeable flag")
 
     def _run_again(self, dst: Array, src: Array) -> None:
-        """As `_run`; a plan that is asked for often comes to be called directly."""
+        """Run the copy; a plan that runs often gets a native fast path."""
         if self._is_direct:
             self(dst, src)
             return
@@ -208,7 +209,7 @@ class CopyPlan(Direct):
         self._run(dst, src)
 
     def _run(self, dst: Array, src: Array) -> None:
-        """The copy between arrays known to fit, `dst` writable; `cached_plan` and its callers know."""
+        """Copy between arrays that are known to fit; `dst` is writable."""
         to, at = address(dst), address(src)
         if self._hides_underflow and float_status.tells_of_underflow():
             numpy_copyto(dst, apart(dst, src), "unsafe")
@@ -224,7 +225,7 @@ class CopyPlan(Direct):
             self._run_program(dst, src)
 
     def _run_close(self, dst: Array, src: Array) -> None:
-        """The copy where one array reaches into the other: a kernel must not see them share a byte."""
+        """Copy if one array reaches into the other, because a kernel must not see them share a byte."""
         if dst.size < SIZES.small_elements or dst is src:
             numpy_copyto(dst, apart(dst, src), "unsafe")
         elif self._program is not None and share_memory(dst, src):
@@ -233,7 +234,7 @@ class CopyPlan(Direct):
             self._run_program(dst, src)
 
     def _run_program(self, dst: Array, src: Array) -> None:
-        """The copy launch by launch, on threads; by NumPy where there is no program."""
+        """Run the copy launch by launch on threads, or by NumPy if there is no program."""
         program = self._program
         if program is None:
             numpy_copyto(dst, apart(dst, src), "unsafe")
@@ -253,7 +254,7 @@ class CopyPlan(Direct):
         float_status.warn(int(np.bitwise_or.reduce(flags)))
 
     def _prepare(self, to: int) -> None:
-        """Have what a copy to that address takes: where it begins no line, kernels may be other ones."""
+        """Load what a copy to that address needs; its position in a cache line may change kernels."""
         within = to % LINE_BYTES
         if self._program is not None and within not in self._ready:
             self._program.prepare(to)
@@ -331,13 +332,13 @@ def plan_copy(
         raise LayoutError("dst is read-only\n  plan for an array of your own, or set its writeable flag")
     if not np.can_cast(src.dtype, dst.dtype, "same_kind"):
         raise TypeError(
-            f"{src.dtype} does not become {dst.dtype} by the rule 'same_kind'"
+            f"{src.dtype} cannot be converted to {dst.dtype} by the rule 'same_kind'"
             '\n  convert with src.astype, or copy with tilejit.copyto(dst, src, casting="unsafe")'
         )
     if broadcast_strides(src.shape, src.strides, dst.shape) is None:
         raise LayoutError(
             f"src of shape {src.shape} cannot be broadcast to dst of shape {dst.shape}\n"
-            "  from the last on, dimensions of src are those of dst, or 1"
+            "  counted from the last, each dimension of src must equal that of dst, or be 1"
         )
     target = ArrayLayout(dst.shape, dst.strides, dst.dtype)
     source = ArrayLayout(src.shape, src.strides, src.dtype)
@@ -354,13 +355,13 @@ def _planned(dst: ArrayLayout, src: ArrayLayout, tuning: Tuning, threads: int | 
 
 
 def _planned_anew(dst: Any, src: Any, tuning: Tuning, threads: int | None) -> CopyPlan:
-    """The plan that was pickled, from (shape, strides, dtype) of either side."""
+    """Rebuild a pickled plan from (shape, strides, dtype) of both sides."""
     sides = [ArrayLayout(shape, strides, _canonical_dtype(dtype)) for shape, strides, dtype in (dst, src)]
     return _planned(sides[0], sides[1], tuning, threads)
 
 
 def _canonical_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that arrays are made with: pickling gives an equal one, and plans look for the very same."""
+    """The dtype object that arrays have: unpickling gives an equal one, but plans compare identity."""
     made: np.dtype[Any] = np.dtype(dtype.type)
     return made if made == dtype and dtype.metadata is None else dtype
 
@@ -376,7 +377,7 @@ def cached_plan(
     threads: int,
     tuning: Tuning = DEFAULT,
 ) -> CopyPlan | None:
-    """The plan for arrays of those layouts, or None where NumPy makes the copy."""
+    """The plan for arrays of those layouts, or None if NumPy makes the copy."""
     dst, src = ArrayLayout(shape, strides, dtype), ArrayLayout(src_shape, src_strides, src_dtype)
     plan = CopyPlan(dst, src, tuning, threads, in_dask=False)
     return None if plan.reason else plan
@@ -385,19 +386,19 @@ def cached_plan(
 def _why_numpy(dst: ArrayLayout, move: Move | None) -> str:
     """Why no kernel makes the copy, or ""."""
     if move is None:
-        return "these elements are more than their bytes, or no kernel converts them"
+        return "these elements cannot be copied as bytes, or no kernel converts them"
     if overlaps_itself(dst.shape, dst.strides, dst.dtype.itemsize):
         return "elements of the destination share memory"
     return ""
 
 
 def _through_temporary(dst: Array, src: Array) -> None:
-    """Copy as if src had been copied first: which it is."""
+    """Copy through a temporary, as if src had been copied first."""
     copied = src.copy(order="K")
     axes = minor_axis(dst.shape, dst.strides), minor_axis(copied.shape, copied.strides)
     count = thread_count(None, dst.nbytes + copied.nbytes, slowness_of_copy(*axes))
     layout = copied.shape, copied.strides, copied.dtype
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, *layout, count)
     if plan is None:
-        raise AssertionError("the same elements, and the same destination, as in a plan of their own")
+        raise AssertionError("expected a plan for the same elements and destination")
     plan._run(dst, copied)

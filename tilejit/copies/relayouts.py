@@ -1,4 +1,4 @@
-"""relayout: from one tiled buffer to another, at once or block by block, without the array in between."""
+"""relayout: convert one tiled buffer to another, at once or block by block, without the array in between."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def relayout(
     """
     if not isinstance(t, TiledArray):
         raise TypeError(
-            f"relayout takes a TiledArray, not {type(t).__name__}\n"
-            "  pack an array; put a buffer into TiledArray.from_buffer"
+            f"relayout: expected a TiledArray, got {type(t).__name__}\n"
+            "  pack an array, or wrap a buffer in TiledArray.from_buffer"
         )
     return t.relayout(
         layout,

@@ -1,4 +1,4 @@
-"""Calls of routines that come often, answered by machine code: a kernel's, or NumPy's own."""
+"""A native fast path for frequent calls of routines: a kernel, or NumPy's own routine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Shortcut(Direct):
-    """What machine code has learned of a routine's calls; it gives the routine's answer, or itself.
+    """The native fast path of a routine: returns the routine's result, or itself for unknown calls.
 
     >>> answer = shortcut(x)
     >>> if answer is not shortcut:
     ...     return answer
 
-    `direct_policy` says which of the calls that it does not know are learned, if `entry_for` has an entry for
-    them. What it knows are layouts of arrays, as they were when that was decided.
+    `direct_policy` decides which calls it learns, if `entry_for` has an entry for them. It identifies calls
+    by the layouts of their arrays.
     """
 
     __slots__ = ("__weakref__", "_asked", "_entry_for", "_last_asked")
@@ -37,7 +37,7 @@ class Shortcut(Direct):
         on_clear(self, Shortcut.forget)
 
     def __call__(self, *args: Any) -> Any:
-        """The way of calls that machine code does not answer."""
+        """Handle calls that native code does not answer."""
         self._asked += 1
         if self._asked % policy.DIRECT_FROM == 0:
             self._answer_directly(self._entry_for(*args))
@@ -50,27 +50,27 @@ class Shortcut(Direct):
     _in_python = __call__
 
     def forget(self) -> None:
-        """Know no call any more."""
+        """Forget all calls."""
         self._asked, self._last_asked = 0, None
         self._answer_none_directly()
 
 
 _every: list[Shortcut] = []
-"""Each belongs to a module, and lives as long."""
+"""Each belongs to a module and lives as long as the module."""
 
 
 def forget_all() -> None:
-    """Have every shortcut learn anew: thresholds have changed by which it was decided who makes a copy."""
+    """Make every shortcut learn anew, after a change of the thresholds of NumPy's copies."""
     for shortcut in _every:
         shortcut.forget()
 
 
 def numpy_entry(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> Entry:
-    """The entry for calls that NumPy's routine answers: arrays of such layouts, else the very arguments.
+    """The entry for calls that NumPy's routine answers: arrays of such layouts, or identical arguments.
 
-    apart: the first argument, which is written, and the second must not reach into each other.
+    apart: the first argument, which is written, and the second must not overlap.
     """
-    with compiler_lock:  # most processes make no call often enough
+    with compiler_lock:  # few processes repeat a call often enough
         from codegen import ArrayArgument, Disjoint, Entry, PassedThrough, SameArgument
     arguments = tuple(
         ArrayArgument(x.dtype, x.shape, x.strides, written=False) if type(x) is ndarray else SameArgument(x)

@@ -1,6 +1,6 @@
-"""Which copies are ours to make and which NumPy's: every threshold, and every decision that goes by one.
+"""Which copies TileJIT makes and which NumPy makes: every threshold and the decisions that use it.
 
-What is asked before anything else stands first; NumPy has made a small copy before ours is looked up.
+Checks that run first come first: NumPy finishes a small copy before TileJIT could look one up.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy import ndarray  # by its own name: NumPy's module has a __getattr__, which makes np.x slower
+from numpy import (
+    ndarray,
+)  # NumPy's module __getattr__ makes np.ndarray slower
 
 from codegen import dataclass
 
@@ -20,47 +22,48 @@ class Sizes:
     """The thresholds of calls, not of kernels; `accelerate(smallest=...)` sets the first."""
 
     small_elements: int = 1 << 13
-    """Below this number of elements NumPy copies."""
+    """NumPy makes copies of fewer elements."""
     small_run_bytes: int = 8 << 20
-    """Below this NumPy copies long rows, and contiguous arrays to each other, as fast as we do."""
+    """Below this size in bytes, NumPy copies long rows and contiguous arrays as fast as TileJIT."""
     long_row_bytes: int = 256
-    """What a long row is: NumPy copies each by one call of memcpy."""
+    """The bytes of a long row, which NumPy copies by one call of memcpy."""
     part_bytes: int = 1 << 15
-    """Of many arrays that are joined, each has as many bytes on the average, or NumPy joins them."""
+    """The average size in bytes below which NumPy joins many arrays."""
     woven_bytes: int = 1 << 19
-    """Below this NumPy stacks arrays element by element as fast."""
+    """Below this size in bytes, NumPy stacks arrays element by element as fast."""
     few_indices: int = 1 << 16
-    """Below this number of indices along an axis NumPy finds their elements as fast."""
+    """Below this number of indices along an axis, NumPy gathers as fast."""
     aligned_bytes: int = 1 << 18
-    """From this size on what kernels write anew starts a cache line; below, its memory is NumPy's own."""
+    """From this size in bytes on, new results are cache-line aligned; below it, NumPy allocates them."""
 
 
 SIZES = Sizes()
 
 FEW_PARTS = 8
-"""Of more arrays than these the first one tells whether they are large enough to be looked at."""
+"""With more arrays than this, only the size of the first one decides."""
 
 _LAST_FAST = np.dtype(np.float64).num
-"""Between bool and this one, in NumPy's numbering, its own loops convert as fast as memory."""
+"""NumPy converts between bool and this type, in its numbering, at memory speed."""
 
 _F32 = np.dtype(np.float32)
-"""And to this one from bfloat16, ml_dtypes' loop: bits are moved up."""
+"""ml_dtypes converts bfloat16 to this type at memory speed, by shifting bits."""
 
 _OF_TYPES = {np.dtype(code).type: np.dtype(code) for code in "?bBhHiIlLqQfd"}
 
 
 def is_small(x: Any) -> bool:
-    """Whether this is an array of NumPy's that NumPy has copied before ours would be looked up.
+    """Whether this is a NumPy array that NumPy copies faster than TileJIT can look up a plan.
 
-    Written out where small copies are asked for most: a call of this takes a tenth of theirs.
+    Hot callers inline this check, because the call itself takes a tenth of a small copy.
     """
     return type(x) is ndarray and x.size < SIZES.small_elements
 
 
 def are_small(arrays: Any) -> bool:
-    """Whether these are NumPy's arrays, together too small for us or too many.
+    """Whether these are NumPy arrays that are together too small, or too many, for TileJIT.
 
-    Of many the first one tells, since looking at each takes as long as NumPy takes to join them.
+    With many arrays only the first one counts, because checking each takes as long as NumPy takes to join
+    them.
     """
     if type(arrays) not in (list, tuple):
         return False
@@ -77,14 +80,14 @@ def are_small(arrays: Any) -> bool:
 
 
 def is_handled(x: Any) -> bool:
-    """Whether the array is large enough, and of plain enough elements, to be copied by a kernel."""
+    """Whether a kernel copies the array: it is large enough and has plain elements."""
     return type(x) is ndarray and x.size >= (SIZES.small_elements or 1) and not x.dtype.hasobject
 
 
 def are_handled(arrays: Sequence[Any]) -> bool:
-    """Whether all are arrays of plain elements, and large enough together and on the average.
+    """Whether all arrays have plain elements, and are large enough together and on average.
 
-    Each costs us a call, and NumPy next to nothing.
+    Each array costs TileJIT a call, and NumPy almost nothing.
     """
     elements = nbytes = 0
     for x in arrays:
@@ -97,9 +100,9 @@ def are_handled(arrays: Sequence[Any]) -> bool:
 
 
 def numpy_is_as_fast(dst: Any, src: Any) -> bool:
-    """Whether NumPy makes the copy by whole rows or the conversion in one loop, and both stay in cache.
+    """Whether NumPy copies whole rows, or converts in one loop, and both arrays stay in cache.
 
-    Past the cache it is ours: NumPy's stores read every line first.
+    Beyond the cache TileJIT is faster, because NumPy's stores read every line first.
     """
     if type(dst) is not ndarray or type(src) is not ndarray or dst.nbytes >= SIZES.small_run_bytes:
         return False
@@ -120,7 +123,7 @@ def numpy_is_as_fast(dst: Any, src: Any) -> bool:
 
 
 def numpy_reorders_as_fast(x: Any, order: str) -> bool:
-    """Whether NumPy brings the array into order "C" or "F" by whole rows, in cache; or finds it there."""
+    """Whether NumPy reorders the array to "C" or "F" by whole rows in cache, or it already has that order."""
     if type(x) is not ndarray or x.nbytes >= SIZES.small_run_bytes or not x.ndim:
         return False
     along, width = (-1 if order == "C" else 0), x.itemsize
@@ -128,9 +131,9 @@ def numpy_reorders_as_fast(x: Any, order: str) -> bool:
 
 
 def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
-    """Whether NumPy makes a converted array, in the order of C, in one loop, and both stay in cache.
+    """Whether NumPy converts the array in C order in one loop, and both stay in cache.
 
-    dtype: as NumPy takes it; anything but a dtype, and a type of NumPy's own, is not looked into.
+    dtype: as NumPy takes it; only dtype objects and NumPy's own types are examined.
     """
     if type(x) is not ndarray:
         return False
@@ -143,9 +146,9 @@ def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
 
 
 def is_constant(dtype: Any) -> bool:
-    """Whether it stands for one dtype for good: a class with an attribute `dtype` may change its mind.
+    """Whether it always represents the same dtype; a class with an attribute `dtype` may change it.
 
-    Types of elements, ml_dtypes' among them, are the dtype's own; of np.void there may be others.
+    Element types, including those of ml_dtypes, are fixed; np.void may have other dtypes.
     """
     if isinstance(dtype, np.dtype) or type(dtype) is not type:
         return isinstance(dtype, np.dtype)
@@ -155,7 +158,7 @@ def is_constant(dtype: Any) -> bool:
 
 
 def numpy_joins_as_fast(parts: Any, *, woven: bool = False) -> bool:
-    """Whether these are NumPy's arrays, which it joins by whole rows, in cache.
+    """Whether these are NumPy arrays that NumPy joins by whole rows in cache.
 
     woven: element by element instead, which is as fast as long as they are smaller.
     """
@@ -170,10 +173,10 @@ def numpy_joins_as_fast(parts: Any, *, woven: bool = False) -> bool:
 
 
 def numpy_pads_as_fast(x: Any) -> bool:
-    """Whether NumPy copies the array by whole rows, in cache, into what it pads."""
+    """Whether NumPy copies the array by whole rows, in cache, into the padded result."""
     return type(x) is ndarray and x.flags.forc and x.nbytes < SIZES.small_run_bytes
 
 
 def _is_bf16(dtype: np.dtype[Any]) -> bool:
-    """Whether it is ml_dtypes' bfloat16, which no array is of before that is imported."""
+    """Whether it is ml_dtypes' bfloat16; no array has it until ml_dtypes is imported."""
     return dtype.type is getattr(sys.modules.get("ml_dtypes"), "bfloat16", None)

@@ -1,4 +1,4 @@
-"""Gathers and scatters of as many tiles as before: kernels are known, and each call brings the indices."""
+"""Repeated gathers and scatters of equally many tiles: only the indices differ between calls."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from codegen import Entry
 
 Compile: TypeAlias = Callable[[Integers], CopyProgram]
-"""Makes the copy of the tiles of these numbers."""
+"""Creates the copy of the tiles with these numbers."""
 
 
 class TilePlan(Direct):
-    """A gather of so many tiles, or a scatter, ready to run again and again.
+    """A gather or scatter of a fixed number of tiles, which can run many times.
 
     >>> plan(t, indices, held)
 
-    It answers calls whose arguments it can check quickly. It returns None, with nothing written, for all
-    others: an index may lie outside the grid, a tile to write may be named twice, or arrays may overlap.
+    It answers calls whose arguments it can check quickly. For all others it returns None and writes nothing:
+    an index may be outside the grid, a tile to write may be named twice, or arrays may overlap.
     """
 
     __slots__ = (
@@ -80,11 +80,11 @@ class TilePlan(Direct):
         self._single = threads_by_size(threads, moved_bytes) == 1
 
     def __call__(self, t: TiledArray, indices: Integers, held: Any = None) -> Any:
-        """Copy tiles to `held`, or to a new array, and return it; or copy them into `t`, and return that.
+        """Copy tiles to `held`, or to a new array, and return it; or copy them into `t`, and return `t`.
 
         Raises:
-            LayoutError: `held`, where tiles are copied to it, is read-only or overlaps itself or `t`; or a
-                buffer has been resized.
+            LayoutError: `held`, as the destination, is read-only or overlaps itself or `t`; or a buffer has
+                been resized.
             TypeError: `held` has masked elements.
         """
         if indices.dtype is not INDEX_DTYPE or indices.shape != self._shape:
@@ -121,9 +121,9 @@ class TilePlan(Direct):
     _in_python = __call__
 
     def _entry(self, t: TiledArray, indices: Integers, held: Any) -> Entry | None:
-        """What machine code does of calls like this one; None where they go through Python.
+        """The native entry for calls like this one, or None if they go through Python.
 
-        Large copies release the GIL, so each has scratch of its own.
+        Large copies release the GIL, so each has its own scratch.
         """
         calls, other, releases = self._calls, self._held.layout, self._moved_bytes > LEND_BUFFER_BYTES
         if not self._single or self._moved_bytes > HUGE_BYTES or not calls.is_direct(own=releases):
@@ -150,7 +150,7 @@ class TilePlan(Direct):
             made,
             releases=releases,
             returns=returns,
-            note=(calls, buffer),  # keeps code and tables alive: an entry has addresses alone
+            note=(calls, buffer),  # keeps code and tables alive, because an entry only has addresses
             refuses=len(made),
             scratch_bytes=calls.direct_bytes if releases else 0,
         )
@@ -161,9 +161,9 @@ _plans: Cache[tuple[Any, ...], tuple[Any, TilePlan | None]] = Cache()
 
 
 def quick_indices(ids: Any) -> Integers | None:
-    """Indices as a plan reads them, for an array of integers; None for anything else.
+    """Indices in the form that a plan reads, for an array of integers; None for anything else.
 
-    Unsigned integers beyond int64 become negative ones, which no grid has either.
+    Unsigned integers beyond int64 become negative, which are outside every grid as well.
     """
     if type(ids) is not ndarray:
         return None
@@ -177,7 +177,7 @@ def quick_indices(ids: Any) -> Integers | None:
 def run_known(t: Any, ids: Any, held: Any, threads: Any, *, into: bool) -> Any:
     """Answer a call by the plan of an earlier call like it; None if there is none, or if it does not answer.
 
-    held: where tiles go to, or come from; None for a new array.
+    held: the destination or source of the tiles; None for a new array.
     """
     indices = quick_indices(ids)
     if indices is None:
@@ -200,9 +200,9 @@ def tile_plan(
     into: bool,
     fresh: bool,
 ) -> TilePlan | None:
-    """The plan for as many tiles of this layout and `held`; None where each call is compiled for its tiles.
+    """The plan for as many tiles of this layout and `held`; None if each call is compiled for its own tiles.
 
-    fresh: whether calls have a new array like `held`.
+    fresh: whether calls allocate a new array like `held`.
     """
     key = _key(t, indices, None if fresh else held, threads, into)
     if key is None:
@@ -215,7 +215,7 @@ def tile_plan(
 
 
 def _key(t: Any, indices: Integers, held: Any, threads: Any, into: bool) -> tuple[Any, ...] | None:
-    """What calls have in common that one plan answers; None for arguments of other types."""
+    """What calls that one plan answers have in common; None for arguments of other types."""
     if not isinstance(t, TiledArray) or not (threads is None or type(threads) is int):
         return None
     if type(held) is ndarray:
@@ -236,7 +236,7 @@ def _new_plan(
     compiled: Compile,
     into: bool,
 ) -> TilePlan | None:
-    """The plan of the copy of as many tiles as are named; None if tiles differ."""
+    """The plan of the copy of that many tiles; None if tiles differ."""
     side, count = _side(held), len(indices)
     if not count:
         return None
@@ -259,10 +259,10 @@ def _new_plan(
 
 
 class _Tiles(NamedTuple):
-    """Launches that copy tiles, bytes from each tile of the grid to the next, and offsets on the other side.
+    """Launches that copy tiles, the bytes from tile to tile in the grid, and offsets on the other side.
 
     divisible  whether threads may share the tiles
-    bounds  as `build_offset_calls` has them, for launches that copy one tile
+    bounds  as `build_offset_calls` takes them, for launches that copy one tile
     """
 
     launches: tuple[Launch, ...]
@@ -273,7 +273,7 @@ class _Tiles(NamedTuple):
 
 
 def _packed_tiles(layout: Spec, grid: Grid, held: Any, into: bool) -> _Tiles | None:
-    """Tiles of packed elements, each copied by itself; None where tiles of the grid share bytes."""
+    """Tiles of packed elements, each copied by itself; None if tiles of the grid share bytes."""
     one = copy_of_one(layout, grid, held, into=into)
     if one is None or one.program.first or not grid.tile_bytes:
         return None
@@ -282,7 +282,7 @@ def _packed_tiles(layout: Spec, grid: Grid, held: Any, into: bool) -> _Tiles | N
 
 
 def _tiles(grid: Grid, count: int, compiled: Compile, into: bool) -> _Tiles | None:
-    """Tiles of elements of whole bytes, copied together; None where others than the first ones differ."""
+    """Tiles of elements of whole bytes, copied together; None if others differ from the first ones."""
     step = grid.step
     if step is None or step < 0:
         return None

@@ -176,7 +176,7 @@ def plan_relayout(
 
 
 def _strides(strides: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
-    """The strides that are given, or those of C order."""
+    """The given strides, or those of C order."""
     if strides is None:
         return c_strides(dims, dtype.itemsize)
     steps = int_tuple(strides, "strides")

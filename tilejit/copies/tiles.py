@@ -1,4 +1,4 @@
-"""gather_tiles and scatter_tiles: some tiles of a tiled array, in any order, without the rest."""
+"""gather_tiles and scatter_tiles: copy some tiles of a tiled array, in any order, without the rest."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tilejit.tiled.tile_grid import Grid, Table, grid_of, integers
 from tilejit.tiled.tiled_array import TiledArray, address_of
 
 BETWEEN_BYTES = 16 << 20
-"""Packed elements that go through one buffer, which stays in the last cache; planning takes 0.5 ms each."""
+"""Bytes of packed elements that share a buffer, which stays in cache; each plan takes 0.5 ms."""
 
 
 Duplicates = Literal["error", "last"]
-"""What `scatter_tiles` does with a tile that is named twice."""
+"""How `scatter_tiles` treats a tile that is named twice."""
 
 _DUPLICATES = get_args(Duplicates)
 
@@ -40,7 +40,7 @@ class _Chosen:
     """The tiles that a call names, all in the grid.
 
     numbers  their flat numbers
-    indices  the same as a plan reads them: flat numbers, or positions in the grid
+    indices  the same in the form that a plan reads: flat numbers, or positions in the grid
     """
 
     numbers: Table
@@ -164,10 +164,10 @@ def scatter_tiles(
 
 
 def gather_program(t: TiledArray, ids: Any, out: Any, threads: int) -> CopyProgram:
-    """What `gather_tiles` runs; None for `out` is a new array.
+    """The program of `gather_tiles`; None for `out` is a new array.
 
     Raises:
-        as `gather_tiles`; LayoutError: several copies do it.
+        as `gather_tiles`; LayoutError: the call takes several copies.
     """
     grid = _grid_of(t)
     numbers = _chosen(grid, ids).numbers
@@ -176,10 +176,10 @@ def gather_program(t: TiledArray, ids: Any, out: Any, threads: int) -> CopyProgr
 
 
 def scatter_program(t: TiledArray, ids: Any, values: Any, duplicates: Any, threads: int) -> CopyProgram:
-    """What `scatter_tiles` runs.
+    """The program of `scatter_tiles`.
 
     Raises:
-        as `scatter_tiles`; LayoutError: several copies do it.
+        as `scatter_tiles`; LayoutError: the call takes several copies.
     """
     grid, chosen, kept = _scattered(t, ids, values, duplicates)
     return _program(t, grid, chosen.numbers, kept, threads, into=True)
@@ -188,7 +188,7 @@ def scatter_program(t: TiledArray, ids: Any, values: Any, duplicates: Any, threa
 def _program(
     t: TiledArray, grid: Grid, numbers: Table, held: Any, threads: int, *, into: bool
 ) -> CopyProgram:
-    """The copy of these tiles; of packed elements that of one tile, which runs for each."""
+    """The copy of these tiles; for packed elements, the copy of one tile, which runs for each."""
     if not t.layout.packed or grid.tile_bytes is None or 0 in held.shape:
         return _compiled(t, grid, numbers, held, threads, into=into)
     one = copy_of_one(t.layout, grid, held, into=into)
@@ -210,7 +210,7 @@ def _compiled(
 
 
 def _scattered(t: Any, ids: Any, values: Any, duplicates: Any) -> tuple[Grid, _Chosen, Any]:
-    """The grid, the tiles to write, each once, and what is written there."""
+    """The grid, the tiles to write, each once, and their values."""
     grid = _grid_of(t)
     if not isinstance(duplicates, str):
         raise TypeError(f'duplicates is "error" or "last", not {type(duplicates).__name__}')
@@ -235,7 +235,7 @@ def _output(out: Any, shape: tuple[int, ...], t: TiledArray) -> Array | TiledArr
         return empty(shape, t.dtype)
     if not isinstance(out, TiledArray):
         if not isinstance(out, np.ndarray):
-            raise TypeError(f"out is an array or a TiledArray, not {type(out).__name__}")
+            raise TypeError(f"out: expected an array or a TiledArray, got {type(out).__name__}")
         return checked_out(out, shape, t.dtype, t.buffer)
     check_alike(out, shape, t.dtype)
     writable_layout(out.layout)
@@ -245,7 +245,7 @@ def _output(out: Any, shape: tuple[int, ...], t: TiledArray) -> Array | TiledArr
 
 def _grid_of(t: Any) -> Grid:
     if not isinstance(t, TiledArray):
-        raise TypeError(f"tiles are taken from a TiledArray, not from {type(t).__name__}")
+        raise TypeError(f"expected a TiledArray, got {type(t).__name__}")
     return grid_of(t.layout)
 
 
@@ -261,7 +261,7 @@ def _copy_tiles(
 ) -> None:
     """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.
 
-    fresh: whether calls like this one have a new array like `held`.
+    fresh: whether calls like this one allocate a new array like `held`.
     """
     numbers, held = chosen.numbers, held if isinstance(held, TiledArray) else np.asarray(held)
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)
@@ -289,14 +289,15 @@ def _copy_tiles(
 
 
 def _as_bytes(t: TiledArray, tile_bytes: int) -> TiledArray:
-    """The same buffer as bytes in tiles of so many; packed elements move whole bytes at a time this way."""
+    """The same buffer as bytes in tiles of that many bytes, so that packed elements move as whole bytes."""
     count = t.nbytes // tile_bytes * tile_bytes
     return TiledArray(t.buffer[:count], make_shape("u8", (count,), tiles=((tile_bytes,),)))
 
 
 def _pieces(tile_bytes: int, count: int, held: Any) -> Iterator[tuple[slice, Array]]:
-    """Tiles that go through one buffer together, and their rows of it: all, if they come from or go to
-    another tiled array.
+    """Tiles that go through one buffer together, and their rows of it.
+
+    These are all tiles if the other side is a tiled array.
     """
     each = count if isinstance(held, TiledArray) else min(max(BETWEEN_BYTES // tile_bytes, 1), count)
     room = empty((each, tile_bytes), np.uint8)
@@ -307,7 +308,7 @@ def _pieces(tile_bytes: int, count: int, held: Any) -> Iterator[tuple[slice, Arr
 def _gather_packed(
     whole: TiledArray, numbers: Table, result: Any, between: TiledArray, threads: int | None
 ) -> None:
-    """Copy whole tiles to `between` by `gather_tiles` of the buffer as bytes, then elements from there."""
+    """Gather whole tiles of the buffer as bytes into `between`, then unpack elements from there."""
     gather_tiles(whole, numbers, out=_rows(between), threads=threads)
     if isinstance(result, TiledArray):
         relayout(between, result.layout, out=result, padding="keep", threads=threads)
@@ -318,7 +319,7 @@ def _gather_packed(
 def _scatter_packed(
     whole: TiledArray, numbers: Table, kept: Any, between: TiledArray, threads: int | None
 ) -> None:
-    """Copy elements to `between`, then whole tiles from there by `scatter_tiles` of the buffer as bytes."""
+    """Pack elements into `between`, then scatter whole tiles of bytes from there."""
     if isinstance(kept, TiledArray):
         relayout(kept, between.layout, out=between, threads=threads)
     else:
@@ -327,17 +328,17 @@ def _scatter_packed(
 
 
 def _rows(between: TiledArray) -> Array:
-    """The bytes of tiles one after the other, a row a tile."""
+    """The bytes of tiles one after the other, one row for each tile."""
     return between.buffer.reshape(between.shape[0], -1)
 
 
 def _checked_values(values: Any, t: TiledArray, shape: tuple[int, ...]) -> Any:
-    """The values as a TiledArray or an array of that shape, apart from the buffer."""
+    """The values as a TiledArray or an array of that shape that does not overlap the buffer."""
     if isinstance(values, TiledArray):
         if values.shape != shape or values.dtype != t.dtype:
             raise LayoutError(
                 f"values is {values.dtype}{list(values.shape)}, but the tiles are {t.dtype}{list(shape)}\n"
-                "  give a TiledArray like the tiles, or an array, which broadcasts and converts"
+                "  pass a TiledArray like the tiles, or an array, which broadcasts and converts"
             )
         if np.may_share_memory(values.buffer, t.buffer):
             return TiledArray(values.buffer.copy(), values.layout)

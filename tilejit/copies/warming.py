@@ -1,7 +1,7 @@
-"""Kernels compiled ahead of the first copy that needs them: of named formats, and of NumPy's transposes.
+"""Compile kernels ahead of the first copy that needs them: for named formats, and for NumPy transposes.
 
-Nothing is copied: programs are planned for arrays that nobody makes, small and large, even and uneven, and
-their launch plans and kernels are stored. Many shapes share one kernel, so that a few stand for most.
+Nothing is copied. Programs are planned for hypothetical arrays, small and large, divisible and not, and their
+launch plans and kernels are stored. Many shapes share one kernel, so a few shapes represent most.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from tilejit.tiled.sides import minor_dimension
 Dims = tuple[int, ...]
 Copy = TypeVar("Copy")
 Tell: TypeAlias = Callable[[int, int, str], None]
-"""Takes how many steps are done, how many there are, and what comes now."""
+"""Called with the number of steps done, the number of all steps, and the current step."""
 
 SIZES = (1 << 16, 4 << 20, 64 << 20)
-"""Bytes of arrays: in cache, past it on one thread, and past it on several."""
+"""Sizes of arrays in bytes: in cache, beyond it on one thread, and beyond it on several."""
 
 WIDTHS = (1, 2, 4, 8, 16)
-"""Bytes of the elements that are transposed."""
+"""Element sizes in bytes to transpose."""
 
 PROGRAMS = 2
-"""The most programs that one copy here stands for: a pack and an unpack."""
+"""The most programs that one copy here represents: a pack and an unpack."""
 
 MOST_AXES = 4
-"""Of the arrays that are transposed: every order of so many axes and fewer."""
+"""The most dimensions of arrays to transpose, in every order of axes."""
 
 BEGINS = (0, LINE_BYTES // 4)
-"""Where destinations begin within a line: ours on one, NumPy's a quarter behind."""
+"""Positions of destinations within a cache line: TileJIT's at its start, NumPy's a quarter into it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warmed:
-    """How many copies were planned, and how many of their kernels were compiled or in the store already."""
+    """How many copies were planned, and how many of their kernels were compiled or already stored."""
 
     copies: int
     compiled: int
@@ -59,14 +59,14 @@ class Warmed:
 
 
 def warm_format(name: str, tell: Tell | None = None) -> Warmed:
-    """Compile what packs and unpacks of a format take, for every dtype that it has a rule for.
+    """Compile the kernels of packs and unpacks of a format, for every dtype that it has a rule for.
 
     "blis-a, mr=8" -> Warmed(copies=60, compiled=21, stored=0)
 
     tell: called before each copy.
 
     Raises:
-        LayoutError: there is no such format.
+        LayoutError: the format does not exist.
         KernelError: a kernel could not be built.
     """
     check_format(name)
@@ -74,10 +74,10 @@ def warm_format(name: str, tell: Tell | None = None) -> Warmed:
 
 
 def check_format(name: str) -> None:
-    """Refuse what is no format, or has parameters that are none of its own.
+    """Raise unless the text is a format with its own parameters.
 
     Raises:
-        LayoutError: there is no such format, or a parameter is wrong.
+        LayoutError: the format does not exist, or a parameter is invalid.
         TypeError: the format does not take a parameter.
     """
     called, parameters = read_call(name)
@@ -88,7 +88,7 @@ def check_format(name: str) -> None:
 
 
 def warm_transposes(tell: Tell | None = None) -> Warmed:
-    """Compile what transposes of NumPy arrays take: every order of two to four axes, every width.
+    """Compile the kernels of NumPy transposes: every order of two to four axes, every width.
 
     Raises:
         KernelError: a kernel could not be built.
@@ -97,7 +97,7 @@ def warm_transposes(tell: Tell | None = None) -> Warmed:
 
 
 def _counted(copies: Sequence[Copy], prepare: Callable[[Copy], int], tell: Tell | None) -> Warmed:
-    """Prepare all copies; each says how many it was."""
+    """Prepare all copies, and count their kernels."""
     store = default_store()
     hits, misses = store.hits, store.misses
     store.plans_left += PROGRAMS * len(copies)
@@ -110,7 +110,7 @@ def _counted(copies: Sequence[Copy], prepare: Callable[[Copy], int], tell: Tell 
 
 
 def _format_specs(name: str) -> Iterator[Spec]:
-    """Every layout to pack in and to unpack."""
+    """Every layout to pack into and to unpack."""
     small = (find_format(read_call(name)[0]).example or ((16, 16), ""))[0]
     seen = set()
     for element in PRIMITIVE_TYPES.values():
@@ -121,9 +121,9 @@ def _format_specs(name: str) -> Iterator[Spec]:
                 try:
                     spec = as_layout(name, dtype=element, dims=dims)
                     check_packable(spec)
-                except LayoutError:  # no rule for the dtype, or not as stored in bytes
+                except LayoutError:  # no rule for the dtype, or only for packed elements
                     continue
-                # Bytes move alike, whatever they mean.
+                # Elements of equal width share kernels.
                 alike = str(spec).partition("[")[2], spec.bits, spec.dtype.itemsize
                 if alike not in seen:
                     seen.add(alike)
@@ -146,7 +146,7 @@ def _pack_and_unpack(spec: Spec) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """An array in C order, and the order that its axes are to have."""
+    """An array in C order, and the new order of its axes."""
 
     dims: Dims
     order: Dims
@@ -167,7 +167,7 @@ def _transposes() -> Iterator[Transpose]:
 
 
 def _transpose(copy: Transpose) -> int:
-    """Prepare the copy of a transposed view in C order, if a kernel makes it."""
+    """Prepare the copy of a transposed view to C order, if a kernel makes it."""
     dims, order, dtype = copy.dims, copy.order, copy.dtype
     strides = [dtype.itemsize * step for step in row_major_strides(dims)]
     shape, turned = (tuple(sizes[axis] for axis in order) for sizes in (dims, strides))
@@ -185,8 +185,10 @@ def _transpose(copy: Transpose) -> int:
 
 
 def shapes(small: Dims, elements: int) -> tuple[Dims, ...]:
-    """A shape of so many elements or somewhat more, and those that tiles do not divide: anywhere, in the last
-    dimension, in the others. The last tile is nearly full, or has one index, or a few that move as a word.
+    """A shape of about that many elements, and shapes that tiles do not divide.
+
+    These are indivisible anywhere, in the last dimension, or in the others. The last tile is nearly full, has
+    one index, or has a few that move as a word.
 
     ((16, 32), 1) -> (16, 32), (15, 31), (16, 31), (15, 32), (13, 25), …, (14, 28), (16, 28), (14, 32)
     """

@@ -1,7 +1,7 @@
 """CuTe's layouts and their algebra: `tilejit.cute.Layout((2, 2), (2, 4))`, `parse("(2,2):(2,4)")`, … .
 
-Every operation is exact: what it returns holds coordinate by coordinate, and where no layout can say it, a
-LayoutError names an index that shows so.
+Every operation is exact: its result holds for every coordinate. If no layout can express a result, a
+LayoutError names an index that shows it.
 """
 
 from importlib import import_module as _import_module
@@ -218,16 +218,16 @@ _HOMES = {
     ),
     "view.thread_values": "LayoutTVPicture show_layout_tv",
 }
-"""The module of each public name: a layout of CuTe's needs few of them.
+"""The module of each public name, so that an import loads only the modules that are used.
 
-No module has the name of a public function, which it would take the place of when it is imported.
+No module shares its name with a public function, because importing the module would replace the function.
 """
 
 _HOME_OF = {name: f"tilejit.{home}" for home, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> _Any:
-    """A public name, imported when it is first asked for; `filter` is CuTe's name of `filter_`."""
+    """Import a public name on first access; `filter` is CuTe's name for `filter_`."""
     home = _HOME_OF.get("filter_" if name == "filter" else name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""CuTe's functions of IntTuples as users call them: every argument is read by `as_int_tuple` first."""
+"""CuTe's functions of IntTuples as users call them: `as_int_tuple` reads every argument first."""
 
 from __future__ import annotations
 

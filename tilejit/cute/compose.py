@@ -1,4 +1,4 @@
-"""composition: the layout c -> A(B(c)), found wherever there is one."""
+"""composition: the layout c -> A(B(c)), found whenever it exists."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from tilejit.cute.witness import NoLayoutError
 
 
 def composition(a: Any, b: Any) -> Any:
-    """A after B: the layout R with R(c) = A(B(c)) for every coordinate c of B, B's modes kept and refined.
+    """A after B: the layout R with R(c) = A(B(c)) for every coordinate c of B; it refines B's modes.
 
     (6,2):(8,2), (4,3):(3,1) -> ((2,2),3):((24,2),8)    (4,8):(1,4), <2:3,3:2> -> (2,3):(3,8)
 
-    Coordinates of A begin at 0, so a composition is undefined where B gives a negative offset: 8:1, 4:-1 is
-    refused at index 1. Negative strides of A are defined.
+    Coordinates of A start at 0, so a composition is undefined where B gives a negative offset: 8:1, 4:-1
+    fails at index 1. Negative strides of A are defined.
 
     Args:
-        a: a Layout, which goes on in its last mode beyond its size; a Swizzle; a ComposedLayout.
+        a: a Layout, whose last mode may exceed its size; a Swizzle; or a ComposedLayout.
         b: a Layout, an integer n for n:1, or a tiler: a tuple of these or `_`, one for each first mode of A.
 
     Returns:
-        A Layout; a ComposedLayout where A or B is no Layout.
+        A Layout; a ComposedLayout if A or B is not a Layout.
 
     Raises:
-        NoLayoutError: no layout is that function; the message names the index that shows it.
-        LayoutError: a tiler with more modes than A.
-        TypeError: an argument of another type.
+        NoLayoutError: no layout is that function; the message names an index that shows it.
+        LayoutError: a tiler has more modes than A.
+        TypeError: an argument has the wrong type.
     """
     if type(a) is Layout and type(b) is Layout:
         return compose_layouts(a, b)
     if not isinstance(a, Layout | ComposedLayout | Swizzle):
-        raise TypeError(f"composition takes layouts, not {type(a).__name__}")
+        raise TypeError(f"composition: expected layouts, got {type(a).__name__}")
     limit_nesting(b, "a tiler")
     if is_underscore(b):
         return a
@@ -54,7 +54,7 @@ def composition(a: Any, b: Any) -> Any:
 
 
 def _after_composed(a: ComposedLayout, b: Any) -> ComposedLayout:
-    """B goes into the inner layout; where that is then none, the whole stays as it is before B."""
+    """Compose B into the inner layout; if that is not a layout, keep the composed layout before B."""
     try:
         return ComposedLayout(a.outer, a.offset, composition(a.inner, b))
     except NoLayoutError as error:
@@ -67,9 +67,9 @@ def _after_composed(a: ComposedLayout, b: Any) -> ComposedLayout:
 def compose_layouts(a: Layout, b: Layout) -> Layout:
     """`composition` of two Layouts.
 
-    A's flat, coalesced modes are the digits of its argument, the last one without end. A mode n:e of B stays
-    in one digit for as long as it carries into the next at once: at its size, or not at all. Where modes
-    would carry together, or a stride is spread over digits, `compose_with_carries` decides.
+    A's flat, coalesced modes are the digits of its argument, the last one unbounded. A mode n:e of B stays
+    within one digit if it carries into the next immediately at its size, or never. If modes would carry
+    together, or a stride is spread over digits, `compose_with_carries` decides.
     """
     if 0 in flatten(a.shape):
         return compose_with_carries(MixedRadix([], [0]), a, b)
@@ -94,7 +94,7 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
 
 
 def _cut(digits: MixedRadix, room: list[int], n: int, e: int) -> tuple[IntTuple, IntTuple] | None:
-    """Shape and stride of a mode n:e of B cut at A's digits, of so much room; None where it may carry.
+    """Shape and stride of a mode n:e of B cut at A's digits, within that much room; None if it may carry.
 
     (4, 3) with digits of 2 and more, of strides 8 and 100 -> None    (4, 1) -> (2, 2), (8, 100)
     """

@@ -1,7 +1,6 @@
 """left_inverse and right_inverse of layouts, and of layouts composed with swizzles and other layouts.
 
-Every swizzle is its own inverse, so that what follows it is undone first: the inverse of Sw o B is that of B
-after Sw.
+Every swizzle is its own inverse, so the inverse of Sw o B is the inverse of B after Sw.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ def left_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
     outer, offset, inner = layout.outer, layout.offset, layout.inner
     if _range(inner)[0] < 0:
         raise LayoutError(
-            f"the left inverse of {named(layout)} is not known, as strides are negative\n"
-            "  write the layout with strides of 0 or more"
+            f"the left inverse of {named(layout)} is not known, because strides are negative\n"
+            "  write the layout with nonnegative strides"
         )
     undone = left_inverse(inner)
     if isinstance(outer, Swizzle):
@@ -71,7 +70,7 @@ def left_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
         first = left_inverse_of_layout(_layout(outer))
     except NoLayoutError as error:
         raise LayoutError(
-            f"the left inverse of {named(layout)} is not known, as {named(outer)} has none\n"
+            f"the left inverse of {named(layout)} is not known, because {named(outer)} has none\n"
             "  write it as one layout"
         ) from error
     return ComposedLayout(undone, -offset, first)
@@ -128,9 +127,9 @@ def right_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
 
 
 def first_from(swizzle: Swizzle, bound: int) -> int:
-    """The smallest i with swizzle(i) >= bound, which is 0 or more: all before it stay below.
+    """The smallest i with swizzle(i) >= bound, a bound of 0 or more; all smaller i stay below.
 
-    Sw<1,0,2> from 5 -> 4, as it exchanges 4 and 5    from 6 -> 6
+    Sw<1,0,2> from 5 -> 4, because it exchanges 4 and 5    from 6 -> 6
     """
     least = int(swizzle(bound))
     for free in range(max(bound.bit_length(), swizzle.block.bit_length()) + 1):
@@ -140,10 +139,10 @@ def first_from(swizzle: Swizzle, bound: int) -> int:
 
 
 def _least(swizzle: Swizzle, begin: int, free: int) -> int:
-    """The least of swizzle(x) for x from `begin`, a multiple of 2^free, to begin + 2^free - 1."""
+    """The smallest swizzle(x) for x from `begin`, a multiple of 2^free, to begin + 2^free - 1."""
     if swizzle.shift >= 0:
         return int(swizzle(begin)) >> free << free
-    # A free bit that is XORed into a bit at or above `free` is what makes that 0.
+    # A free bit that is XORed into a bit at or above `free` can clear that bit.
     for bit in range(swizzle.base, swizzle.base + swizzle.bits):
         target = bit - swizzle.shift
         if bit < free <= target:
@@ -152,7 +151,7 @@ def _least(swizzle: Swizzle, begin: int, free: int) -> int:
 
 
 def _regrouped(layout: ComposedLayout) -> Layout | ComposedLayout:
-    """The same function, whose outer is not composed; a Layout where layouts compose to one."""
+    """The same function with an outer part that is not composed; a Layout if layouts compose to one."""
     outer, offset, inner = layout.outer, layout.offset, layout.inner
     if isinstance(inner, ComposedLayout):
         inner = _regrouped(inner)
@@ -175,7 +174,7 @@ def _swizzled(swizzle: Swizzle, size: int) -> ComposedLayout:
 
 
 def _whole_blocks(swizzle: Swizzle, top: int) -> int:
-    """Offsets from 0 on that the swizzle keeps among themselves, and that reach `top`."""
+    """Offsets from 0 on that the swizzle permutes among themselves and that reach `top`."""
     return ceil_div(top + 1, swizzle.block) * swizzle.block
 
 
@@ -201,10 +200,10 @@ def _without_zero(layout: ComposedLayout) -> LayoutError:
         seen = Witness(0, layout(0), 0)
         return NoLayoutError(
             f"{named(layout)} has no right inverse: no coordinate has offset 0, and {seen}\n"
-            "  take the offset out, and add it where the layout is used",
+            "  remove the offset, and add it where the layout is used",
             seen,
         )
     return LayoutError(
-        f"the right inverse of {named(layout)} is not known, as it adds {offset} inside\n"
+        f"the right inverse of {named(layout)} is not known, because it adds {offset} inside\n"
         "  write it without an offset"
     )

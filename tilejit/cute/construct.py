@@ -144,13 +144,14 @@ def make_ordered_layout(shape: object, order: object = None) -> Layout:
 
 
 def _blocks(shape: IntTuple, order: IntTuple) -> Iterator[tuple[IntTuple, int]]:
-    """Parts of the shape, each with its place in the order."""
+    """Parts of the shape, each with its position in the order."""
     if not isinstance(order, tuple):
         yield shape, order
         return
     if not isinstance(shape, tuple) or len(shape) != len(order):
         raise LayoutError(
-            f"the order {named(order)} does not nest like the shape {named(shape)}\n  give one number a mode"
+            f"the order {named(order)} does not nest like the shape {named(shape)}\n"
+            "  give one number for each mode"
         )
     for part, place in zip(shape, order, strict=True):
         yield from _blocks(part, place)

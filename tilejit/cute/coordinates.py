@@ -24,7 +24,7 @@ from tilejit.cute.integers import exact_integers, narrowed, reach_of
 from tilejit.support.tokens import MAX_INT64, named
 
 Term: TypeAlias = tuple[Any, tuple[int, ...], tuple[int, ...]]
-"""An integer or an array of them, and the flat sizes and strides that it counts."""
+"""An integer or an array of integers, and the flat sizes and strides that it counts."""
 
 
 def crd2idx(crd: Any, shape: object, stride: object = None) -> Any:
@@ -55,17 +55,19 @@ def crd2idx(crd: Any, shape: object, stride: object = None) -> Any:
 
 
 def _steps(sizes: IntTuple, stride: object) -> IntTuple:
-    """The strides given, or those of the compact layout."""
+    """The given strides, or those of the compact layout."""
     if stride is None:
         return prefix_product(sizes)
     steps = as_int_tuple(stride, "a stride")
     if not congruent(sizes, steps):
-        raise LayoutError(f"{named(steps)} does not nest like {named(sizes)}\n  give a stride a size")
+        raise LayoutError(
+            f"{named(steps)} does not nest like {named(sizes)}\n  give one stride for each size"
+        )
     return steps
 
 
 def offset_at(crd: Any, shape: IntTuple, stride: IntTuple) -> Any:
-    """`crd2idx` of a shape and a stride that are known to fit."""
+    """`crd2idx` for a shape and a stride that are known to match."""
     if type(crd) is int and crd >= 0:
         return _digits_times(crd, flatten(shape), flatten(stride))
     terms = list(_terms(crd, shape, stride))
@@ -75,7 +77,7 @@ def offset_at(crd: Any, shape: IntTuple, stride: IntTuple) -> Any:
     try:
         if len({at.shape for at in arrays}) > 1:
             np.broadcast_shapes(*(at.shape for at in arrays))
-    except (ValueError, RuntimeError):  # the latter past 32 dimensions
+    except (ValueError, RuntimeError):  # ValueError for more than 32 dimensions
         shapes = " and ".join(str(at.shape) for at in arrays)[:80]
         raise LayoutError(
             f"arrays of coordinates of shapes {shapes} do not broadcast\n  give equal shapes"
@@ -89,7 +91,7 @@ def offset_at(crd: Any, shape: IntTuple, stride: IntTuple) -> Any:
 def _terms(
     crd: Any, shape: IntTuple, stride: IntTuple
 ) -> Iterator[tuple[Any, tuple[int, ...], tuple[int, ...]]]:
-    """Integers or arrays of them, each with the flat sizes and strides that it counts."""
+    """Integers or arrays of integers, each with the flat sizes and strides that it counts."""
     if not isinstance(crd, tuple | list):
         yield _coordinate(crd), flatten(shape), flatten(stride)
         return
@@ -103,7 +105,7 @@ def _terms(
 
 
 def _digits_times(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """The offset of an integer coordinate in flat modes, the last one without end."""
+    """The offset of an integer coordinate in flat modes, the last one unbounded."""
     if not sizes:
         return at * 0
     out = at * 0
@@ -116,7 +118,7 @@ def _digits_times(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> 
 
 
 def _reach(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """No number on the way to the offsets of some coordinates is larger."""
+    """An upper bound on all numbers in the computation of some coordinates' offsets."""
     most = reach_of(at) if isinstance(at, np.ndarray) else at
     out = most
     for size, step in zip(sizes[:-1], strides, strict=False):
@@ -126,7 +128,7 @@ def _reach(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
 
 
 def _coordinate(crd: object) -> Any:
-    """An integer, or an array of them, none negative."""
+    """Check that a coordinate is an integer, or an array of integers, and not negative."""
     if isinstance(crd, np.ndarray) and crd.ndim:
         at = exact_integers(crd, "a coordinate")
         if at.size and at.min() < 0:
@@ -136,16 +138,16 @@ def _coordinate(crd: object) -> Any:
 
 
 def whole_number(crd: object) -> int:
-    """A coordinate that is one integer.
+    """Read a coordinate that is one integer.
 
     Raises:
         LayoutIndexError: it is negative.
-        TypeError: it is none, or a bool.
+        TypeError: it is not an integer, or a bool.
     """
     try:
         at = operator.index(None if isinstance(crd, bool) else crd)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"a coordinate is made of integers, not of {type(crd).__name__}") from None
+        raise TypeError(f"expected integers in a coordinate, got {type(crd).__name__}") from None
     if at < 0:
         raise LayoutIndexError(f"a coordinate is {shown(at)}\n  coordinates begin at 0")
     return at
@@ -181,13 +183,14 @@ def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
     if stride is not None:
         steps = flatten(_steps(profile, stride))
         if min(steps, default=0) < 0:
-            raise LayoutError(f"a stride is {min(steps)}\n  give strides of 0 or more")
+            raise LayoutError(f"a stride is {min(steps)}\n  use nonnegative strides")
         parts = [at // d % s if d else 0 for s, d in zip(sizes, steps, strict=True)]
         found: IntTuple = unflatten(iter(parts), profile)
         if (there := sum(map(operator.mul, parts, steps))) != at:
             raise LayoutIndexError(
-                f"index {shown(at)} is not of {named(profile)}:{named(stride)}: "
-                f"{named(found)} is at {shown(there)}\n  give an index that the strides lead to"
+                f"index {shown(at)} is not an offset of {named(profile)}:{named(stride)}: {named(found)} is "
+                f"at {shown(there)}\n"
+                "  pass an index that the strides reach"
             )
         return found
     parts = []
@@ -222,10 +225,10 @@ def crd2crd(crd: Any, shape: object, into: object) -> IntTuple:
 
 
 def check_within(crd: Any, shape: IntTuple, what: str) -> None:
-    """Raise where an integer of a coordinate is no place of its mode; `_` and None are any.
+    """Raise if an integer of a coordinate is outside its mode; `_` and None are always inside.
 
     Raises:
-        LayoutIndexError: it is none.
+        LayoutIndexError: it is outside.
     """
     if isinstance(crd, tuple | list):
         if isinstance(shape, tuple) and len(crd) == len(shape):
@@ -233,5 +236,5 @@ def check_within(crd: Any, shape: IntTuple, what: str) -> None:
                 check_within(part, size, what)
     elif hasattr(crd, "__index__") and not 0 <= operator.index(crd) < product(shape):
         raise LayoutIndexError(
-            f"there is no {what} {shown(operator.index(crd))}\n  there are {shown(product(shape))}"
+            f"{what} {shown(operator.index(crd))} does not exist\n  there are {shown(product(shape))}"
         )

@@ -1,4 +1,4 @@
-"""The records that layouts are taken apart into: modes, and the digits of a dimension's index."""
+"""The parts of layouts: modes, and the digits of a dimension's index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Mode(NamedTuple):
 
 
 Chain: TypeAlias = tuple[Mode, ...]
-"""The modes that one index counts, the fastest first; none where there is one offset, 0."""
+"""The modes that one index counts, the fastest first; empty if the only offset is 0."""
 
 
 class Digit(NamedTuple):
@@ -27,8 +27,8 @@ class Digit(NamedTuple):
     (2,(2,3)):(12,(1,4)) -> Digit(2, 12, 0, 1), Digit(2, 1, 1, 1), Digit(3, 4, 1, 2)
 
     Attributes:
-        size: the values it takes.
-        stride: elements of memory between two of them.
+        size: the number of values.
+        stride: the distance in memory between two values, in elements.
         dim: the dimension whose index it belongs to.
         weight: the index at which it is 1 and all other digits are 0.
     """
@@ -44,7 +44,7 @@ by_stride = attrgetter("stride", "size")
 
 
 def joined(modes: Iterable[Mode]) -> list[Mode]:
-    """Modes of an index without those of size 1, neighbors that continue each other as one.
+    """Modes of an index without those of size 1, with neighbors that continue each other joined.
 
     (2, 1), (1, 9), (3, 2) -> (6, 1)
     """
@@ -64,7 +64,7 @@ def joined(modes: Iterable[Mode]) -> list[Mode]:
 
 
 def digits_of(chains: Sequence[Chain], dims: Sequence[int] | None = None) -> list[Digit]:
-    """The digits that indices below `dims` use, each with the values it takes there; all without `dims`.
+    """The digits that indices below `dims` use, each with its number of values; all digits without `dims`.
 
     (((2, 1), (4, 10)),), (5,) -> [Digit(2, 1, 0, 1), Digit(3, 10, 0, 2)]
     """
@@ -80,7 +80,7 @@ def digits_of(chains: Sequence[Chain], dims: Sequence[int] | None = None) -> lis
 
 
 def is_nested(digits: Iterable[Mode | Digit]) -> bool:
-    """Whether each stride passes all offsets of the smaller ones, so that no offset occurs twice.
+    """Whether each stride exceeds all offsets of the smaller ones, so that no offset occurs twice.
 
     (2, 1), (3, 4) -> True    (4, 1), (2, 3) -> False
     """

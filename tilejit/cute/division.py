@@ -1,4 +1,4 @@
-"""Layouts divided by tilers, in CuTe's four arrangements."""
+"""Divide layouts by tilers, in CuTe's four arrangements."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tilejit.cute.tilers import each_mode, unpacked, zipped
 
 @of_inner
 def logical_divide(layout: Layout, tiler: Any) -> Layout:
-    """The layout as (tile, rest): composed with the tiler and with what repeats it.
+    """Split a layout into (tile, rest): compose it with the tiler and with the tiler's complement.
 
     16:1, 4:2 -> (4,(2,2)):(2,(1,8))    (4,8):(1,4), <2,4> -> ((2,2),(4,2)):((1,2),(4,16))
     10:1, 4 -> (4,3):(1,4), which covers 12
 
     Args:
         layout: a Layout.
-        tiler: a Layout, which divides the flat domain; an integer n for n:1; a tuple of tilers or `_`, one
+        tiler: a Layout, which divides the flat domain; an integer n for n:1; or a tuple of tilers or `_`, one
             for each of the first modes, which divide mode by mode.
 
     Raises:
         NoLayoutError: the tiler has no complement, or a part is not a layout.
-        LayoutError: more tilers than modes.
+        LayoutError: there are more tilers than modes.
     """
     expect_layout(layout)
     return each_mode(layout, tiler, _divide)
@@ -46,7 +46,7 @@ def zipped_divide(layout: Layout, tiler: Any) -> Layout:
 
 @of_inner
 def tiled_divide(layout: Layout, tiler: Any) -> Layout:
-    """zipped_divide with each rest a mode of its own: ((tiles), rest, rest, …).
+    """zipped_divide with each rest as a mode of its own: ((tiles), rest, rest, …).
 
     Raises:
         NoLayoutError, LayoutError: as logical_divide.
@@ -56,7 +56,7 @@ def tiled_divide(layout: Layout, tiler: Any) -> Layout:
 
 @of_inner
 def flat_divide(layout: Layout, tiler: Any) -> Layout:
-    """zipped_divide with each tile and each rest a mode of its own: (tile, tile, …, rest, rest, …).
+    """zipped_divide with each tile and each rest as a mode of its own: (tile, tile, …, rest, rest, …).
 
     Raises:
         NoLayoutError, LayoutError: as logical_divide.

@@ -1,4 +1,4 @@
-"""A layout as a function of one index a mode: its digits, and what is applied to their sum."""
+"""A layout as a function of one index for each mode: its digits, and the functions applied to their sum."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tilejit.cute.swizzle import ComposedLayout, Swizzle
 from tilejit.support.tokens import MAX_INT64, named
 
 CHUNK = 1 << 18
-"""Offsets that exist at one time."""
+"""The most offsets held at one time."""
 
 MAX_POINTS = 1 << 27
-"""Coordinates that are looked at one by one, where nothing else tells what a layout touches."""
+"""The most coordinates to enumerate, if nothing else decides which offsets a layout reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Function:
         """The offset of an index; integers, or int64 arrays that broadcast."""
         value: Any = 0
         for digits, at in zip(self.modes, index, strict=True):
-            value = value if digits else value + at * 0  # arrays broadcast, whatever they say
+            value = value if digits else value + at * 0  # arrays broadcast, whatever their annotations
             for size, stride in digits:
                 value = value + at % size * stride
                 at = at // size
@@ -50,7 +50,7 @@ class Function:
 
     @property
     def swizzle(self) -> tuple[int, Swizzle] | None:
-        """The offset and the swizzle that are applied to the sum, (0, Sw<0,0,0>) for none; None for more."""
+        """The offset and the swizzle applied to the sum; (0, Sw<0,0,0>) for none, None for several."""
         match self.steps:
             case ():
                 return 0, Swizzle(0, 0, 0)
@@ -61,14 +61,14 @@ class Function:
 
 @cached(1024)
 def function_of(layout: Layout | ComposedLayout) -> Function:
-    """The function of a layout; layouts composed with layouts are one where that is one.
+    """The function of a layout; layouts composed with layouts become one if possible.
 
     Raises:
-        LayoutError: offsets pass 64 bits on the way.
+        LayoutError: offsets exceed 64 bits on the way.
     """
     steps, inner = _flat(layout)
     while steps and steps[0][0] == 0 and isinstance(steps[0][1], Layout):
-        with compiler_lock:  # the algebra of layouts: few are composed with layouts
+        with compiler_lock:  # imported here, because few layouts are composed with layouts
             from tilejit.cute.compose import composition
         try:
             inner = composition(steps[0][1], inner)
@@ -78,7 +78,7 @@ def function_of(layout: Layout | ComposedLayout) -> Function:
     low, high = extent(inner)
     shift = sum(abs(offset) for offset, _ in steps)
     if not -MAX_INT64 <= low - shift <= high + shift <= MAX_INT64:
-        raise LayoutError(f"an offset of {named(layout)} passes 64 bits\n  use smaller strides")
+        raise LayoutError(f"an offset of {named(layout)} exceeds 64 bits\n  use smaller strides")
     own = tuple(
         tuple(map(Mode, flatten(shape), flatten(stride)))
         for shape, stride in zip(modes(inner.shape), modes(inner.stride), strict=True)

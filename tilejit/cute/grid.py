@@ -44,7 +44,7 @@ def format_layout(
     Source: CuTe's print_layout.
     """
     if not isinstance(layout, Layout | ComposedLayout):
-        raise TypeError(f"a layout is wanted, not {type(layout).__name__}")
+        raise TypeError(f"expected a layout, got {type(layout).__name__}")
     if layout.rank > 2:
         raise LayoutError(
             f"{named(layout)} has {layout.rank} modes, a grid has two\n  group or select modes first"

@@ -1,4 +1,4 @@
-"""Which indices of an array a view holds: CuTe's identity tensor, divided and composed like a layout."""
+"""The indices of an array that a view holds: CuTe's identity tensor, divided and composed like a layout."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ViewAxis(NamedTuple):
     """An axis of a view.
 
     Attributes:
-        size: the elements it has.
-        steps: from one of them to the next, in indices of each dimension of the array.
+        size: the number of elements.
+        steps: the step from one of them to the next, in indices of each dimension of the array.
     """
 
     size: int
@@ -35,13 +35,13 @@ class ViewAxis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexMap:
-    """From a coordinate of a view to the index of an element: starts + sum of coordinate * steps.
+    """A map from coordinates of a view to indices of elements: starts + sum of coordinate * steps.
 
     Attributes:
         dims: the array's dimensions.
         starts: the index at coordinate 0.
         axes: the axes of the view.
-        profile: the sizes of the axes, nested as CuTe nests them.
+        profile: the sizes of the axes, nested as in CuTe.
     """
 
     dims: tuple[int, ...]
@@ -71,7 +71,7 @@ class IndexMap:
         return None
 
     def indices(self, numbers: Indices) -> tuple[Indices, ...]:
-        """The index along each dimension at row-major numbers of coordinates."""
+        """The index along each dimension for row-major numbers of coordinates."""
         out = [np.full_like(numbers, start) for start in self.starts]
         for axis in reversed(self.axes):
             coordinate = numbers % axis.size
@@ -82,7 +82,7 @@ class IndexMap:
         return tuple(out)
 
     def predicate(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether each coordinate is an element of the array, 0 <= index < size; `inside` begins as True."""
+        """Whether each coordinate is an element of the array, 0 <= index < size; `inside` starts as True."""
         for dim, size in enumerate(self.dims):
             index: Any = np.array(self.starts[dim])
             for k, axis in enumerate(self.axes):
@@ -96,7 +96,7 @@ class IndexMap:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The layout of an array's own indices: a stride stands for the steps along all dimensions at once.
+    """The layout of an array's own indices: a stride represents the steps along all dimensions at once.
 
     Identity.of((32, 16), (129, 65)).layout -> (32,16):(1,129)    its steps(258) -> (0, 2)
 
@@ -117,13 +117,13 @@ class Identity:
         """The identity of an array.
 
         Raises:
-            LayoutError: the strides pass 64 bits.
+            LayoutError: the strides exceed 64 bits.
         """
         weights = tuple(accumulate(radices, mul, initial=1))
         if weights[-1] > MAX_INT64:
             raise LayoutError(
-                f"a view of {len(dims)} dimensions has steps past 64 bits\n"
-                "  give smaller tilers, or take a part of the array first"
+                f"a view of {len(dims)} dimensions has steps beyond 64 bits\n"
+                "  use smaller tilers, or slice the array first"
             )
         return cls(dims, tuple(radices), weights[:-1])
 
@@ -135,19 +135,19 @@ class Identity:
 
     @classmethod
     def across(cls, dims: tuple[int, ...], reaches: Sequence[int]) -> Identity:
-        """For operations that join dimensions: no sum of two indices, up to `reaches`, is taken for another.
+        """For operations that join dimensions: sums of two indices, up to `reaches`, stay distinguishable.
 
-        A layout that is composed with this one therefore is one in every dimension.
+        A layout composed with this one is therefore a layout in every dimension.
         """
         return cls.of(dims, [4 * reach + 1 for reach in reaches])
 
     @property
     def layout(self) -> Layout:
-        """The identity as a layout: one mode a dimension."""
+        """The identity as a layout, one mode for each dimension."""
         return Layout(self.dims, self.weights)
 
     def steps(self, stride: int) -> tuple[int, ...]:
-        """The steps that a stride stands for."""
+        """The steps that a stride represents."""
         out: list[int] = []
         for radix in self.radices[:-1]:
             half = radix // 2
@@ -157,11 +157,11 @@ class Identity:
         return (*out, stride) if self.radices else ()
 
     def stride(self, steps: Sequence[int]) -> int:
-        """The stride that stands for some steps."""
+        """The stride that represents some steps."""
         return sum(map(mul, steps, self.weights))
 
     def read(self, layout: Layout, start: int = 0) -> IndexMap:
-        """The map of a layout that the algebra made of the identity, and of the offset it begins at."""
+        """The map for a layout that the algebra derived from the identity, and for its first offset."""
         axes = tuple(ViewAxis(size, self.steps(step)) for size, step in flat_modes(layout))
         return IndexMap(self.dims, self.steps(start), axes, layout.shape)
 
@@ -172,7 +172,7 @@ def flat_map(dims: tuple[int, ...], starts: Sequence[int], axes: Sequence[ViewAx
 
 
 def along(dim: int, rank: int, step: int) -> tuple[int, ...]:
-    """The steps that walk one dimension.
+    """The steps along one dimension.
 
     1, 3, 5 -> (0, 5, 0)
     """
@@ -180,7 +180,7 @@ def along(dim: int, rank: int, step: int) -> tuple[int, ...]:
 
 
 def reach_of(size: int, part: Any) -> int:
-    """No index or step is larger when a dimension of a size is divided by, or composed with, a tiler."""
+    """An upper bound on indices and steps when a dimension is divided by, or composed with, a tiler."""
     return 1 if is_underscore(part) else size + 2 * _reach(part)
 
 

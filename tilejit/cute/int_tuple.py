@@ -1,4 +1,4 @@
-"""IntTuple: an integer or a tuple of IntTuples, and what CuTe does with shapes, strides and coordinates."""
+"""IntTuple: an integer or a tuple of IntTuples, and CuTe's operations on shapes, strides and coordinates."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tilejit.support.tokens import MAX_INT64, named
 
 IntTuple = int | tuple["IntTuple", ...]
 MAX_DEPTH = 32
-"""Deeper nesting than any program has; recursion stays far from Python's limit."""
+"""Deeper than any program nests, and far from Python's recursion limit."""
 
 
 def as_int_tuple(value: object, what: str = "an IntTuple", depth: int = 0) -> IntTuple:
-    """Python ints in nested tuples, from ints, NumPy integers, tuples and lists of them.
+    """Read nested tuples of Python ints from ints, NumPy integers, and tuples and lists of them.
 
     [np.int64(2), (3, 4)] -> (2, (3, 4))
 
     Raises:
-        TypeError: something else stands in it.
-        LayoutError: a number passes 64 bits, or the nesting is too deep.
+        TypeError: it contains something else.
+        LayoutError: a number exceeds 64 bits, or the nesting is too deep.
     """
     if type(value) is int:
         number = value
@@ -34,30 +34,30 @@ def as_int_tuple(value: object, what: str = "an IntTuple", depth: int = 0) -> In
             number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
         except TypeError:
             raise TypeError(
-                f"{what} is made of integers and tuples of them, not of {type(value).__name__}"
+                f"{what}: expected integers and tuples of integers, got {type(value).__name__}"
             ) from None
     if not -MAX_INT64 <= number <= MAX_INT64:
-        raise LayoutError(f"{what} has {shown(number)} in it\n  numbers stay within 64 bits")
+        raise LayoutError(f"{what} contains {shown(number)}\n  use numbers within 64 bits")
     return number
 
 
 def as_integer(value: object, what: str) -> int:
-    """One Python int of any width.
+    """Read one Python int of any width.
 
     Raises:
-        TypeError: something else, bools included.
+        TypeError: it is something else, such as a bool.
     """
     try:
         return operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{what} is an integer, not {type(value).__name__}") from None
+        raise TypeError(f"{what}: expected an integer, got {type(value).__name__}") from None
 
 
 def limit_nesting(value: object, what: str) -> None:
-    """Check how deep tuples and lists nest, whatever stands in them.
+    """Check how deep tuples and lists nest, whatever they contain.
 
     Raises:
-        LayoutError: deeper than any program's.
+        LayoutError: they nest deeper than any program does.
     """
     level = [value]
     for _ in range(MAX_DEPTH + 1):
@@ -84,7 +84,7 @@ def flatten(value: IntTuple) -> tuple[int, ...]:
 
 
 def unflatten(numbers: Iterator[Any], profile: IntTuple) -> Any:
-    """Numbers taken from an iterator into the profile's nesting.
+    """Nest numbers from an iterator like the profile.
 
     iter((2, 3, 4)), ((0, 0), 0) -> ((2, 3), 4)
     """
@@ -208,7 +208,7 @@ def compatible(a: IntTuple, b: IntTuple) -> bool:
 
 
 def prefix_product(value: IntTuple, start: int = 1) -> IntTuple:
-    """What stands before each integer, multiplied: the strides of a compact layout, first mode fastest.
+    """Multiply the integers before each one: the strides of a compact layout, first mode fastest.
 
     ((2, 3), 4) -> ((1, 2), 6)
     """
@@ -246,7 +246,7 @@ def inner_product(a: IntTuple, b: IntTuple) -> int:
     """
     if not congruent(a, b):
         raise LayoutError(
-            f"{named(a)} and {named(b)} do not nest alike\n  give two IntTuples of one structure"
+            f"{named(a)} and {named(b)} do not nest alike\n  pass two IntTuples with the same profile"
         )
     return sum(map(operator.mul, flatten(a), flatten(b)))
 
@@ -300,7 +300,7 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
         if isinstance(b, tuple):
             if len(a) != len(b):
                 raise LayoutError(
-                    f"{named(a)} and {named(b)} have different ranks\n  give one divisor a mode"
+                    f"{named(a)} and {named(b)} have different ranks\n  give one divisor for each mode"
                 )
             return tuple(map(shape_div, a, b))
         out: list[IntTuple] = []

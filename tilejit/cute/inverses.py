@@ -1,4 +1,4 @@
-"""The right inverse of a layout, the layouts two layouts have in common, and the nullspace."""
+"""The right inverse of a layout, the common layouts of two layouts, and the nullspace."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def right_inverse_of_layout(layout: Layout) -> Layout:
 
 
 def _no_elements(layout: Layout) -> LayoutError:
-    return NoLayoutError(f"{named(layout)} has no elements: there is no offset 0 to find\n  give it some")
+    return NoLayoutError(f"{named(layout)} has no elements, so no offset 0\n  use a layout with elements")
 
 
 def _chain(layout: Layout) -> tuple[list[Mode], int]:
-    """Modes of A in the order of their strides, as modes of its right inverse, and the elements so far."""
+    """Modes of A in stride order, as modes of its right inverse, and the number of elements so far."""
     by_step: dict[int, Mode] = {}
     weight = 1
     for size, step in joined(flat_modes(layout)):
@@ -46,7 +46,7 @@ def _chain(layout: Layout) -> tuple[list[Mode], int]:
 
 
 def _ends(layout: Layout, reach: int) -> bool:
-    """Whether no sum is `reach` for sure: no stride is negative, and the smaller ones end before it."""
+    """Whether certainly no sum equals `reach`: no stride is negative, and the smaller ones end before it."""
     smaller = 0
     for size, step in flat_modes(layout):
         if step < 0 and size > 1:
@@ -79,7 +79,7 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
     Source: CuTe's max_common_layout.
     """
     if not isinstance(a, Layout):
-        raise TypeError(f"layouts have something in common, {type(a).__name__} has not")
+        raise TypeError(f"expected a Layout, got {type(a).__name__}")
     if a.size == 0:
         raise _no_elements(a)
     inverse = longest_within(right_inverse_of_layout(b), a.size)
@@ -94,7 +94,7 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
 
 def longest_within(inverse: Layout, size: int) -> Layout:
-    """As much of R, from its start on, as stays below `size`."""
+    """The longest prefix of R that stays below `size`."""
     out: list[Mode] = []
     top = size - 1
     for count, step in joined(flat_modes(inverse)):

@@ -1,4 +1,4 @@
-"""CuTe's Layout: a shape and a stride of the same nesting, a function from coordinates to offsets."""
+"""CuTe's Layout: a shape and a stride with the same nesting, a function from coordinates to offsets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tilejit.support.notebook import notebook_html
 from tilejit.support.tokens import MAX_INT64, named
 
 MAX_TABLE = 1 << 27
-"""Offsets in the largest table, 1 GiB."""
+"""The most offsets in a table, 1 GiB."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -96,15 +96,15 @@ class Layout:
         return f"Layout({self.shape}, {self.stride})"
 
     def _repr_html_(self) -> str | None:
-        """The picture that notebooks show."""
+        """Draw the layout for a notebook."""
         return notebook_html("layout_html", self)
 
     def __call__(self, *coordinates: Any) -> Any:
-        """The offset of a coordinate: one integer, one a mode, or nested; `_` slices instead.
+        """The offset of a coordinate: one integer, one for each mode, or nested; `_` slices instead.
 
         (4,8):(8,1) at 5 or (1, 1) -> 9    at (_, 2) -> (4):(8)
 
-        Arrays of any integers give arrays: int64, or Python's integers where an offset passes 64 bits.
+        Integer arrays give arrays: int64, or Python integers if an offset exceeds 64 bits.
 
         Raises:
             LayoutIndexError: a coordinate is negative.
@@ -122,12 +122,12 @@ class Layout:
         return len(modes(self.shape))
 
     def __getitem__(self, place: int | slice | tuple[int, ...]) -> Layout:
-        """A mode, a mode of a mode, or modes of a range.
+        """Return a mode, a mode of a mode, or a range of modes.
 
         ((2,3),4):((1,8),2) at 0 -> (2,3):(1,8)    at (0, 1) -> 3:8    at slice(1, None) -> (4):(2)
 
         Raises:
-            LayoutIndexError: there is no such mode.
+            LayoutIndexError: the mode does not exist.
         """
         if isinstance(place, tuple):
             out = self
@@ -140,7 +140,7 @@ class Layout:
         number = as_integer(place, "a mode's place")
         if not -len(shape) <= number < len(shape):
             raise LayoutIndexError(
-                f"there is no mode {shown(number)} in {named(self)}\n  it has {len(shape)} mode(s)"
+                f"mode {shown(number)} is out of range in {named(self)}\n  it has {len(shape)} mode(s)"
             )
         return trusted(shape[number], stride[number])
 
@@ -171,7 +171,7 @@ class Layout:
 
 
 def _plain(shape: object, stride: object, room: int = MAX_DEPTH) -> bool:
-    """Whether both are right as they are: Python ints in tuples of one nesting, within bounds."""
+    """Whether both are valid as they are: Python ints in tuples of one nesting, within bounds."""
     if type(shape) is int:
         return type(stride) is int and 0 <= shape <= MAX_INT64 and -MAX_INT64 <= stride <= MAX_INT64
     if type(shape) is not tuple or type(stride) is not tuple or len(shape) != len(stride) or room == 0:
@@ -186,7 +186,7 @@ def _plain(shape: object, stride: object, room: int = MAX_DEPTH) -> bool:
 
 
 def _checked(shape: object, stride: object) -> tuple[IntTuple, IntTuple]:
-    """Both as IntTuples, or the error that says what is wrong with them."""
+    """Return both as IntTuples, or raise the error that describes the mistake."""
     sizes = as_int_tuple(shape, "a shape")
     smallest = min(flatten(sizes), default=1)
     if smallest < 0:
@@ -194,13 +194,14 @@ def _checked(shape: object, stride: object) -> tuple[IntTuple, IntTuple]:
     steps = prefix_product(sizes) if stride is None else as_int_tuple(stride, "a stride")
     if not congruent(sizes, steps):
         raise LayoutError(
-            f"the stride {named(steps)} does not nest like the shape {named(sizes)}\n  give one stride a size"
+            f"the stride {named(steps)} does not nest like the shape {named(sizes)}\n"
+            "  give one stride for each size"
         )
     return sizes, steps
 
 
 def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
-    """A Layout of parts that are known to fit: no checks."""
+    """Create a Layout from parts that are known to match, without checks."""
     out = object.__new__(Layout)
     object.__setattr__(out, "shape", shape)
     object.__setattr__(out, "stride", stride)
@@ -222,7 +223,7 @@ def is_composed(value: object) -> bool:
 
 
 def of_inner(operation: F) -> F:
-    """An operation that also takes composed layouts and acts on the inner one: f(A o 0 o B) = A o 0 o f(B).
+    """Decorate an operation to act on the inner part of composed layouts: f(A o 0 o B) = A o 0 o f(B).
 
     select of Sw<3,4,3> o 0 o (8,64):(64,1) at 1 -> Sw<3,4,3> o 0 o (64):(1)
     """
@@ -238,23 +239,23 @@ def of_inner(operation: F) -> F:
 
 
 def expect_layout(value: object) -> Layout:
-    """A Layout as itself.
+    """Return a Layout as it is.
 
     Raises:
-        TypeError: anything else.
+        TypeError: it is something else.
     """
     if type(value) is Layout:
         return value
     if is_composed(value):
         raise TypeError(
-            "a Layout is wanted, not a ComposedLayout\n"
-            "  give its .inner, and compose what comes of it: ComposedLayout(c.outer, c.offset, …)"
+            "expected a Layout, got a ComposedLayout\n"
+            "  pass its .inner, and compose the result: ComposedLayout(c.outer, c.offset, …)"
         )
-    raise TypeError(f"a Layout is wanted, not {type(value).__name__}; parse() reads one from a text")
+    raise TypeError(f"expected a Layout, got {type(value).__name__}; parse() reads one from text")
 
 
 def extent(layout: Layout) -> tuple[int, int]:
-    """The lowest and the highest offset, both included; (0, 0) where there is none.
+    """The lowest and the highest offset, both included; (0, 0) without coordinates.
 
     (4,2):(-1,4) -> (-3, 4)
     """
@@ -362,11 +363,12 @@ def offsets(layout: Any) -> NDArray[np.int64]:
     count = layout.size
     if count > MAX_TABLE:
         raise LayoutError(
-            f"the table of {named(layout)} is too large: its size is {shown(count)}\n  ask for at most 2^27"
+            f"the table of {named(layout)} is too large: its size is {shown(count)}\n"
+            "  use at most 2^27 elements"
         )
     low, high = extent(layout)
     if not -MAX_INT64 <= low <= high <= MAX_INT64:
-        raise LayoutError(f"an offset of {named(layout)} passes 64 bits\n  use smaller strides")
+        raise LayoutError(f"an offset of {named(layout)} exceeds 64 bits\n  use smaller strides")
     table = np.zeros(min(count, 1), np.int64)
     for extent_, step in zip(flatten(layout.shape), flatten(layout.stride), strict=True):
         if extent_ > 1:

@@ -1,6 +1,6 @@
-"""Layouts taken apart and put together by modes: make_layout, coalesce, filter, select, group, append, ….
+"""Take layouts apart and combine them by modes: make_layout, coalesce, filter, select, group, append, ….
 
-Nothing here changes an offset; filter and filter_zeros drop coordinates that change none.
+No function here changes an offset; filter and filter_zeros drop coordinates that do not change the offset.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilejit.support.tokens import named
 
 EMPTY_MODE = trusted(1, 0)
 MAX_RANK = 1 << 16
-"""More modes than any layout has."""
+"""The most modes of a layout."""
 
 
 def make_layout(*parts: Any) -> Layout:
@@ -142,7 +142,8 @@ def _without(guide: IntTuple, shape: IntTuple) -> IntTuple:
     if isinstance(guide, tuple):
         if not isinstance(shape, tuple) or len(guide) > len(shape):
             raise LayoutError(
-                f"the profile {named(guide)} does not nest like {named(shape)}\n  give an integer a mode"
+                f"the profile {named(guide)} does not nest like {named(shape)}\n"
+                "  give one integer for each mode"
             )
         return (*map(_without, guide, shape), *shape[len(guide) :])
     if guide != 0:
@@ -189,7 +190,7 @@ def by_mode(layout: Layout, guide: Iterable[Any], change: Callable[[Layout, Any]
     parts, kept = list(guide), list(layout)
     if len(parts) > len(kept):
         raise LayoutError(
-            f"{len(parts)} modes are asked for, but {named(layout)} has {len(kept)}\n  give fewer"
+            f"{len(parts)} modes were requested, but {named(layout)} has {len(kept)}\n  pass fewer"
         )
     changed = [change(mode, part) for mode, part in zip(kept, parts, strict=False)]
     return make_layout(*changed, *kept[len(parts) :]) if kept else layout
@@ -282,7 +283,7 @@ def select(layout: Layout, *places: int) -> Layout:
     """
     expect_layout(layout)
     if any(isinstance(place, tuple | list) for place in places):
-        raise TypeError("modes are named one by one: select(layout, 0, 2)")
+        raise TypeError("expected one argument for each mode, as in select(layout, 0, 2)")
     chosen = [layout[as_integer(place, "a mode's place")] for place in places]
     return trusted(tuple(mode.shape for mode in chosen), tuple(mode.stride for mode in chosen))
 
@@ -377,7 +378,7 @@ def _missing(layout: Layout, rank: int | None) -> int:
         return 1
     rank = as_integer(rank, "a rank")
     if rank > MAX_RANK:
-        raise LayoutError(f"a rank of {shown(rank)} is too large\n  ask for at most {MAX_RANK} modes")
+        raise LayoutError(f"a rank of {shown(rank)} is too large\n  use at most {MAX_RANK} modes")
     if rank < layout.rank:
         raise LayoutError(f"{named(layout)} has more than {shown(rank)} modes\n  give its rank or more")
     return rank - layout.rank

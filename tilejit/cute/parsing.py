@@ -1,4 +1,4 @@
-"""Whatever a text of CuTe's says, built: layouts, swizzles, composed layouts, tilers, IntTuples and `_`."""
+"""Build the objects of CuTe's text: layouts, swizzles, composed layouts, tilers, IntTuples and `_`."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Tiler(tuple[Any, ...]):
     __slots__ = ()
 
     def __new__(cls, parts: Iterable[Any] = ()) -> Tiler:
-        """Take the parts, one a mode.
+        """Take the parts, one for each mode.
 
         Raises:
             LayoutError: they nest too deep.
-            TypeError: a part is nothing that tiles.
+            TypeError: a part is not a layout, a size, a tiler or `_`.
         """
         out = super().__new__(cls, parts)
         limit_nesting(out, "a tiler")
@@ -55,7 +55,7 @@ def _check_tilers(parts: Iterable[Any]) -> None:
         if isinstance(part, tuple | list):
             _check_tilers(part)
         elif not (isinstance(part, Layout) or is_underscore(part) or _is_size(part)):
-            raise TypeError(f"a tiler is made of layouts, sizes and `_`, not of {type(part).__name__}")
+            raise TypeError(f"expected layouts, sizes and `_` in a tiler, got {type(part).__name__}")
 
 
 def _is_size(part: object) -> bool:

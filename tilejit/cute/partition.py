@@ -1,4 +1,4 @@
-"""The tile of a block, the elements of a thread: what kernels take out of a layout."""
+"""The tile of a block and the elements of a thread: the parts of a layout that kernels use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilejit.cute.underscore import _, is_underscore
 from tilejit.support.tokens import named
 
 MAX_THREADS = 1 << 20
-"""Of a layout in which a thread is looked for by a table."""
+"""The most elements of a layout in which a table looks up a thread."""
 
 
 def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tuple[Layout, int]:
@@ -25,18 +25,19 @@ def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tupl
 
     (4,8):(1,4), (2, 4), (1, 0) -> (2,4):(1,4), 2
 
-    A composed layout keeps the offset itself, and the second is 0.
+    A composed layout keeps the offset itself, and the second value is 0.
 
     Args:
         layout: a Layout, or a ComposedLayout.
-        tiler: the tile: a Layout, size or tuple of them, as in zipped_divide.
-        coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
-        proj: `_` or None where tiler and coordinate have a mode that this layout has not, else anything.
+        tiler: the tile: a Layout, a size or a tuple of them, as in zipped_divide.
+        coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, with all its tiles.
+        proj: `_` or None for modes of tiler and coordinate that this layout lacks, and any value for the
+            others.
 
     Raises:
-        LayoutIndexError: there is no such tile.
-        LayoutError, NoLayoutError: as zipped_divide; a coordinate that does not nest like the tiles; a proj
-            of another length than tiler or coordinate.
+        LayoutIndexError: the tile does not exist.
+        LayoutError, NoLayoutError: as zipped_divide; or the coordinate does not nest like the tiles, or
+            `proj` has another length than tiler or coordinate.
         TypeError: a coordinate has another type, such as bool.
     """
     limit_nesting(coord, "a coordinate")
@@ -51,7 +52,7 @@ def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tupl
 
 
 def local_partition(layout: Layout, threads: Layout, index: int, proj: Any = None) -> tuple[Layout, int]:
-    """The elements of one thread, one of every tile of the threads' shape, and the offset of the first.
+    """The elements of one thread, one in every tile of the threads' shape, and the offset of the first.
 
     (4,8):(1,4), (2,4):(1,2), 3 -> (2,2):(2,16), 5
 
@@ -59,11 +60,11 @@ def local_partition(layout: Layout, threads: Layout, index: int, proj: Any = Non
         layout: a Layout.
         threads: the layout of threads, from coordinates in a tile to thread numbers.
         index: the number of the thread.
-        proj: `_` or None where `threads` has a mode that this layout has not, else anything.
+        proj: `_` or None for modes of `threads` that this layout lacks, and any value for the others.
 
     Raises:
-        LayoutIndexError: there is no thread of that number.
-        LayoutError, NoLayoutError: as zipped_divide; a proj of another length than the threads' rank.
+        LayoutIndexError: the thread does not exist.
+        LayoutError, NoLayoutError: as zipped_divide; or `proj` has another length than the threads' rank.
     """
     tiler: Any = product_each(expect_layout(threads).shape)
     coord: Any = thread_at(threads, whole_number(index))
@@ -81,17 +82,21 @@ def projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
         TypeError: either is not a tuple.
     """
     if not isinstance(proj, tuple | list) or not isinstance(parts, tuple | list):
-        raise TypeError(f"proj and {what} are tuples, not {type(proj).__name__} and {type(parts).__name__}")
+        raise TypeError(
+            f"expected tuples as proj and {what}, got {type(proj).__name__} and {type(parts).__name__}"
+        )
     if len(proj) != len(parts):
-        raise LayoutError(f"proj has {len(proj)} parts, but the {what} {len(parts)}\n  give one a mode")
+        raise LayoutError(
+            f"proj has {len(proj)} parts, but the {what} {len(parts)}\n  give one for each mode"
+        )
     return tuple(part for part, keep in zip(parts, proj, strict=True) if not is_underscore(keep))
 
 
 def thread_at(threads: Layout, index: int) -> tuple[int, ...]:
-    """The coordinate of a thread, a number a mode.
+    """The coordinate of a thread, a number for each mode.
 
     Raises:
-        LayoutIndexError: there is no thread of that number.
+        LayoutIndexError: the thread does not exist.
     """
     sizes = product_each(threads.shape)
     steps = [mode.stride for mode in threads]
@@ -103,4 +108,6 @@ def thread_at(threads: Layout, index: int) -> tuple[int, ...]:
         places = np.flatnonzero(offsets(threads) == index)
         if places.size:
             return flatten(idx2crd(int(places[0]), sizes))
-    raise LayoutIndexError(f"{named(threads)} has no thread {shown(index)}\n  give one of its offsets")
+    raise LayoutIndexError(
+        f"thread {shown(index)} does not exist in {named(threads)}\n  pass one of its offsets"
+    )

@@ -1,4 +1,4 @@
-"""Layouts multiplied by layouts: CuTe's four arrangements, blocked and raked, and tile_to_shape."""
+"""Multiply layouts by layouts: CuTe's four arrangements, blocked and raked products, and tile_to_shape."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def tile_to_shape(block: Layout, shape: object, order: object = None) -> Layout:
     copies = tuple(whole // part if part else 0 for whole, part in zip(wanted, sizes, strict=True))
     if tuple(map(operator.mul, copies, sizes)) != wanted:
         raise LayoutError(
-            f"blocks of {named(sizes)} do not fill {named(wanted)}\n  give a shape of whole blocks"
+            f"blocks of {named(sizes)} do not divide {named(wanted)}\n  use a shape of whole blocks"
         )
     return blocked_product(padded, make_ordered_layout(copies, order))
 
@@ -205,14 +205,14 @@ def _multiply(block: Layout, tiler: Layout) -> Layout:
 
 
 def _ranked(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
-    """Block and copies with one number of modes each."""
+    """Block and copies, both with the same number of modes."""
     rank = max(block.rank, tiler.rank)
     split = _multiply(_of_rank(block, rank), _of_rank(tiler, rank))
     return split[0], split[1]
 
 
 def _of_rank(layout: Layout, rank: int) -> Layout:
-    """The layout with as many modes, in a tuple where it is one: composition cuts that without a second."""
+    """The layout with that many modes, in a tuple even if there is one, which composition would drop."""
     return gathered(list(append(layout, rank=rank)))
 
 

@@ -1,4 +1,4 @@
-"""What a layout is like as a function: injective, bijective."""
+"""Properties of a layout as a function: injective, bijective."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def is_injective(layout: Layout | ComposedLayout) -> bool:
 
 
 def _apart(outer: Swizzle | Layout | ComposedLayout, offset: int, inner: Layout | ComposedLayout) -> bool:
-    """Whether A keeps all places apart that B can give it."""
+    """Whether A maps all offsets of B to distinct values."""
     if isinstance(inner, ComposedLayout):
         return isinstance(outer, Swizzle) and isinstance(inner.outer, Swizzle) and offset >= 0
     low, high = extent(inner)
     if isinstance(outer, Swizzle):
-        outer(low + offset)  # refuses what is negative
+        outer(low + offset)  # raises for negative offsets
         return True
     inside = isinstance(outer, Layout) and 0 <= low + offset <= high + offset < outer.size
     return inside and is_injective(outer)

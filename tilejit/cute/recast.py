@@ -44,8 +44,9 @@ def upcast(layout: Layout, count: int) -> Layout:
             return Mode(size, step // units)
         if step < 0 or units % step:
             raise LayoutError(
-                f"{named(layout)} has a mode {size}:{step}: no run of {shown(units)} elements, no multiple\n"
-                "  give a count that divides its stride, or is a multiple of it"
+                f"{named(layout)} has a mode {size}:{step}, whose stride and {shown(units)} do not divide "
+                "each other\n"
+                "  use a count that divides the stride or is a multiple of it"
             )
         return Mode(-(-size * step // units), 1)
 
@@ -76,13 +77,13 @@ def downcast(layout: Layout, count: int) -> Layout:
     ones = [mode.size for mode in flat_modes(layout) if mode.stride == 1]
     growing = [size for size in ones if size != 1] or ones
     if len(growing) != 1:
-        mend = (
-            "give a layout with one mode of contiguous elements"
+        fix = (
+            "use a layout with one mode of contiguous elements"
             if growing
-            else "add a mode in which the units of an element are to lie: make_layout(Layout(1, 1), layout)"
+            else "add a mode for the units of an element: make_layout(Layout(1, 1), layout)"
         )
         raise LayoutError(
-            f"{named(layout)} has {len(growing)} modes of stride 1, and one is to grow\n  {mend}"
+            f"{named(layout)} has {len(growing)} modes of stride 1, but exactly one must grow\n  {fix}"
         )
     wide = any(size != 1 for size in ones)
 
@@ -155,7 +156,7 @@ def max_alignment(layout: Layout) -> int:
 
 
 def _whole(layout: Layout, units: int) -> bool:
-    """Whether every mode is runs of whole units or moves by them."""
+    """Whether every mode consists of runs of whole units or moves by whole units."""
     return all(
         d % units == 0 or (d > 0 and units % d == 0 and (n * d) % units == 0) or _inner(layout, n, d, units)
         for n, d in joined(flat_modes(layout))

@@ -1,4 +1,4 @@
-"""What `_` does in coordinates: slice, dice, slice_and_offset, domain_offset."""
+"""The meaning of `_` in coordinates: slice, dice, slice_and_offset, domain_offset."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def domain_offset(crd: Any, layout: Any) -> tuple[Any, int]:
 
 
 def _moved(composed: Any, inner: tuple[Any, int]) -> tuple[Any, int]:
-    """A o offset + start o inner, which begins at 0: what A does depends on where B begins."""
+    """A o offset + start o inner, whose inner layout starts at 0, because A depends on where B starts."""
     kept, start = inner
     return replace(composed, offset=composed.offset + start, inner=kept), 0
 

@@ -67,16 +67,18 @@ class Swizzle:
         return 1 << self.bits + self.base + abs(self.shift) if self.bits else 1
 
     def __call__(self, offset: Any) -> Any:
-        """The offset with its bits exchanged; integers or arrays of any, as int64 or Python's integers.
+        """Apply the XOR to an offset: integers, or arrays of integers, as int64 or Python integers.
 
         Raises:
-            LayoutIndexError: a negative offset.
-            TypeError: not of integers.
+            LayoutIndexError: an offset is negative.
+            TypeError: an offset is not an integer.
         """
         many = isinstance(offset, np.ndarray)
         offset = exact_integers(offset, "an offset") if many else as_integer(offset, "an offset")
         if (offset.size and offset.min() < 0) if many else offset < 0:
-            raise LayoutIndexError("a swizzle is of offsets of 0 or more\n  add an offset that makes them so")
+            raise LayoutIndexError(
+                "a swizzle takes nonnegative offsets\n  add an offset to make them nonnegative"
+            )
         mask = (1 << self.bits) - 1 << self.base + max(0, self.shift)
         moved = offset & mask
         return offset ^ (moved >> self.shift if self.shift >= 0 else moved << -self.shift)
@@ -109,10 +111,10 @@ class ComposedLayout:
         """Check the types."""
         if not isinstance(self.outer, Swizzle | Layout | ComposedLayout):
             raise TypeError(
-                f"a composed layout begins with a Swizzle or a Layout, not {type(self.outer).__name__}"
+                f"a composed layout must begin with a Swizzle or a Layout, got {type(self.outer).__name__}"
             )
         if not isinstance(self.inner, Layout | ComposedLayout):
-            raise TypeError(f"a composed layout ends with a Layout, not {type(self.inner).__name__}")
+            raise TypeError(f"a composed layout must end with a Layout, got {type(self.inner).__name__}")
         object.__setattr__(self, "offset", as_int_tuple(as_integer(self.offset, "an offset"), "an offset"))
 
     @property
@@ -156,7 +158,7 @@ class ComposedLayout:
         """The offset of a coordinate; `_` slices B and moves the offset.
 
         Raises:
-            LayoutIndexError, LayoutError: as a Layout.
+            LayoutIndexError, LayoutError: as for a Layout.
         """
         crd = coordinates[0] if len(coordinates) == 1 else coordinates
         if not isinstance(crd, int | np.ndarray):
@@ -190,7 +192,7 @@ class ComposedLayout:
         return out
 
     def _repr_html_(self) -> str | None:
-        """The picture that notebooks show."""
+        """Draw the layout for a notebook."""
         return notebook_html("layout_html", self)
 
     def __str__(self) -> str:
@@ -201,7 +203,7 @@ class ComposedLayout:
 
 @cached(256)
 def _cosize(composed: ComposedLayout) -> int:
-    """Of a table, where no argument tells; kept, for a table takes long."""
+    """The cosize from a table, if nothing else decides; cached, because a table is slow."""
     if composed.is_compact:
         return composed.size
     table = composed.offsets()

@@ -1,8 +1,8 @@
-"""Swizzled layouts as digit trees: where bits of the offset are digits, XOR walks some of them backwards.
+"""Swizzled layouts as digit trees: if bits of the offset are digits, XOR reverses some of them.
 
 Sw<B,M,S> XORs source bits of the offset into target bits. If each of those bits is a digit of its own, a pair
-of them is two digits of which the more major one chooses how the other is walked: up where it is 0, and where
-it is 1 down, or by another stride. What is left is affine. Runs of 2^M elements stay whole.
+of bits is a pair of digits. The more major digit selects the direction of the other: up if it is 0, and down,
+or by another stride, if it is 1. The rest is affine. Runs of 2^M elements stay contiguous.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tilejit.cute.function import Function
 from tilejit.cute.swizzle import Swizzle
 
 MAX_PAIRS = 5
-"""Pairs of bits that become cases: 32 of them."""
+"""The most pairs of bits that become cases; five pairs give 32 cases."""
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class _SwizzledDigit:
     bit      the bit of the offset that it is, or -1
     chooses  the number of the pair in which it is the more major digit, or -1
     follows  the number of the pair in which it is the other one, or -1
-    turned   its stride, then, where the more major digit is 1
+    turned   its stride if the more major digit of that pair is 1
     """
 
     dim: int
@@ -38,9 +38,9 @@ class _SwizzledDigit:
 
 
 def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tuple[Root, ...]] | None:
-    """The base and the roots of a function on [0, dims); None where bits of the offset are no digits.
+    """The base and the roots of a function on [0, dims); None if bits of the offset are not digits.
 
-    Without a swizzle every sum of digits has them.
+    Without a swizzle, every sum of digits has them.
     """
     found = function.swizzle
     if found is None or 0 in dims:
@@ -80,7 +80,7 @@ def _pairs(swizzle: Swizzle) -> list[tuple[int, int]]:
 
 
 def _bits(dim: int, mode: Chain, extent: int, top: int) -> list[_SwizzledDigit] | None:
-    """The digits that the extent uses of a mode, those below `top` a bit each; None where they cannot be."""
+    """The digits of a mode that the extent uses, with one digit per bit below `top`; None if impossible."""
     out: list[_SwizzledDigit] = []
     weight = 1
     for place, (size, stride) in enumerate(mode):
@@ -99,7 +99,7 @@ def _bits(dim: int, mode: Chain, extent: int, top: int) -> list[_SwizzledDigit] 
 
 
 def _owners(digits: list[_SwizzledDigit], fixed: int) -> dict[int, _SwizzledDigit] | None:
-    """The digit of each bit, if no bit is met twice and none carries into the next."""
+    """The digit of each bit, if no bit occurs twice and no digit carries into the next."""
     out: dict[int, _SwizzledDigit] = {}
     for digit in digits:
         if digit.bit >= 0:
@@ -110,7 +110,7 @@ def _owners(digits: list[_SwizzledDigit], fixed: int) -> dict[int, _SwizzledDigi
 
 
 def _mark(pairs: list[tuple[int, int]], owners: dict[int, _SwizzledDigit], offset: int) -> bool:
-    """Give every digit its part; whether there are few enough cases."""
+    """Give every digit its part in the swizzle; return whether there are few enough cases."""
     chosen = 0
     for number, (source, target) in enumerate(pairs):
         by, onto = owners.get(source), owners.get(target)
@@ -131,7 +131,7 @@ def _mark(pairs: list[tuple[int, int]], owners: dict[int, _SwizzledDigit], offse
 
 
 def _tree(dims: list[list[_SwizzledDigit]], extents: tuple[int, ...]) -> Tree:
-    """One tree over the row-major index of the dimensions, digits of the first one on top."""
+    """One tree over the row-major index of the dimensions, with the digits of the first one on top."""
     inner = prod(extents[1:])
     return _below(dims, extents, len(dims[0]) - 1, extents[0], inner, frozenset())
 

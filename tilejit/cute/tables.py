@@ -1,11 +1,11 @@
-"""The recognizer: is a table of offsets a layout? The coalesced answer, or the first index that shows not.
+"""Recognize the layout of a table of offsets: the coalesced layout, or the first index that contradicts one.
 
-A chain of digits (s0,s1,..):(d0,d1,..) sends i to (i mod s0)*d0 + (i // s0 mod s1)*d1 + ... Of all chains
-that give the same offsets on [0, n) one has the fewest digits; its first is their longest linear run, and
+A chain of digits (s0,s1,..):(d0,d1,..) sends i to (i mod s0)*d0 + (i // s0 mod s1)*d1 + ... Among all chains
+with the same offsets on [0, n), one has the fewest digits. Its first digit is the longest linear run, and
 
     offset(i) = offset(i mod s0) + offset(i - i mod s0)
 
-so that the chain is found, or refuted, digit by digit.
+so the chain is found, or refuted, digit by digit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tilejit.cute.witness import Witness
 from tilejit.support.tokens import named
 
 Table: TypeAlias = NDArray[Any]
-"""Offsets as int64, or as Python's integers where int64 could overflow."""
+"""Offsets as int64, or as Python integers if int64 could overflow."""
 
 
 def recognize(table: ArrayLike, shape: object = None) -> Layout | Witness:
@@ -80,7 +80,7 @@ def recognize(table: ArrayLike, shape: object = None) -> Layout | Witness:
 
 
 def layout_of(chains: Iterable[Chain]) -> Layout:
-    """One mode a chain."""
+    """The layout with one mode for each chain."""
     modes = [mode_of(chain) for chain in chains]
     return Layout(tuple(size for size, _ in modes), tuple(step for _, step in modes))
 
@@ -100,17 +100,17 @@ def exact_table(table: ArrayLike) -> Table:
     """A table as an array whose sums and differences do not overflow.
 
     Raises:
-        LayoutError: rows of several lengths.
-        TypeError: not a table of integers.
+        LayoutError: the rows have several lengths.
+        TypeError: the table does not consist of integers.
     """
     try:
         array = np.asanyarray(table)
     except ValueError as error:
         raise LayoutError(f"the table has no dimensions: {error}\n  give rows of one length") from error
     if array.size == 0 and array.dtype == np.float64:
-        return np.asarray(array, np.int64)  # NumPy takes [] for floats
+        return np.asarray(array, np.int64)  # NumPy reads [] as floats
     if array.dtype.kind not in "iuO" and not isinstance(table, np.ndarray):
-        array = np.asarray(table, dtype=object)  # integers past 64 bits, which NumPy takes for floats
+        array = np.asarray(table, dtype=object)  # integers beyond 64 bits, which NumPy reads as floats
     values = exact_integers(array, "a table of offsets")
     return values.astype(values.dtype if reach_of(values) * (values.ndim + 1) < 2**62 else object, copy=False)
 
@@ -121,7 +121,7 @@ def table_chain(values: Table, *, whole: bool) -> Chain | Witness:
     [0, 1, 10, 11] -> ((2, 1), (2, 10))    [0, 1, 10, 12] -> Witness(3, 12, 11)
 
     Args:
-        values: the offsets; at least one.
+        values: the offsets, at least one.
         whole: the chain must end with the table: [0, 1, 10] has one without (box 4), none with.
     """
     digits: list[Mode] = []
@@ -145,14 +145,14 @@ def table_chain(values: Table, *, whole: bool) -> Chain | Witness:
 
 
 def _linear_run(values: Table, step: int) -> int:
-    """How many offsets from the start on are 0, step, 2*step and so on."""
+    """The number of offsets from the start that are 0, step, 2*step and so on."""
     other = np.diff(values) != step
     first = int(other.argmax())
     return first + 1 if other[first] else values.size
 
 
 def _first_wrong(values: Table, run: int) -> tuple[int, int] | None:
-    """The first index whose offset is not that of its run's start plus that of its place in the first run."""
+    """The first index whose offset is not its run's start plus the first run's offset at that position."""
     rows, rest = divmod(values.size, run)
     body = values[: rows * run].reshape(rows, run)
     expected = body[:, :1] + values[:run]
@@ -169,9 +169,9 @@ def _first_wrong(values: Table, run: int) -> tuple[int, int] | None:
 
 
 def table_chains(table: Table, *, whole: bool) -> tuple[Chain, ...] | Witness:
-    """One chain an axis, whose sum the table is, or the first multi-index in C order that breaks them.
+    """One chain for each axis, whose sum is the table, or the first multi-index in C order that breaks them.
 
-    The offset of the first element must be 0, the table not empty.
+    The offset of the first element must be 0, and the table not empty.
     """
     breaks: list[Witness] = []
     chains: list[Chain] = []
@@ -194,7 +194,7 @@ def axis_table(table: Table, axis: int) -> Table:
 
 
 def mixed_axes(table: Table) -> Witness | None:
-    """The first index in C order whose offset is not the sum of those along the axes; None where all are."""
+    """The first index in C order whose offset is not the sum of those along the axes, or None."""
     total = axis_table(table, 0)
     for axis in range(1, table.ndim):
         total = total[..., None] + axis_table(table, axis)

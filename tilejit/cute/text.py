@@ -1,10 +1,10 @@
-"""CuTe's text, read strictly: layouts, swizzles, composed layouts, tilers, IntTuples and `_`.
+"""A strict reader of CuTe's text: layouts, swizzles, composed layouts, tilers, IntTuples and `_`.
 
 thing  := simple ('o' (INT 'o')? thing)?
 simple := 'Sw' '<' INT ',' INT ',' INT '>' | tiler | tuple (':' tuple)? | '[' thing ']'
 tiler  := '<' (simple (',' simple)*)? '>'
 tuple  := INT | '_' | '(' (tuple (',' tuple)* ','?)? ')'
-INT may begin with '_', as CuTe marks what is known when compiling: _4, _-1.
+INT may begin with '_', which marks compile-time constants in CuTe: _4, _-1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CUTE = Grammar.of(
 
 
 def is_cute(text: str) -> bool:
-    """Whether a text can only be CuTe's: its signs alone, and a colon between shape and stride.
+    """Whether a text can only be CuTe's: it has only CuTe's characters, and a colon between shape and stride.
 
     "(8,8):(8,1)", "Sw<3,4,3> o 0 o (8,8):(8,1)" -> True    "{1,0:T(8,128)}", "f32[2]", "tpu" -> False
     """
@@ -39,7 +39,7 @@ def is_cute(text: str) -> bool:
 
 
 def is_cute_part(text: str) -> bool:
-    """Whether a text begins a shape, tiler or swizzle of CuTe's, without strides: nothing that is a layout.
+    """Whether a text starts a CuTe shape, tiler or swizzle without strides, which is not a layout.
 
     "(8,8)", "Sw<3,4,3>" -> True    "(8,8):(8,1)", "()" -> False
     """
@@ -48,7 +48,7 @@ def is_cute_part(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """What builds the things that a text names, from their parts; the reader knows none of their classes."""
+    """The constructors of the objects in a text; the reader does not know their classes."""
 
     layout: Callable[[Any, Any], Any]
     swizzle: Callable[[int, int, int], Any]
@@ -57,20 +57,20 @@ class Makers:
 
 
 class Thing(NamedTuple):
-    """What stands in a text, and what was built of it; of an IntTuple or a coordinate the kind is "tuple"."""
+    """An object in a text and the value built from it; an IntTuple or a coordinate has the kind "tuple"."""
 
     kind: str
     value: Any
 
 
 def read(text: str, makers: Makers) -> Thing:
-    """The thing that a text names.
+    """Read the object that a text describes.
 
     "Sw<3,4,3>" -> Thing("Swizzle", Swizzle(3, 4, 3))
 
     Raises:
-        LayoutError: a mistake in the text, with the place and the mend.
-        TypeError: not a str.
+        LayoutError: the text has a mistake; the message shows where and what to write instead.
+        TypeError: the text is not a str.
     """
     reader = _Reader(text, makers)
     out = reader.thing(0)
@@ -79,7 +79,7 @@ def read(text: str, makers: Makers) -> Thing:
 
 
 def read_layout(text: str, make: Callable[[Any, Any], Any]) -> Any:
-    """The layout that a text names, and nothing else; see `Layout.parse`."""
+    """Read a layout and nothing else; see `Layout.parse`."""
     kind, layout = read(text, Makers(make, _unmade, _unmade, _unmade))
     if kind == "Layout":
         return layout
@@ -89,11 +89,11 @@ def read_layout(text: str, make: Callable[[Any, Any], Any]) -> Any:
 
 
 def _unmade(*_parts: Any) -> None:
-    """Nothing: where a layout alone is wanted, the rest is refused by its kind."""
+    """Return nothing: if only a layout is expected, other kinds are rejected later."""
 
 
 class _Reader(Reader):
-    """A method for each rule of the grammar."""
+    """A reader with a method for each rule of the grammar."""
 
     def __init__(self, text: str, makers: Makers) -> None:
         super().__init__(text, _CUTE)
@@ -116,9 +116,9 @@ class _Reader(Reader):
         inner_at = self.now
         inner = self.thing(self.deeper(level))
         if outer.kind not in ("Swizzle", "Layout", "ComposedLayout"):
-            self.fail("only a swizzle or a layout can stand before 'o'", f"write e.g. {_EXAMPLES}", start)
+            self.fail("only a swizzle or a layout can precede 'o'", f"write e.g. {_EXAMPLES}", start)
         if inner.kind not in ("Layout", "ComposedLayout"):
-            self.fail("only a layout can stand after 'o'", f"write e.g. {_EXAMPLES}", inner_at)
+            self.fail("only a layout can follow 'o'", f"write e.g. {_EXAMPLES}", inner_at)
         return Thing("ComposedLayout", self.makers.composed(outer.value, offset, inner.value))
 
     def simple(self, level: int) -> Thing:
@@ -137,14 +137,14 @@ class _Reader(Reader):
         stride_at = self.now
         stride = self.int_tuple(level)
         if has_underscore(shape) or has_underscore(stride):
-            self.fail("_ stands in a layout", "write a number; _ is for coordinates and tilers", start)
+            self.fail("a layout cannot contain _", "write a number; _ is for coordinates and tilers", start)
         if not congruent(shape, stride):
-            self.fail("the stride does not nest like the shape", "write one stride a size", stride_at)
+            self.fail("the stride does not nest like the shape", "write one stride for each size", stride_at)
         try:
             return Thing("Layout", self.makers.layout(shape, stride))
         except LayoutError as error:
-            cause, _newline, mend = str(error).partition("\n")
-            self.fail(cause, mend.strip(), start)
+            cause, _newline, fix = str(error).partition("\n")
+            self.fail(cause, fix.strip(), start)
 
     def swizzle(self) -> Thing:
         start = self.now
@@ -154,12 +154,14 @@ class _Reader(Reader):
             numbers.append(self.number())
         self.expect(">", "after a swizzle's numbers")
         if len(numbers) != 3:
-            self.fail(f"a swizzle has three numbers, not {len(numbers)}", "write e.g. Sw<3,4,3>", start)
+            self.fail(
+                f"expected three numbers in a swizzle, got {len(numbers)}", "write e.g. Sw<3,4,3>", start
+            )
         try:
             return Thing("Swizzle", self.makers.swizzle(*numbers))
         except LayoutError as error:
-            cause, _newline, mend = str(error).partition("\n")
-            self.fail(cause, mend.strip(), start)
+            cause, _newline, fix = str(error).partition("\n")
+            self.fail(cause, fix.strip(), start)
 
     def tiler(self, level: int) -> Thing:
         parts: list[Any] = []
@@ -169,7 +171,7 @@ class _Reader(Reader):
             at = self.now
             part = self.simple(level)
             if part.kind in ("Swizzle", "ComposedLayout"):
-                self.fail("a tiler is made of layouts, sizes, tilers and _", "write e.g. <2:3,3:2>", at)
+                self.fail("a tiler can contain only layouts, sizes, tilers and _", "write e.g. <2:3,3:2>", at)
             parts.append(part.value)
             if not self.accept(","):
                 break
@@ -193,6 +195,6 @@ class _Reader(Reader):
             self.fail(f"a number is missing: {self.found()}", f"write e.g. {_EXAMPLES}")
         value = small_int(self.now.text.removeprefix("_"))
         if value is None:
-            self.fail("a number passes 2^63-1", "write a smaller one")
+            self.fail("a number exceeds 2^63-1", "write a smaller one")
         self.take()
         return value

@@ -20,7 +20,7 @@ from tilejit.support.tokens import named
 
 
 def make_layout_tv(threads: Layout, values: Layout) -> tuple[tuple[int, ...], Layout]:
-    """The tile that threads cover with some values each, and which element of it each value is.
+    """Find the tile that threads cover with several values each, and the element of each value.
 
     >>> make_layout_tv(Layout((4, 32), (32, 1)), Layout((4, 8), (8, 1)))    # values of a thread lie together
     ((16, 256), Layout(((32, 4), (8, 4)), ((128, 4), (16, 1))))
@@ -50,20 +50,20 @@ def _check_numbers(layout: Layout, what: str) -> None:
     if extent(layout) != (0, layout.size - 1) or right_inverse(layout).size != layout.size:
         raise LayoutError(
             f"{named(layout)} does not number {layout.size} {what}s from 0 to {layout.size - 1}, each once\n"
-            f"  give a compact layout of {what}s, such as {Layout(layout.shape)}"
+            f"  pass a compact layout of {what}s, such as {Layout(layout.shape)}"
         )
 
 
 def partition(layout: Any, tiler: Any, layout_tv: Layout, thread: Any = None) -> tuple[Any, int]:
     """The layout as (values, rest, rest, …) of one thread, and the offset of the first.
 
-    Without a thread as (threads, values, rest, rest, …).
+    Without a thread, as (threads, values, rest, rest, …).
 
     Raises:
-        LayoutIndexError: there is no such thread.
-        LayoutError: the layout of threads and values does not have two modes, or passes the end of the tile.
+        LayoutIndexError: the thread does not exist.
+        LayoutError: the layout of threads and values does not have two modes, or exceeds the end of the tile.
         NoLayoutError: as zipped_divide and composition.
-        TypeError: an argument of another type.
+        TypeError: an argument has another type.
     """
     check_layout_tv(layout_tv)
     whole = _divided(layout, tiler, layout_tv)
@@ -71,7 +71,9 @@ def partition(layout: Any, tiler: Any, layout_tv: Layout, thread: Any = None) ->
         return whole, 0
     limit_nesting(thread, "a thread")
     if has_underscore(thread):
-        raise TypeError("a thread is a number, or a coordinate of numbers\n  leave it out for all threads")
+        raise TypeError(
+            "expected a number, or a coordinate of numbers, as thread\n  leave it out for all threads"
+        )
     check_within(thread, layout_tv[0].shape, "thread")
     return slice_and_offset((thread, *(_ for _mode in range(whole.rank - 1))), whole)
 
@@ -95,12 +97,12 @@ def check_layout_tv(layout_tv: object) -> None:
     if layout.rank != 2:
         raise LayoutError(
             f"{named(layout)} has {layout.rank} mode(s), not one of threads and one of values\n"
-            "  give a layout (threads, values), as make_layout_tv makes it"
+            "  pass a layout (threads, values), such as make_layout_tv returns"
         )
 
 
 def check_tile(layout_tv: Layout, size: int) -> None:
-    """Raise where a layout of threads and values passes the end of its tile.
+    """Raise if a layout of threads and values exceeds the end of its tile.
 
     Raises:
         LayoutError: it does.
@@ -110,5 +112,5 @@ def check_tile(layout_tv: Layout, size: int) -> None:
         beyond = shown(low if low < 0 else high)
         raise LayoutError(
             f"{named(layout_tv)} reaches element {beyond} of a tile of {shown(size)}\n"
-            "  give the tiler that make_layout_tv returns with it"
+            "  pass the tiler that make_layout_tv returns with it"
         )

@@ -1,4 +1,4 @@
-"""What divides and products share: a tiler is a layout, a size, or a tuple of tilers, one a mode."""
+"""Helpers of divides and products: a tiler is a layout, a size, or a tuple of tilers, one for each mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Split = Callable[[Layout, Layout], Layout]
 
 
 def each_mode(layout: Layout, tiler: Any, split: Split) -> Layout:
-    """The layout split by a tiler: whole, or mode by mode where the tiler is a tuple."""
+    """Split the layout by a tiler: as one, or mode by mode if the tiler is a tuple."""
     if isinstance(tiler, Layout):
         return split(layout, tiler)
     if isinstance(tiler, tuple | list):
@@ -22,7 +22,7 @@ def each_mode(layout: Layout, tiler: Any, split: Split) -> Layout:
 
 
 def zipped(layout: Layout, tiler: Any, split: Split) -> Layout:
-    """(tiles, rests), nested as the tiler is; `_` takes 1:0 and leaves the whole mode."""
+    """(tiles, rests), nested like the tiler; `_` takes 1:0 and leaves the whole mode."""
     if is_underscore(tiler):
         return make_layout(EMPTY_MODE, layout)
     if not isinstance(tiler, tuple | list):
@@ -35,11 +35,11 @@ def zipped(layout: Layout, tiler: Any, split: Split) -> Layout:
 
 
 def unpacked(split: Layout, *, tiles: bool) -> Layout:
-    """The modes of the rest side by side, of the tile too where asked for."""
+    """The modes of the rest side by side, and those of the tile if requested."""
     tile, rest = split
     return gathered([*(tile if tiles else (tile,)), *rest])
 
 
 def gathered(parts: list[Layout]) -> Layout:
-    """Layouts as the modes of one, none too."""
+    """Combine layouts as the modes of one; there may be none."""
     return trusted(tuple(part.shape for part in parts), tuple(part.stride for part in parts))

@@ -37,14 +37,14 @@ def is_underscore(value: object) -> bool:
 
 
 def has_underscore(crd: object) -> bool:
-    """Whether `_` stands anywhere in a coordinate."""
+    """Whether a coordinate contains `_`."""
     if isinstance(crd, tuple | list):
         return any(map(has_underscore, crd))
     return is_underscore(crd)
 
 
 def kept_modes(crd: Any, shape: IntTuple, stride: IntTuple, whole: bool) -> list[tuple[IntTuple, IntTuple]]:
-    """Modes under `_` (whole) or under integers (not whole), in order: the shape and the stride of each.
+    """The modes under `_` (whole) or under integers (not whole), in order: the shape and the stride of each.
 
     (_, 5), (3, 4), (4, 1), whole -> [(3, 4)]
 
@@ -55,7 +55,7 @@ def kept_modes(crd: Any, shape: IntTuple, stride: IntTuple, whole: bool) -> list
         if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
             raise LayoutError(
                 f"the coordinate {named(crd)} does not fit {named(f'{text_of(shape)}:{text_of(stride)}')}\n"
-                "  give one integer or _ a mode"
+                "  give one integer or _ for each mode"
             )
         parts = zip(crd, shape, stride, strict=True)
         return [pair for c, s, d in parts for pair in kept_modes(c, s, d, whole)]

@@ -1,4 +1,4 @@
-"""What shows that there is no layout: an index, what it gives there, and what a layout would give."""
+"""A proof that no layout exists: an index, its value, and the value that a layout would have there."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Witness:
         return Witness(tuple(at if k == axis else 0 for k in range(rank)), self.value, self.expected)
 
     def __str__(self) -> str:
-        """As messages say it."""
+        """The witness as messages print it."""
         place = shown(self.index) if isinstance(self.index, int) else self.index
         other = "before the first element" if self.expected is None else f"not {shown(self.expected)}"
         return f"index {place} gives {shown(self.value)}, {other}"

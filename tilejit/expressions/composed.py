@@ -1,4 +1,4 @@
-"""NumPy's functions of elements that are made of others, with the same bits."""
+"""NumPy's elementwise functions that are composed of others, with identical bits."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tilejit.expressions.no_array import NoArray
 
 
 def _sign(x: Any) -> Any:
-    """np.sign: 1, -1 or 0, and NaN where it is NaN."""
+    """np.sign: 1, -1 or 0, and NaN for NaN."""
     dtype = x.operand.dtype
     if dtype == "i1":
         raise OperandError("np.sign is undefined for booleans\n  convert them, x.astype(np.int8)")
     if dtype[0] == "u":
         return np.where(x > 0, 1, x)
-    # Of -0.0 it is 0.0, but to ml_dtypes -0.0.
+    # The sign of -0.0 is 0.0, but -0.0 in ml_dtypes.
     rest = np.where(x == 0, 0, x) if dtypes.is_float(dtype) and dtype != "bf16" else x
     return np.where(x > 0, 1, np.where(x < 0, -1, rest))
 
 
 def _conjugate(x: Any) -> Any:
-    """np.conjugate: real numbers as they are, booleans as int8."""
+    """np.conjugate: real numbers unchanged, booleans as int8."""
     return x.made(cast_operand(x.operand, "i8" if x.operand.dtype == "i1" else x.operand.dtype), x)
 
 
@@ -37,7 +37,7 @@ def _fmax(x1: Any, x2: Any) -> Any:
 
 
 def _without_nan(found: Any, x1: Any, x2: Any) -> Any:
-    """What was found of two, but where one is NaN the other, and where both are the first."""
+    """The result for two numbers, except that a NaN gives the other one, and two NaNs give the first."""
     for x, other in ((x1, x2), (x2, x1)):
         is_nan = _is_nan(x)
         found = found if is_nan is False else np.where(is_nan, other, found)
@@ -45,7 +45,7 @@ def _without_nan(found: Any, x1: Any, x2: Any) -> Any:
 
 
 def _is_nan(x: Any) -> Any:
-    """Where it is NaN; False where it never is."""
+    """Where it is NaN; False if it never is."""
     if isinstance(x, NoArray):
         return x != x if dtypes.is_float(x.operand.dtype) else False
     return isinstance(x, float | np.floating) and bool(np.isnan(x))
@@ -57,4 +57,4 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "fmin": _fmin,
     "fmax": _fmax,
 }
-"""By NumPy's names."""
+"""The functions by NumPy's names."""

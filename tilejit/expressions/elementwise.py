@@ -1,4 +1,4 @@
-"""Expressions of arrays as one kernel: `tilejit.elementwise`."""
+"""Expressions over arrays as one kernel: `tilejit.elementwise`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilejit.layout.as_layout import LayoutLike
 from tilejit.tiled.tiled_array import TiledArray
 
 Out: TypeAlias = Array | TiledArray | tuple[Array | TiledArray, ...]
-"""Where results go: one array, or one for each of several results."""
+"""Destinations of results: one array, or one for each of several results."""
 
 
 class Elementwise(Engine[Parameters, Result]):
@@ -70,11 +70,11 @@ class Elementwise(Engine[Parameters, Result]):
         given = [x if is_number(x) else plain(x, f"argument {k}") for k, x in enumerate(args)]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
-            raise TypeError("no argument is an array; elementwise computes over arrays")
+            raise TypeError("expected an array among the arguments; elementwise computes over arrays")
         recorded, numbers = self.record(given)
         mask = None if where is True else plain(where, "where")
         if mask is not None and mask.dtype != np.bool_:
-            raise TypeError(f"where is an array of bool, not of {mask.dtype}")
+            raise TypeError(f"where: expected an array of bool, got {mask.dtype}")
         if not recorded.simple:
             return compute_in_stages(self, recorded, given, numbers, out, mask)
         shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])
@@ -209,7 +209,7 @@ def elementwise(function: Any = None, /, **options: Any) -> Any:
 
     def decorate(python: Callable[Parameters, Result]) -> Elementwise[Parameters, Result]:
         if not callable(python):
-            raise TypeError(f"elementwise takes a function, not a {type(python).__name__}")
+            raise TypeError(f"elementwise: expected a function, got {type(python).__name__}")
         return Elementwise(python, checked)
 
     return decorate if function is None else decorate(function)

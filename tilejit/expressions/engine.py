@@ -1,4 +1,4 @@
-"""The engine of expressions: it runs them over plain arrays, and owns all that is kept between calls."""
+"""The engine of expressions: it runs them over plain arrays and owns everything cached between calls."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class BlockPlan:
 
 
 class Engine(DirectLoops[Parameters, Result]):
-    """An expression: what `Elementwise` is to calls in stages and to calls over tiled arrays.
+    """An expression, as calls in stages and calls over tiled arrays see an `Elementwise`.
 
     Attributes:
-        __call__: computes over plain arrays; `Elementwise` has it.
+        __call__: computes over plain arrays; `Elementwise` defines it.
     """
 
     __call__: Callable[..., Any]
@@ -60,7 +60,7 @@ class Engine(DirectLoops[Parameters, Result]):
         *,
         fresh: bool = False,
     ) -> None:
-        """One call; machine code answers the next ones like it, where `given` and `out` are all there is."""
+        """Run one call; native code answers the next ones like it if `given` and `out` are all arguments."""
         bound = program.bound(operands)
         self.ran(program)
         bound.run(operands)
@@ -68,13 +68,15 @@ class Engine(DirectLoops[Parameters, Result]):
             self._answer_directly(elementwise_entry(bound, operands, given, numbers, out, fresh=fresh))
 
     def answered(self, entry: Entry | None = None) -> None:
-        """Python answered this call; machine code answers the next ones like it, where there is an entry."""
+        """Record that Python answered this call; native code answers the next ones, if there is an entry."""
         self._answered_in_python()
         self._answer_directly(entry)
 
     def flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
-        """What a call has shown to be right for arrays of these dtypes, alike, in C order, and apart or
-        the very same: small arrays are computed before more could be looked at.
+        """The program that earlier calls have shown to be right for such arrays.
+
+        The arrays have these dtypes, one shape, C order, and are disjoint or identical. Small arrays are
+        computed before more could be checked.
         """
         shape, here, size = out.shape, address(out), out.nbytes
         if not out.flags.c_contiguous:
@@ -89,7 +91,7 @@ class Engine(DirectLoops[Parameters, Result]):
         return self._flat_programs.get(tuple(dtypes))
 
     def record(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
-        """What the function does with arguments of such dtypes and ranks, and the numbers for its kernels."""
+        """Record the function for such dtypes and ranks; also return the numbers for its kernels."""
         return self._recordings.of(given)
 
     def plan(self, recorded: Recorded, stages: Sequence[Stage], arrays: Arrays) -> Plan:
@@ -107,7 +109,7 @@ class Engine(DirectLoops[Parameters, Result]):
         return plan
 
     def orders(self, recorded: Recorded, arrays: Arrays, mask: Array | None) -> Sequence[Order]:
-        """The order in memory that each new result has; none where all are in C's, as the arrays are."""
+        """The memory order of each new result; empty if all are in C order, like the arrays."""
         given = [*arrays.values(), *([] if mask is None else [mask])]
         if all(x.flags.c_contiguous for x in given):
             return ()
@@ -119,14 +121,14 @@ class Engine(DirectLoops[Parameters, Result]):
         return found
 
     def block_plan(self, key: tuple[Any, ...], make: Callable[[], BlockPlan | None]) -> BlockPlan | None:
-        """How to compute it block by block, made once; None where that is impossible."""
+        """The cached plan that computes it block by block; None if that is impossible."""
         known = self._block_plans.get(key, "unknown")
         return known if not isinstance(known, str) else self._block_plans.keep(key, make())
 
     def program_for(
         self, key: tuple[Any, ...], make: Callable[[], tuple[Function, LoopOptions]]
     ) -> LoopProgram:
-        """The program of a function, made once; kept if `on_fail` lets it pass."""
+        """The program of a function, created once; cached if `on_fail` accepts it."""
         known = self._programs.get(key)
         if known is None:
             known = LoopProgram(*make(), free=True)
@@ -156,7 +158,7 @@ class Engine(DirectLoops[Parameters, Result]):
         *,
         fresh: bool = False,
     ) -> None:
-        """Compute outputs of one shape, all or those of these numbers; `arrays` has reductions too."""
+        """Compute outputs of one shape, all or those with these numbers; `arrays` includes reductions."""
         if 0 in shape:
             return
         ins = recorded.inputs(given, arrays, which)
@@ -173,7 +175,7 @@ class Engine(DirectLoops[Parameters, Result]):
             return
         alone = recorded.simple and mask is None and not recorded.several
         only = outs[0] if alone else None
-        if fresh and not (shape and outs[0].flags.c_contiguous):  # machine code makes arrays in C order
+        if fresh and not (shape and outs[0].flags.c_contiguous):  # native code creates arrays in C order
             only = None
         shown = given if only is not None else []
         self.call(program, [*operands, *numbers], shown, recorded.numbers, only, fresh=fresh)
@@ -189,7 +191,7 @@ class Engine(DirectLoops[Parameters, Result]):
         operands: list[Array],
         numbers: list[Any],
     ) -> LoopProgram:
-        """The program for operands of such forms: those of these names, then the results."""
+        """The program for operands of such forms: those with these names, then the results."""
         masked = "where" if "where" in ins else ""
         key = recorded, which, masked, tuple(map(form_of, operands))
         return self._programs.get(key) or self.program_for(
@@ -213,6 +215,6 @@ class Engine(DirectLoops[Parameters, Result]):
 
     @property
     def name(self) -> str:
-        """What its kernels are called."""
+        """The name of its kernels."""
         name = self.python.__name__
         return name if name.isidentifier() else "expression"

@@ -1,4 +1,4 @@
-"""Expressions over arrays as functions of loops: the fewest loops, one load for each operand."""
+"""Expressions over arrays as functions of loops: the fewest loops, and one load for each operand."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from codegen import (
 from tilejit.arrays.memory import Array
 from tilejit.arrays.strided import order_of
 
-# Python compiles at most 20 blocks, one in another, and LLVM takes 5 times as long for 16 of them as for 8.
+# Python compiles at most 20 nested blocks, and LLVM takes 5 times as long for 16 as for 8.
 MOST_LOOPS = 8
 
 
 def coalesced(
     ins: Sequence[Array], outs: Sequence[Array], shape: tuple[int, ...], rank: int = 1
 ) -> list[Array]:
-    """All operands with the fewest dimensions along which they walk together, those of the outputs first.
+    """All operands with the fewest common dimensions, those of the outputs first.
 
     [(100, 70) C, (70,)] -> two of (100, 70), the second with strides (0, 4)    all C order -> one dimension
 
-    rank: the dimensions of a super-vector; so many stay apart, where there are as many
+    rank: the dimensions of a super-vector; that many stay separate, if there are as many
     """
     if rank == 1 and all(x.shape == shape and x.flags.c_contiguous for x in (*ins, *outs)):
         return [x.reshape(-1) for x in (*ins, *outs)]
@@ -48,7 +48,7 @@ def coalesced(
 
 
 def groups_of(order: Sequence[int], rank: int) -> list[Sequence[int]]:
-    """The dimensions that may become one: the last rank - 1 of them stay alone.
+    """The dimensions that may be merged: the last rank - 1 of them stay separate.
 
     (2, 0, 1), 1 -> (2, 0, 1)    (2, 0, 1), 2 -> (2, 0), (1)
     """
@@ -58,15 +58,15 @@ def groups_of(order: Sequence[int], rank: int) -> list[Sequence[int]]:
 
 
 def memory_order(lead: Array) -> list[int]:
-    """The dimensions of an array, that of the largest steps first."""
+    """The dimensions of an array, the one with the largest step first."""
     return sorted(range(lead.ndim), key=lambda d: (-abs(lead.strides[d]), d))
 
 
 def fused(operands: Sequence[Array], groups: Sequence[Sequence[int]]) -> tuple[list[Array], list[int]]:
-    """Views with the dimensions of the groups one behind the other, and how many are left of each group.
+    """Views with the dimensions of the groups one after the other, and the number left in each group.
 
-    Neighbors of a group along which all operands walk as along one are made one; those of size 1 go, and
-    where nothing is left one stays.
+    Neighbors of a group that all operands traverse as one dimension are merged; dimensions of size 1 are
+    dropped, and one stays if none is left.
     """
     extents: list[int] = []
     kept: list[list[int]] = [[] for _ in operands]
@@ -97,7 +97,7 @@ def fused(operands: Sequence[Array], groups: Sequence[Sequence[int]]) -> tuple[l
 
 
 def parts_of_few_loops(operands: list[Array]) -> Iterator[list[Array]]:
-    """The operands, or one after the other their parts along what is more than MOST_LOOPS dimensions.
+    """The operands, or their parts along dimensions beyond MOST_LOOPS, one after the other.
 
     10 dimensions of 2 -> four times 8 dimensions
     """
@@ -110,9 +110,9 @@ def parts_of_few_loops(operands: list[Array]) -> Iterator[list[Array]]:
 
 
 class Lowering:
-    """The loops around expressions of stand-ins, for operands that `coalesced` made.
+    """The loops around expressions of stand-ins, for operands from `coalesced`.
 
-    names     of the arrays in the function, in order; those of scalars stand in `scalars`
+    names     of the arrays in the function, in order; those of scalars are in `scalars`
     """
 
     def __init__(self, names: Sequence[str], operands: Sequence[Array], scalars: Sequence[ScalarArg]) -> None:
@@ -126,22 +126,22 @@ class Lowering:
         self.indices = [f"i{d}" for d in range(self._rank)]
 
     def at(self, name: str) -> tuple[Affine, ...]:
-        """The subscripts of an operand: 0 along dimensions that it is repeated along."""
+        """The subscripts of an operand: 0 along dimensions in which it is broadcast."""
         strides = self._held[name].strides
         return tuple(
             index_symbol(i) if step else Affine() for i, step in zip(self.indices, strides, strict=True)
         )
 
     def dtype(self, name: str) -> str:
-        """What an operand holds."""
+        """The dtype of an operand."""
         return dtypes.dtype_name(self._held[name].dtype)
 
     def load(self, name: str) -> Load:
-        """Its element."""
+        """The load of its element."""
         return Load(name, self.at(name), self.dtype(name))
 
     def placed(self, value: Value) -> Value:
-        """The expression with loads for stand-ins."""
+        """The expression with loads in place of stand-ins."""
         if isinstance(value, Local) and value.name in self._held:
             return self.load(value.name)
         if isinstance(value, Op):
@@ -149,16 +149,16 @@ class Lowering:
         return value
 
     def extent(self, depth: int) -> Affine:
-        """The size of a dimension, of an array that walks along it if one does."""
+        """The size of a dimension, from an array that is not broadcast along it if possible."""
         walking = (n for n, x in self._held.items() if x.strides[depth])
         return index_symbol(f"{next(walking, self._arrays[0].name)}.shape[{depth}]")
 
     def mapped(self, name: str, outputs: Sequence[Operand], targets: Sequence[str], mask: str) -> Function:
-        """Each output stored to its target; where a mask is given, elsewhere what was there."""
+        """Store each output to its target; where a mask is False, keep the previous value."""
         parts, wholes = named_parts([convert_operand(x, dtypes.concrete(x.dtype)) for x in outputs])
         values = [self._stored(x, target, mask) for x, target in zip(wholes, targets, strict=True)]
         body: tuple[Any, ...] = tuple(Let(part.name, self.placed(part.value)) for part in parts)
-        if len(values) > 1:  # all are read before one is written, which may be an argument
+        if len(values) > 1:  # all are read before any is written, because an output may be an argument
             body += tuple(Let(f"new{k}", value) for k, value in enumerate(values))
             values = [Local(f"new{k}", value.dtype) for k, value in enumerate(values)]
         body += tuple(Store(t, self.at(t), value) for t, value in zip(targets, values, strict=True))
@@ -177,7 +177,7 @@ class Lowering:
 
 
 def named_parts(values: Sequence[Value]) -> tuple[list[Let], list[Value]]:
-    """Operations that stand in more than one place as locals, or what is squared again and again never ends.
+    """Assign operations with several uses to locals; otherwise repeated squaring would grow exponentially.
 
     (x + 1) * (x + 1) -> part.0 = x + 1; part.0 * part.0
     """

@@ -1,4 +1,4 @@
-"""The order in memory that NumPy gives to results, worked out from the calls that a function records."""
+"""The memory order that NumPy gives to results, derived from the calls that a function records."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from codegen import dataclass
 from tilejit.arrays.memory import Array
 
 Order: TypeAlias = tuple[int, ...]
-"""The dimensions of an array, that of the largest step first."""
+"""The dimensions of an array, the one with the largest step first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A NumPy call that makes a new array.
+    """A NumPy call that creates an array.
 
     Attributes:
         parts: the numbers of the forms that it reads.
-        converts: whether it is `astype`, which orders an array otherwise than functions of elements do.
+        converts: whether it is `astype`, which orders an array differently from elementwise functions.
     """
 
     parts: tuple[int, ...]
@@ -29,11 +29,11 @@ class Call:
 
 
 Form: TypeAlias = str | Call
-"""How an expression lies in memory: as the array of this name, or as the result of a call."""
+"""The memory order of an expression: that of the array with this name, or of a call's result."""
 
 
 class Forms:
-    """The forms of a recording, each known by its number; numbers in an expression have none."""
+    """The forms of a recording, each identified by its number; numbers in an expression have none."""
 
     def __init__(self) -> None:
         self.made: list[Form] = []
@@ -44,11 +44,11 @@ class Forms:
         return self._number(name)
 
     def computed(self, *parts: int | None) -> int | None:
-        """The form of what a function of elements makes of these."""
+        """The form of an elementwise function's result for these operands."""
         known = tuple(dict.fromkeys(part for part in parts if part is not None))
         if not known:
             return None
-        # A result is contiguous, so that another of it alone has its order.
+        # A result is contiguous, so a function of it alone keeps its order.
         return known[0] if len(known) == 1 and self._is_result(known[0]) else self._number(Call(known))
 
     def converted(self, part: int | None) -> int | None:
@@ -79,7 +79,7 @@ def order_of_result(
 ) -> Order:
     """The order of dimensions in memory that NumPy gives to an expression of this form.
 
-    x * 2.0, x of (3, 5) in Fortran's order -> (1, 0)    x + y, y in C's order -> (0, 1)
+    x * 2.0, x of (3, 5) in Fortran order -> (1, 0)    x + y, y in C order -> (0, 1)
     """
     if number is None:
         return ()
@@ -95,11 +95,11 @@ def order_of_result(
 def order_of_reduction(
     forms: Sequence[Form], numbers: Sequence[int], core: int, arrays: Mapping[str, Array], axes: Sequence[int]
 ) -> Order:
-    """The order of the dimensions that a reduction of these along `axes` leaves.
+    """The order of the dimensions that remain after a reduction along `axes`.
 
-    the sum of (3, 4, 5) in Fortran's order along 1 -> (1, 0)
+    the sum of (3, 4, 5) in Fortran order along 1 -> (1, 0)
 
-    core: how many of the last dimensions stay behind the others, in their order; those of products.
+    core: the number of last dimensions that stay behind the others, in order; those of products.
     """
     if not numbers:
         return ()
@@ -113,10 +113,10 @@ def order_of_reduction(
 
 
 def iteration_order(parts: Sequence[Placed]) -> Order:
-    """The order in which NumPy's iterator walks over arrays, and in which it allocates a result.
+    """The order in which NumPy's iterator traverses arrays, and in which it allocates a result.
 
-    An insertion sort: of two dimensions the one of larger steps is the outer one if all arrays agree that
-    step along both. See npyiter_find_best_axis_ordering in numpy/_core/src/multiarray/nditer_constr.c.
+    An insertion sort: of two dimensions, the one with larger steps is the outer one if all arrays that step
+    along both agree. See npyiter_find_best_axis_ordering in numpy/_core/src/multiarray/nditer_constr.c.
     """
     rank = max(len(part.shape) for part in parts)
     steps = [(0,) * (rank - len(part.steps)) + part.steps for part in parts]
@@ -137,7 +137,7 @@ def iteration_order(parts: Sequence[Placed]) -> Order:
 def _all_placed(
     forms: Sequence[Form], numbers: Sequence[int], arrays: Mapping[str, Array]
 ) -> dict[int, Placed]:
-    """The forms of these numbers and all that they are made of."""
+    """The forms with these numbers and all forms that they depend on."""
     needed = set(numbers)
     for k in range(max(numbers), -1, -1):
         form = forms[k]
@@ -162,7 +162,7 @@ def _placed(array: Array) -> Placed:
 
 
 def _contiguous(shape: tuple[int, ...], order: Order) -> Placed:
-    """A new array whose dimensions lie in this order in memory."""
+    """A new array with its dimensions in this memory order."""
     steps = [0] * len(shape)
     for k, d in enumerate(order):
         steps[d] = prod(max(shape[inner], 1) for inner in order[k + 1 :]) if shape[d] != 1 else 0

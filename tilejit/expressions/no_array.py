@@ -1,4 +1,4 @@
-"""What expressions are not, arrays and numbers, and what to write where they are taken for such."""
+"""Operations of arrays and numbers that expressions do not support, with their replacements."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from typing import Any
 
 from codegen import KernelError
 
-_SHAPE = "it is recorded once for arrays of any shape: give numbers as arguments, f(x, x.shape[0])"
-_VIEW = "give the view of an array as an argument, f(x.T)"
+_SHAPE = "it is recorded once for arrays of any shape: pass numbers as arguments, f(x, x.shape[0])"
+_VIEW = "pass the view of an array as an argument, f(x.T)"
 _INSTEAD = {
     **dict.fromkeys(("shape", "size", "nbytes", "strides"), _SHAPE),
     **dict.fromkeys(("T", "mT", "transpose", "reshape", "ravel", "flatten", "swapaxes", "squeeze"), _VIEW),
-    "copy": "it is a value, which nothing changes",
+    "copy": "an expression is an immutable value",
     "fill": "expressions are not written in place",
     "item": "it is not a Python number",
 }
-"""What to write instead of attributes of arrays."""
+"""What to write in place of attributes of arrays."""
 
-_THERE_ARE = (
-    "there are astype, clip, sum, min, max, mean, dot, ndim and dtype, and NumPy's functions of elements"
-)
+_THERE_ARE = "use astype, clip, sum, min, max, mean, dot, ndim, dtype, or NumPy's elementwise functions"
 
 
 class UnknownAttributeError(KernelError, AttributeError):
@@ -29,12 +27,14 @@ class UnknownAttributeError(KernelError, AttributeError):
 
 
 class NoArray:
-    """What is recorded for one element: what only arrays and numbers can do is refused."""
+    """The stand-in for one element; it rejects operations that only arrays and numbers support."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # protocols that it has not
+        if name.startswith("__"):  # protocols that it does not support
             raise AttributeError(name)
-        raise UnknownAttributeError(f"an expression has no {name}\n  {_INSTEAD.get(name, _THERE_ARE)}")
+        raise UnknownAttributeError(
+            f"an expression has no attribute {name}\n  {_INSTEAD.get(name, _THERE_ARE)}"
+        )
 
     def __bool__(self) -> bool:
         raise KernelError(

@@ -1,4 +1,4 @@
-"""Where results of expressions go: arrays of `out=`, checked, or fresh ones."""
+"""Destinations of expressions' results: checked arrays of `out=`, or new ones."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def outputs(
     mask: Array | None,
     orders: Sequence[Order] = (),
 ) -> list[Array]:
-    """The arrays of `out`, checked, or fresh ones, whose dimensions lie in these orders in memory, or in C's.
+    """The checked arrays of `out`, or new ones with their dimensions in these memory orders, or in C order.
 
     Raises:
         LayoutError: their number or a shape differs, two share memory, or one is read-only.
-        TypeError: one is not an array, or of a dtype that the result does not become.
+        TypeError: one is not an array, or cannot hold the dtype of the result.
     """
     if out is None:
         make = empty if mask is None else np.zeros
@@ -33,7 +33,7 @@ def outputs(
         return [laid(make, *each) for each in zip(shapes, wanted, ordered, strict=True)]
     outs = list(out) if isinstance(out, tuple) else [out]
     if len(outs) != len(wanted):
-        raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results\n  give one for each")
+        raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results\n  pass one for each")
     for each, dtype, shape in zip(outs, wanted, shapes, strict=True):
         check_array(each, dtype, shape)
     check_written(outs)
@@ -41,7 +41,7 @@ def outputs(
 
 
 def laid(make: Callable[..., Array], shape: tuple[int, ...], dtype: Any, order: Order) -> Array:
-    """An array made in an order in memory; () is C's.
+    """Create an array in a memory order; () is C order.
 
     np.zeros, (3, 5), f4, (1, 0) -> the transpose of zeros of (5, 3)
     """
@@ -51,43 +51,45 @@ def laid(make: Callable[..., Array], shape: tuple[int, ...], dtype: Any, order: 
 
 
 def check_array(out: Any, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> None:
-    """Whether a result of a dtype and a shape, where that is known, may go to an array.
+    """Check that a result of a dtype, and of a shape if known, may be written to an array.
 
     Raises:
         LayoutError: its shape differs.
-        TypeError: it is not a plain array, or of a dtype that the result does not become.
+        TypeError: it is not a plain array, or cannot hold the dtype of the result.
     """
     if not is_plain(out):
-        raise TypeError(f"out is an array, plain or tiled, not {type(out).__name__}")
+        raise TypeError(f"out: expected an array, plain or tiled, got {type(out).__name__}")
     if shape is not None and out.shape != shape:
-        raise LayoutError(f"out has the shape {out.shape}, the result {shape}\n  give one like the result")
+        raise LayoutError(
+            f"out has the shape {out.shape}, but the result has {shape}\n  pass an array of that shape"
+        )
     check_dtype(out.dtype, dtype)
 
 
 def check_dtype(out: np.dtype[Any], dtype: np.dtype[Any]) -> None:
-    """Whether a result of a dtype becomes one of the dtype of `out`.
+    """Check that a result of a dtype converts to the dtype of `out`.
 
     Raises:
         TypeError: it does not.
     """
     if not np.can_cast(dtype, out, "same_kind"):
-        raise TypeError(f"the result is {dtype}, which does not become {out} by 'same_kind'")
+        raise TypeError(f"the result is {dtype}, which does not convert to {out} by the rule 'same_kind'")
 
 
 def check_written(buffers: Sequence[Array]) -> None:
-    """Whether results may be written to such memory.
+    """Check that results may be written to such memory.
 
     Raises:
-        LayoutError: some is read-only, or that of two results.
+        LayoutError: one is read-only, or two results share memory.
     """
     if not all(x.flags.writeable for x in buffers):
-        raise LayoutError("out is read-only\n  give an array of your own")
+        raise LayoutError("out is read-only\n  pass a writable array")
     if any(share_memory(a, b) for k, a in enumerate(buffers) for b in buffers[:k]):
-        raise LayoutError("two arrays of out share memory\n  give each memory of its own")
+        raise LayoutError("two arrays of out share memory\n  pass arrays with separate memory")
 
 
 def apart(x: Array, outs: Sequence[Array]) -> Array:
-    """The array, or a copy of it where an output reaches into it elsewhere than at the same elements."""
+    """The array, or a copy of it if an output overlaps it other than element for element."""
     for out in outs:
         same = address(x) == address(out) and x.shape == out.shape and x.strides == out.strides
         if not (same and x.dtype == out.dtype) and share_memory(x, out):

@@ -1,4 +1,4 @@
-"""What a function of elements does with arguments of certain dtypes and ranks: it is called once."""
+"""Record a function of elements by calling it once for arguments of certain dtypes and ranks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tilejit.expressions.traced import Integer, Traced, operand_of
 from tilejit.kernels.direct_loops import Number
 
 MOST_DIMENSIONS = 32
-"""NumPy broadcasts no more of them."""
+"""The most dimensions that NumPy broadcasts."""
 
 
 class Shaped(Protocol):
@@ -37,20 +37,20 @@ class Shaped(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its extents."""
+        """Its dimensions in elements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """What a function made of its arguments, for their dtypes and ranks.
+    """A function's recorded expressions, for arguments of certain dtypes and ranks.
 
-    names    the arrays that each output is made of
-    stages   the reductions, in their order
-    bare     for each output the reduction that it is, "" where it is an expression
-    simple   whether there are no reductions, and every output is made of all arrays
+    names    the arrays that each output depends on
+    stages   the reductions, in order
+    bare     for each output the reduction that it is, "" if it is an expression
+    simple   whether there are no reductions, and every output depends on all arrays
     numbers  the arguments of its kernels that are numbers
-    forms    how what it computes lies in memory, by numbers
-    lies     for each output the number of its form; None where it is made of no array
+    forms    the memory orders of its expressions, by number
+    lies     for each output the number of its form; None if it depends on no array
     """
 
     outputs: tuple[Any, ...]
@@ -72,7 +72,7 @@ class Recorded:
     def inputs(
         self, given: Sequence[Any], arrays: Mapping[str, Array] | None, which: Sequence[int]
     ) -> dict[str, Array]:
-        """The arrays that all outputs are made of, or these of `arrays`, which has reductions too."""
+        """The arrays that all outputs depend on, or those in `arrays`, which includes reductions."""
         if arrays is None:
             return {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
         used = frozenset[str]().union(*(self.names[k] for k in which))
@@ -91,8 +91,8 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     """Call the function once, with stand-ins for elements, floats, and integers that are not `known`.
 
     Raises:
-        KernelError: it does what cannot be recorded, or kernels do not compute in a dtype.
-        Exception: what the function makes of a stand-in for an integer, which it has to know.
+        KernelError: an operation cannot be recorded, or kernels do not compute in a dtype.
+        Exception: the function's own error for a stand-in of an integer whose value it needs.
     """
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
     recording = Recording({name: x.ndim for name, x in arrays.items()})
@@ -117,7 +117,7 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
 
 
 class Recordings:
-    """What a function did with arguments of each combination of dtypes and ranks; of many the last ones."""
+    """A function's recordings for each combination of dtypes and ranks; the latest ones are cached."""
 
     def __init__(self, python: Callable[..., Any]) -> None:
         self._python = python
@@ -127,10 +127,10 @@ class Recordings:
         return len(self._made)
 
     def of(self, given: Sequence[Any]) -> tuple[Recorded, list[Any]]:
-        """What the function does with such arguments, and the numbers for its kernels.
+        """The recording for such arguments, and the numbers for its kernels.
 
-        Integers are arguments of kernels where the function takes them so; else, and where one does not fit
-        the dtype that it meets, the kernel is one for just these.
+        Integers are arguments of kernels if the function permits it. Otherwise, or if one does not fit its
+        dtype, the kernel is compiled for their values.
 
         Raises:
             KernelError: as record.
@@ -152,17 +152,17 @@ class Recordings:
         return made, made.values(given)
 
     def _freely(self, given: Sequence[Any]) -> Recorded | None:
-        """For whatever integers there are; None where the function has to know them."""
+        """The recording for any integers; None if the function needs their values."""
         if not any(map(is_integer, given)):
             return record(self._python, given, known=True)
         try:
             return record(self._python, given, known=False)
-        except Exception:  # the function's own, of whatever it does: it is called again with the integers
+        except Exception:  # the function's own error, so call it again with the integers
             return None
 
 
 def _called(python: Callable[..., Any], stand_ins: Sequence[Any]) -> Any:
-    """What the function returns; errors of stand-ins show the line in which they came about."""
+    """Call the function; errors of stand-ins show the line that caused them."""
     try:
         return python(*stand_ins)
     except TilejitError as error:
@@ -171,7 +171,7 @@ def _called(python: Callable[..., Any], stand_ins: Sequence[Any]) -> Any:
 
 
 def _located(message: str, at: TracebackType | None) -> str:
-    """The message with the last line that is neither ours nor NumPy's, and a caret where it stands."""
+    """The message with the last line outside TileJIT and NumPy, and a caret."""
     last = None
     while at is not None:
         module = str(at.tb_frame.f_globals.get("__name__", ""))
@@ -191,7 +191,7 @@ def _located(message: str, at: TracebackType | None) -> str:
 
 
 def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
-    """What the function gets for an argument."""
+    """The stand-in for an argument."""
     name = array_name(k)
     if isinstance(x, np.ndarray):
         dtype = dtypes.dtype_name(x.dtype, f"argument {k}")
@@ -204,9 +204,10 @@ def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
 
 
 def recording_key(given: Sequence[Any], *, known: bool) -> tuple[Any, ...]:
-    """What a recording hangs on: dtypes and ranks, and the numbers that stand in the kernel.
+    """What a recording depends on: dtypes and ranks, and the numbers that are constants of the kernel.
 
-    Floats are arguments of the kernel, integers unless they have to be `known`; others stand in it.
+    Floats are arguments of the kernel, and so are integers unless their values must be `known`; others are
+    constants.
     """
     return tuple(
         [(x.dtype, x.ndim) if isinstance(x, np.ndarray) else _number_key(x, known=known) for x in given]
@@ -219,12 +220,12 @@ def _number_key(value: Any, *, known: bool) -> Any:
 
 
 def is_integer(value: Any) -> bool:
-    """Whether an argument is an integer that kernels may have as an argument: no boolean, and no subclass."""
+    """Whether an argument is an integer that kernels take as an argument: not a bool or a subclass."""
     return type(value) is int or isinstance(value, np.integer)
 
 
 def _value(value: Any, dtype: str) -> Any:
-    """A number in the dtype of kernels; floats are converted where they are written to their tables."""
+    """A number in the dtype of kernels; floats are converted when they are written to their tables."""
     if not is_integer(value):
         return value
     with np.errstate(all="ignore"):
@@ -232,7 +233,7 @@ def _value(value: Any, dtype: str) -> Any:
 
 
 def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple[Stage, ...]:
-    """The reductions that results hang on, and those that look for what is refused."""
+    """The reductions that results depend on, and those that check for errors."""
     names = frozenset[str]().union(*outputs, (x.name for x in stages if x.how == "exponent"))
     kept: list[Stage] = []
     for stage in reversed(stages):
@@ -243,46 +244,46 @@ def _wanted(stages: Sequence[Stage], outputs: Sequence[frozenset[str]]) -> tuple
 
 
 def is_number(value: Any) -> bool:
-    """Whether an argument is a number, of Python or of NumPy."""
+    """Whether an argument is a Python or NumPy number."""
     return isinstance(value, bool | int | float | np.generic)
 
 
 def plain(x: Any, what: str) -> Array:
-    """The argument as an array whose elements mean just what they are, in the byte order of the machine.
+    """The argument as an array with plain elements in the machine's byte order.
 
     Raises:
         KernelError: it has more dimensions than NumPy broadcasts.
-        TypeError: it has a mask, or rules of its own.
+        TypeError: it has a mask, or overrides NumPy's rules.
     """
     if type(x) is np.ndarray and x.dtype.isnative and x.ndim <= MOST_DIMENSIONS:
         return x
     if isinstance(x, np.ndarray) and not is_plain(x):
-        raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain arrays of NumPy")
+        raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain NumPy arrays")
     array = np.asarray(as_numpy(x))
     if array.ndim > MOST_DIMENSIONS:
         raise KernelError(
-            f"{what} has {array.ndim} dimensions, and expressions go over {MOST_DIMENSIONS}\n"
-            "  give a view of it that has fewer, x.reshape(…)"
+            f"{what} has {array.ndim} dimensions, but expressions support {MOST_DIMENSIONS}\n"
+            "  pass a view of it with fewer, x.reshape(…)"
         )
     if array.dtype.isnative:
         return array
-    # Elements that are repeated stay one, so that the steps say the same as before.
+    # Broadcast elements stay single, so that the steps are the same as before.
     held = array[tuple(slice(None) if step else slice(1) for step in array.strides)]
     return np.broadcast_to(held.astype(array.dtype.newbyteorder("=")), array.shape)
 
 
 def is_plain(x: Any) -> bool:
-    """Whether it is an array whose elements mean just what they are."""
+    """Whether it is an array with plain elements."""
     return type(x) in (np.ndarray, np.memmap)
 
 
 def array_name(k: int) -> str:
-    """What an argument is called in kernels, by its place."""
+    """The name of an argument in kernels, by its position."""
     return f"x{k}"
 
 
 def broadcast_shape(arrays: Iterable[Shaped]) -> tuple[int, ...]:
-    """The shape that arrays, plain or tiled, have together.
+    """The common shape of arrays, plain or tiled.
 
     Raises:
         LayoutError: they do not broadcast.

@@ -1,4 +1,4 @@
-"""What is written down while a function of elements is called with stand-ins: its reductions and numbers."""
+"""The state of a recording: the reductions and numbers of a function that runs with stand-ins."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tilejit.expressions.reduced_axes import Axes, kept_rank
 from tilejit.kernels.direct_loops import Number
 
 Names: TypeAlias = frozenset[str]
-"""The arrays that an expression is made of."""
+"""The arrays that an expression depends on."""
 
 
 class Part(NamedTuple):
     """An expression.
 
     Attributes:
-        operand: what it computes.
-        names: the arrays that it is made of.
-        form: the number of its form in memory; None where it is a number.
+        operand: the computation.
+        names: the arrays that it depends on.
+        form: the number of its memory form; None for a number.
     """
 
     operand: Operand
@@ -30,15 +30,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A reduction that a function makes: of an expression, along some of its dimensions.
+    """A recorded reduction of an expression along some of its dimensions.
 
-    name       of the array that holds it for what comes after
-    how        sum, mean, min, max or dot; exponent: the least one, which must not be negative
-    combiner   what combines two elements, in `dtype`, which is the result's
-    axes       which go, counted from the first
-    pair       of a dot product the arrays on its two sides, whose last dimensions must agree
-    forms      those in memory whose order NumPy's result takes over; none where that is C's
-    core       how many of their last dimensions have no part in that, since a product takes them
+    name       of the array that holds its result for later expressions how        sum, mean, min, max, dot or
+    exponent: the smallest exponent, which must not be negative combiner   the operation that combines two
+    elements, in `dtype`, which is the result's axes       the reduced dimensions, counted from the first pair
+    for a dot product the arrays on its two sides, whose last dimensions must match forms      the memory
+    forms whose order NumPy's result takes over; empty for C order core       the number of their last
+    dimensions that are excluded from that, because a product consumes them
     """
 
     name: str
@@ -56,13 +55,13 @@ class Stage:
 
 @dataclass()
 class Recording:
-    """What a function does while it is called with stand-ins.
+    """The state of a recording.
 
     ranks    of each array
     stages   its reductions
-    forms    how what it computes lies in memory
-    numbers  what kernels have of the numbers, by their names there
-    unknown  whether the function asked for what only the value of an integer tells, and perhaps went on
+    forms    the memory forms of its expressions
+    numbers  the numbers of kernels by their names
+    unknown  whether the function needed the value of an integer, and perhaps continued
     """
 
     ranks: dict[str, int]
@@ -74,10 +73,10 @@ class Recording:
     def needed(self) -> NumberNeeded:
         """The error of a question that only the value of an integer answers."""
         self.unknown = True
-        return NumberNeeded("an integer among the arguments is known in calls alone")
+        return NumberNeeded("an integer among the arguments is known only in calls")
 
     def number(self, at: int, name: str, dtype: str) -> Operand:
-        """A number among the arguments, which kernels have by a name and in a dtype, weak or not."""
+        """A number among the arguments, which kernels know by a name and a dtype, weak or not."""
         held = dtypes.concrete(dtype)
         self.numbers[name] = Number(at, ScalarArg(name, held))
         return Operand(dtype, Local(name, held))
@@ -88,11 +87,11 @@ class Recording:
 
     @property
     def next_name(self) -> str:
-        """What the result of the next reduction is called."""
+        """The name of the next reduction's result."""
         return f"r{len(self.stages)}"
 
     def enter(self, stage: Stage) -> Part:
-        """A reduction; what stands for its result."""
+        """Record a reduction, and return the stand-in for its result."""
         self.ranks[stage.name] = kept_rank(self.rank(stage.names), stage.axes, stage.keepdims)
         self.stages.append(stage)
         operand = Operand(stage.dtype, Local(stage.name, stage.dtype))
@@ -100,4 +99,4 @@ class Recording:
 
 
 class NumberNeeded(KernelError):
-    """An expression hangs on an integer in a way that only its value can tell."""
+    """An expression depends on an integer in a way that requires its value."""

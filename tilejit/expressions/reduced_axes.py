@@ -1,4 +1,4 @@
-"""The dimensions that a reduction takes away, and the keywords that say so, read as NumPy reads them."""
+"""The reduced dimensions of a reduction and its keywords, read as NumPy reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from codegen import KernelError, LayoutError, LayoutIndexError
 
 Axes: TypeAlias = tuple[int, ...]
-"""Dimensions counted from the first, in their order, each once."""
+"""Dimensions counted from the first, in order, each once."""
 
 _PARAMETERS = {
     "sum": ("axis", "dtype", "out", "keepdims", "initial", "where"),
@@ -16,22 +16,22 @@ _PARAMETERS = {
     "min": ("axis", "out", "keepdims", "initial", "where"),
 }
 _INSTEAD = {
-    "out": "give out= to the call",
+    "out": "pass out= to the call",
     "initial": "combine the result with it",
     "where": "write np.where(mask, x, 0) for x",
 }
 
 
 def bound_arguments(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Any, Any, bool]:
-    """What a call of a reduction of NumPy says: the array, axis, dtype, keepdims.
+    """The arguments of a NumPy reduction: the array, axis, dtype, keepdims.
 
     Raises:
         KernelError: out, initial or where are given.
-        TypeError: there is no such keyword, or one is given twice.
+        TypeError: a keyword does not exist, or is given twice.
     """
     parameters = _PARAMETERS.get(name, _PARAMETERS["min"])
     if len(args) > 1 + len(parameters):
-        raise TypeError(f"{name} takes at most {1 + len(parameters)} arguments, and {len(args)} are given")
+        raise TypeError(f"{name} takes at most {1 + len(parameters)} arguments, got {len(args)}")
     given = dict(zip(parameters, args[1:], strict=False))
     for key, value in keywords.items():
         if key in given or key not in parameters:
@@ -40,23 +40,23 @@ def bound_arguments(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) 
         given[key] = value
     for key, instead in _INSTEAD.items():
         if given.get(key) is not None:
-            raise KernelError(f"np.{name} of an expression goes without {key}=\n  {instead}")
+            raise KernelError(f"np.{name} of an expression does not support {key}=\n  {instead}")
     return args[0], given.get("axis"), given.get("dtype"), bool(given.get("keepdims"))
 
 
 def read_axes(axis: Any, rank: int) -> Axes:
-    """The dimensions of an axis= of NumPy.
+    """The dimensions of NumPy's axis=.
 
     None, 3 -> (0, 1, 2)    -1, 3 -> (2,)    (2, 0), 3 -> (0, 2)
 
     Raises:
-        LayoutIndexError: there is no such dimension, as NumPy's AxisError.
+        LayoutIndexError: the dimension does not exist, like NumPy's AxisError.
         LayoutError: one is named twice.
         TypeError: it is not an integer.
     """
     if axis is None:
         return tuple(range(rank))
-    if not rank and axis in (0, -1):  # NumPy takes numbers for vectors of one element here
+    if not rank and axis in (0, -1):  # NumPy treats numbers as vectors of one element here
         return ()
     axes = [_dimension(each) for each in (axis if isinstance(axis, tuple) else (axis,))]
     for each in axes:
@@ -75,12 +75,12 @@ def _dimension(axis: Any) -> int:
 
 
 def kept_rank(rank: int, axes: Axes, keepdims: bool) -> int:
-    """How many dimensions are left."""
+    """The number of remaining dimensions."""
     return rank if keepdims else rank - len(axes)
 
 
 def kept_shape(shape: tuple[int, ...], axes: Axes, keepdims: bool) -> tuple[int, ...]:
-    """The shape that is left: (3, 4, 5), (1,), True -> (3, 1, 5)"""
+    """The remaining shape: (3, 4, 5), (1,), True -> (3, 1, 5)"""
     if keepdims:
         return tuple(1 if d in axes else n for d, n in enumerate(shape))
     return tuple(n for d, n in enumerate(shape) if d not in axes)

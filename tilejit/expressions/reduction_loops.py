@@ -1,4 +1,4 @@
-"""Reductions over arrays as functions of loops: sums in blocks, so that long ones are as good as pairwise."""
+"""Reductions as functions of loops: sums in blocks, so that long sums are as accurate as pairwise."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from tilejit.expressions.loops import Lowering
 from tilejit.expressions.recording import Stage
 
 BLOCK_STEPS = 24
-"""Additions to a lane of a block of a row; then its lanes are added, and that to a wider sum."""
+"""Additions to a lane in a block of a row, before its lanes are added to a wider sum."""
 
 BLOCK_ROWS = 32
-"""Rows that are added up in the terms' own dtype before a wider sum takes them."""
+"""Rows that are added in the terms' own dtype before they go to a wider sum."""
 
 PANEL = 4096
-"""Columns that rows are added up for at a time: three buffers of them stay in the first cache, or nearly."""
+"""Columns whose rows are added at a time: three buffers of them nearly fit the L1 cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a reduction goes on: in `near` inside a block, in `far` from block to block.
+    """The accumulation of a reduction: in `near` inside a block, in `far` from block to block.
 
-    compensated    what rounding takes from the far sum is summed too
+    compensated    whether the rounding errors of the far sum are summed as well
     """
 
     combiner: str
@@ -53,14 +53,14 @@ class State:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether blocks are worth their while."""
+        """Whether blocks are worthwhile."""
         return self.near != self.far or self.compensated
 
 
 def state_of(stage: Stage) -> State:
-    """f32 sums go on in f64, f64 sums are compensated, sums of short integers begin in 32 bits.
+    """f32 sums continue in f64, f64 sums are compensated, sums of short integers start in 32 bits.
 
-    The least and the largest, and sums of long integers, have no blocks: they are exact.
+    Minimum and maximum, and sums of long integers, need no blocks because they are exact.
     """
     dtype = stage.dtype
     near = held(dtype)
@@ -74,7 +74,7 @@ def state_of(stage: Stage) -> State:
 
 
 def start(dtype: str, combiner: str) -> Const:
-    """What leaves everything as it is."""
+    """The neutral element."""
     if combiner == "add":
         return Const(0.0 if dtypes.is_float(dtype) else 0, dtype)
     if combiner in ("and", "or"):
@@ -86,7 +86,7 @@ def start(dtype: str, combiner: str) -> Const:
 
 
 def held(dtype: str) -> str:
-    """What a dtype is combined in: halves in f32."""
+    """The dtype that elements are combined in: halves in f32."""
     return "f32" if dtype in ("bf16", "f16") else dtype
 
 
@@ -95,9 +95,9 @@ def _cast(value: Value, dtype: str) -> Value:
 
 
 class ReductionLoops(Lowering):
-    """The loops of reductions along dimensions of operands that stand in the order of the loops.
+    """The loops of reductions along dimensions of operands, whose dimensions are in loop order.
 
-    kept     how many of the dimensions, the first, are kept; where `columns`, the last is kept too
+    kept     the number of leading dimensions that are kept; with `columns`, the last is kept as well
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class ReductionLoops(Lowering):
         return For(self.indices[depth], (Affine(),), (self.extent(depth),), 1, body, carried, parallel=shared)
 
     def _block(self, depth: int, step: int, body: tuple[Statement, ...], carried: tuple[Carried, ...]) -> For:
-        """One block of a dimension: from the index of the loop over blocks."""
+        """One block of a dimension, at the index of the loop over blocks."""
         begin = index_symbol(f"{self.indices[depth]}_block")
         ends: tuple[Index, ...] = (self.extent(depth), begin + Affine(step))
         return For(self.indices[depth], (begin,), ends, 1, body, carried)
@@ -143,13 +143,13 @@ class ReductionLoops(Lowering):
         return For(f"{self.indices[depth]}_block", (Affine(),), (self.extent(depth),), step, body, carried)
 
     def _around(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """The loops over what is kept."""
+        """The loops over the kept dimensions."""
         for depth in reversed(range(self.kept)):
             body = (self._loop(depth, body, shared=depth == 0),)
         return body
 
     def _near(self, fresh: bool) -> tuple[Carried, ...]:
-        """What a loop over terms carries, from the start or from what an outer one carries."""
+        """The values that a loop over terms carries, from the start or from an outer loop."""
         out = []
         for k, state in enumerate(self.states):
             near = Local(f"near{k}", state.near)
@@ -162,7 +162,7 @@ class ReductionLoops(Lowering):
         return tuple(out)
 
     def _passed(self, fresh: bool) -> tuple[Carried, ...]:
-        """What the loops around one over terms carry of it."""
+        """The values that the loops around a loop over terms carry."""
         out = []
         for k, state in enumerate(self.states):
             near = Local(f"near{k}", state.near)
@@ -172,7 +172,7 @@ class ReductionLoops(Lowering):
         return tuple(out)
 
     def in_rows(self, name: str, targets: Sequence[str], block: int) -> Function:
-        """Each row combined in lanes; a target for each reduction, or none: then all is returned.
+        """Combine each row in lanes; a target for each reduction, or none to return all of them.
 
         before:  for i: out[i] = sum of x[i, j] over j
         after:   for i: for b in 0..n step 1536 carrying far:  far += (sum of x[i, j] over j in b..b + 1536)
@@ -197,7 +197,7 @@ class ReductionLoops(Lowering):
         return Function(name, (*self._arrays, *self._scalars), self._around((*nest, *stores)))
 
     def _result(self, k: int, dtype: str, blocks: bool) -> Value:
-        """What is known behind the loops, in the result's dtype; of halves in f32."""
+        """The value after the loops in the result's dtype; halves in f32."""
         state = self.states[k]
         dtype = held(dtype)
         if not blocks:
@@ -241,7 +241,7 @@ class ReductionLoops(Lowering):
         return nest
 
     def in_columns(self, name: str, targets: Sequence[str], block: bool) -> Function:
-        """Rows added up, columns in lanes; the targets hold the start, and where it is blocks the far sums.
+        """Add rows with columns in lanes; the targets hold the start, or the far sums with blocks.
 
         before:  for j: out[j] = sum of x[i, j] over i
         after:   for b in 0..n step 32: for j: near[j] = sum of x[i, j] over i in b..b + 32
@@ -254,7 +254,7 @@ class ReductionLoops(Lowering):
         return Function(name, (*self._arrays, *self._scalars), self._around((outer,)))
 
     def _columns(self, targets: Sequence[str]) -> For:
-        """The loop over columns where there are no blocks: each added up, and stored."""
+        """The loop over columns without blocks: each column is summed and stored."""
         stores = tuple(
             Store(target, self.at(target), _cast(Local(f"near{k}", state.near), self.dtype(target)))
             for k, (target, state) in enumerate(zip(targets, self.states, strict=True))
@@ -277,8 +277,9 @@ class ReductionLoops(Lowering):
         return For("panel", (Affine(),), (self.extent(last),), PANEL, body, parallel=not self.kept)
 
     def _into_far(self, named: Sequence[Sequence[str]]) -> tuple[list[Statement], list[Statement]]:
-        """How a column's near sums get to the far ones: at once, or in a loop of its own by way of an array,
-        since lanes of the two dtypes are not equally many.
+        """Add a column's near sums to the far ones, at once or in a loop of its own through an array.
+
+        The loop is needed if lanes of the two dtypes differ in number.
         """
         first: list[Statement] = []
         second: list[Statement] = []
@@ -299,7 +300,7 @@ class ReductionLoops(Lowering):
 
 
 def _two_sum(name: str, a: Value, b: Value) -> tuple[tuple[Let, ...], Local, Value]:
-    """a + b, and what its rounding left out (Knuth, The Art of Computer Programming 2, 4.2.2)."""
+    """a + b, and its rounding error (Knuth, The Art of Computer Programming 2, 4.2.2)."""
     dtype = a.dtype
     total, old, new = (Local(f"{part}{name}", dtype) for part in ("total", "old", "new"))
     lets = (

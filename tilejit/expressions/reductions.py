@@ -37,10 +37,10 @@ from tilejit.kernels.program import BoundCall, LoopProgram
 
 Arrays: TypeAlias = Mapping[str, Array]
 Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], int], LoopProgram]
-"""(what a program hangs on, how its function is made from a name, the registers that "auto" stands for)."""
+"""(the key of a program, how its function is created from a name, the registers of "auto")."""
 
 COLUMN_REGISTERS = 8
-"""Registers of the super-vector that "auto" stands for where columns are combined."""
+"""The registers of an "auto" super-vector that combines columns."""
 
 
 def shape_of(names: frozenset[str], arrays: Arrays) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ def shape_of(names: frozenset[str], arrays: Arrays) -> tuple[int, ...]:
 
 
 def group_of(stages: Sequence[Stage], arrays: Arrays) -> tuple[Stage, ...]:
-    """The first reduction, with others of the same shape and axes whose arrays are there already."""
+    """The first reduction, with others of the same shape and axes whose arrays are available."""
     first = stages[0]
     shape = shape_of(first.names, arrays)
     ready = [s for s in stages if s.names <= arrays.keys() and s.axes == first.axes]
@@ -69,7 +69,7 @@ def reduce_all(
     numbers: Sequence[Any],
     plan_of: Callable[[Sequence[Stage], Arrays], Plan],
 ) -> dict[str, Any]:
-    """Every reduction in its order, those that go together at once; `arrays` gets the results too."""
+    """Run every reduction in order, grouping those that share loops; `arrays` receives the results."""
     found: dict[str, Any] = {}
     pending = list(stages)
     while pending:
@@ -113,11 +113,11 @@ class Plan:
             if stage.how in ("min", "max") and not self.count:
                 raise LayoutError(
                     f"zero-size array to reduction operation {stage.how}imum which has no identity\n"
-                    "  there has to be one element at least"
+                    "  pass at least one element"
                 )
 
     def run(self, arrays: Arrays, numbers: Sequence[Any]) -> list[Any]:
-        """The result of each reduction: arrays, or where all dimensions go numbers of NumPy."""
+        """The result of each reduction: arrays, or NumPy scalars if all dimensions are reduced."""
         ins = [arrays[name] for name in self.names]
         if not self.count or 0 in self._kept:
             found: list[Any] = [self._fresh(k, held(s.dtype), 0) for k, s in enumerate(self.stages)]
@@ -127,13 +127,13 @@ class Plan:
 
     @property
     def only_call(self) -> BoundCall | None:
-        """The one call that gives the one number as it is; None where there is more to it."""
+        """The one call that returns the number directly; None if more steps are needed."""
         (stage, *more) = self.stages
         as_it_is = stage.how != "mean" and held(stage.dtype) == stage.dtype and not stage.keepdims
         return self._calls[0] if as_it_is and self._calls and not more and not self._kept else None
 
     def _finished(self, stage: Stage, value: Any) -> Any:
-        """Divided where it is a mean, in the result's dtype and with the dimensions that are kept."""
+        """Divide for a mean, and convert to the result's dtype and dimensions."""
         dtype = dtypes.numpy_dtype(stage.dtype)
         if stage.how == "mean" or value.dtype != dtype:
             with np.errstate(all="ignore"):
@@ -145,8 +145,9 @@ class Plan:
         return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
     def _operands(self, ins: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Array], int, bool]:
-        """Views in the order of the loops, how many dimensions come first that are kept, and whether the
-        last is kept too: reductions whose columns run as lanes.
+        """Views in loop order, the number of leading kept dimensions, and whether the last one is kept.
+
+        Reductions whose last dimension is kept run with columns in lanes.
         """
         wide = [np.broadcast_to(x, self.shape) for x in ins]
         places = [d for d in range(len(self.shape)) if d not in self._axes]
@@ -161,7 +162,7 @@ class Plan:
         kept = [d for d in order if d not in self._axes]
         if not (kept and gone and order[-1] == kept[-1]):
             views, (first, _) = fused(wide, [kept, gone])
-            if not gone and kept:  # Elements are combined with nothing: a dimension for the loop over it.
+            if not gone and kept:  # Each element is reduced alone, so add a dimension for the loop.
                 views = [x[..., None] for x in views]
             elif not gone:
                 views[len(ins) :] = [np.lib.stride_tricks.as_strided(x, (1,), (0,)) for x in outs]
@@ -173,7 +174,7 @@ class Plan:
         return _narrowed(views, len(ins)), first, True
 
     def _lanes(self, near: str) -> int:
-        """Accumulators that a block of a row is added up in."""
+        """The number of accumulators in which a block of a row is summed."""
         sizes = self._options.virtual_vector_size
         most = AUTO_REGISTERS * (machine().register_bytes // ELEMENT_BYTES[near])
         if isinstance(sizes, str):
@@ -181,7 +182,7 @@ class Plan:
         return min(most, sizes_in_elements(sizes[-1:], 8 * ELEMENT_BYTES[near])[0])
 
     def _block(self, views: Sequence[Array], first: int, *, columns: bool) -> int:
-        """Elements, or rows, of a block; 0 where what is combined is not longer."""
+        """Elements, or rows, of a block; 0 if the reduced dimension is not longer."""
         if columns:
             rows = views[0].shape[first:-1]
             return BLOCK_ROWS if rows[-1] > BLOCK_ROWS or len(rows) > 1 else 0
@@ -191,7 +192,7 @@ class Plan:
         return block if views[0].shape[-1] > block or views[0].ndim - first > 1 else 0
 
     def _numbers(self, ins: Sequence[Array], numbers: Sequence[Any]) -> list[Any]:
-        """Everything to one number: on several threads each takes a part of what memory walks slowest."""
+        """Reduce everything to one number; each thread takes a part along the slowest memory dimension."""
         threads = thread_count(self._options.threads, sum(x.nbytes for x in ins), self._slowness)
         if threads > 1:
             return self._in_parts(ins, numbers, threads)
@@ -221,7 +222,7 @@ class Plan:
     def _bound_parts(
         self, ins: Sequence[Array], numbers: Sequence[Any], threads: int
     ) -> list[tuple[BoundCall, list[int]]]:
-        """The call of each thread, and the bytes from the beginning of each array to the thread's part."""
+        """The call of each thread, and the bytes from the start of each array to the thread's part."""
         views, first, _ = self._operands(ins, [])
         extent = views[0].shape[0]
         cuts = sorted({extent * k // threads for k in range(threads + 1)})
@@ -261,7 +262,7 @@ class Plan:
         return made
 
     def _targets(self) -> list[dict[str, Array]]:
-        """What the kernel writes, by name: the results, or the far sums from their start."""
+        """The arrays that the kernel writes, by name: results, or far sums with their start values."""
         out = []
         for k, (stage, state) in enumerate(zip(self.stages, self.states, strict=True)):
             if not self._sums:
@@ -291,23 +292,23 @@ class Plan:
 
 
 def form_of(x: Array) -> tuple[Any, ...]:
-    """What a kernel hangs on of an operand: dtype, order, and which dimensions it is repeated along."""
+    """What a kernel depends on in an operand: dtype, order, and the dimensions in which it is broadcast."""
     return x.dtype, x.ndim, order_of(x), tuple(stride != 0 for stride in x.strides)
 
 
 def _narrowed(views: list[Array], ins: int) -> list[Array]:
-    """The views; those of results with one element along what they do not walk, so that none is shared."""
+    """The views; results have one element along dimensions they lack, so that none is shared."""
     outs = [x[tuple(slice(None) if step else slice(1) for step in x.strides)] for x in views[ins:]]
     return [*views[:ins], *outs]
 
 
 def _walks_on(operands: Sequence[Array], outer: int, inner: int) -> bool:
-    """Whether two dimensions are one to all operands."""
+    """Whether two dimensions are one for all operands."""
     return all(x.strides[outer] == x.strides[inner] * x.shape[inner] for x in operands)
 
 
 def _far(each: dict[str, Array], compensated: bool) -> Array:
-    """The result among the targets of a reduction, with what rounding took from it where it is finite."""
+    """The result among the targets of a reduction, with its rounding error if it is finite."""
     far, *more = each.values()
     if not compensated or not more:
         return far
@@ -316,7 +317,7 @@ def _far(each: dict[str, Array], compensated: bool) -> Array:
 
 
 def _combined(combiner: str, parts: list[Any]) -> Any:
-    """The parts of several threads."""
+    """Combine the parts of several threads."""
     combine: dict[str, Any] = {"min": np.minimum, "max": np.maximum, "add": np.add}
     combine |= {"and": np.logical_and, "or": np.logical_or}
     with np.errstate(all="ignore"):
@@ -324,10 +325,10 @@ def _combined(combiner: str, parts: list[Any]) -> Any:
 
 
 def _check_pair(stage: Stage, arrays: Arrays) -> None:
-    """Vectors of a product have one length: nothing is repeated.
+    """Check that the vectors of a product have one length, without broadcasting.
 
     Raises:
-        LayoutError: they have not.
+        LayoutError: they do not.
     """
     if not stage.pair:
         return

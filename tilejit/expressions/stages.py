@@ -1,4 +1,4 @@
-"""Expressions with reductions: those first, then what is computed of them and of elements."""
+"""Expressions with reductions: run the reductions first, then what depends on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compute_in_stages(
     out: Any,
     mask: Array | None,
 ) -> Any:
-    """Reductions first, then what is computed of them and of elements: a kernel for each shape."""
+    """Run the reductions first, then what depends on them: a kernel for each shape."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
     everything = frozenset(arrays)
     if mask is not None and any(recorded.bare):
@@ -65,7 +65,7 @@ def compute_in_stages(
 def _shapes(
     recorded: Recorded, arrays: Mapping[str, Array], everything: frozenset[str], mask: Array | None
 ) -> list[tuple[int, ...]]:
-    """The shape of each result; `arrays` has the reductions too."""
+    """The shape of each result; `arrays` includes the reductions."""
     masks = [] if mask is None else [mask]
     return [
         arrays[bare].shape if bare else broadcast_shape([*(arrays[n] for n in names or everything), *masks])
@@ -80,7 +80,7 @@ def _answer_reduction(
     numbers: list[Any],
     plan_of: Callable[..., Plan],
 ) -> None:
-    """Let machine code answer the next calls like this one, where a kernel gives the result as it is."""
+    """Let native code answer the next calls like this one, if a kernel returns the result directly."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
     (first, *more) = recorded.stages
     if more or first.names != arrays.keys():

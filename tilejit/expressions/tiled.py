@@ -1,4 +1,4 @@
-"""Expressions over tiled arrays: slot by slot in one layout, else block by block, else packed."""
+"""Expressions over tiled arrays: slot by slot in one layout, block by block, or packed afterwards."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ from tilejit.tiled.tiled_array import TiledArray, address_of
 Operand: TypeAlias = Array | TiledArray
 
 LEAST_BYTES = 1 << 19
-"""Results below this stay in cache on their way through a plain array."""
+"""Results below this size in bytes stay in cache when they go through a plain array."""
 
 
 def compute_tiled(e: Engine[..., Any], args: tuple[Any, ...], out: Any, where: Any, layout: Any) -> Any:
-    """The call of an expression where an argument, a result or the mask is tiled, or is to be.
+    """Run a call in which an argument, a result or the mask is tiled.
 
     Raises:
-        LayoutError: shapes do not fit, or both out and layout are given.
-        TypeError: a result does not become what `out` holds, or the mask is not boolean.
+        LayoutError: shapes do not match, or both out and layout are given.
+        TypeError: a result does not convert to the dtype of `out`, or the mask is not boolean.
     """
     if layout is not None and out is not None:
         raise LayoutError("out= has a layout of its own\n  leave layout= out")
@@ -65,7 +65,7 @@ def compute_tiled(e: Engine[..., Any], args: tuple[Any, ...], out: Any, where: A
             return slots
     mask = None if where is True else where if isinstance(where, TiledArray) else plain(where, "where")
     if mask is not None and mask.dtype != np.bool_:
-        raise TypeError(f"where is an array of bool, not of {mask.dtype}")
+        raise TypeError(f"where: expected an array of bool, got {mask.dtype}")
     call = _Call(e, args, mask)
     if layout is None and (out is None or not _any_tiled(out)):
         return e(*map(_untiled, args), out=out, where=True if mask is None else _untiled(mask))
@@ -77,7 +77,7 @@ def compute_tiled(e: Engine[..., Any], args: tuple[Any, ...], out: Any, where: A
 
 
 def _given(x: Any, what: str) -> Any:
-    """A tiled array, a number, or a plain array of anything else."""
+    """A tiled array or a number as it is, and anything else as a plain array."""
     return x if isinstance(x, TiledArray) or is_number(x) else plain(x, what)
 
 
@@ -90,7 +90,7 @@ def _untiled(x: Any) -> Any:
 
 
 def _slot_by_slot(e: Engine[..., Any], args: tuple[Any, ...], out: Any) -> Any:
-    """Padding too, where all have one layout and results their dtype; else None."""
+    """Compute slot by slot, padding included, if all operands have one layout and dtype; otherwise None."""
     outs = () if out is None else out if isinstance(out, tuple) else (out,)
     arrays = [x for x in (*args, *outs) if not is_number(x)]
     if not all(isinstance(x, TiledArray) for x in arrays) or all(is_number(x) for x in args):
@@ -98,7 +98,7 @@ def _slot_by_slot(e: Engine[..., Any], args: tuple[Any, ...], out: Any) -> Any:
     spec = arrays[0].layout
     if spec.packed or any(x.layout != spec for x in arrays):
         return None
-    slots = [x if is_number(x) else x.buffer.view(spec.dtype) for x in args]  # it may be of bytes
+    slots = [x if is_number(x) else x.buffer.view(spec.dtype) for x in args]  # it may be a buffer of bytes
     recorded, _ = e.record([_stand_in(x) for x in args])
     if (
         not recorded.simple
@@ -116,14 +116,14 @@ def _slot_by_slot(e: Engine[..., Any], args: tuple[Any, ...], out: Any) -> Any:
 
 
 class _Call:
-    """One call: the arguments, and what the function makes of them."""
+    """One call: the arguments and the recorded function."""
 
     def __init__(self, e: Engine[..., Any], args: tuple[Any, ...], mask: Operand | None) -> None:
         self.e, self.mask = e, mask
         given = [_given(x, f"argument {k}") for k, x in enumerate(args)]
         self.arrays: dict[str, Operand] = {array_name(k): x for k, x in enumerate(given) if not is_number(x)}
         if not self.arrays:
-            raise TypeError("no argument is an array; elementwise computes over arrays")
+            raise TypeError("expected an array among the arguments; elementwise computes over arrays")
         self.given = given
         self.recorded, self.numbers = e.record([_stand_in(x) for x in given])
         held = [*self.arrays.values(), *([mask] if mask is not None else [])]
@@ -133,7 +133,7 @@ class _Call:
         """New tiled arrays in a layout, for every result."""
         out: list[Operand] = []
         if any(self.recorded.bare) or not all(n >= self.arrays.keys() or not n for n in self.recorded.names):
-            raise LayoutError("layout= is that of results which are made of all arrays\n  pack the others")
+            raise LayoutError("layout= applies to results that depend on all arrays\n  pack the others")
         for dtype in self.recorded.dtypes:
             spec = as_layout(layout, dtype=dtype, dims=self.dims)
             self._check(spec, dtype)
@@ -145,11 +145,11 @@ class _Call:
     def _check(self, spec: Spec, dtype: np.dtype[Any]) -> None:
         writable_layout(spec)
         if spec.dimensions != self.dims:
-            raise LayoutError(f"out holds {shape_name(spec)}, the result has the shape {self.dims}")
+            raise LayoutError(f"out holds {shape_name(spec)}, but the result has the shape {self.dims}")
         check_dtype(spec.dtype, dtype)
 
     def checked(self, out: Any) -> list[Operand]:
-        """The arrays of `out`, if results fit them."""
+        """The arrays of `out`, if the results fit them."""
         outs = list(out) if isinstance(out, tuple) else [out]
         wanted = self.recorded.dtypes
         if len(outs) != len(wanted):
@@ -166,7 +166,7 @@ class _Call:
         return outs
 
     def in_blocks(self, targets: list[Operand]) -> bool:
-        """Compute it block by block, through memory once; False where it cannot be."""
+        """Compute it block by block, in a single pass over memory; return False if that is impossible."""
         recorded, mask = self.recorded, self.mask
         if any(recorded.bare) or 0 in self.dims or any(x.shape != self.dims for x in targets):
             return False
@@ -205,7 +205,7 @@ class _Call:
         return self.e.plan(self.recorded, stages, arrays)
 
     def _apart(self, x: Operand, targets: Sequence[Operand]) -> Operand:
-        """The operand, or a copy where a result is written over it elsewhere than at the same elements."""
+        """The operand, or a copy if a result is written over it other than element for element."""
         own = x.buffer if isinstance(x, TiledArray) else x
         for target in targets:
             other = target.buffer if isinstance(target, TiledArray) else target
@@ -224,7 +224,7 @@ class _Call:
         return self.e.block_plan(key, lambda: self._planned(names, operands, targets))
 
     def _planned(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
-        """The expression over operands of these layouts, results last; a mask leaves elements of those."""
+        """The expression over operands in these layouts, results last; a mask keeps their elements."""
         first, dims = len(operands) - targets, self.dims
         program: LoopProgram | None = None
 
@@ -263,7 +263,7 @@ class _Call:
         return e.program_for(key, made)
 
     def in_two_steps(self, targets: list[Operand]) -> None:
-        """Into plain arrays, and packed from there."""
+        """Compute plain arrays, and pack them."""
         where = True if self.mask is None else _untiled(self.mask)
         held: Any = None
         if self.mask is not None:
@@ -271,7 +271,7 @@ class _Call:
             held = tuple(_as_result(x, dtype) for x, dtype in zip(held, self.recorded.dtypes, strict=True))
         several = self.recorded.several
         given = map(_untiled, self.given)
-        if held is None:  # plain arrays and no options: a call that machine code answers
+        if held is None:  # plain arrays and no options, so native code may answer the call
             made = self.e(*given)
         else:
             made = self.e(*given, out=held if several else held[0], where=where)
@@ -288,7 +288,7 @@ class _Call:
 
 
 def _as_result(held: Array, dtype: np.dtype[Any]) -> Array:
-    """What a mask leaves, in a dtype that kernels write; it goes back the way it came."""
+    """The elements that a mask keeps, in a dtype that kernels write; they convert back unchanged."""
     return held if _is_computed(held.dtype) else held.astype(dtype)
 
 
@@ -297,12 +297,12 @@ def _is_computed(dtype: np.dtype[Any]) -> bool:
 
 
 def _stand_in(x: Any) -> Any:
-    """An array of the dtype and rank of a tiled one, without memory."""
+    """An array with the dtype and rank of a tiled one, without memory."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, TiledArray) else x
 
 
 def _write_padding(target: TiledArray, threads: int) -> None:
-    """As pack does: the layout's own value, else 0."""
+    """Write padding like pack does: the layout's own value, otherwise 0."""
     spec = target.layout
     fill = padding_bytes(spec.padding_value, spec.element)
     padding_program(spec, fill, threads).run(0, address_of(target), threads, alive=target)

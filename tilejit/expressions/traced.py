@@ -1,4 +1,4 @@
-"""Expressions of arrays, recorded instead of computed: what `elementwise` gives a function to work on."""
+"""Expressions over arrays that are recorded instead of computed: the stand-ins that `elementwise` passes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tilejit.expressions.traced_reductions import PRODUCTS, REDUCTIONS, check_ex
 
 
 class Traced(NoArray, NDArrayOperatorsMixin):
-    """An element of an array, or what is computed of it; NumPy's operators and functions record what they do.
+    """An element of an array, or an expression of elements; NumPy's operators and functions record it.
 
     >>> np.exp(-x * x) + 1      # x: Traced
     """
@@ -42,17 +42,17 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         (self.operand, self.names, self.form), self.recording = part, recording
 
     def made(self, operand: Operand, *parts: Any) -> Traced:
-        """What a function of elements makes of these."""
+        """The result of an elementwise function of these."""
         known = [_part(part) for part in parts if isinstance(part, Traced)]
         names = frozenset[str]().union(*(part.names for part in known))
         form = self.recording.forms.computed(*(part.form for part in known))
         return Traced(Part(operand, names, form), self.recording)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """Record a function of NumPy.
+        """Record a NumPy function.
 
         Raises:
-            KernelError: kernels do not know it, or not with these keywords.
+            KernelError: kernels do not support it, or not with these keywords.
         """
         name = ufunc.__name__
         if method == "__call__" and name in PRODUCTS and not keywords:
@@ -60,12 +60,13 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         if method == "__call__" and any(out is x for out in keywords.get("out", ()) for x in inputs):
             raise KernelError(
                 "expressions are not written in place\n"
-                "  write y = y + x for y += x, and give out= to the call"
+                "  write y = y + x for y += x, and pass out= to the call"
             )
         if method != "__call__" or keywords or ufunc.nout != 1:
             raise KernelError(
-                f"np.{name} of expressions goes without keywords and methods, and has one result\n"
-                "  give out= and where= to the call; write x.astype(...) for dtype="
+                f"np.{name} of expressions does not support keyword arguments, ufunc methods or several "
+                "results\n"
+                "  pass out= and where= to the call; write x.astype(...) for dtype="
             )
         if name in COMPOSED:
             composed: Traced = COMPOSED[name](*inputs)
@@ -78,12 +79,12 @@ class Traced(NoArray, NDArrayOperatorsMixin):
                 name = op = "sqrt"
                 operands = (cast_operand(operands[0], dtypes.promote([x.dtype for x in operands])),)
         if op and all(x.dtype in dtypes.WEAK for x in operands):
-            # Numbers of Python stay such, and take the dtype of what they meet.
+            # Python numbers stay Python numbers and take the dtype of the other operand.
             return self.made(apply_op(op, *operands), *inputs)
         return self.made(call_ufunc(name, operands), *inputs)
 
     def __pow__(self, exponent: Any) -> Any:
-        """Powers that NumPy's operator computes unlike np.power: squares of truths, roots of halves."""
+        """Powers where NumPy's operator differs from np.power: squares of booleans, roots of halves."""
         if type(exponent) is int and exponent == 2 and self.operand.dtype == "i1":
             return np.square(self)
         if type(exponent) is float and exponent == 0.5 and self.operand.dtype in HALF_TYPES:
@@ -95,7 +96,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         if name == "where" and len(args) == 3 and not keywords:
             condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
             holds = Operand("i1", truth_operand(condition))
-            # NumPy makes an array of two Python numbers, so the result is no longer weak.
+            # NumPy makes an array of two Python numbers, so the result is not weak.
             found = dtypes.concrete(dtypes.promote([then.dtype, otherwise.dtype]))
             then, otherwise = select_operand(then, found), select_operand(otherwise, found)
             return self.made(strong_operand(apply_op("select", holds, then, otherwise)), *args)
@@ -110,58 +111,58 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         home = function.__module__.replace("numpy", "np", 1)
         raise KernelError(
             f"{home}.{name} cannot be recorded with these arguments\n"
-            "  there are NumPy's functions of elements, "
-            "np.where, np.clip, np.sum, min, max, mean, and np.dot, vdot of vectors"
+            "  use NumPy's elementwise functions, np.where, np.clip, np.sum, min, max, mean, or np.dot and "
+            "vdot of vectors"
         )
 
     def astype(self, dtype: Any, **keywords: Any) -> Traced:
-        """Converted, as arrays are."""
+        """Convert, as arrays do."""
         if keywords:
-            raise KernelError("astype of expressions takes a dtype and nothing else")
+            raise KernelError("astype of an expression takes only a dtype")
         operand = cast_operand(self.operand, dtypes.dtype_name(np.dtype(dtype)))
         return Traced(Part(operand, self.names, self.recording.forms.converted(self.form)), self.recording)
 
     def dot(self, other: Any) -> Traced:
-        """The sum of the products along the last dimension, as np.dot's."""
+        """Sum the products along the last dimension, like np.dot."""
         return _product(self.recording, "dot", self, other)
 
     def conjugate(self) -> Traced:
-        """Itself: expressions are real."""
+        """The expression itself, because expressions are real."""
         return self
 
     conj = conjugate
 
     @property
     def real(self) -> Traced:
-        """Itself: expressions are real."""
+        """The expression itself, because expressions are real."""
         return self
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
-        """As np.clip of it."""
+        """Clip like np.clip."""
         return _clipped(self, min, max)
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has: a function is recorded for each rank."""
+        """The number of dimensions; a function is recorded for each rank."""
         return self.recording.rank(self.names)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """That of its elements; a float of Python has none."""
+        """The dtype of its elements; a Python float has none."""
         if self.operand.dtype in dtypes.WEAK:
-            raise UnknownAttributeError("a number of Python has no dtype")
+            raise UnknownAttributeError("a Python number has no dtype")
         return dtypes.numpy_dtype(self.operand.dtype)
 
 
 def _clipped(
     a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, **keywords: Any
 ) -> Any:
-    """np.clip: the least of the largest."""
+    """np.clip: the minimum of the maximum."""
     if keywords:
-        raise KernelError(f"np.clip of an expression goes without {', '.join(keywords)}")
+        raise KernelError(f"np.clip of an expression does not support {', '.join(keywords)}")
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if isinstance(a, Traced) and a.operand.dtype[0] in "iu" and a.operand.dtype != "i1":
-        info = np.iinfo(a.dtype)  # bounds of Python beyond the dtype are none, as to NumPy
+        info = np.iinfo(a.dtype)  # as in NumPy, Python bounds beyond the dtype have no effect
         low = None if type(low) is int and low <= info.min else low
         high = None if type(high) is int and high >= info.max else high
     if low is None and high is None:
@@ -172,9 +173,9 @@ def _clipped(
 
 
 class Integer(NDArrayOperatorsMixin):
-    """An integer among the arguments: what meets an expression is an argument of the kernel.
+    """An integer among the arguments; with an expression it becomes an argument of the kernel.
 
-    For anything else that the function does with it, `if n > 2` or `axis=n`, it must be known: NumberNeeded.
+    Any other use of it, such as `if n > 2` or `axis=n`, needs its value and raises NumberNeeded.
     """
 
     __array_priority__ = 1000
@@ -183,16 +184,16 @@ class Integer(NDArrayOperatorsMixin):
         self.name, self.at, self.kind, self.recording = name, at, type(value), recording
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # so that isinstance(n, int) is what it is of the integer
+    def __class__(self) -> type:  # so that isinstance(n, int) gives the same result as for the integer
         return self.kind
 
     def met(self, op: str, others: list[str]) -> Operand:
-        """The operand that it is among others of an operation, of these dtypes.
+        """The operand for it among other operands of an operation, of these dtypes.
 
-        n + f32 -> f32, which NumPy converts it to; of np.int16 itself i16
+        n + f32 -> f32, to which NumPy converts it; an np.int16 itself is i16
 
         Raises:
-            NumberNeeded: the others are numbers too, or the compiler makes more of a number that it knows.
+            NumberNeeded: the others are numbers as well, or the compiler optimizes for the value.
         """
         weak = self.kind is int
         dtype = "weak_int" if weak else dtypes.dtype_name(np.dtype(self.kind))
@@ -201,12 +202,12 @@ class Integer(NDArrayOperatorsMixin):
             raise self.recording.needed()
         found = dtypes.concrete(dtypes.operand_type(op, kinds))
         if op in ("floordiv", "mod") and not dtypes.is_float(found):
-            raise self.recording.needed()  # known divisors are cheaper
+            raise self.recording.needed()  # constant divisors are cheaper
         held = found if weak else dtype
         return self.recording.number(self.at, f"{self.name}_{held}" if weak else self.name, held)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """Record a function of NumPy.
+        """Record a NumPy function.
 
         Raises:
             NumberNeeded: there is no expression among its arguments.
@@ -229,7 +230,7 @@ class Integer(NDArrayOperatorsMixin):
     __str__ = __repr__ = __format__ = __round__ = __trunc__ = __floor__ = __ceil__ = _needed
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # protocols that it has not
+        if name.startswith("__"):  # protocols that it does not support
             raise AttributeError(name)
         raise self.recording.needed()
 
@@ -238,7 +239,7 @@ _MEETS = frozenset({*UFUNCS.values(), "select"})
 
 
 def _met(op: str, inputs: Any) -> tuple[Operand, ...]:
-    """The operands of an operation, integers among the arguments in the dtype of the others."""
+    """The operands of an operation, with integer arguments in the dtype of the others."""
     known = [None if type(x) is Integer else operand_of(x) for x in inputs]
     others = [x.dtype for x in known if x is not None]
     return tuple(
@@ -259,10 +260,10 @@ for _name in ("sum", "min", "max", "mean"):
 
 
 def operand_of(value: Any) -> Operand:
-    """What a value is in an expression.
+    """The operand for a value in an expression.
 
     Raises:
-        KernelError: it is an array, which must be an argument, or no number.
+        KernelError: it is an array, which must be an argument, or not a number.
     """
     if isinstance(value, Traced):
         return value.operand
@@ -274,21 +275,21 @@ def operand_of(value: Any) -> Operand:
 
 
 def _is_root(base: Operand, exponent: Operand) -> bool:
-    """Whether NumPy's loops of float32 and float64 take a root, which of -inf and -0.0 is not their power."""
+    """Whether NumPy's float loops take a square root, which differs from the power for -inf and -0.0."""
     found = dtypes.result_type("pow", [base.dtype, exponent.dtype])
     known = isinstance(exponent.value, Const) and exponent.value.value == 0.5
     return known and base.dtype not in dtypes.WEAK and found in ("f32", "f64")
 
 
 def _part(value: Any) -> Part:
-    """What a value is in an expression; a number is made of no arrays."""
+    """The part for a value in an expression; a number depends on no arrays."""
     if isinstance(value, Traced):
         return Part(value.operand, value.names, value.form)
     return Part(operand_of(value), frozenset(), None)
 
 
 def _reduced(recording: Recording, name: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Traced:
-    """A reduction of what may be a number."""
+    """A reduction of an expression, which may be a number."""
     return Traced(reduced(recording, name, _part(x), axis, dtype, keepdims), recording)
 
 

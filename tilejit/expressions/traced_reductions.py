@@ -1,4 +1,4 @@
-"""Reductions that a function of elements makes, typed as NumPy types them, as stages of its recording."""
+"""Reductions in a function of elements, typed like NumPy's, as stages of its recording."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tilejit.expressions.recording import Part, Recording, Stage
 from tilejit.expressions.reduced_axes import read_axes
 
 REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "amin": "min", "amax": "max", "mean": "add"}
-"""NumPy's names, and what combines two elements."""
+"""NumPy's names, and the operation that combines two elements."""
 
 PRODUCTS = ("dot", "vdot", "matmul", "inner", "vecdot")
 """NumPy's names of products of vectors."""
 
 _CORE = {"matmul": 2, "vecdot": 1}
-"""How many of the last dimensions belong to the product itself; other functions give results in C order."""
+"""The number of last dimensions that belong to the product itself; other functions give C-order results."""
 
 
 def reduced(recording: Recording, name: str, x: Part, axis: Any, dtype: Any, keepdims: bool) -> Part:
-    """A sum, mean, least or largest, typed as NumPy types it."""
+    """A sum, mean, minimum or maximum, typed like NumPy's."""
     operand, names, form = x
     axes, combiner, given = read_axes(axis, recording.rank(names)), REDUCTIONS[name], operand.dtype
     if dtype is not None:
@@ -54,7 +54,7 @@ def _of_booleans(combiner: str, dtype: str) -> str:
 
 
 def summed(dtype: str, *, mean: bool = False) -> str:
-    """The dtype of a sum, or of a mean: NumPy sums integers in 64 bits, and takes means of them in f64.
+    """The dtype of a sum or a mean: NumPy sums integers in 64 bits, and takes their means in f64.
 
     i8 -> i64    u16 -> u64    i1 -> i64    bf16 -> bf16    the mean of i8 -> f64
     """
@@ -64,23 +64,25 @@ def summed(dtype: str, *, mean: bool = False) -> str:
 
 
 def product(recording: Recording, name: str, *sides: Part) -> Part:
-    """The sum of products along the last dimension: of vectors, or of rows with one vector.
+    """The sum of products along the last dimension, of vectors or of rows with one vector.
 
     Raises:
-        KernelError: of matrices, which want another order of loops than elements have.
+        KernelError: the operands are matrices, which need another loop order.
     """
     ranks = [recording.rank(side.names) for side in sides]
     names = sides[0].names | sides[1].names
     if 0 in ranks:
         if name in ("matmul", "vecdot") or (name == "vdot" and any(ranks)):
-            raise KernelError(f"np.{name} of a number\n  it takes arrays; write * for a product of elements")
+            raise KernelError(
+                f"np.{name}: expected arrays, got a number\n  write * for a product of elements"
+            )
         form = recording.forms.computed(*(side.form for side in sides))
         return Part(apply_op("mul", *(side.operand for side in sides)), names, form)
     flat = name == "vdot" and ranks[0] == ranks[1]
     if not flat and name != "vecdot" and (ranks[1] > 1 or (name == "vdot" and ranks[0] > 1)):
         raise KernelError(
-            f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n  products of vectors, and of "
-            "a matrix with a vector behind it, are recorded; for matrices call NumPy"
+            f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n"
+            "  products of vectors, and of a matrix and a vector, can be recorded; call NumPy for matrices"
         )
     found = dtypes.concrete(dtypes.promote([side.operand.dtype for side in sides]))
     wide = "f32" if found in ("bf16", "f16") else found
@@ -103,9 +105,9 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
 
 
 def check_exponent(recording: Recording, base: Part, exponent: Part) -> None:
-    """Have the calls look for negative exponents of integers, which NumPy refuses: a reduction of its own.
+    """Make calls check for negative exponents of integers, which NumPy rejects, by a reduction of its own.
 
-    Only where they are known in calls alone and may be negative.
+    This happens only if they are known only in calls and may be negative.
     """
     operand, names, _ = exponent
     found = dtypes.result_type("pow", [base.operand.dtype, operand.dtype])

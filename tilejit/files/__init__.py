@@ -1,1 +1,1 @@
-"""Files: npy and safetensors, streamed in parts, resumed, sharded by rules."""
+"""Files: npy and safetensors, streamed in pieces, resumable, and sharded by rules."""

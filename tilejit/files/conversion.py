@@ -1,4 +1,4 @@
-"""Pack, unpack and bring into another layout: files of any type, by their paths."""
+"""Pack, unpack and relayout files of any supported type, given by their paths."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def plan_file_pack(
     threads: int | None = None,
     **parameters: Any,
 ) -> Plan:
-    """What packing a .npy or .safetensors file will write.
+    """Plan the packing of a .npy or .safetensors file.
 
     >>> plan_file_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
 
-    layout, parameters: whatever `as_layout` reads for every tensor that is packed, and the keywords of a
-    format or a pattern; or Rules. tensors: their names; none means all that the layout fits: others, such as
-    biases where it is one of matrices, are `left` as they are. dtype: convert to it on the way, as a C cast
-    does; without `tensors`, a floating-point dtype is for floating-point tensors, and integers and booleans
-    keep their own, since a model's indices do not survive in bf16. The array of a .npy file is converted in
-    any case; raw bytes in it are taken as elements of the dtype.
+    layout, parameters: anything that `as_layout` reads for every packed tensor, and the keywords of a format
+    or a pattern; or Rules. tensors: their names. None packs all tensors that the layout fits; others, such as
+    biases if it is a layout of matrices, are `left` as they are. dtype: the dtype to convert to, by a C cast.
+    Without `tensors`, a floating-point dtype applies to floating-point tensors, and integers and booleans
+    keep theirs, because a model's indices do not survive in bf16. The array of a .npy file is converted in
+    any case; raw bytes in it are read as elements of the dtype.
 
     Raises:
-        LayoutError: the file is damaged, a tensor asked for cannot be packed so, or none can; the message
-            names it.
+        LayoutError: the file is damaged, a requested tensor cannot be packed this way, or none can; the
+            message names it.
         OSError: the file cannot be read.
     """
     rules = rules_of(layout, dtype, parameters)
@@ -50,15 +50,15 @@ def plan_file_unpack(
     tensors: Collection[str] = (),
     threads: int | None = None,
 ) -> Plan:
-    """What unpacking a file will write: every packed tensor as it was, its layout forgotten.
+    """Plan the unpacking of a file: every packed tensor as it was, without its layout.
 
     >>> plan_file_unpack("model.tpu.safetensors").write("model.safetensors")
     >>> plan_file_unpack(open_file("x.tpu.npy", shape="bf16[1000,300]{1,0:T(8,128)(2,1)}")).write("x.npy")
 
-    Narrow integers come back as bytes, since neither type of file has narrower ones.
+    Narrow integers become bytes, because neither file type has narrower ones.
 
     Raises:
-        LayoutError: the file is damaged, or a tensor asked for is not packed.
+        LayoutError: the file is damaged, or a requested tensor is not packed.
         OSError: the file cannot be read.
     """
     return _planned(source, tensors, lambda file, names: draft_unpack(file, names, threads))
@@ -73,16 +73,16 @@ def plan_file_relayout(
     threads: int | None = None,
     **parameters: Any,
 ) -> Plan:
-    """What bringing the packed tensors of a file into another layout will write.
+    """Plan the conversion of a file's packed tensors to another layout.
 
     >>> plan_file_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
 
-    layout, parameters: whatever `as_layout` reads for every tensor, and the keywords of a format or a
-    pattern; or Rules without dtypes. tensors: their names; none means all that are packed and that the layout
-    fits: others are `left` packed as they are.
+    layout, parameters: anything that `as_layout` reads for every tensor, and the keywords of a format or a
+    pattern; or Rules without dtypes. tensors: their names. None converts all packed tensors that the layout
+    fits; others are `left` as they are.
 
     Raises:
-        LayoutError: the file is damaged, a tensor asked for is not packed, or the layout does not fit it, or
+        LayoutError: the file is damaged, a requested tensor is not packed, or the layout does not fit it, or
             fits none.
         OSError: the file cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Directories converted into others: every shard planned before one is written, each all or nothing."""
+"""Convert directories: every shard is planned before any is written, and each is replaced atomically."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tilejit.files.tensor_file import TensorFile
 from tilejit.files.whole_file import open_ordinary, refuse_to_clobber, replacing
 
 DONE_NAME = ".tilejit-done.json"
-"""What a run that may be resumed has finished in its directory; gone when all is."""
+"""The list of shards that a resumable run has finished; removed when all are done."""
 
 Draft: TypeAlias = Callable[[TensorFile, Collection[str] | None], Plan]
-"""What plans an open file, such as `draft_pack`: its tensors of those names, or all for None."""
+"""A function that plans an open file, such as `draft_pack`: the tensors with those names, or all for None."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPlan:
-    """What will be written into a directory: the plan of each shard, by its name."""
+    """The plan of each shard of a directory, by name."""
 
     shards: Shards
     target: Path
@@ -46,14 +46,14 @@ class DirectoryPlan:
         say: Say | None = None,
         clobber: bool = True,
     ) -> None:
-        """Write shard by shard, each all or nothing; then the layouts of .npy files, and the index.
+        """Write shard by shard, each atomically; then the recorded layouts of .npy files, and the index.
 
         The arguments are those of `Plan.write`.
 
         Raises:
-            LayoutError: a value does not fit the packed dtype, named with its tensor.
-            TilejitError: a file to write is not a regular one, another run is writing it, or it is there
-                without `clobber`.
+            LayoutError: a value does not fit the packed dtype; the message names its tensor.
+            TilejitError: another run is writing a target, or it is not a regular file, or it exists and
+                `clobber` is False.
             OSError: the disk refuses.
         """
         if not clobber:
@@ -86,14 +86,14 @@ class DirectoryPlan:
 
 
 def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection[str] = ()) -> DirectoryPlan:
-    """What converting the shards of a directory will write, whether or not a layout fits any tensor.
+    """Plan the conversion of a directory's shards, whether or not a layout fits any tensor.
 
     >>> draft = partial(draft_pack, rules=rules_of("tpu", None, {}), threads=None)
     >>> plan_directory(Path("model"), Path("packed"), draft).write()
 
     Raises:
-        LayoutError: a file is damaged, or none has a tensor of one of the names.
-        TilejitError: the target is a file, the source itself, or has an index of other files.
+        LayoutError: a file is damaged, or no file has a tensor with one of the names.
+        TilejitError: the target is a file, the source itself, or contains an index of other files.
         OSError: a file cannot be read.
     """
     shards = read_shards(source)
@@ -108,41 +108,41 @@ def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection
         known |= own
     unknown = next((name for name in tensors if name not in known), None)
     if unknown is not None:
-        raise LayoutError(f"there is no tensor {unknown!r} in {str(shards.path)!r}")
+        raise LayoutError(f"tensor {unknown!r} does not exist in {str(shards.path)!r}")
     return DirectoryPlan(
         shards, target, {name: draft(file, _meant_in(file, tensors)) for name, file in files.items()}
     )
 
 
 def _meant_in(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
-    """The tensors of one shard that a caller means, who named these of all shards."""
+    """The requested tensors in one shard, for a caller that named tensors of all shards."""
     own = file.chosen(None).intersection(tensors)
     return own if tensors else None
 
 
 def _check_target(shards: Shards, target: Path) -> None:
-    """Refuse to write over what is read, and beside an index of other files."""
+    """Raise if the target would overwrite the source, or contains an index of other files."""
     if not target.exists():
         return
     if not target.is_dir():
-        raise TilejitError(f"IN is a directory, but {str(target)!r} is a file: give two directories")
+        raise TilejitError(f"IN is a directory, but {str(target)!r} is a file: pass two directories")
     if target.samefile(shards.path):
-        raise TilejitError("OUT is the directory of IN; give another, so that no mix of both can be left")
+        raise TilejitError("OUT is the directory of IN: pass another one, so that the two cannot be mixed")
     others = (name for name in (INDEX_NAME, LAYOUTS_NAME) if (shards.path / name).exists())
     names = (*shards.names, *others)
     read = {(s.st_dev, s.st_ino) for s in ((shards.path / name).stat() for name in names)}
     for to in (target / name for name in names):
         if to.is_symlink() and to.exists() and (to.stat().st_dev, to.stat().st_ino) in read:
-            raise TilejitError(f"{str(to)!r} is a link to a file of IN: remove it, or give another directory")
+            raise TilejitError(f"{str(to)!r} is a link to a file of IN: remove it, or pass another directory")
     if shards.index is None and (target / INDEX_NAME).exists():
         raise TilejitError(
-            f"{str(target / INDEX_NAME)!r} is of other files, and IN has none: remove it, "
-            "or give another directory"
+            f"{str(target / INDEX_NAME)!r} is the index of other files, and IN has no index: remove it, or "
+            "pass another directory"
         )
 
 
 class _Finished:
-    """The files that earlier runs have written whole into a directory, and of what they are made."""
+    """The files that earlier runs have completely written to a directory, and their origins."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / DONE_NAME
@@ -152,20 +152,20 @@ class _Finished:
             self.facts = known if isinstance(known, dict) else {}
 
     def holds(self, target: Path, origin: Origin) -> bool:
-        """Whether the file is there as it was written, and made of the same."""
+        """Whether the file exists as it was written, with the same origin."""
         try:
             return bool(self.facts.get(target.name) == self._fact(target, origin))
         except OSError:
             return False
 
     def add(self, target: Path, origin: Origin) -> None:
-        """Remember a file that is written."""
+        """Record a file that was written."""
         self.facts[target.name] = self._fact(target, origin)
         with replacing(self.path) as file:
             file.write(json.dumps(self.facts).encode())
 
     def forget(self) -> None:
-        """All is done: the next run begins anew."""
+        """Remove the record after all files are done, so that the next run starts anew."""
         with suppress(FileNotFoundError):
             self.path.unlink()
 

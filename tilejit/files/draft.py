@@ -29,7 +29,7 @@ Make = Callable[[], Array | Pieces]
 
 
 def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, threads: int | None) -> Plan:
-    """The plan to pack the tensors of those names, whether or not the layout fits any; of all for None."""
+    """The plan to pack the tensors with those names, or all for None, whether or not the layout fits any."""
     draft = _Draft(file, file.chosen(names))
     for entry, wish in draft.wishes(rules):
         with draft.misfits_of(entry):
@@ -40,14 +40,14 @@ def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, th
                 draft.integers.append(entry.name)
                 dtype = None
             spec = _packed_spec(own, dtype, entry.shape, wish)
-            file.unpacked_as(spec)  # what the file could not hold again is not packed
+            file.unpacked_as(spec)  # do not pack tensors that the file could not hold again
             casting: Casting = "no" if dtype is None else "unsafe"
             draft.pack(entry, spec, partial(_packed, file, entry, own, spec, casting, threads))
     return draft.plan()
 
 
 def draft_unpack(file: TensorFile, names: Collection[str] | None, threads: int | None) -> Plan:
-    """The plan to unpack the tensors of those names; all that are packed for None."""
+    """The plan to unpack the tensors with those names, or all packed ones for None."""
     draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
     for entry in draft.wanted_entries():
         with draft.errors_of(entry):
@@ -61,13 +61,13 @@ def draft_unpack(file: TensorFile, names: Collection[str] | None, threads: int |
 def draft_relayout(
     file: TensorFile, names: Collection[str] | None, rules: Rules, threads: int | None
 ) -> Plan:
-    """The plan to bring the tensors of those names into another layout; all that are packed for None."""
+    """The plan to relayout the tensors with those names, or all packed ones for None."""
     draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
     for entry, wish in draft.wishes(rules):
         with draft.misfits_of(entry):
             tiled = file.tiled(entry)
             if wish.dtype is not None:
-                raise LayoutError("a relayout converts no elements\n  leave dtype out of the rule")
+                raise LayoutError("a relayout does not convert elements\n  leave dtype out of the rule")
             old = tiled.layout
             spec = _fitting(wish, old.primitive_type, old.dimensions)
             if spec.primitive_type != old.primitive_type:
@@ -79,7 +79,7 @@ def draft_relayout(
 
 
 class _Draft:
-    """A plan as it grows, tensor by tensor in the order of the file."""
+    """A plan under construction, tensor by tensor in file order."""
 
     def __init__(self, file: TensorFile, wanted: Collection[str]) -> None:
         self.file, self.wanted = file, wanted
@@ -90,7 +90,7 @@ class _Draft:
         self.misfits: list[tuple[str, LayoutError]] = []
 
     def wanted_entries(self) -> Iterator[Entry]:
-        """The tensors to convert; those that stay are written down on the way."""
+        """The tensors to convert; unchanged ones are recorded on the way."""
         for entry in self.file.entries:
             if entry.name in self.wanted:
                 yield entry
@@ -98,7 +98,7 @@ class _Draft:
                 self.copy(entry)
 
     def wishes(self, rules: Rules) -> Iterator[tuple[Entry, Wish]]:
-        """The tensors that a rule converts, each with what it becomes."""
+        """The tensors that a rule converts, each with its new layout and dtype."""
         for entry in self.wanted_entries():
             wish = rules.wish(entry.name)
             if wish is None:
@@ -108,7 +108,7 @@ class _Draft:
 
     @contextmanager
     def errors_of(self, entry: Entry) -> Iterator[None]:
-        """Have errors name the tensor."""
+        """Add the tensor's name to errors."""
         try:
             yield
         except (LayoutError, TypeError) as error:
@@ -116,7 +116,7 @@ class _Draft:
 
     @contextmanager
     def misfits_of(self, entry: Entry) -> Iterator[None]:
-        """Leave the tensor as it is where the layout does not fit it; other errors name it."""
+        """Keep the tensor unchanged if the layout does not fit it; other errors name it."""
         with self.errors_of(entry):
             try:
                 yield
@@ -129,18 +129,18 @@ class _Draft:
         self.outputs.append(Output(entry.name, entry.dtype, entry.shape, entry.nbytes, stored))
 
     def pack(self, entry: Entry, spec: Spec, make: Make) -> None:
-        """Write the tensor as a packed buffer."""
+        """Plan the tensor as a packed buffer."""
         dtype, shape = self.file.packed_as(spec)
         self._convert(entry, spec, dtype, shape, spec.size_in_bytes, make)
         self.layouts[entry.name] = spec
 
     def unpack(self, entry: Entry, spec: Spec, dtype: Any, target: Shape, make: Make) -> None:
-        """Write the packed tensor as elements in row-major order."""
+        """Plan the packed tensor as elements in row-major order."""
         self._convert(entry, spec, dtype, target.dimensions, target.size_in_bytes, make)
         self.layouts[entry.name] = None
 
     def plan(self) -> Plan:
-        """What has been drafted."""
+        """The complete plan."""
         outputs, converted = tuple(self.outputs), tuple(self.converted)
         return Plan(self.file, outputs, converted, self.layouts, tuple(self.misfits), tuple(self.integers))
 
@@ -157,7 +157,7 @@ def _packed_names(file: TensorFile) -> set[str]:
 
 
 def _packed_spec(own: str, dtype: str | None, dims: tuple[int, ...], wish: Wish) -> Spec:
-    """The shape that elements of the type `own` are packed in, as `dtype` where it isn't None."""
+    """The shape that elements of the type `own` are packed in, as `dtype` unless it is None."""
     wanted = own if dtype is None else primitive_type(dtype).name
     spec = _fitting(wish, wanted, dims)
     held = spec.element.byte_dtype
@@ -176,8 +176,8 @@ def _fitting(wish: Wish, dtype: str, dims: tuple[int, ...]) -> Spec:
     """The shape of a tensor in the layout that a rule gives it.
 
     Raises:
-        MisfitError: the layout is for other ranks, dtypes or sizes, or cannot be read at all.
-        TypeError: a parameter is not the layout's, whatever the tensor.
+        MisfitError: the layout is for other ranks, dtypes or sizes, or cannot be read.
+        TypeError: the layout does not take a parameter, for any tensor.
     """
     try:
         spec = as_layout(wish.layout, dtype=dtype, dims=dims, **wish.parameters)
@@ -204,7 +204,7 @@ def _dropping(file: TensorFile) -> Callable[[], None]:
 
 
 def _named(file: TensorFile, entry: Entry, make: Make) -> Made:
-    """The bytes of a tensor, whose errors say of which one they are."""
+    """The bytes of a tensor, with errors that name it."""
     try:
         result = make()
     except (LayoutError, TypeError) as error:

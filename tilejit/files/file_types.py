@@ -15,23 +15,23 @@ READERS: dict[str, Callable[[str | os.PathLike[str], Any, str], TensorFile]] = {
     ".npy": npy.read,
     ".safetensors": safetensors.read,
 }
-"""What opens a file, by its extension; it takes the arguments path, shape and name of `open_file`."""
+"""The function that opens a file, by its extension; it takes path, shape and name of `open_file`."""
 
 
 def open_file(
     path: str | os.PathLike[str], *, shape: Any = None, extension: str = "", name: str = ""
 ) -> TensorFile:
-    """Open a file to convert.
+    """Open a file for conversion.
 
     >>> open_file("x.tpu.npy", shape="bf16[1000,300]{1,0:T(8,128)(2,1)}").entries[0].name
     'x.tpu'
 
-    shape: the full shape of a packed .npy file, with its layout. extension, name: of a file whose path tells
-    neither, such as standard input.
+    shape: the full shape of a packed .npy file, including its layout. extension, name: for a file whose path
+    has neither, such as standard input.
 
     Raises:
         LayoutError: the file is damaged, or the shape cannot be read.
-        TilejitError: the file is of another type, or its type takes no shape.
+        TilejitError: the file has another type, or its type takes no shape.
         OSError: it cannot be opened.
     """
     known = Path(path)
@@ -39,10 +39,10 @@ def open_file(
 
 
 def checked_extension(path: object, extension: str) -> str:
-    """The extension of a file that is converted, in lower case.
+    """The extension of a supported file, in lower case.
 
     Raises:
-        TilejitError: there are no such files.
+        TilejitError: the extension is not supported.
     """
     if extension.lower() not in READERS:
         raise TilejitError(f"{str(path)!r} ends neither in {' nor in '.join(READERS)}")

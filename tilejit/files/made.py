@@ -1,4 +1,4 @@
-"""Buffers that go to files: made at once, or piece by piece where they are large."""
+"""Buffers for files: created at once, or in pieces if they are large."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Drop = Callable[[], None]
 def packed(
     source: Array | TiledArray, spec: Spec, casting: Casting, threads: int | None, drop: Drop
 ) -> Array | Pieces:
-    """The buffer of an array in a layout, as `pack` makes it; `drop` is called when a piece has been read."""
+    """The packed buffer of an array in a layout; `drop` is called after a piece has been read."""
 
     def read(box: Box) -> Array:
         values = np.asarray(source[box])
@@ -41,7 +41,7 @@ def packed(
 
 
 def relaid(source: TiledArray, spec: Spec, threads: int | None, drop: Drop) -> Array | Pieces:
-    """The buffer of a tiled array in another layout, as `relayout` makes it."""
+    """The buffer of a tiled array in another layout."""
     pieces = in_pieces(spec, lambda box: np.asarray(source[box]), far_apart(source.layout), threads, drop)
     return relayout(source, spec, threads=threads).buffer if pieces is None else pieces
 
@@ -63,7 +63,7 @@ def unpacked(source: TiledArray, target: Shape, threads: int | None, drop: Drop)
 
 
 def _converted(values: Array, spec: Spec, casting: Casting, threads: int | None) -> Array:
-    """A box as the elements that `pack` makes of it."""
+    """A box of elements, converted like `pack` does."""
     dims = values.shape
     flat = row_major(spec.primitive_type, (prod(dims),))
     buffer = pack(values.reshape(-1), flat, casting=casting, threads=threads).buffer

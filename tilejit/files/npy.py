@@ -1,8 +1,8 @@
-"""The .npy format: one array, packed as its flat buffer; a file beside it may record the layout.
+"""The .npy format: one array, packed as its flat buffer, whose layout callers provide.
 
-NumPy has no name for the types of ml_dtypes and stores them as raw bytes of the same width ('<V2' for
-bfloat16); so does this, packed and unpacked. Elements that share bytes are stored as uint8, narrow integers
-that do not share one as int8 or uint8.
+NumPy has no names for the types of ml_dtypes and stores them as raw bytes of the same width ('<V2' for
+bfloat16). TileJIT does the same, packed and unpacked. Elements that share bytes are stored as uint8, narrow
+integers with a byte each as int8 or uint8.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tilejit.tiled.tiled_array import TiledArray
 
 @dataclass(frozen=True, slots=True)
 class NpyFile(TensorFile):
-    """A .npy file; `data` is its array, `spec` the layout that it is packed in, None if none is known."""
+    """A .npy file; `data` is its array, `spec` the packed layout that the caller gave."""
 
     one_array: ClassVar[bool] = True
 
@@ -43,10 +43,10 @@ class NpyFile(TensorFile):
         return LayoutError(f"{self.path!r}: {error}")
 
     def element_type(self, entry: Entry, dtype: str | None) -> str:
-        """XLA's name of the elements; `dtype` for raw bytes, if it takes as many.
+        """XLA's name of the elements; `dtype` for raw bytes of the same width.
 
         Raises:
-            MisfitError: the array has elements of another kind, or raw ones and `dtype` does not fit.
+            MisfitError: the array has elements of another kind, or raw ones that `dtype` does not fit.
         """
         own = self.data.dtype
         if own.names is not None:
@@ -59,8 +59,8 @@ class NpyFile(TensorFile):
         if dtype is None:
             hint = {1: "f8e4m3fn", 2: "bf16"}.get(own.itemsize, "f32")
             raise MisfitError(
-                f"the file holds raw elements of {own.itemsize} bytes and does not say what they are\n"
-                f"  say it, e.g. with --dtype {hint}"
+                f"the file holds raw elements of {own.itemsize} bytes without a dtype\n"
+                f"  pass one, e.g. with --dtype {hint}"
             )
         meant = primitive_type(dtype)
         if meant.numpy is None or meant.numpy.itemsize != own.itemsize:
@@ -70,7 +70,7 @@ class NpyFile(TensorFile):
         return meant.name
 
     def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
-        """The array, raw bytes as what they are said to be."""
+        """The array, with raw bytes in the given dtype."""
         if self.data.dtype.kind != "V":
             return self.data
         meant = primitive_type(element_type).numpy
@@ -82,7 +82,7 @@ class NpyFile(TensorFile):
         return "row-major" if self.data.flags.c_contiguous else "column-major"
 
     def is_packed(self, entry: Entry) -> bool:
-        """Whether the layout of the array is known."""
+        """Whether the caller gave the layout of the array."""
         return self.spec is not None
 
     def tiled(self, entry: Entry) -> TiledArray:
@@ -117,7 +117,7 @@ class NpyFile(TensorFile):
     def header_of(
         self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
     ) -> tuple[bytes, Sequence[Output]]:
-        """The header that np.save writes; it has no room for a layout."""
+        """The header that np.save writes, which cannot hold a layout."""
         (output,) = outputs
         return header(output.dtype, output.shape), (output,)
 
@@ -127,7 +127,7 @@ class NpyFile(TensorFile):
         With a row-major layout, an array of the same dimensions is also its buffer.
 
         Raises:
-            LayoutError: it is of other dimensions, or of another dtype.
+            LayoutError: it has other dimensions or another dtype.
         """
         array = self.data
         if isinstance(spec, Shape) and spec.descending and spec.untiled and array.shape == spec.dimensions:
@@ -139,7 +139,7 @@ class NpyFile(TensorFile):
                 + (
                     f"  it has changed since {LAYOUTS_NAME} recorded the layout: remove its entry there"
                     if self.recorded
-                    else "  pack the array first, or give the shape that it was packed with"
+                    else "  pack the array first, or pass the shape that it was packed with"
                 )
             )
         return array
@@ -148,12 +148,11 @@ class NpyFile(TensorFile):
 def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> NpyFile:
     """Open a .npy file; its array is mapped, not read.
 
-    shape: the full shape of a packed array, with its layout; else what a file beside it records. name: of the
-    array; else that of the file.
+    shape: the full shape of a packed array, including its layout. name: the array's name; None takes the
+    file's.
 
     Raises:
-        LayoutError: it is not a .npy file, is damaged, or holds Python objects; the shape cannot be read; or
-            the array is not what is recorded of it.
+        LayoutError: it is not a .npy file, is damaged, or holds Python objects; or the shape cannot be read.
         OSError: it cannot be opened.
     """
     spec = recorded_layout(path) if shape is None else as_layout(shape)

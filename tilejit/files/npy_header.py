@@ -1,4 +1,4 @@
-"""The .npy format: arrays mapped and checked, and the headers of those that are written."""
+"""The .npy format: map and check arrays, and write headers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilejit.files.resume import Identity, identity_of
 from tilejit.files.whole_file import open_ordinary
 
 MAX_HEADER_BYTES = 10_000
-"""NumPy's own limit, which is one of characters."""
+"""NumPy's own limit, in characters."""
 
 
 def read_mapped(path: str | os.PathLike[str]) -> tuple[Array, Identity]:
@@ -40,7 +40,7 @@ def read_mapped(path: str | os.PathLike[str]) -> tuple[Array, Identity]:
 
 
 def _check_header_length(file: IO[bytes], width: int) -> None:
-    """Refuse a long header before it is read: NumPy reads all of up to 4 GiB, and only then counts."""
+    """Raise for a long header before reading it: NumPy reads up to 4 GiB before it checks."""
     start = file.tell()
     length = int.from_bytes(file.read(width), "little")
     if length > MAX_HEADER_BYTES:
@@ -49,15 +49,15 @@ def _check_header_length(file: IO[bytes], width: int) -> None:
 
 
 def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
-    """The array of an open file and where it begins, everything checked that the header claims."""
+    """The array of an open file and its position, after checking every claim of the header."""
     if file.read(4) == b"PK\x03\x04":
-        raise ValueError("it is an archive of several arrays; give a file of one, as np.save writes it")
+        raise ValueError("it is an archive of several arrays; pass a file of one, as np.save writes it")
     file.seek(0)
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"its version {version} is unknown")
     _check_header_length(file, 2 if version == (1, 0) else 4)
-    # Version 3 differs from 2 in the names of fields only, and records are refused in any case.
+    # Version 3 differs from 2 only in field names, and records are rejected in any case.
     read_header = (
         np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     )
@@ -77,7 +77,7 @@ def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
 
 def header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """The header that np.save writes for an array in C order."""
-    # np.save calls float8_e5m2 '<f1', which np.load refuses; the others of ml_dtypes are raw bytes to it.
+    # np.save writes float8_e5m2 as '<f1', which np.load rejects; other ml_dtypes types are raw bytes.
     known = dtype if dtype.isbuiltin == 1 or dtype.kind == "V" else np.dtype(f"V{dtype.itemsize}")
     text = io.BytesIO()
     descr = np.lib.format.dtype_to_descr(known)

@@ -1,4 +1,4 @@
-"""Buffers too large to be made at once, made piece by piece in the order of their bytes."""
+"""Buffers that are too large to create at once, created piece by piece in byte order."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.outputs import padding_of
 
 MOST_BYTES = 32 << 20
-"""Buffers up to this size are made at once, larger ones in pieces of about as much."""
+"""Buffers up to this size in bytes are created at once, larger ones in pieces of about this size."""
 
 SCATTERED_BYTES = 3 * MOST_BYTES
-"""Pieces whose elements lie all over the source: fewer ways through it, in no more than 256 MiB."""
+"""The size in bytes of pieces whose elements are spread over the source: fewer passes, in 256 MiB."""
 
 Dims: TypeAlias = tuple[int, ...]
 Box: TypeAlias = tuple[slice, ...]
@@ -44,12 +44,12 @@ Read: TypeAlias = Callable[[Box], Array]
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A buffer cut into ranges of bytes, each of which holds one box of the array.
+    """A buffer cut into byte ranges, each of which holds one box of the array.
 
-    grid     blocks of the array, one or more of them a box
+    grid     blocks of the array, one or more of them per box
     steps    bytes from one block to the next, along each dimension
     order    the dimensions that are cut, the most major first
-    at_once  blocks of a piece along the last of those; along the others one
+    at_once  blocks of a piece along the last of those; one along the others
     """
 
     spec: Spec
@@ -59,7 +59,7 @@ class Cut:
     at_once: int
 
     def pieces(self) -> Iterator[tuple[int, int, Box]]:
-        """Where each piece begins and ends in the buffer, and its box, in ascending order."""
+        """The start and end of each piece in the buffer, and its box, in ascending order."""
         *outer, last = (self.grid.counts[d] for d in self.order)
         starts = (*map(range, outer), range(0, last, self.at_once))
         begin, before = 0, None
@@ -83,12 +83,12 @@ class Cut:
 
 @cached(256)
 def cut(spec: Spec, most_bytes: int) -> Cut | None:
-    """The pieces of a buffer, of at most about so many bytes each.
+    """Cut a buffer into pieces of at most about that many bytes each.
 
     f32[4096,1024]{1,0:T(8,128)}, 1 MiB -> 16 pieces of 256 rows
 
-    None where there is no dimension along which the layout repeats itself block after block of the buffer, as
-    of swizzles across all of it, or where whole bytes do not hold whole blocks.
+    None if the layout does not repeat block by block along any dimension, like swizzles across the whole
+    buffer, or if whole bytes do not hold whole blocks.
     """
     access = access_map(spec)
     repeats = None if 0 in spec.dimensions else grains(access)
@@ -117,7 +117,7 @@ def cut(spec: Spec, most_bytes: int) -> Cut | None:
 
 
 def _within(access: AccessMap, extents: Dims, step: int) -> bool:
-    """Whether the first box of those extents ends before the next one begins, so many bytes on."""
+    """Whether the first box of those extents ends before the next one begins, that many bytes later."""
     low, high = map_range(_box_map(access, extents))
     return low >= 0 and (high + access.width) * access.unit_bits <= 8 * step
 
@@ -128,7 +128,7 @@ def _box_map(access: AccessMap, extents: Dims) -> AccessMap:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The buffer of a layout, made of boxes that `read` gives; `drop` is called after each of them."""
+    """The buffer of a layout, created from boxes that `read` returns; `drop` is called after each of them."""
 
     cut: Cut
     read: Read
@@ -141,7 +141,7 @@ class Pieces:
         return self.cut.spec.size_in_bytes
 
     def after(self, done: int) -> Iterator[Array]:
-        """The bytes from one on, piece by piece; each is gone when the next is made.
+        """The bytes from a position on, piece by piece; each is released when the next is created.
 
         Raises:
             LayoutError: a value does not fit the packed dtype.
@@ -161,7 +161,7 @@ class Pieces:
 
 
 def piece_buffer(spec: Spec, values: Array, nbytes: int, threads: int) -> Array:
-    """The bytes of a piece of `cut`, made of the elements of its box.
+    """The bytes of a piece of `cut`, from the elements of its box.
 
     Raises:
         LayoutError: a value does not fit the packed dtype.
@@ -191,11 +191,11 @@ def in_pieces(
     threads: int | None = None,
     drop: Callable[[], None] = lambda: None,
 ) -> Pieces | None:
-    """The buffer of a layout in pieces, where it is large and can be cut.
+    """The buffer of a layout in pieces, if it is large and can be cut.
 
-    read: gives the elements of a box, of the layout's dtype or the same bytes. steps: how far the source's
-    elements lie apart along each dimension, of `far_apart`. drop: gives back memory that has been read; where
-    the next piece reads on the same pages, it is not called.
+    read: returns the elements of a box, of the layout's dtype or the same bytes. steps: distances in the
+    source along each dimension, from `far_apart`. drop: releases memory that has been read; it is not called
+    if the next piece reads the same pages.
     """
     if spec.size_in_bytes <= MOST_BYTES:
         return None
@@ -207,7 +207,7 @@ def in_pieces(
 
 
 def far_apart(spec: Spec) -> Dims:
-    """How many units of a buffer lie between the first element and the middle one, along each dimension."""
+    """The distance in a buffer between the first element and the middle one, along each dimension."""
     access, zero = access_map(spec), (0,) * spec.rank
     first = map_offset(access, zero)
     middles = ((*zero[:d], n // 2, *zero[d + 1 :]) for d, n in enumerate(spec.dimensions))
@@ -215,7 +215,7 @@ def far_apart(spec: Spec) -> Dims:
 
 
 def _fill(spec: Spec) -> Array | None:
-    """Bytes to repeat before elements are written, or None where these leave nothing."""
+    """Bytes to repeat before elements are written, or None if elements cover everything."""
     if spec.physical_size == prod(spec.dimensions) and spec.physical_size * spec.bits % 8 == 0:
         return None
     element = padding_of(None, spec, None)
@@ -228,7 +228,7 @@ def _fill(spec: Spec) -> Array | None:
 
 @cached(64)
 def _program(spec: Spec, extents: Dims, strides: Dims, size: int, threads: int) -> CopyProgram:
-    """The copy of a box's elements to a piece of the buffer: the same for all boxes of those extents."""
+    """The copy of a box's elements to a piece of the buffer, the same for all boxes of those extents."""
     access = access_map(spec)
     target = replace(_box_map(access, extents), bounds=(0, 8 * size // access.unit_bits))
     itemsize = spec.dtype.itemsize

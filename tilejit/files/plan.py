@@ -1,4 +1,4 @@
-"""What will be written of a file: planned as far as that goes without its elements, nothing made yet."""
+"""The planned contents of a file, determined without its elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilejit.layout.cute_shape import Spec
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """One tensor that is packed, unpacked or brought into another layout; `spec` is the packed shape."""
+    """One tensor that is packed, unpacked or converted to another layout; `spec` is the packed shape."""
 
     name: str
     spec: Spec
@@ -28,10 +28,10 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A file to write: its tensors in the order of the source, and those of them that are converted.
+    """A file to write: its tensors in source order, and those that are converted.
 
-    layouts   what the file will say of tensors by name; None where it forgets a layout
-    misfits   tensors that stay as they are, since the layout does not fit them, and why
+    layouts   the layouts that the file records, by tensor name; None for a layout that it drops
+    misfits   tensors that stay as they are because the layout does not fit them, and why
     integers  tensors whose dtype a conversion of all tensors to a floating-point type leaves alone
     """
 
@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The names of the tensors that are converted, but not to the dtype."""
+        """The names of the tensors that are converted, but keep their dtype."""
         left = {*self.left}
         return tuple(name for name in self.integers if name not in left)
 
@@ -55,8 +55,9 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """Whether some tensor is converted as was asked; where only those that keep their dtype are, it is
-        the dtype that does not fit.
+        """Whether some tensor is converted as requested.
+
+        If all converted tensors keep their dtype, the requested dtype does not fit any.
         """
         integers = {*self.integers}
         alike = {c.name for c in self.converted} - integers or not {*self.left} - integers
@@ -82,18 +83,18 @@ class Plan:
         recorded: bool = True,
         clobber: bool = True,
     ) -> None:
-        """Make and write tensor by tensor; the target changes only when all is done.
+        """Create and write tensor by tensor; the target changes only after all are done.
 
-        target: a file, or a sink such as standard output, which gets the bytes as they come. advance: called
-        with every so many bytes written. resume: leave what was written in the target's .partial where the
-        process ends early, and go on from there the next time; `say` is told so. recorded: keep the layouts
-        that are recorded beside the target up to date. clobber: without it, a file that is there is kept; not
-        with `resume`.
+        target: a file, or a sink such as standard output, which receives the bytes as they are made. advance:
+        called with the number of bytes after each write. resume: if the process ends early, keep what was
+        written in the target's .partial, and continue from there the next time; `say` is told so. recorded:
+        update the layouts recorded beside the target. clobber: whether to replace a file that exists; must be
+        True with `resume`.
 
         Raises:
-            LayoutError: a value does not fit the packed dtype, named with its tensor.
-            TilejitError: the target is not a regular file, another run is writing it, or it is there without
-                `clobber`.
+            LayoutError: a value does not fit the packed dtype; the message names its tensor.
+            TilejitError: another run is writing the target, or it is not a regular file, or it exists and
+                `clobber` is False.
             OSError: the disk refuses.
         """
         if not clobber and isinstance(target, str | os.PathLike):
@@ -109,7 +110,7 @@ class Plan:
             write_outputs(target, header, outputs, advance, origin=origin, say=told, clobber=clobber)
 
     def origin(self) -> Origin:
-        """What tells the file that will be written from all others."""
+        """What distinguishes the file to write from all others."""
         header, _ = self.source.header_of(self.outputs, self.layouts)
         return self._origin(header)
 
@@ -118,7 +119,7 @@ class Plan:
 
 
 def check_fits(plans: Iterable[Plan], *, strictly: bool) -> None:
-    """Refuse a layout that fits no tensor, or not all of them where the caller named them `strictly`.
+    """Raise if a layout fits no tensor, or not all that the caller named `strictly`.
 
     Raises:
         LayoutError: why it does not fit the first.

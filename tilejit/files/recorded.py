@@ -43,7 +43,7 @@ def read_layouts(directory: Path) -> Mapping[str, Any]:
 
 
 def recorded_layout(path: str | os.PathLike[str]) -> Spec | None:
-    """The layout of a packed .npy file; None where none is recorded.
+    """The layout of a packed .npy file; None if none is recorded.
 
     Raises:
         LayoutError: the record cannot be read.

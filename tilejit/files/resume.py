@@ -1,7 +1,7 @@
-"""Files whose writing may end early and be taken up again: OUT.partial, and a journal of what is in it.
+"""Files whose writing can be interrupted and continued: OUT.partial and its journal.
 
-The journal's first line says what the file is made of, each further one how many bytes are written. A number
-is written only after those bytes are on disk, so that no journal claims what is not there.
+The journal's first line describes the origin of the file; each further line counts the bytes written. A
+number is written only after those bytes are on disk, so a journal never claims missing bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen import TilejitError, dataclass
 from tilejit.files.whole_file import mode_of, sync_directory
 
 SYNC_BYTES = 64 << 20
-"""Bytes after which what is written is put on disk and noted: what a killed run loses at most."""
+"""Bytes between syncs to disk and journal entries: the most that a killed run loses."""
 MOST_JOURNAL_BYTES = 16 << 20
 
 Origin: TypeAlias = Mapping[str, Any]
@@ -27,7 +27,7 @@ Origin: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What tells an input from others of the same name: its size, its time and the digest of its header."""
+    """What distinguishes an input from others of the same name: its size, time and header digest."""
 
     size: int
     mtime_ns: int
@@ -35,14 +35,14 @@ class Identity:
 
 
 def identity_of(file: IO[bytes], header_bytes: int) -> Identity:
-    """What tells an open file from others, which begins with a header of so many bytes."""
+    """The identity of an open file, whose header has that many bytes."""
     status = os.fstat(file.fileno())
     file.seek(0)
     return Identity(status.st_size, status.st_mtime_ns, hashlib.sha256(file.read(header_bytes)).digest())
 
 
 def origin_of(source: Identity, header: bytes, how: Iterable[Any]) -> Origin:
-    """What a file is made of: the input; the output's header, and how it is made."""
+    """The origin of a file: the input, the output's header, and how it is made."""
     from tilejit import __version__
 
     plan = hashlib.sha256(header)
@@ -65,7 +65,7 @@ class Unfinished:
         self._written = self._noted = done
 
     def write(self, data: Any) -> int:
-        """Append bytes; how many."""
+        """Append bytes, and return their number."""
         rest = memoryview(data).cast("B")
         while rest:
             count = os.write(self.handle, rest)
@@ -76,7 +76,7 @@ class Unfinished:
         return len(memoryview(data).cast("B"))
 
     def note(self) -> None:
-        """Put what is written on disk, then say so in the journal, on disk too."""
+        """Sync written bytes to disk, then record them in the journal and sync it."""
         os.fsync(self.handle)
         if self._written > self._noted:
             _append(self.journal, f"{self._written}\n")
@@ -87,17 +87,17 @@ class Unfinished:
 def resuming(
     path: str | os.PathLike[str], origin: Origin, say: Callable[[str], None] | None = None
 ) -> Iterator[Unfinished]:
-    """A file that takes the place of `path` when the block ends without an exception.
+    """A file that replaces `path` when the block ends without an exception.
 
     >>> with resuming("model.safetensors", origin) as file:
     ...     file.write(data[file.done:])
 
-    What is written stays in OUT.partial when the block or the process ends early, beside the journal
-    OUT.partial.journal; of the same origin the next run begins with that. Any other is begun anew. Errors of
+    If the block or the process ends early, the bytes stay in OUT.partial, beside the journal
+    OUT.partial.journal. The next run with the same origin continues there; any other starts anew. Errors of
     the data itself remove both.
 
     Raises:
-        TilejitError: another run is writing the file, or there is an OUT.partial that no journal speaks of.
+        TilejitError: another run is writing the file, or OUT.partial has no journal.
         OSError: the directory or the disk refuses.
     """
     target = Path(os.path.realpath(path))
@@ -140,54 +140,51 @@ def resuming(
 
 
 def _begin(journal: int, partial: Path, origin: Origin, say: Callable[[str], None] | None) -> int:
-    """How many bytes of the unfinished file are good; the journal speaks of this origin from here on."""
+    """The number of valid bytes of the unfinished file; from here on, the journal describes this origin."""
     first, *claims = _lines(journal)
     there = partial.exists()
     if there and not first:
-        raise TilejitError(
-            f"{str(partial)!r} is there, and no journal says what is in it\n"
-            "  remove it, or choose another name"
-        )
+        raise TilejitError(f"{str(partial)!r} exists without a journal\n  remove it, or choose another name")
     done, why = _claimed(first, claims, partial, origin) if there else (0, "")
     if say and (done or why):
-        say(why or f"{done} bytes were written before; going on from there")
+        say(why or f"{done} bytes were written before; continuing from there")
     if not done:
         with suppress(FileNotFoundError):
-            partial.unlink()  # before its journal: one without a journal is nobody's
+            partial.unlink()  # before its journal, because a journal alone is meaningless
         os.ftruncate(journal, 0)
         _append(journal, json.dumps(dict(origin), sort_keys=True) + "\n")
         sync_directory(partial.parent)
     else:
-        _append(journal, f"\n{done}\n")  # behind a line that was cut off
+        _append(journal, f"\n{done}\n")  # after a line that was cut off
     return done
 
 
 def _claimed(first: str, claims: list[str], partial: Path, origin: Origin) -> tuple[int, str]:
-    """The bytes that are good, and why there are none."""
+    """The number of valid bytes, and why there are none."""
     try:
         known = json.loads(first)
     except (ValueError, RecursionError):
         known = None
     if known != dict(origin):
-        return 0, f"{_difference(known, origin)} {partial.name!r}; beginning anew"
+        return 0, f"{_difference(known, origin)} {partial.name!r}; starting over"
     numbers = [int(line) for line in claims if line.isascii() and line.isdigit() and len(line) < 20]
     done = numbers[-1] if numbers else 0
     if done > partial.stat().st_size:
-        return 0, f"{partial.name!r} is shorter than its journal says; beginning anew"
+        return 0, f"{partial.name!r} is shorter than its journal says; starting over"
     return done, ""
 
 
 def _difference(known: Any, origin: Origin) -> str:
-    """Why what a journal speaks of is not this origin: what stands before the file's name."""
+    """How a journal differs from this origin: the words before the file's name."""
     if not isinstance(known, dict):
-        return "the journal is damaged that speaks of"
+        return "damaged journal of"
     differ = next((key for key in origin if known.get(key) != origin[key]), "")
-    reasons = {"tilejit": "another version of tilejit wrote", "output": "another layout was asked for in"}
+    reasons = {"tilejit": "another version of tilejit wrote", "output": "another layout was requested for"}
     return reasons.get(differ, "the input has changed since")
 
 
 def _lines(journal: int) -> list[str]:
-    """The complete lines of the journal, the first of them "" where there is none."""
+    """The complete lines of the journal; the first one is "" if there is none."""
     os.lseek(journal, 0, os.SEEK_SET)
     raw = b""
     while len(raw) < MOST_JOURNAL_BYTES and (more := os.read(journal, 1 << 20)):
@@ -202,7 +199,7 @@ def _append(journal: int, text: str) -> None:
 
 
 def _open(path: Path) -> int:
-    """An ordinary file to read and write, made if need be; a link is not followed."""
+    """Open a regular file to read and write, creating it if needed; links are not followed."""
     names = ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK")
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | sum(getattr(os, n, 0) for n in names), 0o666)
@@ -217,7 +214,7 @@ def _open(path: Path) -> int:
 
 
 def _lock(journal: int, notes: Path, path: str | os.PathLike[str]) -> None:
-    """Keep other runs away until this one ends; systems without such locks are left alone."""
+    """Exclude other runs until this one ends; does nothing on systems without such locks."""
     try:
         import fcntl
     except ImportError:
@@ -225,5 +222,5 @@ def _lock(journal: int, notes: Path, path: str | os.PathLike[str]) -> None:
     with suppress(BlockingIOError):
         fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if notes.exists() and os.path.samestat(os.fstat(journal), notes.stat()):
-            return  # else another run has just ended and removed it
-    raise TilejitError(f"another run is writing {os.fspath(path)!r}\n  wait for its end")
+            return  # otherwise another run has just ended and removed it
+    raise TilejitError(f"another run is writing {os.fspath(path)!r}\n  wait until it ends")

@@ -1,4 +1,4 @@
-"""Which layout each tensor gets: one for all, or rules of a TOML file, the first that matches its name.
+"""The layout of each tensor: one for all, or rules of a TOML file, the first of which matches its name.
 
     [[rule]]
     tensors = 'model\\.layers\\..*\\.weight'
@@ -9,8 +9,8 @@
     tensors = ".*norm.*"
     skip = true
 
-The keys of a rule: tensors, a regular expression of whole names; layout, parameters and dtype, as the command
-line takes them; or skip, which leaves tensors as they are.
+The keys of a rule: tensors, a regular expression that matches complete names; layout, parameters and dtype,
+as on the command line; or skip, which leaves tensors as they are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tilejit.layout.text.pattern_text import spelled_out
 MAX_RULES_BYTES = 1 << 20
 KEYS = ("tensors", "layout", "parameters", "dtype", "skip")
 _TYPES: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("tensors", "layout", "dtype"), (str, "a text")),
+    **dict.fromkeys(("tensors", "layout", "dtype"), (str, "a string")),
     "skip": (bool, "true or false"),
     "parameters": (dict, "a table"),
 }
@@ -41,7 +41,7 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The layout and the dtype that a tensor gets; dtype None keeps its own."""
+    """The layout and the dtype for a tensor; dtype None keeps its own."""
 
     layout: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern of names of tensors, and what these tensors become; None leaves them as they are."""
+    """A pattern of tensor names, and the conversion of these tensors; None leaves them as they are."""
 
     pattern: re.Pattern[str]
     wish: Wish | None
@@ -59,7 +59,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules in the order of their file, and what all other tensors become.
+    """Rules in file order, and the conversion of all other tensors.
 
     >>> plan_file_pack("model.safetensors", read_rules("rules.toml")).write("packed.safetensors")
     """
@@ -67,10 +67,10 @@ class Rules:
     rules: tuple[Rule, ...]
     default: Wish | None = None
     dtype: str | None = None
-    """What rules without a dtype convert to."""
+    """The dtype of rules without one."""
 
     def wish(self, name: str) -> Wish | None:
-        """What the tensor of that name becomes; None leaves it as it is."""
+        """The conversion of the tensor with that name; None leaves it as it is."""
         rule = next((rule for rule in self.rules if rule.pattern.fullmatch(name)), None)
         if rule is None:
             return self.default
@@ -79,7 +79,7 @@ class Rules:
         return Wish(rule.wish.layout, rule.wish.parameters, self.dtype)
 
     def idle(self, names: Iterable[str]) -> tuple[Rule, ...]:
-        """The rules that are first to match none of these names."""
+        """The rules that are not the first to match any of these names."""
         at_work = {
             next((k for k, rule in enumerate(self.rules) if rule.pattern.fullmatch(name)), -1)
             for name in names
@@ -88,42 +88,42 @@ class Rules:
 
 
 def rules_of(layout: Any, dtype: str | None, parameters: Mapping[str, Any]) -> Rules:
-    """One layout for every tensor, as rules; or the rules that are given in its place.
+    """One layout for every tensor, as rules; or the given rules.
 
     Raises:
-        TypeError: rules and parameters at once.
+        TypeError: both rules and parameters are given.
     """
     if not isinstance(layout, Rules):
         return Rules((), Wish(layout, parameters, dtype), dtype)
     if parameters:
-        raise TypeError(f"{next(iter(parameters))[:40]!r} is of one layout; rules hold their own parameters")
+        raise TypeError(
+            f"{next(iter(parameters))[:40]!r} applies to a single layout; rules contain their own parameters"
+        )
     return layout
 
 
 def read_rules(path: str | os.PathLike[str], default: Wish | None = None, dtype: str | None = None) -> Rules:
-    """The rules of a TOML file.
+    """Read the rules of a TOML file.
 
     >>> read_rules("rules.toml").wish("model.layers.0.mlp.weight").layout
     'tenstorrent'
 
-    default: what tensors of no rule become; None: they stay. dtype: what rules without one convert to.
+    default: the conversion of tensors without a rule; None leaves them. dtype: the dtype of rules without
+    one.
 
     Raises:
-        LayoutError: the file is not valid TOML, or says something that no rule says; the message names the
-            line.
+        LayoutError: the file is not valid TOML, or is not a valid list of rules; the message names the line.
         OSError: it cannot be read.
     """
     with open_ordinary(path) as file:
         raw = file.read(MAX_RULES_BYTES + 1)
     source = _Source(str(path), raw)
     if len(raw) > MAX_RULES_BYTES:
-        raise LayoutError(f"{str(path)!r} is longer than the {MAX_RULES_BYTES} bytes that rules may take")
+        raise LayoutError(f"{str(path)!r} exceeds the limit of {MAX_RULES_BYTES} bytes for rules")
     table = source.table()
     odd = next((key for key in table if key != "rule"), None)
     if odd is not None:
-        source.refuse(
-            source.line_of(odd), odd, f"there is no key {odd[:40]!r} beside rules", "write [[rule]]"
-        )
+        source.refuse(source.line_of(odd), odd, f"unknown key {odd[:40]!r} beside rules", "write [[rule]]")
     listed = table.get("rule")
     if not isinstance(listed, list) or not all(isinstance(rule, dict) for rule in listed):
         source.refuse(source.line_of("rule"), "rule", "the file holds no list of rules", "write [[rule]]")
@@ -139,15 +139,17 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
             source.refuse(line, key, f"a rule has no key {key[:40]!r}", f"write {', '.join(KEYS)}")
         kind, called = _TYPES[key]
         if not isinstance(value, kind):
-            source.refuse(line, key, f"{key} is {called}, not {str(value)[:40]!r}", f"give {called}")
+            source.refuse(line, key, f"{key}: expected {called}, got {str(value)[:40]!r}", f"write {called}")
     if "tensors" not in given:
-        source.refuse(start, "[[rule]]", "the rule does not say which tensors", 'write tensors = ".*"')
+        source.refuse(start, "[[rule]]", "the rule does not name its tensors", 'write tensors = ".*"')
     pattern = source.pattern(given["tensors"], source.line_of("tensors", start))
     if given.get("skip"):
         other = next((key for key in ("layout", "parameters", "dtype") if key in given), None)
         if other:
             line = source.line_of(other, start)
-            source.refuse(line, other, f"the rule skips its tensors, so {other} says nothing", "leave it out")
+            source.refuse(
+                line, other, f"the rule skips its tensors, so {other} has no effect", "leave it out"
+            )
         return Rule(pattern, None, start)
     if "layout" not in given:
         source.refuse(start, "[[rule]]", "the rule has no layout", 'write layout = "tpu", or skip = true')
@@ -183,7 +185,7 @@ def _parameters(source: _Source, given: dict[str, Any], line: int) -> dict[str, 
 
 @dataclass(frozen=True)
 class _Source:
-    """The text of the file, for messages that say where."""
+    """The text of the file, for messages with a position."""
 
     path: str
     raw: bytes
@@ -194,7 +196,7 @@ class _Source:
 
     @cached_property
     def heads(self) -> list[int]:
-        """The lines where rules begin."""
+        """The lines at which rules start."""
         head = re.compile(r"\s*\[\[\s*[\"']?rule[\"']?\s*\]\]")
         return [k for k, line in enumerate(self.lines, 1) if head.match(line)]
 
@@ -212,14 +214,16 @@ class _Source:
                 line, column - 1, f"this is not valid TOML: {text or str(error)}", "fix it, see toml.io"
             )
         except RecursionError:
-            self.refuse(1, "", "the file is nested too deeply", "write one [[rule]] after the other")
+            self.refuse(
+                1, "", "the file is nested too deeply", "write rules one after the other, without nesting"
+            )
 
     def start(self, number: int) -> int:
         """The line of the rule of that number, from 0."""
         return self.heads[number] if number < len(self.heads) else 1
 
     def line_of(self, key: str, start: int = 1) -> int:
-        """The line where a key stands, from the rule's own line on."""
+        """The line of a key, from the rule's first line on."""
         word = re.compile(rf"\s*[\[{{]*\s*[\"']?{re.escape(key)}[\"']?\s*[=.\]]")
         found = (k for k in range(start, len(self.lines) + 1) if word.match(self.lines[k - 1]))
         return next(found, start)
@@ -227,15 +231,15 @@ class _Source:
     def pattern(self, text: str, line: int) -> re.Pattern[str]:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # "[[a]" may mean something else one day
+                warnings.simplefilter("ignore", FutureWarning)  # "[[a]" may get another meaning in the future
                 return re.compile(text)
         except (re.error, RecursionError, OverflowError) as error:
             said = f"tensors is not a valid regular expression: {str(error)[:80]}"
             self.refuse(line, "tensors", said, "write e.g. '.*\\.weight', a dot as \\. in single quotes")
 
-    def refuse(self, number: int, at: str | int, what: str, mend: str) -> NoReturn:
-        """Raise with the line and a caret under a word of it, or under a column from 0."""
+    def refuse(self, number: int, at: str | int, what: str, fix: str) -> NoReturn:
+        """Raise with the line and a caret under a word of it, or under a column counted from 0."""
         line = self.lines[number - 1] if number <= len(self.lines) else ""
         column = max(0, line.find(at)) if isinstance(at, str) else at
         shown, caret = line[max(0, column - 60) : column + 60], min(column, 60)
-        raise LayoutError(f"{self.path!r}, line {number}: {what}\n  {shown}\n  {' ' * caret}^\n  {mend}")
+        raise LayoutError(f"{self.path!r}, line {number}: {what}\n  {shown}\n  {' ' * caret}^\n  {fix}")

@@ -1,10 +1,10 @@
-"""The safetensors format: named tensors, of which the packed ones have their layouts in the metadata.
+"""The safetensors format: named tensors; the metadata holds the layouts of packed ones.
 
-A packed tensor stands under its own name as a flat tensor of its buffer's elements (U8 where elements share
+A packed tensor keeps its name and is a flat tensor of its buffer's elements (U8 where elements share
 bytes or have no safetensors dtype); the metadata entry `tilejit.<name>` holds its shape and layout as JSON.
 
-TileJIT has its own reader and writer because the safetensors library saves a file from complete tensors, all
-of them in memory: it cannot take bytes as they are made, nor continue an interrupted file. The tests compare
+TileJIT has its own reader and writer because the safetensors library needs all complete tensors in memory: it
+cannot stream bytes as they are made or continue an interrupted file. The tests compare
 the two.
 """
 
@@ -45,22 +45,22 @@ DTYPE_OF = {
     "s32": "I32",
     "s64": "I64",
 }
-"""The safetensors dtype of each of XLA's that has one with an element to itself."""
+"""The safetensors dtype of each XLA type that has one, with a full element each."""
 PRIMITIVE_OF = {dtype: name for name, dtype in DTYPE_OF.items()} | {"F4": "f4e2m1fn"}
 WIDENED = {f"{sign}{bits}": wide for sign, wide in (("s", "I8"), ("u", "U8")) for bits in (1, 2, 4)}
-"""Narrow integers have no dtype there; unpacked they are bytes."""
+"""Narrow integers, which have no safetensors dtype; unpacked they are bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SafetensorsFile(TensorFile):
-    """A safetensors file; `data` are the bytes behind its header."""
+    """A safetensors file; `data` are the bytes after its header."""
 
     one_array: ClassVar[bool] = False
 
     metadata: Mapping[str, str]
 
     def bytes_of(self, entry: Entry) -> Array:
-        """A tensor's bytes, straight from the file."""
+        """A tensor's bytes in the mapped file."""
         return self.data[entry.begin : entry.end]
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
@@ -80,25 +80,27 @@ class SafetensorsFile(TensorFile):
         return own
 
     def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
-        """A tensor as an array straight from the file, or as a tiled one where elements share bytes."""
+        """A tensor as an array over the mapped file, or as a tiled one if elements share bytes."""
         spec = _row_major(entry.dtype, entry.shape)
         if spec.packed:
             return TiledArray.from_buffer(self.bytes_of(entry), spec)
         try:
             return self.bytes_of(entry).view(spec.dtype).reshape(entry.shape)
         except ValueError as error:
-            raise LayoutError(f"NumPy holds no array of {len(entry.shape)} dimensions: {error}") from error
+            raise LayoutError(
+                f"NumPy cannot have an array of {len(entry.shape)} dimensions: {error}"
+            ) from error
 
     def order(self, entry: Entry) -> str:
         """Row-major: the format has no other."""
         return "row-major"
 
     def is_packed(self, entry: Entry) -> bool:
-        """Whether the metadata has a layout of a tensor."""
+        """Whether the metadata has a tensor's layout."""
         return METADATA_PREFIX + entry.name in self.metadata
 
     def tiled(self, entry: Entry) -> TiledArray:
-        """A packed tensor in the layout that the metadata holds, checked against what is stored."""
+        """A packed tensor in the layout from the metadata, checked against the stored bytes."""
         text = self.metadata.get(METADATA_PREFIX + entry.name)
         if text is None:
             raise LayoutError("it is not packed: the metadata has no layout for it")
@@ -122,14 +124,14 @@ class SafetensorsFile(TensorFile):
         return Mapped(self.bytes_of(entry))
 
     def packed_as(self, spec: Spec) -> tuple[str, tuple[int, ...]]:
-        """The dtype and the shape under which a packed buffer is stored."""
+        """The dtype and shape that a packed buffer is stored with."""
         dtype = None if spec.packed else DTYPE_OF.get(spec.primitive_type)
         if dtype is None:
             return "U8", (spec.size_in_bytes,)
         return dtype, (spec.size_in_bytes // spec.dtype.itemsize,)
 
     def unpacked_as(self, spec: Spec) -> tuple[str, Shape]:
-        """The dtype under which a tensor is stored when it is not packed, and where its elements are.
+        """The dtype that an unpacked tensor is stored with, and its layout.
 
         Raises:
             LayoutError: there is none.
@@ -148,7 +150,7 @@ class SafetensorsFile(TensorFile):
         """The header, and the tensors with the widest elements first, so that every one is aligned.
 
         Raises:
-            LayoutError: the header would be longer than readers accept.
+            LayoutError: the header exceeds the readers' limit.
         """
         metadata = dict(self.metadata)
         for name, spec in layouts.items():
@@ -166,7 +168,7 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Saf
     shape: None, because the file holds the layouts of packed tensors. name: not used; tensors have names.
 
     Raises:
-        LayoutError: the file is not what the format allows; the message says where.
+        LayoutError: the file violates the format; the message says where.
         TilejitError: a shape is given.
         OSError: it cannot be opened.
     """
@@ -183,5 +185,5 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Saf
 
 
 def _row_major(dtype: str, dims: tuple[int, ...]) -> Shape:
-    """How safetensors itself lays out a tensor: row-major, F4 two to a byte."""
+    """The layout of a tensor in safetensors: row-major, F4 two to a byte."""
     return row_major(PRIMITIVE_OF[dtype], dims, 4 if dtype == "F4" else 0)

@@ -1,6 +1,6 @@
 """The header of safetensors files: eight bytes of length, then JSON; the tensors' bytes follow end to end.
 
-Reading checks everything that the format demands before a byte of data is touched.
+Reading checks all requirements of the format before it accesses any data.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ DTYPE_BITS = {
 
 
 def read_header(file: IO[bytes], file_size: int) -> tuple[tuple[Entry, ...], dict[str, str], int]:
-    """(entries, metadata, where the data starts)
+    """Return (entries, metadata, start of the data).
 
     Raises:
-        LayoutError: the header is not what the format allows; the message says where.
+        LayoutError: the header violates the format; the message says where.
     """
     prefix = file.read(8)
     length = int.from_bytes(prefix, "little")
@@ -60,7 +60,7 @@ def write_header(outputs: Iterable[Output], metadata: dict[str, str]) -> bytes:
     """Length and JSON, padded with spaces to a multiple of eight bytes.
 
     Raises:
-        LayoutError: the header would be longer than readers accept.
+        LayoutError: the header exceeds the readers' limit.
     """
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     at = 0
@@ -106,9 +106,9 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _entry(name: str, facts: Any) -> Entry:
-    """A tensor's line of the header, checked."""
+    """Check a tensor's line of the header."""
     if not isinstance(facts, dict) or set(facts) != {"dtype", "shape", "data_offsets"}:
-        raise LayoutError(f"tensor {_short(name)} has not just dtype, shape and data_offsets")
+        raise LayoutError(f"tensor {_short(name)} must have exactly dtype, shape and data_offsets")
     dtype, shape, offsets = facts["dtype"], facts["shape"], facts["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPE_BITS:
         raise LayoutError(f"tensor {_short(name)} has the unknown dtype {_short(dtype)}")
@@ -135,6 +135,6 @@ def _sizes(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A value as a message shows it: quoted, and cut when long."""
+    """Quote a value for a message, and cut it if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

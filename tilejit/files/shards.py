@@ -1,4 +1,4 @@
-"""Directories of shards: a checkpoint whose index says what holds which tensor, or files side by side."""
+"""Directories of shards: a checkpoint with an index, or files without one."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ MAX_INDEX_BYTES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """The files of a directory, by name; `index` is the checkpoint's, or None where there is none."""
+    """The files of a directory, by name; `index` is the checkpoint's, or None."""
 
     path: Path
     names: tuple[str, ...]
     index: dict[str, Any] | None = None
 
     def check(self, name: str, tensors: set[str]) -> None:
-        """Refuse a shard without a tensor that the index says it holds.
+        """Raise if a shard lacks a tensor that the index assigns to it.
 
         Raises:
-            LayoutError: names both.
+            LayoutError: it names both.
         """
         if self.index is None:
             return
@@ -39,10 +39,10 @@ class Shards:
 
 
 def read_shards(directory: str | os.PathLike[str]) -> Shards:
-    """The shards of a directory: those that its index names, or all files in it that TileJIT converts.
+    """The shards of a directory: those in its index, or all files that TileJIT converts.
 
     Raises:
-        LayoutError: there are none, or the index is not what the format allows.
+        LayoutError: there are none, or the index violates the format.
         OSError: the directory cannot be read.
     """
     path = Path(directory)
@@ -56,7 +56,7 @@ def read_shards(directory: str | os.PathLike[str]) -> Shards:
 
 
 def write_index(directory: Path, shards: Shards, total_bytes: int) -> None:
-    """Write the index of the converted shards: the same map, and the bytes of all tensors.
+    """Write the index of the converted shards: the same map, and the total size in bytes.
 
     Raises:
         OSError: the disk refuses.
@@ -91,11 +91,12 @@ def _read_index(path: Path) -> dict[str, Any]:
 
 
 def _check_name(tensor: str, name: Any) -> None:
-    """Refuse names of files outside the directory, or in others below it."""
+    """Raise for file names outside the directory, or in subdirectories."""
     plain = isinstance(name, str) and name.isprintable() and not any(sign in name for sign in "/\\:")
     if not plain or not name.endswith(".safetensors") or name.startswith("."):
         raise LayoutError(
-            f"tensor {_short(tensor)} is in {_short(name)}, no .safetensors file beside the index\n"
+            f"tensor {_short(tensor)} is in {_short(name)}, which is not a .safetensors file beside the "
+            "index\n"
             "  shards have plain names, such as model-00001-of-00002.safetensors"
         )
 

@@ -1,4 +1,4 @@
-"""Files written tensor by tensor, in the order of their bytes: all or nothing, and resumable if asked."""
+"""Files written tensor by tensor, in byte order: atomically, and resumable on request."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from tilejit.files.resume import Origin, resuming
 from tilejit.files.whole_file import CHUNK_BYTES, replacing
 
 DROP_BYTES = 32 << 20
-"""Mapped bytes that are read before their pages are given back."""
+"""Mapped bytes that are read before their pages are released."""
 
 Advance: TypeAlias = Callable[[int], None]
 Say: TypeAlias = Callable[[str], None]
 
 
 class Sink(Protocol):
-    """What takes bytes as they come, such as standard output."""
+    """A target that takes bytes as they are made, such as standard output."""
 
     def write(self, data: Any, /) -> int:
-        """Take some; how many they were."""
+        """Take bytes; return their number."""
 
 
 Target: TypeAlias = str | os.PathLike[str] | Sink
 
 
 class Parted(Protocol):
-    """Bytes that come piece by piece."""
+    """Bytes produced piece by piece."""
 
     @property
     def nbytes(self) -> int:
-        """All of them."""
+        """The total number of bytes."""
 
     def after(self, done: int) -> Iterator[Array]:
-        """Those from one on."""
+        """The bytes from an offset on."""
 
 
 Made: TypeAlias = Array | Parted
@@ -51,7 +51,7 @@ Made: TypeAlias = Array | Parted
 class Output:
     """One tensor to write, with its dtype as the format names it.
 
-    make: called when its turn comes; what it gives is dropped after.
+    make: called at the tensor's turn; its result is dropped afterwards.
     """
 
     name: str
@@ -63,17 +63,17 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """Bytes of a mapped file, copied as they are; pages that have been read are given back."""
+    """Bytes of a mapped file, copied unchanged; pages are released after they are read."""
 
     data: Array
 
     @property
     def nbytes(self) -> int:
-        """All of them."""
+        """The total number of bytes."""
         return int(self.data.nbytes)
 
     def after(self, done: int) -> Iterator[Array]:
-        """Those from one on."""
+        """The bytes from an offset on."""
         for at in range(done, self.nbytes, DROP_BYTES):
             yield self.data[at : at + DROP_BYTES]
             drop_pages(self.data)
@@ -88,11 +88,11 @@ class Named:
 
     @property
     def nbytes(self) -> int:
-        """All of them."""
+        """The total number of bytes."""
         return self.pieces.nbytes
 
     def after(self, done: int) -> Iterator[Array]:
-        """Those from one on.
+        """The bytes from an offset on.
 
         Raises:
             LayoutError: a value does not fit the packed dtype.
@@ -104,7 +104,7 @@ class Named:
 
 
 def drop_pages(array: Array) -> None:
-    """Give the pages of the file that an array is mapped from back; reading them again maps them anew."""
+    """Release the pages of the file that an array is mapped from; reading them again maps them anew."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -125,16 +125,16 @@ def write_outputs(
     say: Say | None = None,
     clobber: bool = True,
 ) -> None:
-    """Write a file: its header, then tensor by tensor, beside `path`, then renamed; to a sink as they come.
+    """Write a file beside `path`, its header and then each tensor, and rename it; write to a sink directly.
 
-    advance: called with every so many bytes written. origin: what the file is made of; where it is given, a
-    run that ends early leaves what it wrote, and the next one of the same origin goes on from there. say:
-    told where that is, or why it begins anew. clobber: without it, a file that is there is kept.
+    advance: called with the number of bytes after each write. origin: describes the input; if it is given, an
+    interrupted run keeps what it wrote, and the next run with the same origin continues there. say: told
+    where it continues, or why it starts over. clobber: whether to replace a file that exists.
 
     Raises:
-        LayoutError: a value does not fit the packed dtype, named with its tensor.
-        TilejitError: `path` is not a regular file, another run is writing it, or it is there without
-            `clobber`.
+        LayoutError: a value does not fit the packed dtype; the message names its tensor.
+        TilejitError: another run is writing `path`, or it is not a regular file, or it exists and `clobber`
+            is False.
         OSError: the disk refuses.
     """
     with _opened(path, origin, say, clobber) as (done, write):
@@ -153,14 +153,14 @@ def write_outputs(
                     written = write(data[start : start + CHUNK_BYTES].data)
                     if advance:
                         advance(written)
-                del data  # two at a time would be twice the memory
+                del data  # two at once would need twice the memory
 
 
 @contextmanager
 def _opened(
     path: Target, origin: Origin | None, say: Say | None, clobber: bool
 ) -> Iterator[tuple[int, Callable[[Any], int]]]:
-    """How many bytes are written already, and what writes more."""
+    """The number of bytes that are written already, and a function that writes more."""
     if not isinstance(path, str | os.PathLike):
         yield 0, path.write
         return

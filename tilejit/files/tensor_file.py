@@ -1,4 +1,4 @@
-"""What conversions ask a file type: a subclass of `TensorFile` for each, which `file_types` lists."""
+"""The interface of file types: a subclass of `TensorFile` for each, listed in `file_types`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tilejit.tiled.tiled_array import TiledArray
 
 
 class MisfitError(LayoutError):
-    """The layout does not fit this tensor, but may fit another one."""
+    """The layout does not fit this tensor, but may fit others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One tensor of a file.
 
-    dtype       as the format names it
-    begin, end  its bytes, counted from the first one that belongs to a tensor
+    dtype       the format's name of the dtype
+    begin, end  its bytes, counted from the first byte of tensor data
     """
 
     name: str
@@ -41,10 +41,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TensorFile(ABC):
-    """An open file: its tensors in the order of their bytes, which are mapped, and its identity."""
+    """An open file: its identity, and its mapped tensors in byte order."""
 
     one_array: ClassVar[bool]
-    """Whether a file has a single array, which needs no name, and no layout, which callers have to give."""
+    """Whether a file has a single array without a name, and no layout, so that callers must pass one."""
 
     path: str
     entries: tuple[Entry, ...]
@@ -59,7 +59,7 @@ class TensorFile(ABC):
     def element_type(self, entry: Entry, dtype: str | None) -> str:
         """XLA's name of a tensor's element type.
 
-        dtype: the type that the elements are converted to; elements of unknown type are taken as such.
+        dtype: the type to convert to; elements of unknown type are read as this type.
 
         Raises:
             MisfitError: elements of this type cannot be packed.
@@ -70,7 +70,7 @@ class TensorFile(ABC):
         """A tensor as an array over the mapped file, tiled if its elements share bytes.
 
         Raises:
-            LayoutError: NumPy has no such array.
+            LayoutError: NumPy cannot have such an array.
         """
 
     @abstractmethod
@@ -86,7 +86,7 @@ class TensorFile(ABC):
         """A packed tensor in its layout, over the mapped file.
 
         Raises:
-            LayoutError: it is not packed, or its layout is that of another tensor.
+            LayoutError: it is not packed, or its layout belongs to another tensor.
         """
 
     @abstractmethod
@@ -95,11 +95,11 @@ class TensorFile(ABC):
 
     @abstractmethod
     def packed_as(self, spec: Spec) -> tuple[Any, tuple[int, ...]]:
-        """The dtype and the shape under which a file stores a packed buffer."""
+        """The dtype and shape that a file stores a packed buffer with."""
 
     @abstractmethod
     def unpacked_as(self, spec: Spec) -> tuple[Any, Shape]:
-        """The dtype under which a file stores unpacked elements, and the layout of these.
+        """The dtype that a file stores unpacked elements with, and their layout.
 
         Raises:
             LayoutError: the format has no such elements.
@@ -109,20 +109,20 @@ class TensorFile(ABC):
     def header_of(
         self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
     ) -> tuple[bytes, Sequence[Output]]:
-        """The header of the file to write, and its tensors in the order of their bytes.
+        """The header of the file to write, and its tensors in byte order.
 
-        layouts: those of the tensors that are converted, by name; None for a tensor that is unpacked. What
-        this file says of all other tensors is kept.
+        layouts: those of the converted tensors, by name; None for an unpacked tensor. The metadata of all
+        other tensors is kept.
 
         Raises:
-            LayoutError: the format has no such header.
+            LayoutError: the format cannot have such a header.
         """
 
     def chosen(self, names: Collection[str] | None) -> set[str]:
-        """The tensors of those names; all for None.
+        """The tensors with those names; all for None.
 
         Raises:
-            LayoutError: the file has none of a name.
+            LayoutError: the file lacks one of them.
         """
         known = {entry.name for entry in self.entries}
         if names is None:
@@ -130,10 +130,10 @@ class TensorFile(ABC):
         unknown = [name for name in names if name not in known]
         if unknown:
             some = ", ".join(sorted(known)[:5]) + (", ..." if len(known) > 5 else "")
-            raise LayoutError(f"there is no tensor {unknown[0]!r}\n  the file has {some or 'none'}")
+            raise LayoutError(f"tensor {unknown[0]!r} does not exist\n  the file has {some or 'none'}")
         return set(names)
 
 
 def row_major(dtype: str, dims: tuple[int, ...], bits: int = 0) -> Shape:
-    """The shape of an array as files hold it: in C order, of elements of so many bits if below 8."""
+    """The shape of an array in a file: in C order, with elements of that many bits if below 8."""
     return Shape(dtype, dims, Layout(tuple(reversed(range(len(dims)))), element_size_in_bits=bits))

@@ -1,4 +1,4 @@
-"""Ordinary files: opened without waiting, written whole or not at all."""
+"""Regular files: opened without blocking, and replaced atomically."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import IO
 from codegen import LayoutError, TilejitError
 
 CHUNK_BYTES = 8 << 20
-"""What is written at one time, so that a progress bar moves and Ctrl-C is heard."""
+"""Bytes to write at a time, so that a progress bar moves and Ctrl-C is handled."""
 
 
 def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file to read; a pipe or a device is refused at once, where `open` would wait for its other end.
+    """Open a file to read; a pipe or a device is rejected at once, while `open` would block.
 
     Raises:
         LayoutError: it is not a regular file.
@@ -33,19 +33,19 @@ def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of `path` when the block ends without an exception.
+    """A file to write that replaces `path` when the block ends without an exception.
 
     >>> with replacing("model.safetensors") as file:
     ...     file.write(data)
 
-    The bytes are on disk before the rename, so whatever happens `path` holds what it held or all of the new
-    content. Any exception, KeyboardInterrupt too, removes the unfinished file; where the system has files
-    without a name, so does the end of the process. A link is followed; the mode of an existing file is kept.
+    The bytes are on disk before the rename, so `path` always holds either its old contents or all of the new
+    ones. Any exception, including KeyboardInterrupt, removes the unfinished file; on systems with anonymous
+    files, so does the end of the process. A link is followed, and the mode of an existing file is kept.
 
     clobber: without it, a file that is there by then is kept.
 
     Raises:
-        TilejitError: `path` is there and no ordinary file, or is there without `clobber`.
+        TilejitError: `path` exists and is not a regular file, or `clobber` is False.
         OSError: the directory or the disk refuses.
     """
     if not clobber:
@@ -77,10 +77,10 @@ def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator
 
 
 def refuse_to_clobber(path: str | os.PathLike[str]) -> None:
-    """Refuse a path that is there, even as a link that leads nowhere.
+    """Raise if the path exists, even as a link to a missing file.
 
     Raises:
-        TilejitError: names it.
+        TilejitError: it exists.
     """
     if os.path.lexists(path):
         raise TilejitError(
@@ -103,9 +103,9 @@ def _place(temporary: Path, target: Path, path: str | os.PathLike[str]) -> None:
 
 
 def _open_nameless(directory: Path) -> IO[bytes] | None:
-    """A file without a name on a directory's disk, gone with the process; None where the system has none.
+    """An anonymous file on a directory's disk, which disappears with the process; None if not supported.
 
-    Of directories that cannot be written to, `open` says why.
+    For directories that cannot be written to, `open` reports the error.
     """
     flags = getattr(os, "O_TMPFILE", 0)
     if not flags:
@@ -116,15 +116,15 @@ def _open_nameless(directory: Path) -> IO[bytes] | None:
         return None
     if os.path.exists(_by_handle(handle)):
         return os.fdopen(handle, "wb")
-    os.close(handle)  # without /proc it could never be given a name
+    os.close(handle)  # without /proc it could not get a name
     return None
 
 
 def _name(file: IO[bytes], path: Path) -> None:
-    """Give an open file its first name."""
+    """Give an open anonymous file a name."""
     directory = os.open(path.parent, os.O_RDONLY)
     try:
-        # With the handle of a directory Python asks for linkat, which follows /proc's link to the file.
+        # With a directory handle, Python calls linkat, which follows /proc's link to the file.
         os.link(_by_handle(file.fileno()), path.name, dst_dir_fd=directory, follow_symlinks=True)
     finally:
         os.close(directory)
@@ -135,7 +135,7 @@ def _by_handle(handle: int) -> str:
 
 
 def mode_of(target: Path) -> int | None:
-    """The permission bits of the file that is replaced, or None where there is none."""
+    """The permission bits of the file to replace, or None if there is none."""
     try:
         status = target.stat()
     except FileNotFoundError:
@@ -146,7 +146,7 @@ def mode_of(target: Path) -> int | None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the rename last; file systems and platforms that cannot are left alone."""
+    """Make the rename durable; does nothing on file systems and platforms without support."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:

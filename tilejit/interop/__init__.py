@@ -1,1 +1,1 @@
-"""Arrays of other libraries; import the module you need, none is imported here."""
+"""Support for other libraries' arrays; each module is imported separately."""

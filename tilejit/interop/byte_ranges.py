@@ -1,4 +1,4 @@
-"""Which bytes of a buffer hold the elements that a selection picks: what to ask a store for."""
+"""The bytes of a buffer that hold a selection's elements: the ranges to request from a store."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 
 GAP_BYTES = 4096
-"""Ranges so close are asked for as one: a request costs a store more than a page of bytes."""
+"""Ranges at most this far apart are merged, because a request costs a store more than a page of bytes."""
 
 MOST_SUMS = 1 << 20
-"""Pairs of ranges that are added up; beyond, everything is asked for."""
+"""The most pairs of ranges to combine; beyond that, all bytes are requested."""
 
 Ranges: TypeAlias = list[tuple[int, int]]
 _Indices: TypeAlias = NDArray[np.int64]
@@ -23,11 +23,11 @@ _Spans: TypeAlias = tuple[_Indices, _Indices]
 
 
 def box_ranges(spec: Spec, picks: tuple[_Indices, ...], gap_bytes: int = GAP_BYTES) -> Ranges | None:
-    """Bytes [begin, end) that hold the elements at all combinations of indices, one array a dimension.
+    """Bytes [begin, end) that hold the elements at all combinations of indices, one array per dimension.
 
     f32[16,256]{1,0:T(8,128)}, ([3], [0, 1]), 0 -> [(1536, 1544)]
 
-    The ranges ascend and lie more than `gap_bytes` apart; None where asking for all bytes is as good.
+    The ranges ascend and lie more than `gap_bytes` apart; None if requesting all bytes is as good.
     """
     if any(len(pick) == 0 for pick in picks):
         return []
@@ -35,7 +35,7 @@ def box_ranges(spec: Spec, picks: tuple[_Indices, ...], gap_bytes: int = GAP_BYT
     gap = gap_bytes * 8 // access.unit_bits
     low = np.array([access.base], np.int64)
     spans = low, low + access.width
-    # The shortest reach first: it joins into the fewest ranges.
+    # The shortest range first, because that merges into the fewest ranges.
     for root in sorted(logical_roots(access), key=lambda r: int(np.ptp(offset_range(r.tree)))):
         offsets = _offsets(access, root, picks)
         if offsets is None:
@@ -62,7 +62,7 @@ def slot_ranges(spec: Spec, slots: NDArray[np.int64], gap_bytes: int = GAP_BYTES
 
 
 def _offsets(access: AccessMap, root: Root, picks: tuple[_Indices, ...]) -> _Indices | None:
-    """A root's offsets at the picked indices of its dimensions; None where they are too many."""
+    """A root's offsets at the selected indices of its dimensions; None if there are too many."""
     merged = np.zeros(1, np.int64)
     for d in root.dims:
         if len(merged) * len(picks[d]) > MOST_SUMS:
@@ -72,7 +72,7 @@ def _offsets(access: AccessMap, root: Root, picks: tuple[_Indices, ...]) -> _Ind
 
 
 def _joined(spans: _Spans, gap: int) -> _Spans:
-    """Ranges in ascending order, those at most `gap` apart as one."""
+    """Ranges in ascending order, with those at most `gap` apart merged."""
     order = np.argsort(spans[0], kind="stable")
     low, high = spans[0][order], np.maximum.accumulate(spans[1][order])
     cut = np.flatnonzero(low[1:] - high[:-1] > gap)
@@ -80,9 +80,9 @@ def _joined(spans: _Spans, gap: int) -> _Spans:
 
 
 def _in_bytes(spec: Spec, access: AccessMap, spans: _Spans, gap_bytes: int) -> Ranges | None:
-    """Ranges of units as ranges of whole bytes, unless those and the requests cost as much as all bytes."""
+    """Ranges of units as ranges of whole bytes, unless the requests cost as much as all bytes."""
     bits = access.unit_bits
-    # Elements that share a byte are apart only as bits are counted.
+    # Elements that share a byte are only separate in units of bits.
     begin, end = _joined((spans[0] * bits // 8, -(-spans[1] * bits // 8)), gap_bytes)
     if int((end - begin).sum()) + gap_bytes * (len(begin) - 1) >= spec.size_in_bytes:
         return None
@@ -90,7 +90,7 @@ def _in_bytes(spec: Spec, access: AccessMap, spans: _Spans, gap_bytes: int) -> R
 
 
 def indices_of(part: Any, extent: int) -> _Indices:
-    """The indices that an integer or a slice picks of a dimension."""
+    """The indices that an integer or a slice selects in a dimension."""
     if isinstance(part, slice):
         return np.arange(*part.indices(extent), dtype=np.int64)
     return np.array([int(part)], np.int64) % max(extent, 1)

@@ -1,8 +1,8 @@
-"""oneDNN's blocked memory by tag: `aBcd16b`, `nChw16c`, `OIhw4i16o4i`. Needs no package.
+"""oneDNN's blocked memory formats by tag: `aBcd16b`, `nChw16c`, `OIhw4i16o4i`. Needs no package.
 
-`to_onednn(x, tag)` is what a reorder to a memory of that tag writes, zeros in its padding; `from_onednn`
-reads one. `memory_desc(tag, dtype, dims)` has the numbers of dnnl_memory_desc_t, for those who call the C
-library. `of_mkldnn(tensor, tag)` is over the memory of a tensor of torch that is in oneDNN's hands.
+`to_onednn(x, tag)` writes what a reorder to a memory of that tag writes, with zeros in its padding, and
+`from_onednn` reads such a memory. `memory_desc(tag, dtype, dims)` returns the fields of dnnl_memory_desc_t
+for callers of the C library. `of_mkldnn(tensor, tag)` shares the memory of a torch tensor that oneDNN owns.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ DATA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class MemoryDesc:
-    """The numbers of a dnnl_memory_desc_t, named as dnnl_query_t names them.
+    """The fields of a dnnl_memory_desc_t, named as in dnnl_query_t.
 
     Attributes:
         dims: logical dimensions, in elements.
-        padded_dims: what they are padded to, whole blocks.
+        padded_dims: the dimensions padded to whole blocks.
         data_type: dnnl_data_type_t.
-        strides: of each dimension, or of its blocks where it has some, in elements.
+        strides: of each dimension, or of its blocks, in elements.
         inner_blks: sizes of the blocks, the outermost first.
-        inner_idxs: the dimension of each.
+        inner_idxs: the dimension of each block.
         size: bytes of the memory, padding included.
     """
 
@@ -87,7 +87,7 @@ def to_onednn(
     whatever its strides. out, threads: as in `tilejit.pack`. Elements of four bits are packed two to a byte.
 
     Raises:
-        LayoutError: a mistake in the tag, an array of another rank, or of a dtype that oneDNN has not; or as
+        LayoutError: the tag has a mistake, the array has another rank, or a dtype that oneDNN lacks; or as
             `tilejit.pack`.
         TypeError: as `tilejit.pack`, or the tag is not a str.
     """
@@ -107,7 +107,7 @@ def from_onednn(
     out: Array | None = None,
     threads: int | None = None,
 ) -> Array:
-    """The array that a memory of a oneDNN tag holds.
+    """Unpack the memory of a oneDNN tag.
 
     >>> from_onednn(memory, "nChw16c", dtype="f32", dims=(1, 20, 5, 7)).shape  # (1, 20, 5, 7)
 
@@ -115,7 +115,7 @@ def from_onednn(
     `tilejit.unpack`.
 
     Raises:
-        LayoutError: a mistake in the tag, a buffer of another size, a dtype that oneDNN has not; or as
+        LayoutError: the tag has a mistake, the buffer has another size, or oneDNN lacks the dtype; or as
             `tilejit.unpack`.
         TypeError: as `tilejit.unpack`, or the tag is not a str.
     """
@@ -128,7 +128,7 @@ def layout_of(tag: str, dtype: ElementLike, dims: Iterable[int]) -> Spec:
     >>> layout_of("nChw16c", "f32", (2, 20, 5, 7))  # f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
 
     Raises:
-        LayoutError: a mistake in the tag, dims of another rank, or a dtype that oneDNN has not.
+        LayoutError: the tag has a mistake, dims have another rank, or oneDNN lacks the dtype.
         TypeError: an argument is of a wrong type.
     """
     element = _element(dtype)
@@ -137,7 +137,7 @@ def layout_of(tag: str, dtype: ElementLike, dims: Iterable[int]) -> Spec:
 
 
 def memory_desc(tag: str, dtype: ElementLike, dims: Iterable[int]) -> MemoryDesc:
-    """The memory descriptor that dnnl_memory_desc_create_with_tag makes.
+    """Create the memory descriptor that dnnl_memory_desc_create_with_tag creates.
 
     >>> memory_desc("nChw16c", "f32", (2, 20, 5, 7)).padded_dims  # (2, 32, 5, 7)
 
@@ -167,21 +167,22 @@ def memory_desc(tag: str, dtype: ElementLike, dims: Iterable[int]) -> MemoryDesc
 
 
 def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
-    """A tiled array over the memory of a torch tensor that oneDNN has, as `to_mkldnn` makes them.
+    """Create a tiled array over the memory of a torch tensor that oneDNN owns, as from `to_mkldnn`.
 
-    >>> w = torch._C._nn.mkldnn_reorder_conv2d_weight(weights.to_mkldnn(), padding=[1, 1])
-    >>> of_mkldnn(w, "Acdb24a").numpy()  # the weights
+        >>> w = torch._C._nn.mkldnn_reorder_conv2d_weight(weights.to_mkldnn(), padding=[1, 1])
+        >>> of_mkldnn(w, "Acdb24a").numpy()  # the weights
 
-    tag: the one oneDNN has chosen, which torch does not tell: run with ONEDNN_VERBOSE=2 to see it. A plain
-    tensor has abcd. Nothing is copied; the array keeps the tensor alive.
+        tag: the one that oneDNN has chosen, which torch does not expose; run with ONEDNN_VERBOSE=2 to see it.
+        A plain tensor
+    has abcd. Nothing is copied, and the array keeps the tensor alive.
 
-    Raises:
-        LayoutError: the tag takes another number of bytes than the tensor has, or as `layout_of`.
-        TypeError: it is not such a tensor.
+        Raises:
+            LayoutError: the tag takes another number of bytes than the tensor has, or as `layout_of`.
+            TypeError: it is not such a tensor.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensor, torch.Tensor) or not tensor.is_mkldnn:
-        raise TypeError(f"of_mkldnn takes what tensor.to_mkldnn() returns, not {type(tensor).__name__}")
+        raise TypeError(f"of_mkldnn: expected the result of tensor.to_mkldnn(), got {type(tensor).__name__}")
     spec = layout_of(tag, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape))
     size = int(torch.ops.mkldnn._nbytes(tensor))
     if size != spec.size_in_bytes:
@@ -190,19 +191,19 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
             f"{spec.size_in_bytes}\n  run with ONEDNN_VERBOSE=2 to see the tag that oneDNN has chosen"
         )
     memory: Any = (ctypes.c_ubyte * size).from_address(int(torch.ops.mkldnn.data_ptr(tensor)))
-    memory.tensor = tensor  # which keeps the memory
+    memory.tensor = tensor  # the tensor keeps the memory alive
     return TiledArray.from_buffer(np.frombuffer(memory, np.uint8), spec)
 
 
 def _checked_tag(tag: str) -> str:
-    """The tag, if it is one.
+    """Return the tag if it is valid.
 
     Raises:
-        LayoutError: it is none, or has a mistake, which the message shows.
+        LayoutError: it is not a tag, or has a mistake, which the message shows.
         TypeError: it is not a str.
     """
     if not isinstance(tag, str):
-        raise TypeError(f"a tag is a str such as 'nChw16c', not {type(tag).__name__}")
+        raise TypeError(f"expected a tag such as 'nChw16c', got {type(tag).__name__}")
     if not is_tag(tag):
         raise LayoutError(
             f"{tag[:40]!r} is not a oneDNN tag\n  write its dimensions and blocks, e.g. nChw16c or aBcd16b"
@@ -212,10 +213,10 @@ def _checked_tag(tag: str) -> str:
 
 
 def _element(dtype: Any) -> PrimitiveType:
-    """The dtype, if oneDNN has it."""
+    """Return the dtype if oneDNN has it."""
     element = primitive_type(dtype)
     if element.name not in DATA_TYPES:
         raise LayoutError(
-            f"oneDNN has no memory of {element.name}\n  convert to one of {', '.join(DATA_TYPES)}"
+            f"oneDNN does not support {element.name}\n  convert to one of {', '.join(DATA_TYPES)}"
         )
     return element

@@ -1,7 +1,7 @@
-"""Tenstorrent's tile tensors as tensors of torch. The extra `torch`.
+"""Tenstorrent's tile tensors as torch tensors. Needs the extra `torch`.
 
 A tile tensor `[..., H/32, W/32, 32, 32]` holds the tiles row by row, and in each tile its faces of 16 x 16
-one after the other: its memory is what ttnn calls the TILE layout.
+one after the other. Its memory is ttnn's TILE layout.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from math import prod
 from typing import Any
 
 if find_spec("torch") is None:
-    raise ImportError(
-        "tilejit.interop.tenstorrent makes tensors of torch: pip install 'tilejit[torch]'", name="torch"
-    )
+    raise ImportError("tilejit.interop.tenstorrent needs torch: pip install 'tilejit[torch]'", name="torch")
 
 import torch
 
@@ -87,7 +85,7 @@ def untilize(
     sizes = int_tuple(dims, "dims")
     if tile is None:
         if tiles.ndim < 4:
-            raise LayoutError("a flat tensor does not say its tiles\n  give tile=, e.g. tile=32")
+            raise LayoutError("a flat tensor does not define its tiles\n  give tile=, e.g. tile=32")
         tile = (tiles.shape[-2], tiles.shape[-1])
     options: dict[str, Any] = {"tile": tile} | ({} if face is None else {"face": face})
     spec = as_layout("tenstorrent", dtype=tensors.numpy_view(tiles[:0]).dtype, dims=sizes, **options)
@@ -101,6 +99,6 @@ def untilize(
 
 
 def _tiled_dims(dims: tuple[int, ...], tile: Sizes) -> tuple[int, ...]:
-    """[..., tiles of H, tiles of W, rows, columns]; the format has checked tile."""
+    """[..., tiles of H, tiles of W, rows, columns]; the format has checked `tile`."""
     height, width = tile if isinstance(tile, tuple | list) else (tile, tile)
     return (*dims[:-2], -(-dims[-2] // height), -(-dims[-1] // width), height, width)

@@ -1,4 +1,4 @@
-"""Tiled arrays over the memory of other libraries' arrays, which have a dtype of their own."""
+"""Tiled arrays over the memory of other libraries' arrays, which have their own dtype."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def tiled_over(
     dims: Iterable[int] | None,
     parameters: Mapping[str, Any],
 ) -> TiledArray:
-    """A tiled array over a buffer; without `dtype`, a layout that needs one takes the buffer's.
+    """Create a tiled array over a buffer; without `dtype`, a layout that needs one takes the buffer's.
 
-    what: how messages call the buffer, such as "tensor".
+    what: the name of the buffer in messages, such as "tensor".
 
     Raises:
-        LayoutError: the buffer is of another dtype or size.
-        TypeError: a parameter is not the layout's.
+        LayoutError: the buffer has another dtype or size.
+        TypeError: the layout does not take a parameter.
     """
     if dims is not None and dtype is None:
         dtype = buffer.dtype
     tiled = TiledArray.from_buffer(buffer, layout, dtype=dtype, dims=dims, **parameters)
     if buffer.dtype not in (np.uint8, tiled.dtype):
         raise LayoutError(
-            f"the {what} is {buffer.dtype}, the layout of {tiled.layout.primitive_type}\n"
-            f"  give the layout of the {what}'s dtype, or view the {what} as uint8"
+            f"the {what} is {buffer.dtype}, but the layout is for {tiled.layout.primitive_type}\n"
+            f"  use a layout of the {what}'s dtype, or view the {what} as uint8"
         )
     return tiled

@@ -1,7 +1,7 @@
-"""Tensors of torch as arrays and tiled buffers, without a copy. The extra `torch`.
+"""Torch tensors as arrays and tiled buffers, without a copy. Needs the extra `torch`.
 
-`to_torch(t)`, `from_torch(tensor, layout)`, `pack(tensor, layout)`, `unpack(tensor, layout)`: tensors are on
-the CPU. bfloat16, the floats of eight bits and bool are themselves.
+`to_torch(t)`, `from_torch(tensor, layout)`, `pack(tensor, layout)` and `unpack(tensor, layout)` take tensors
+on the CPU. bfloat16, 8-bit floats and bool keep their dtype.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 if find_spec("torch") is None:
-    raise ImportError(
-        "tilejit.interop.torch moves tensors of torch: pip install 'tilejit[torch]'", name="torch"
-    )
+    raise ImportError("tilejit.interop.torch needs torch: pip install 'tilejit[torch]'", name="torch")
 
 import torch
 
@@ -33,12 +31,12 @@ __all__ = ["from_torch", "numpy_view", "pack", "to_torch", "unpack"]
 
 
 def to_torch(t: TiledArray | Array, /) -> torch.Tensor:
-    """A tensor over the memory of an array, or of the flat buffer of a tiled one; nothing is copied.
+    """Create a tensor over the memory of an array, or of a tiled array's flat buffer, without a copy.
 
     >>> to_torch(tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}"))  # bfloat16, 384,000 elements
 
     t: a TiledArray, whose packed elements (four bits and fewer) come as uint8, or a NumPy array of any shape.
-    The tensor keeps the memory alive; what is written to one is in the other.
+    The tensor keeps the memory alive; both see writes to it.
 
     Raises:
         LayoutError: torch has no such dtype or byte order, or its tensors cannot have these strides; or the
@@ -47,13 +45,13 @@ def to_torch(t: TiledArray | Array, /) -> torch.Tensor:
     """
     array = t.buffer if isinstance(t, TiledArray) else t
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"to_torch takes a TiledArray or a NumPy array, not {type(t).__name__}")
+        raise TypeError(f"to_torch: expected a TiledArray or a NumPy array, got {type(t).__name__}")
     array = np.asarray(array)
     if not array.flags.writeable:
-        raise LayoutError("the array is read-only, and torch's tensors are not\n  copy it first")
+        raise LayoutError("the array is read-only, but torch tensors are writable\n  copy it first")
     if not array.dtype.isnative:
         raise LayoutError(
-            f"torch has no tensors of {array.dtype.str}\n  bring the bytes in order: x.astype('=…')"
+            f"torch has no tensors of {array.dtype.str}\n  convert to native byte order: x.astype('=…')"
         )
     if any(stride < 0 or stride % max(1, array.itemsize) for stride in array.strides):
         raise LayoutError(
@@ -80,7 +78,7 @@ def from_torch(
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> TiledArray:
-    """A tiled array over the memory of a flat tensor; nothing is copied.
+    """Create a tiled array over the memory of a flat tensor, without a copy.
 
     >>> from_torch(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
     >>> from_torch(flat, "tenstorrent", dims=(1000, 300))
@@ -115,7 +113,7 @@ def pack(
     tune: bool = False,
     **parameters: Any,
 ) -> torch.Tensor:
-    """The flat buffer of a tensor in a layout, padding included, as a tensor.
+    """Pack a tensor into a layout; returns the flat buffer, padding included, as a tensor.
 
     >>> flat = pack(weights, "tenstorrent")
     >>> pack(weights, "{1,0:T(8,128)(2,1)}", out=flat)
@@ -158,7 +156,7 @@ def unpack(
     tune: bool = False,
     **parameters: Any,
 ) -> torch.Tensor:
-    """The tensor that a flat buffer in a layout holds.
+    """Unpack a flat buffer in a layout to a tensor.
 
     >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
     >>> unpack(flat, "tenstorrent", dims=(1000, 300))
@@ -185,15 +183,15 @@ def unpack(
 
 
 def numpy_view(tensor: torch.Tensor, what: str = "the tensor") -> Array:
-    """A NumPy array over the memory of a tensor; bfloat16 and floats of eight bits as ml_dtypes has them.
+    """Create a NumPy array over the memory of a tensor; bfloat16 and 8-bit floats become ml_dtypes types.
 
     >>> numpy_view(torch.ones(2, 3, dtype=torch.bfloat16)).dtype  # bfloat16
 
-    what: how messages call it.
+    what: the name of the tensor in messages.
 
     Raises:
         LayoutError: the tensor needs a gradient, is not on the CPU, is sparse, quantized, in oneDNN's own
-            memory, a conjugate or a negation that has not been worked out, or of a dtype NumPy has not.
+            memory, an unresolved conjugate or negation, or has a dtype that NumPy lacks.
         TypeError: it is not a tensor.
     """
     if not isinstance(tensor, torch.Tensor):
@@ -215,7 +213,7 @@ _BYTES = tuple(getattr(torch, name) for name in ("float4_e2m1fn_x2",) if hasattr
 
 
 def _unreadable(tensor: torch.Tensor) -> str | None:
-    """Why there is no NumPy array over a tensor's memory, and what to do; None where there is one."""
+    """Why there is no NumPy array over a tensor's memory, and what to do; None if there is one."""
     if tensor.layout is not torch.strided:
         if str(tensor.layout) == "torch._mkldnn":
             return "lies in oneDNN's memory\n  give tensor.to_dense(), or read it with tilejit.interop.onednn"
@@ -229,7 +227,7 @@ def _unreadable(tensor: torch.Tensor) -> str | None:
     if tensor.is_quantized:
         return "is quantized\n  give tensor.int_repr(), its integers"
     if tensor.is_conj():
-        return "is a conjugate that has not been worked out\n  give tensor.resolve_conj()"
+        return "is an unresolved conjugate\n  give tensor.resolve_conj()"
     if tensor.is_neg():
-        return "is a negation that has not been worked out\n  give tensor.resolve_neg()"
+        return "is an unresolved negation\n  give tensor.resolve_neg()"
     return None

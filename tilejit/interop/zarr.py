@@ -1,7 +1,7 @@
-"""Chunks of zarr in tiled layouts: the codec `tilejit.tile` of zarr version 3. The extra `zarr`.
+"""zarr chunks in tiled layouts: the codec `tilejit.tile` for zarr version 3. Needs the extra `zarr`.
 
-The codec turns a chunk into the bytes of its packed buffer, padding included, and is found by its entry point
-in any process that opens the array: nothing of TileJIT has to be imported before.
+The codec converts a chunk to the bytes of its packed buffer, padding included. Its entry point makes it
+available in any process that opens the array, without importing TileJIT first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 if find_spec("zarr") is None:
-    raise ImportError("tilejit.interop.zarr is a codec of zarr: pip install 'tilejit[zarr]'", name="zarr")
+    raise ImportError("tilejit.interop.zarr needs zarr: pip install 'tilejit[zarr]'", name="zarr")
 
 import zarr
 from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin
@@ -47,7 +47,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     >>> zarr.create_array(store, shape=(4096, 4096), chunks=(1024, 1024), dtype="f4",
     ...                   serializer=TileCodec("tpu"), compressors=None)
 
-    Of an array without compressors a selection reads the bytes of the tiles that it needs, of others whole
+    In an array without compressors, a selection reads only the bytes of the tiles it needs; in others, whole
     chunks.
 
     layout: a text that `as_layout` reads: of a format, a pattern, or of XLA's or CuTe's layouts; where a
@@ -71,19 +71,19 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         self, layout: str, parameters: Mapping[str, Any] | Parameters = (), dtype: str | None = None
     ) -> None:
         if not isinstance(layout, str):
-            raise TypeError(f"layout is a text, not {type(layout).__name__}")
+            raise TypeError(f"layout: expected a str, got {type(layout).__name__}")
         if not isinstance(dtype, str | None):
-            raise TypeError(f"dtype is a text, not {type(dtype).__name__}")
+            raise TypeError(f"dtype: expected a str, got {type(dtype).__name__}")
         object.__setattr__(self, "layout", layout)
         object.__setattr__(self, "parameters", _checked_parameters(parameters))
         object.__setattr__(self, "dtype", None if dtype is None else primitive_type(dtype).name)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> TileCodec:
-        """The codec that a zarr.json describes.
+        """Create the codec that a zarr.json describes.
 
         Raises:
-            LayoutError: the description is not one of this codec's.
+            LayoutError: the description is not valid for this codec.
         """
         given = data.get("configuration")
         if data.get("name") != CODEC_NAME or not isinstance(given, Mapping):
@@ -103,7 +103,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
             raise LayoutError(f"the configuration of {CODEC_NAME!r}: {error}") from error
 
     def to_dict(self) -> dict[str, Any]:
-        """What a zarr.json says of the codec."""
+        """Describe the codec for a zarr.json."""
         configuration: dict[str, Any] = {"layout": self.layout}
         if self.parameters:
             configuration["parameters"] = {
@@ -114,10 +114,10 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return {"name": CODEC_NAME, "configuration": configuration}
 
     def validate(self, *, shape: tuple[int, ...], dtype: Any, chunk_grid: Any) -> None:
-        """Refuse arrays whose chunks the layout does not fit.
+        """Raise for arrays whose chunks the layout does not fit.
 
         Raises:
-            LayoutError: says why.
+            LayoutError: it says why.
         """
         self._spec(dtype, tuple(getattr(chunk_grid, "chunk_shape", shape)))
 
@@ -150,7 +150,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
         spec = self._spec(chunk_spec.dtype, chunk_spec.shape)
         picked = await asyncio.to_thread(_Picked.of, spec, selection)
-        # Chunks of a shard are in memory already; of other getters nothing is known.
+        # Chunks of a shard are in memory already; other getters are unknown.
         ranges = picked.ranges if isinstance(byte_getter, StorePath) else None
         if ranges is None:
             data = await byte_getter.get(prototype=chunk_spec.prototype)
@@ -164,7 +164,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
 
 @dataclass(frozen=True)
 class _Picked:
-    """A selection of a chunk: a box, or the slots of single elements; and the bytes that hold them."""
+    """A selection in a chunk: a box, or the slots of single elements; and the bytes that hold them."""
 
     box: tuple[Any, ...]
     slots: Array | None
@@ -178,14 +178,14 @@ class _Picked:
             box = tuple(p if isinstance(p, slice) else int(p) for p in parts)
             picks = tuple(indices_of(p, n) for p, n in zip(box, dims, strict=True))
             return cls(box, None, box_ranges(spec, picks))
-        # Views of what each dimension counts, cut as NumPy cuts an array, say what is picked.
+        # NumPy's own indexing of each dimension's indices determines the selection.
         counted = np.ix_(*(np.arange(n, dtype=np.int64) for n in dims))
         index = tuple(np.asarray(np.broadcast_to(c, dims)[selection]) for c in counted)
         slots = np.asarray(linear_index(spec, index), np.int64)
         return cls((), slots, slot_ranges(spec, slots))
 
     def elements(self, tiled: TiledArray) -> Array:
-        """What was picked, of a chunk whose other bytes may be missing."""
+        """The selected elements of a chunk whose other bytes may be missing."""
         if self.slots is None:
             return np.asarray(tiled[self.box])
         if not tiled.layout.packed:
@@ -197,7 +197,7 @@ class _Picked:
 
 
 async def _fetched(getter: Any, ranges: Ranges, spec: Spec, prototype: Any) -> TiledArray | None:
-    """A chunk of which only some ranges have been read; None where the store has no such chunk."""
+    """A chunk of which only some ranges have been read; None if the store lacks the chunk."""
     buffer = np.zeros(spec.size_in_bytes, np.uint8)
     at_once = asyncio.Semaphore(zarr.config.get("async.concurrency") or len(ranges))
 
@@ -211,7 +211,7 @@ async def _fetched(getter: Any, ranges: Ranges, spec: Spec, prototype: Any) -> T
         buffer[begin:end] = data.as_numpy_array().view(np.uint8)
         return True
 
-    # An empty selection asks whether there is a chunk at all; a byte says so.
+    # An empty selection only checks whether the chunk exists, for which one byte suffices.
     there = await asyncio.gather(*(fetch(*r) for r in ranges or [(0, min(1, spec.size_in_bytes))]))
     return TiledArray.from_buffer(buffer, spec) if all(there) else None
 
@@ -231,7 +231,7 @@ def _of_another_size(spec: Spec) -> LayoutError:
 
 
 def _in_zarr(array: Array, chunk_spec: Any) -> Any:
-    """Elements as zarr calls them."""
+    """Elements in zarr's dtype."""
     native = _native(chunk_spec.dtype)
     if array.dtype != native:
         narrow = from_numpy(array.dtype).byte_dtype == native
@@ -240,7 +240,7 @@ def _in_zarr(array: Array, chunk_spec: Any) -> Any:
 
 
 def _native(dtype: Any) -> np.dtype[Any]:
-    """NumPy's dtype of zarr's, in this machine's byte order."""
+    """zarr's dtype as a NumPy dtype, in this machine's byte order."""
     return cast("np.dtype[Any]", dtype.to_native_dtype().newbyteorder("="))
 
 
@@ -277,10 +277,10 @@ def _spec_of(codec: TileCodec, native: np.dtype[Any], dims: tuple[int, ...]) -> 
 
 
 def _element(dtype: str | None, native: np.dtype[Any]) -> str:
-    """The type of the elements: what zarr says, or what the codec says of as many bytes."""
+    """The type of the elements: zarr's, or the codec's for the same number of bytes."""
     if dtype is None:
         if native.kind == "V":
-            raise LayoutError("they are raw bytes\n  say what they are by dtype, e.g. bf16")
+            raise LayoutError("they are raw bytes\n  name their dtype, e.g. bf16")
         return from_numpy(native).name
     meant = primitive_type(dtype)
     held = meant.byte_dtype if native.kind in "iu" else None
@@ -288,18 +288,18 @@ def _element(dtype: str | None, native: np.dtype[Any]) -> str:
     plain = native.kind in "iuV" and native.names is None
     if not plain or (native != held if held else native.itemsize != wide):
         raise LayoutError(
-            f"{native} is not how elements of {dtype} are held\n"
-            "  leave dtype out, or hold them in integers or raw bytes of as many bits"
+            f"{native} cannot hold elements of {dtype}\n"
+            "  leave dtype out, or store them as integers or raw bytes of the same width"
         )
     return meant.name
 
 
 def _checked_parameters(given: Any) -> Parameters:
-    """Parameters of a format as the command line takes them, in the order of their names."""
+    """Parameters of a format as on the command line, sorted by name."""
     try:
         items = dict(given).items()
     except (TypeError, ValueError) as error:
-        raise TypeError(f"parameters is a map, not {type(given).__name__}") from error
+        raise TypeError(f"parameters: expected a map, got {type(given).__name__}") from error
     found = []
     for key, value in items:
         numbers = value if isinstance(value, list | tuple) else (value,)

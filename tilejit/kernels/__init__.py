@@ -1,1 +1,1 @@
-"""`@kernel`: options, programs of loops, their tuning, and calls that native code answers."""
+"""`@kernel`: options, programs of loops, tuning, and calls that native code answers."""

@@ -1,4 +1,4 @@
-"""Arguments of a kernel's call: what its plan depends on, and numbers as entries of a table."""
+"""Arguments of a kernel's call: what its plan depends on, and numbers as table entries."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from codegen import IntegerError, shown
 
 
 def call_key(value: Any, *, free: bool = False) -> Any:
-    """What the plan of a call hangs on of an argument: of a float only its type, of an integer all, unless
-    calls are free of it.
+    """What the plan of a call depends on: for a float its type, for an integer its value.
+
+    Calls that do not depend on integers use only their type.
     """
     if type(value) is np.ndarray:
         return value.shape, value.strides, value.dtype
@@ -23,28 +24,28 @@ def call_key(value: Any, *, free: bool = False) -> Any:
 
 
 def integer_word(name: str, dtype: str, value: Any) -> int:
-    """An integer as the entry of a table.
+    """An integer as a table entry.
 
     Raises:
-        IntegerError: it does not fit the argument of this name and dtype.
+        IntegerError: it does not fit the dtype of the argument with this name.
     """
     number = int(value)
     if not -(1 << 63) <= number < 1 << 63:
         if dtype == "u64" and 0 <= number < 1 << 64:
             return number - (1 << 64)
         raise IntegerError(
-            f"{name} is {shown(number)}, which does not fit {dtype}\n  give a float instead, float(n)"
+            f"{name} is {shown(number)}, which does not fit {dtype}\n  pass a float instead, float(n)"
         )
     return number
 
 
 def bits_of(value: Any, dtype: str) -> int:
-    """A number as the entry of a table."""
+    """A number as a table entry."""
     if dtype == "f64":
         return int.from_bytes(struct.pack("<d", value), "little", signed=True)
     if dtype[0] in "iu":
         return integer_word("a number", dtype, value)
     if type(value) is np.float32:
         return int(value.view(np.int32))
-    # ctypes rounds as C does, to infinity too; np.float32 would warn of that, and is slower to keep quiet
+    # ctypes rounds as C does, also to infinity; np.float32 would warn, and is slow to silence
     return int.from_bytes(bytes(ctypes.c_float(value)), "little", signed=True)

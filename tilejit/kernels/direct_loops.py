@@ -1,7 +1,7 @@
-"""Calls of kernels of loops that machine code answers: which arguments they take, and what they call.
+"""Calls of loop kernels that native code answers: the arguments they take and the code they call.
 
-An entry is made of one call that was checked in Python, and says no more than that call showed: layouts,
-which arrays are apart, which are one and the same.
+An entry is created from one call that Python has checked, and covers only what that call showed: layouts,
+which arrays are disjoint, and which are the same.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from tilejit.kernels.program import BoundCall, LoopProgram
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number among the arguments of a function that its kernels have as an argument, too.
+    """A number among the arguments of a function that is also an argument of its kernels.
 
-    at      which argument it is
-    scalar  what it is to kernels; an integer is converted to that dtype before the call
+    at      the position of the argument
+    scalar  its kernel argument; an integer is converted to that dtype before the call
     """
 
     at: int
@@ -53,10 +53,10 @@ Result = TypeVar("Result")
 
 
 class DirectLoops(Direct, Generic[Parameters, Result]):
-    """A function whose calls run programs of loops, from Python or from machine code.
+    """A function whose calls run programs of loops, from Python or from native code.
 
-    `python` is the function itself, whose signature type checkers know. `program` is what this thread's last
-    call ran.
+    `python` is the function itself, whose signature type checkers know. `program` is the one that this
+    thread's last call ran.
     """
 
     _NEVER = "was not called in this thread yet\n  call it first"
@@ -65,14 +65,14 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
         wrapper: Any = self
         update_wrapper(wrapper, python)
         for name in getattr(python, "__dict__", ()):
-            if hasattr(type(self), name):  # an attribute of the function must not hide a method
+            if hasattr(type(self), name):  # attributes of the function must not hide methods
                 vars(self).pop(name, None)
         self.python, self.options = python, options
         self._last = threading.local()
         on_clear(self, DirectLoops._answer_none_directly)
 
     def ran(self, program: LoopProgram) -> None:
-        """Note that this thread's last call is from Python, and runs this program."""
+        """Record that this thread's last call came from Python and runs this program."""
         self._last.program = program
         self._answered_in_python()
 
@@ -81,7 +81,7 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
         """The program of this thread's last call.
 
         Raises:
-            KernelError: this thread made no call yet.
+            KernelError: there was no call in this thread yet.
         """
         answer = self._last_answer()
         found: LoopProgram | None = answer.note if answer else getattr(self._last, "program", None)
@@ -94,10 +94,9 @@ class DirectLoops(Direct, Generic[Parameters, Result]):
 
 
 def kernel_entry(bound: BoundCall, given: Sequence[Any]) -> Entry | None:
-    """The entry for calls of a kernel like this one, or None where they go through Python.
+    """The entry for calls of a kernel like this one, or None if they go through Python.
 
-    Further calls come first that check the elements of arrays that are subscripts. If they refuse one,
-    Python says which it is, or finds that it is not used.
+    Python checks the elements of arrays of subscripts.
     """
     settled = _settled(bound, given)
     if settled is None:
@@ -120,10 +119,10 @@ def elementwise_entry(
     *,
     fresh: bool,
 ) -> Entry | None:
-    """The entry for calls of an expression like this one, or None where they go through Python.
+    """The entry for calls of an expression like this one, or None if they go through Python.
 
-    operands  what the kernel got: views of the arrays that are `given`, then of `out`, then the `numbers`
-    out       the result where that is an array; fresh: a new one, and not `out=` of the call
+    operands  the kernel's arguments: views of the arrays in `given`, then of `out`, then the `numbers`
+    out       the result if it is an array; fresh: a new one, and not the `out=` of the call
     """
     arrays = [k for k, x in enumerate(given) if isinstance(x, np.ndarray)]
     outs = [] if out is None else [len(given)]
@@ -144,7 +143,7 @@ def elementwise_entry(
 
 
 def _settled(bound: BoundCall, given: Sequence[Any]) -> tuple[BoundCall, list[Disjoint | SameAddress]] | None:
-    """What runs in the end, and the pairs of arrays that decide it; None where overlap needs a look."""
+    """The program that runs, and the pairs of arrays that decide it; None if overlap needs a closer check."""
     pairs: list[Disjoint | SameAddress] = []
     same = []
     for (i, a), (j, b), low, high, alike in bound._pairs:
@@ -160,7 +159,7 @@ def _settled(bound: BoundCall, given: Sequence[Any]) -> tuple[BoundCall, list[Di
 
 
 def _pair(at: int, x: Array, out_at: int, out: Array) -> Disjoint | SameAddress | None:
-    """How an argument lies to the result: at the very same elements, or apart; None where it is neither."""
+    """The relation of an argument to the result: identical elements, or disjoint; None if neither."""
     far = address(out) - address(x)
     if not far and x.shape == out.shape and x.strides == out.strides and x.dtype == out.dtype:
         return SameAddress(at, out_at)
@@ -180,12 +179,11 @@ def _entry(
     returns: int | FreshArray | None = None,
     checks: tuple[DirectCall, ...] = (),
 ) -> Entry | None:
-    """The entry, if machine code can check all of it; named: values, and whether they are written.
+    """The entry if native code can check all arguments; named: values, and whether they are written.
 
-    places    of each operand of the kernel among these values
-    operands  numbers that must be the very same stand in the table as they are
-    checks    calls before that of the kernel, which may refuse the arguments
-    What a kernel returns comes before `returns`.
+    places    the position of each operand of the kernel among these values
+    operands  numbers that must be identical are in the table as they are
+    The kernel's return values precede `returns`.
     """
     arguments = [_argument(value, written=written) for value, written in named]
     same = {n: k for n, (k, dtype) in enumerate(runs._missing) if dtype and _is_same(arguments[places[k]])}
@@ -197,7 +195,7 @@ def _entry(
         return None
     whole = tuple(x for x in arguments if x is not None), tuple(x for x in pairs if x is not None)
     if len(whole[0]) < len(arguments) or len(whole[1]) < len(pairs) or any(x is None for x in dtypes):
-        return None  # `None in dtypes` would not do: to NumPy float64 is equal to None
+        return None  # `None in dtypes` would fail, because NumPy's float64 is equal to None
     result = dtypes[0] if dtypes else returns
     return Entry(*whole, (*checks, call), keyword, not runs._hold, result, runs.program, refuses=len(checks))
 

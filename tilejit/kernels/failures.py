@@ -1,4 +1,4 @@
-"""What is said of loops that stay scalar: nothing, a warning or an error, as `on_fail` asks."""
+"""Report loops that stay scalar: silently, by a warning or by an error, depending on `on_fail`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tilejit.support.callers import caller_stacklevel
 
 
 class KernelWarning(UserWarning):
-    """A kernel runs, but not in super-vectors, and `on_fail="warn"` was asked for."""
+    """A kernel runs without super-vectors, and `on_fail="warn"` requests a warning."""
 
     __module__ = "tilejit"
 
 
 def judge(program: LoopProgram, name: str) -> None:
-    """Say, or refuse, where loops stay scalar, as the options of a program ask.
+    """Warn or raise for loops that stay scalar, depending on the options of a program.
 
     Raises:
-        KernelError: a nest has no loop that runs as lanes, and on_fail="raise".
+        KernelError: a nest has no vectorized loop, and on_fail="raise".
     """
     on_fail = program.options.on_fail
     failures = () if on_fail == "scalar" else program.failures

@@ -1,4 +1,4 @@
-"""Kernels written as loops in Python: `tilejit.kernel`, and what may be said of their loops."""
+"""Kernels written as loops in Python: `tilejit.kernel`, and declarations about loops."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class Kernel(DirectLoops[Parameters, Result]):
 
     @lazy
     def _signature(self) -> inspect.Signature:
-        assert self._source  # read first, which says what is no function; some have no signature
+        assert self._source  # raises for objects that are not functions
         return inspect.signature(self.python)
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -208,7 +208,7 @@ class Kernel(DirectLoops[Parameters, Result]):
         key = tuple([call_key(value) for value in given])
         try:
             call = self._calls.get(key)
-        except TypeError:  # of what has no hash: no array, and no number
+        except TypeError:  # raised for unhashable values, which are neither arrays nor numbers
             call = None
         if call is None:
             call = self._bind(key, given)
@@ -249,9 +249,7 @@ class Kernel(DirectLoops[Parameters, Result]):
     def _specialized(self, given: tuple[Any, ...]) -> LoopProgram:
         names = list(self._signature.parameters)
         if len(given) > len(names):
-            raise TypeError(
-                f"{self.python.__name__} takes {len(names)} arguments, and {len(given)} are given"
-            )
+            raise TypeError(f"{self.python.__name__} takes {len(names)} arguments, got {len(given)}")
         arguments = [_argument(name, value) for name, value in zip(names, given, strict=False)]
         function = self._source.typed(arguments, masked=self.options.index_bounds == "mask")
         check_names(self.options.no_alias, function)
@@ -431,7 +429,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
     def decorate(python: Callable[Parameters, Result]) -> Kernel[Parameters, Result]:
         if not callable(python):
-            raise TypeError(f"a kernel is made of a function, not of a {type(python).__name__}")
+            raise TypeError(f"expected a function to compile, got {type(python).__name__}")
         return Kernel(python, checked)
 
     return decorate if function is None else decorate(function)
@@ -452,7 +450,7 @@ def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
 
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
-            raise TypeError(f"{name} is a {type(value).__name__}; kernels take plain arrays of NumPy")
+            raise TypeError(f"{name} is a {type(value).__name__}; kernels take plain NumPy arrays")
         return ArrayArg(name, dtypes.dtype_name(value.dtype, name), value.ndim, order_of(value))
     return dtypes.argument(name, value)
 

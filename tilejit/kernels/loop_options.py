@@ -1,4 +1,4 @@
-"""The options of kernels and expressions once they are checked, and the sizes that they ask for."""
+"""The checked options of kernels and expressions, and the sizes that they request."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tilejit.kernels.promises import NoAlias
 from tilejit.programs.tuning import AUTO
 
 AUTO_REGISTERS = 4
-"""Registers of the super-vector that "auto" stands for."""
+"""The registers of an "auto" super-vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """What `tilejit.kernel` was asked for, checked; its docstring says what each is.
+    """The checked options of `tilejit.kernel`, whose docstring describes them.
 
-    auto_registers: registers of the super-vector that "auto" stands for
+    auto_registers: the registers of an "auto" super-vector
     """
 
     virtual_vector_size: tuple[Size, ...] | str = AUTO
@@ -37,7 +37,7 @@ class LoopOptions:
 
     @property
     def threads(self) -> int | None:
-        """How many threads `parallel` asks for; None where the size of the arrays decides."""
+        """The number of threads for `parallel`; None if the size of the arrays decides."""
         return None if self.parallel is None or self.parallel is True else max(self.parallel, 1)
 
     @property
@@ -56,7 +56,7 @@ class LoopOptions:
         return len(self.virtual_vector_size) if isinstance(self.virtual_vector_size, tuple) else 1
 
     def of_rank(self, rank: int) -> LoopOptions:
-        """The options for so many loops: super-vectors of more dimensions lose their outer ones."""
+        """The options for that many loops: super-vectors of more dimensions lose their outer ones."""
         if self.rank <= rank:
             return self
         sizes, fastest = self.virtual_vector_size, self.fastest_varying
@@ -68,7 +68,7 @@ class LoopOptions:
 
     @property
     def machine_sizes(self) -> str:
-        """The sizes as they were asked for, in parentheses, if they depend on the machine; else ""."""
+        """The requested sizes in parentheses if they depend on the machine, otherwise ""."""
         sizes = self.virtual_vector_size
         if isinstance(sizes, str) or all(isinstance(each, int) for each in sizes):
             return ""

@@ -1,4 +1,4 @@
-"""The options of kernels and expressions, read and checked."""
+"""Read and check the options of kernels and expressions."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def options_signature(keywords: type[LoopKeywords], **defaults: Any) -> Signatur
 
 
 def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, Any]) -> LoopOptions:
-    """The options of `tilejit.kernel` and `tilejit.elementwise`, checked; `what`: which of them is called.
+    """Read and check the options of `tilejit.kernel` and `tilejit.elementwise`; `what` names the function.
 
     virtual_vector_size=256 -> LoopOptions((256,))    tail="none" -> KernelValueError
 
     Raises:
-        KernelValueError: an option has no such value.
-        TypeError: there is no such option, or a value is of a wrong type.
+        KernelValueError: an option has an invalid value.
+        TypeError: an option does not exist, or a value has the wrong type.
     """
     known = [*get_type_hints(keywords)]
     for name in given:
@@ -102,11 +102,11 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
 def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in words:
         found = f"{value!r:.40}" if isinstance(value, str) else f"a {type(value).__name__}"
-        raise KernelValueError(f"{name} is {found}\n  it is one of {', '.join(words)}")
+        raise KernelValueError(f"{name} is {found}\n  use one of {', '.join(words)}")
 
 
 def read_truth(name: str, value: Any) -> bool:
-    """An option that is True or False and nothing else.
+    """Read an option that must be True or False.
 
     Raises:
         TypeError: it is something else.
@@ -147,7 +147,7 @@ def _dimensions(value: Any) -> tuple[int, ...]:
         if number < 0:
             raise KernelValueError(
                 f"fastest_varying: {shown(number)} is less than 0\n"
-                "  dimensions of memory count from the innermost, 0"
+                "  memory dimensions count from the innermost, 0"
             )
     return numbers
 

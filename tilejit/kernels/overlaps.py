@@ -1,4 +1,4 @@
-"""Arrays of a call that may share memory, of which one is written."""
+"""Arrays of a call that may share memory if one of them is written."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from tilejit.arrays.memory import Array
 from tilejit.arrays.strided import span
 
 Pair: TypeAlias = tuple[tuple[int, str], tuple[int, str], int, int, bool]
-"""Two arguments, the distances of their addresses between which they reach into each other, and whether they
-may be one and the same."""
+"""Two arguments, the range of address distances in which they overlap, and whether they may be identical."""
 
 
 def pairs_to_compare(arrays: list[tuple[int, str]], stored: set[str], given: Sequence[Array]) -> list[Pair]:
@@ -29,7 +28,7 @@ def pairs_to_compare(arrays: list[tuple[int, str]], stored: set[str], given: Seq
 
 
 def check_apart(indexed: Collection[str], overlapping: Sequence[tuple[str, str, bool]]) -> None:
-    """Refuse to store to memory that holds subscripts, which would change after they are checked.
+    """Raise if the kernel writes memory that holds subscripts, which would change after the check.
 
     indexed: the arrays that hold subscripts
 
@@ -41,5 +40,5 @@ def check_apart(indexed: Collection[str], overlapping: Sequence[tuple[str, str, 
             if index in indexed:
                 raise KernelValueError(
                     f"{index} holds subscripts and shares memory with {other}, which the kernel writes\n"
-                    f"  give a copy of {index}"
+                    f"  pass a copy of {index}"
                 )

@@ -1,4 +1,4 @@
-"""The options of MLIR's `affine-super-vectorize` pass, as `mlir-opt` takes them in one string."""
+"""The options of MLIR's `affine-super-vectorize` pass, as one string like that of `mlir-opt`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ TRUTHS = {
     **dict.fromkeys(("0", "false", "False", "FALSE"), False),
 }
 SIZE = r"(\d{1,18}|[\d*/]*(hw|l1|cores|sockets|warp)[\w*/]*)"
-"""A number, or what looks like a size in terms of the machine."""
+"""A number, or text that looks like a size in terms of the machine."""
 EXAMPLE = f"{SIZES}=32,256 {FASTEST}=1,0 {REDUCTIONS}"
 
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """What a string of options says; they are checked where they are used."""
+    """The options in a string; they are checked where they are used."""
 
     virtual_vector_size: tuple[int | str, ...]
     fastest_varying: tuple[int, ...] | None = None
@@ -29,16 +29,16 @@ class PassOptions:
 
 
 def read_pass_options(text: str) -> PassOptions:
-    """Read the options of a pass, with or without its name, as mlir-opt does.
+    """Read the options of a pass, with or without its name, like mlir-opt.
 
     "virtual-vector-size=32,256 test-fastest-varying=1,0" -> PassOptions((32, 256), (1, 0), False)
     "virtual-vector-size=2*hw" -> PassOptions(("2*hw",), None, False)
     -affine-super-vectorize="virtual-vector-size=128 vectorize-reductions" -> PassOptions((128,), None, True)
 
-    Backslashes before blanks, as at the end of lines in a shell, are blanks.
+    A backslash before a blank, as at the end of a shell line, is read as a blank.
 
     Raises:
-        KernelValueError: an option is unknown, given twice or has another value; or there are no sizes.
+        KernelValueError: an option is unknown, given twice or invalid; or there are no sizes.
         TypeError: it is not a str.
     """
     if not isinstance(text, str):
@@ -68,7 +68,7 @@ def read_pass_options(text: str) -> PassOptions:
 
 
 def read_size_list(text: str) -> tuple[int | str, ...] | None:
-    """Sizes between commas, numbers or in terms of the machine; None if the text is something else.
+    """Read sizes separated by commas, as numbers or in terms of the machine; None for other text.
 
     "32,256" -> (32, 256)    "cores,2*hw" -> ("cores", "2*hw")    "many" -> None
     """

@@ -1,4 +1,4 @@
-"""A function of loops, typed and super-vectorized, and its calls: checked, bound to shapes, run."""
+"""A function of loops, typed and super-vectorized, and its calls: checked, bound to shapes, and run."""
 
 from __future__ import annotations
 
@@ -58,19 +58,18 @@ from tilejit.kernels.promises import check_promises, is_promised, verifies
 from tilejit.programs.direct_policy import LOOPS_AGAIN, LOOPS_FROM
 
 WRITTEN_PART = 4
-"""Where less than one part in so many of what streaming needs is written, it stays in the cache."""
+"""If less than this fraction of the streaming threshold is written, it stays in the cache."""
 
 LEAST_RUN_BYTES = 1024
-"""Shorter rows have too many lines that two rows share, which are stored in two parts."""
+"""The shortest rows to stream; shorter rows share too many lines, which are stored in two parts."""
 
 
 class LoopProgram:
-    """One function of loops with its dtypes: `program(*arguments)` runs it.
+    """One function of loops with its dtypes; `program(*arguments)` runs it.
 
-    function   the scalar form, which is the meaning
-    options    how to vectorize it
-    free       whether integers among its arguments are only computed with: calls are not bound to them
-    indexed    the arrays whose elements are subscripts
+    function   the scalar form, which defines the meaning options    how to vectorize it free       whether
+    its integer arguments are only computed with, so that calls are not bound to their values indexed    the
+    arrays whose elements are subscripts
 
     Raises:
         KernelError: the function stores to an array whose elements are subscripts.
@@ -86,7 +85,7 @@ class LoopProgram:
 
     @lazy
     def tiled(self) -> TiledLoops:
-        """The loops that become super-vectors: those of the function, or their tiles and what is in them."""
+        """The loops to super-vectorize: those of the function, or their tiles and the loops inside them."""
         if self.options.vectorize_at == "before_tile":
             return TiledLoops(self.function, ())
         loops = self._super_vectorized(self.function).loops
@@ -96,16 +95,16 @@ class LoopProgram:
 
     @lazy
     def vectorized(self) -> Vectorized:
-        """What the super-vectorizer made of it.
+        """The result of the super-vectorizer.
 
         Raises:
-            KernelError: a size or fastest_varying is wrong.
+            KernelError: a size or fastest_varying is invalid.
         """
         return self._super_vectorized(self.tiled.function)
 
     @lazy
     def sizes(self) -> tuple[int, ...]:
-        """The shape of its super-vectors: as asked for, or chosen where "auto" leaves it open."""
+        """The shape of its super-vectors, as requested or chosen by "auto"."""
         options = self.options
         asked = options.sizes(self.function)
         if not options.is_auto or options.fastest_varying or options.vectorize_at == "after_tile":
@@ -122,19 +121,19 @@ class LoopProgram:
 
     @lazy
     def scalar_kernel(self) -> LoopKernel:
-        """Element by element, right for arrays that overlap too."""
+        """The kernel that runs element by element, which is also correct for overlapping arrays."""
         return loop_kernel(self.function, "scalar")
 
     @lazy
     def kernel(self) -> LoopKernel:
-        """In super-vectors, where some loop can; else the scalar one."""
+        """The super-vectorized kernel if a loop vectorizes, otherwise the scalar one."""
         if not any(report.vectorized for report in self.vectorized.loops):
             return self.scalar_kernel
         return self._vector_kernel(stream=False)
 
     @lazy
     def streaming_kernel(self) -> LoopKernel:
-        """The same for arrays that no cache holds: what it writes only goes past the cache."""
+        """The same for arrays larger than any cache: arrays that it only writes bypass the cache."""
         return self.kernel if self.kernel is self.scalar_kernel else self._vector_kernel(stream=True)
 
     @lazy
@@ -160,7 +159,7 @@ class LoopProgram:
         )
 
     def sized_kernel(self, arrays: Mapping[str, Array]) -> LoopKernel:
-        """The one for arrays of such sizes: by the caches, and by what this machine's copies have shown."""
+        """The faster of the two for such sizes, by the caches and by this machine's measured copies."""
         size_bytes = sum(_extent_bytes(x) for x in arrays.values())
         cached = self.tiled_kernel if runs_in_tiles(size_bytes) else self.kernel
         if size_bytes < CALIBRATED_FROM_BYTES or self.kernel is self.scalar_kernel:
@@ -174,7 +173,7 @@ class LoopProgram:
 
     @lazy
     def failures(self) -> tuple[Any, ...]:
-        """Reports of the loops of nests in which nothing was vectorized."""
+        """Reports of the loops of nests without a vectorized loop."""
         reports, failed = list(self.vectorized.loops), []
         for statement in self.tiled.function.body:
             own = [reports.pop(0) for _ in _loops(statement)]
@@ -192,12 +191,12 @@ class LoopProgram:
 
     @lazy
     def verifies(self) -> bool:
-        """Whether each call checks what was promised; expressions promise nothing."""
+        """Whether each call checks the promises."""
         return not self.free and verifies(self.options.no_alias, self.promised, asked=self.options.verify)
 
     @property
     def schedule(self) -> str:
-        """How super-vectors become registers and threads, in a line."""
+        """How super-vectors map to registers and threads, in one line."""
         if self.kernel is self.scalar_kernel:
             return "schedule  element by element"
         shape = "x".join(map(str, self.sizes)) + self.options.machine_sizes
@@ -233,28 +232,28 @@ class LoopProgram:
         return body[0].parallel or (wish is not None and not self.function.results)
 
     def __call__(self, *given: Any) -> Any:
-        """Run it: None, a number, or a tuple of numbers.
+        """Run the program, and return None, a number, or a tuple of numbers.
 
         Raises:
-            IndexError: an access might leave its array (a KernelError, as all of these).
-            ValueError: an array that is written is read-only, or sizes do not go with the options.
+            IndexError: an access might be outside its array (a KernelError, like all of these).
+            ValueError: an array that is written is read-only, or sizes conflict with the options.
             OverflowError: a number does not fit.
         """
         return self.bound(given).run(given)
 
     def bound(self, given: Sequence[Any]) -> BoundCall:
-        """The calls with arguments like these, worked out once.
+        """Precompute the calls with arguments like these.
 
         Raises:
-            KernelError: as a call.
+            KernelError: as for a call.
         """
         key = tuple([call_key(value, free=self.free) for value in given])
         return self._bound.get(key) or self._bound.keep(key, BoundCall(self, given))
 
     def twin(self, same: tuple[tuple[str, str], ...]) -> LoopProgram:
-        """The program for calls where arrays are the very same ones: pairs (name, name of the one it is).
+        """The program for calls in which arrays are identical: pairs (name, name of the identical array).
 
-        On one thread: what was promised of the loops was promised of arrays apart.
+        It runs on one thread, because promises about the loops assume disjoint arrays.
         """
         known = self._twins.get(same)
         if known is not None:
@@ -264,22 +263,22 @@ class LoopProgram:
         return self._twins.keep(same, made)
 
     def trusts(self, a: str, b: str) -> bool:
-        """Whether calls take no_alias at its word that two arrays share no memory; not for subscripts."""
+        """Whether calls rely on no_alias that two arrays share no memory; False for subscripts."""
         return is_promised(self.options.no_alias, a, b) and not self.indexed & {a, b}
 
     def without_empty(
         self, shapes: Mapping[str, tuple[int, ...]], integers: Mapping[str, int]
     ) -> LoopProgram:
-        """The program for arrays of these shapes, of which masks leave out those without elements."""
+        """The program for arrays of these shapes; masks skip those without elements."""
         if not self.indexed or self.options.index_bounds != "mask":
             return self
         function = drop_empty(self.function, known_sizes(shapes, integers))
         return self if function == self.function else LoopProgram(function, self.options, free=self.free)
 
     def named_by(self, a: str, b: str) -> tuple[str, str]:
-        """Of two names of one array, the one that goes and the one that stays, which is written if one is.
+        """For two names of one array, the one to drop and the one to keep, which is written if one is.
 
-        What is only read may be a view that must not be written, as of an array that is repeated.
+        An array that is only read may be a read-only view, such as a broadcast array.
         """
         return (a, b) if b in self.stored and a not in self.stored else (b, a)
 
@@ -338,7 +337,7 @@ class BoundCall:
 
     @property
     def is_due(self) -> bool:
-        """Whether machine code should answer such calls from now on."""
+        """Whether native code should answer such calls from now on."""
         return not self.program.verifies and (self._runs == LOOPS_FROM or self._runs % LOOPS_AGAIN == 0)
 
     def index_calls(self, given: Sequence[Any]) -> tuple[DirectCall, ...] | None:
@@ -356,11 +355,11 @@ class BoundCall:
         return tuple(call for call in found if call is not None)
 
     def run(self, given: Sequence[Any]) -> Any:
-        """One call."""
+        """Run one call."""
         self._runs += 1
         for k, name in self._written:
             if not given[k].flags.writeable:
-                raise KernelValueError(f"{name} is read-only, and the kernel writes it\n  give a copy of it")
+                raise KernelValueError(f"{name} is read-only, but the kernel writes it\n  pass a copy of it")
         if self.program.verifies:
             check_promises(self.program.promised, self._promised, given)
         if self._only_arrays:
@@ -387,7 +386,7 @@ class BoundCall:
         return (results if len(results) > 1 else results[0]) if results else None
 
     def run_part(self, given: Sequence[Any], offsets: Sequence[int]) -> Any:
-        """One call that only reads parts of arrays; each part begins so many bytes after the array."""
+        """Run one call that only reads parts of arrays; each part starts that many bytes after the array."""
         assert not self._written, "expected a program that writes no array"
         at = [
             bits_of(given[k], dtype) if dtype else address(given[k]) + offsets[k]
@@ -397,7 +396,7 @@ class BoundCall:
         return (results if len(results) > 1 else results[0]) if results else None
 
     def _overlapping(self, given: Sequence[Any]) -> list[tuple[str, str, bool]]:
-        """Pairs of arrays that share memory, and whether both are one and the same."""
+        """Pairs of arrays that share memory, and whether they are identical."""
         out = []
         for (i, a), (j, b), low, high, alike in self._pairs:
             far = address(given[j]) - address(given[i])
@@ -409,13 +408,13 @@ class BoundCall:
 
 
 def _extent_bytes(array: Array) -> int:
-    """Bytes of an array that are in different places."""
+    """Bytes of an array at distinct addresses."""
     walked = [n for n, step in zip(array.shape, array.strides, strict=True) if step]
     return int(prod(walked) * array.itemsize)
 
 
 def _run_bytes(array: Array) -> int:
-    """Bytes side by side at most: those of a row, or of a column in Fortran's order."""
+    """The most contiguous bytes: those of a row, or of a column in Fortran order."""
     along = {"C": -1, "F": 0}.get(order_of(array))
     return 0 if along is None or not array.ndim else int(array.shape[along] * array.itemsize)
 

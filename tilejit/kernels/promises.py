@@ -9,7 +9,7 @@ from codegen import ArrayArg, Function, KernelValueError, check_independence, pr
 from tilejit.arrays.strided import share_memory
 
 NoAlias: TypeAlias = bool | tuple[str, ...]
-"""The arrays that share no memory with other ones: all, or those of these names."""
+"""The arrays that share no memory with others: all, or those with these names."""
 
 
 def is_promised(no_alias: NoAlias, a: str, b: str) -> bool:
@@ -33,12 +33,12 @@ def check_names(no_alias: NoAlias, function: Function) -> None:
 
 
 def verifies(no_alias: NoAlias, function: Function, *, asked: bool) -> bool:
-    """Whether calls check promises: TILEJIT_VERIFY or `verify` asks for it, and there are any."""
+    """Whether calls check promises: TILEJIT_VERIFY or `verify` requests it, and there are some."""
     return (asked or settings().verify) and (bool(no_alias) or promises_independence(function))
 
 
 def check_promises(function: Function, pairs: Sequence[tuple[int, int]], given: Sequence[Any]) -> None:
-    """Check what was promised of the arguments of a call.
+    """Check the promises about the arguments of a call.
 
     pairs  the arguments that are promised to share no memory
 
@@ -50,7 +50,7 @@ def check_promises(function: Function, pairs: Sequence[tuple[int, int]], given: 
             a, b = (function.arguments[k].name for k in (i, j))
             raise KernelValueError(
                 f"{a} and {b} share memory, but no_alias promises that they do not\n"
-                "  give copies, or promise less"
+                "  pass copies, or remove the promise"
             )
     if promises_independence(function):
         check_independence(function, given)

@@ -1,4 +1,4 @@
-"""tune=True for loops: a few super-vectors measured once on copies of the arrays, the fastest remembered."""
+"""tune=True for loops: measure a few super-vectors once on copies of the arrays, and remember the fastest."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from tilejit.kernels.program import LoopProgram
 from tilejit.programs.tuning import AUTO
 
 CANDIDATES = (AUTO, "1*hw", "2*hw", "16*hw")
-"""Super-vectors that are tried; the first is kept where nothing can be measured."""
+"""Super-vectors to try; the first is kept if nothing can be measured."""
 
 MOST_BYTES = 256 << 20
-"""Arrays that take more together are not copied to be measured on."""
+"""The most bytes of arrays to copy for a measurement."""
 
 REPEATS = 5
 BATCH_BYTES = 4 << 20
-"""What one measurement moves at least."""
+"""The fewest bytes that one measurement moves."""
 
 Measure = Callable[[Sequence[LoopProgram], Sequence[Any]], Sequence[float]]
 """Seconds that each program takes with these arguments."""
 
 _winners: Cache[str, str] = Cache()
-"""What was measured in this process, for those without a store."""
+"""Results measured in this process, for use without a store."""
 
 
 def tuned(
@@ -50,10 +50,10 @@ def tuned(
     measure: Measure | None = None,
     store: KernelStore | None = None,
 ) -> LoopOptions:
-    """The options with the fastest virtual_vector_size for such arguments, where `tune` asks for it.
+    """The options with the fastest virtual_vector_size for such arguments, if `tune` requests it.
 
-    It is measured once for a function, its options, the power of two that is next to the bytes of the arrays,
-    and the machine. A size that was asked for by number stays, as do functions of arrays beyond 256 MiB.
+    It is measured once for a function, its options, the power of two nearest to the bytes of the arrays, and
+    the machine. An explicit size stays, and so do functions of arrays beyond 256 MiB.
     """
     if not options.tune:
         return options
@@ -78,7 +78,7 @@ def _with_size(options: LoopOptions, size: str) -> LoopOptions:
 
 
 def timed(programs: Sequence[LoopProgram], given: Sequence[Any]) -> list[float]:
-    """The best of several times that each program takes; they take turns, on copies of the arrays."""
+    """The best of several times of each program; programs alternate, on copies of the arrays."""
     held = [_copy(x) if isinstance(x, np.ndarray) else x for x in given]
     moved = sum(x.nbytes for x in held if isinstance(x, np.ndarray))
     runs = min(1000, max(1, BATCH_BYTES // max(1, moved)))
@@ -95,7 +95,7 @@ def timed(programs: Sequence[LoopProgram], given: Sequence[Any]) -> list[float]:
 
 
 def _copy(x: Array) -> Array:
-    """An array of the same shape and order with the same elements; strided ones lie as far apart."""
+    """An array of the same shape and order with the same elements; strided copies keep the distances."""
     if not x.size or 0 in x.strides or min(x.strides, default=0) < 0:
         return x.copy(order="K")
     reach = sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True)) + x.itemsize

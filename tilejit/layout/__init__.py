@@ -1,4 +1,4 @@
-"""Layouts: XLA's shapes and their text, sizes, helpers, named formats, and the one reader of them all."""
+"""Layouts: XLA's shapes and their text, sizes, helpers, named formats, and a reader for all of them."""
 
 from tilejit.layout.as_layout import as_layout, named_format, recipe_of
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType, primitive_type

@@ -1,4 +1,4 @@
-"""`as_layout`: the one place that reads whatever a caller may give as a layout."""
+"""`as_layout`, which reads a layout in any form that a caller may pass."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from tilejit.layout.text.xla_text import XLA
 from tilejit.support.tokens import MAX_INT64, named, tokenize
 
 PLAIN_LAYOUTS = (str, Shape, CuteShape)
-"""Types of layouts whose values may stand in the key of a call."""
+"""Types of layouts that may be part of a cache key."""
 
 LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout | str
 """What `as_layout` reads."""
 
 
 class ArrayUnknownError(LayoutError):
-    """A layout alone was given, and nothing says the array's dtype or its dimensions."""
+    """The layout lacks the dtype or the dimensions of the array, and the call does not give them."""
 
     __module__ = "tilejit"
 
@@ -104,11 +104,11 @@ def as_layout(
 
 
 _read_before: Cache[tuple[Any, ...], Spec] = Cache()
-"""What texts stood for."""
+"""Results for texts read earlier."""
 
 
 def _key(layout: object, dtype: object, dims: object, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
-    """What the answer depends on, in types whose equal values mean the same; None for other types."""
+    """The cache key: values of types in which equality means the same layout; None for other types."""
     if type(layout) is not str or not (dtype is None or isinstance(dtype, str | np.dtype | type)):
         return None
     sizes = dims if dims is None or type(dims) is tuple else None
@@ -121,7 +121,7 @@ def _key(layout: object, dtype: object, dims: object, parameters: dict[str, Any]
 def _as_layout(
     layout: LayoutLike, dtype: ElementLike | None, sizes: tuple[int, ...] | None, parameters: dict[str, Any]
 ) -> Spec:
-    """`as_layout` of dimensions that are a tuple."""
+    """`as_layout` for dimensions that are a tuple."""
     if isinstance(layout, str) and not layout.strip():
         raise LayoutError(
             f"expected a layout, got {layout[:40]!r}\n"
@@ -156,15 +156,15 @@ def _as_layout(
     if isinstance(found, TupleShape | BufferShape):
         kind = "tuple" if isinstance(found, TupleShape) else "buffer"
         raise LayoutError(
-            f"{str(found)[:60]} is a {kind}, not one array's shape\n  give the shape of each array on its own"
+            f"{str(found)[:60]} is a {kind}, not the shape of one array\n  pass each array's shape separately"
         )
     if not isinstance(found, Shape | CuteShape):
-        raise TypeError(f"expected a layout, got {type(found).__name__}\n  {_mend_of(found)}")
+        raise TypeError(f"expected a layout, got {type(found).__name__}\n  {_fix_of(found)}")
     return _checked(found, sizes)
 
 
 def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[str, Any]:
-    """The keywords of a layout, for a call whose array says dtype and dims already.
+    """Return the keywords for a layout, in a call whose array already has a dtype and dimensions.
 
     Raises:
         TypeError: dtype or dims is among them.
@@ -172,7 +172,7 @@ def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[st
     for name in ("dtype", "dims"):
         if name in parameters:
             convert = ", or convert the array first with astype" * ((name, holder) == ("dtype", "the array"))
-            raise TypeError(f"{call} takes no {name}: {holder} has its own\n  leave {name} out{convert}")
+            raise TypeError(f"{call} does not take {name}: {holder} has its own\n  leave {name} out{convert}")
     return parameters
 
 
@@ -206,7 +206,7 @@ def named_format(name: str, /, dtype: ElementLike, dims: Iterable[int], **parame
 def _in_format(
     name: str, dtype: ElementLike, dims: Iterable[int], parameters: dict[str, Any], fault: type[Exception]
 ) -> Spec:
-    """`named_format`; `fault` is what a width of elements is where the format takes none."""
+    """`named_format`; `fault` is the error class for an element width that the format does not take."""
     found = find_format(name)
     sizes, element = _known(int_tuple(dims, "dims")), _array_element(dtype)
     width, own = _width(parameters, found.parameters)
@@ -214,26 +214,26 @@ def _in_format(
     if isinstance(built, Blocking):
         return blocked_shape(built, element, width)
     if width:
-        raise fault(f"the format {name!r} takes no {ELEMENT_SIZE}: its layouts say it themselves")
+        raise fault(f"the format {name!r} takes no {ELEMENT_SIZE}, because its layouts set it themselves")
     return _shape_of(name, built, element, sizes)
 
 
 def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **parameters: Any) -> str:
-    """A layout as NumPy code: a function `pack(x)` that pads, reshapes, transposes x to the buffer.
+    """Write a layout as NumPy code: a function `pack(x)` that pads, reshapes and transposes x to the buffer.
 
-    Tags, formats of blocks and patterns come as one pad, one reshape and one transpose; "tpu", "tpu-doc",
-    layouts and shapes tile by tile, as XLA's definition reads.
+    Tags, blocked formats and patterns become one pad, one reshape and one transpose. "tpu", "tpu-doc",
+    layouts and shapes become code for each level of tiles, as in XLA's definition.
 
     Raises:
-        LayoutError: as `as_layout`; or NumPy's 64 dimensions do not suffice.
-        TypeError: as `as_layout`.
+        LayoutError: the layout cannot be read, or the code needs more than NumPy's 64 dimensions.
+        TypeError: as for `as_layout`.
     """
     sizes = int_tuple(dims, "dims")
     shape = as_layout(layout, dtype=dtype, dims=sizes, **parameters)
     if isinstance(shape, CuteShape):
         raise LayoutError(
-            f"{str(shape)[:80]} has no recipe of pads, reshapes and transposes\n"
-            "  tilejit.cute.offsets(layout) gives its table"
+            f"{str(shape)[:80]} cannot be written as pads, reshapes and transposes\n"
+            "  tilejit.cute.offsets(layout) returns its table of offsets"
         )
     built: object = None
     if isinstance(layout, str) and is_name(layout):
@@ -251,7 +251,7 @@ def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **par
 def _cute_shape(
     obj: object, dtype: ElementLike, dims: tuple[int, ...], parameters: dict[str, Any]
 ) -> CuteShape:
-    """The CuteShape of a CuTe layout or its text."""
+    """Return the CuteShape of a CuTe layout or its text."""
     odd = next((key for key in parameters if key != ELEMENT_SIZE), None)
     if odd is not None:
         raise TypeError(f"CuTe layouts take {ELEMENT_SIZE}, not {odd[:40]!r}")
@@ -259,26 +259,26 @@ def _cute_shape(
     if not isinstance(layout, CuteLayout | ComposedLayout):
         kind = {int: "size", tuple: "shape"}.get(type(layout), type(layout).__name__)
         if isinstance(layout, Swizzle):
-            mend = f"compose it with a layout, e.g. {layout} o 0 o (8,8):(8,1)"
+            fix = f"compose it with a layout, e.g. {layout} o 0 o (8,8):(8,1)"
         elif isinstance(layout, int) or (type(layout) is tuple and not has_underscore(layout)):
-            mend = f"write its strides, too, e.g. {named(LayoutRight(layout))}"
+            fix = f"write its strides as well, e.g. {named(LayoutRight(layout))}"
         else:
-            mend = "write a shape and a stride, e.g. (8,8):(8,1)"
-        raise LayoutError(f"{named(layout)} is a {kind}, not a layout\n  {mend}")
+            fix = "write a shape and a stride, e.g. (8,8):(8,1)"
+        raise LayoutError(f"{named(layout)} is a {kind}, not a layout\n  {fix}")
     return make_cute_shape(dtype, _known(dims), layout, **parameters)
 
 
-def _mend_of(obj: object) -> str:
-    """What to give instead of an object that is not a layout, which may be a part of one."""
+def _fix_of(obj: object) -> str:
+    """Suggest a fix for an object that is not a layout, and may be part of one."""
     if isinstance(obj, Swizzle):
         return "compose it with a layout: tilejit.cute.ComposedLayout(swizzle, 0, layout)"
     if hasattr(obj, "bound") and hasattr(obj, "layout"):
-        return "give its .layout, and dims of its .bound"
-    return "give a Shape, a Layout, a CuTe layout, a text such as f32[3,5]{1,0:T(2,2)}, a format or a pattern"
+        return "pass its .layout, with its .bound as dims"
+    return "pass a Shape, a Layout, a CuTe layout, text such as f32[3,5]{1,0:T(2,2)}, a format or a pattern"
 
 
 def _width(parameters: dict[str, Any], taken: tuple[str, ...] | None) -> tuple[int, dict[str, Any]]:
-    """element_size_in_bits, 0 where it is not given or is one of the layout's own, and the others."""
+    """Split off element_size_in_bits, 0 if it is missing or a parameter of the layout's own."""
     if taken is None or ELEMENT_SIZE in taken or ELEMENT_SIZE not in parameters:
         return 0, parameters
     (bits,) = int_tuple((parameters[ELEMENT_SIZE],), ELEMENT_SIZE)
@@ -286,7 +286,7 @@ def _width(parameters: dict[str, Any], taken: tuple[str, ...] | None) -> tuple[i
 
 
 def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A format's name, and its parameters from the text and from keywords together."""
+    """Return a format's name and its parameters from both the text and keywords."""
     name, given = read_call(text)
     taken = find_format(name).parameters
     odd = next((key for key in given if taken is not None and key not in (*taken, ELEMENT_SIZE)), None)
@@ -295,12 +295,12 @@ def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]
         raise LayoutError(f"the format {name!r} has no parameter {odd[:40]!r}\n  {takes}")
     twice = next((key for key in given if key in parameters), None)
     if twice:
-        raise LayoutError(f"{twice[:40]} stands in the text and in a keyword\n  give it once")
+        raise LayoutError(f"{twice[:40]} is given both in the text and as a keyword\n  give it once")
     return name, {**given, **parameters}
 
 
 def _shape_of(name: str, built: Any, element: PrimitiveType, dims: tuple[int, ...]) -> Spec:
-    """The Shape that the answer of a format's function stands for."""
+    """Return the Shape for the result of a format's function."""
     if isinstance(built, Shape) and built.dimensions == dims and built.primitive_type == element.name:
         return built
     if isinstance(built, str) and is_name(built):
@@ -312,26 +312,26 @@ def _shape_of(name: str, built: Any, element: PrimitiveType, dims: tuple[int, ..
         shape = as_layout(built, dtype=element, dims=dims)
     except (LayoutError, TypeError) as error:
         raise LayoutError(
-            f"the function of the format {name!r} returns no layout of the array: {error}"
+            f"the function of the format {name!r} does not return a layout of the array: {error}"
         ) from error
     if shape.primitive_type != element.name:
         raise LayoutError(
             f"the function of the format {name!r} returns a layout of {shape.primitive_type}, "
-            f"but the array is of {element.name}\n  make it with the dtype that the function is given"
+            f"but the array is of {element.name}\n  create it with the dtype that the function receives"
         )
     return shape
 
 
 def _array_element(dtype: ElementLike) -> PrimitiveType:
-    """The element type of an array."""
+    """Return the element type of an array."""
     element = primitive_type(dtype)
     if not element.is_array_element:
-        raise LayoutError(f"there are no arrays of {element.name}\n  give the dtype of an array")
+        raise LayoutError(f"arrays cannot have the dtype {element.name}\n  pass the dtype of an array")
     return element
 
 
 def _known(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Dimensions that are sizes: a format or a pattern cannot go by `?`."""
+    """Check that all dimensions have sizes; a format or pattern cannot use `?`."""
     for size in dims:
         if not 0 <= size <= MAX_INT64:
             raise LayoutError(
@@ -341,13 +341,13 @@ def _known(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can only be a format's name: a letter first, and no brackets anywhere."""
+    """Whether a text can only be the name of a format: it starts with a letter and has no brackets."""
     stripped = text.strip()
     return stripped[:1].isalpha() and not any(sign in stripped for sign in "[](){}>")
 
 
 def _read(text: str, dims: tuple[int, ...] | None) -> object:
-    """A Layout where the text opens with a brace, else a shape."""
+    """Read a Layout if the text starts with a brace, otherwise a shape."""
     start = text.lstrip()[:1]
     if start == "{" or (start == "/" and tokenize(text, XLA)[0].text == "{"):
         return Layout.parse(text, None if dims is None else len(dims))
@@ -357,7 +357,7 @@ def _read(text: str, dims: tuple[int, ...] | None) -> object:
 def _needed(
     dtype: ElementLike | None, dims: tuple[int, ...] | None, what: str
 ) -> tuple[ElementLike, tuple[int, ...]]:
-    """dtype and dims, which only a full shape can do without."""
+    """Return dtype and dims, which only a complete shape can do without."""
     if dims is None or dtype is None:
         missing = " and ".join(name for name, value in (("dtype", dtype), ("dims", dims)) if value is None)
         raise ArrayUnknownError(
@@ -368,10 +368,10 @@ def _needed(
 
 
 def _checked(shape: Spec, dims: tuple[int, ...] | None) -> Spec:
-    """The shape, if it is an array's and of those dimensions."""
+    """Return the shape if it is that of an array with those dimensions."""
     if not shape.element.is_array_element:
         raise LayoutError(
-            f"{shape.primitive_type}[] is not an array's shape\n  give one such as f32[3,5]{{1,0}}"
+            f"{shape.primitive_type}[] is not the shape of an array\n  pass a shape such as f32[3,5]{{1,0}}"
         )
     if dims is None:
         return shape
@@ -381,6 +381,6 @@ def _checked(shape: Spec, dims: tuple[int, ...] | None) -> Spec:
     if not same:
         raise LayoutError(
             f"the layout is of an array {dims_text(shape.dimensions)}, but the array is {dims_text(dims)}\n"
-            "  give a layout of the array's dimensions, or one without any, such as {1,0:T(8,128)}"
+            "  pass a layout with the array's dimensions, or one without dimensions, such as {1,0:T(8,128)}"
         )
     return shape

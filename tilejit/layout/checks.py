@@ -1,4 +1,4 @@
-"""Checks that shapes, layouts and the parser share: orders, tiles, split configs, element names."""
+"""Checks that shapes, layouts and the parser share: orders, tiles, split configs and element names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_MEMORY_SPACE = 127
 
 
 def integer(number: object, what: str) -> int:
-    """A number that a caller gave, as an int. what: how messages call it.
+    """Read a number that a caller passed, as an int; `what` names it in messages.
 
     Raises:
         TypeError: it is a bool or not an integer.
@@ -23,11 +23,11 @@ def integer(number: object, what: str) -> int:
     try:
         return operator.index(None if isinstance(number, bool) else number)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{what} is an integer, not {type(number).__name__}") from None
+        raise TypeError(f"{what}: expected an integer, got {type(number).__name__}") from None
 
 
 def int_tuple(numbers: Iterable[int], what: str) -> tuple[int, ...]:
-    """A tuple of Python ints from anything that yields integers.
+    """Read a tuple of Python ints from any iterable of integers.
 
     Raises:
         TypeError: it is not a sequence of integers.
@@ -44,7 +44,7 @@ def int_tuple(numbers: Iterable[int], what: str) -> tuple[int, ...]:
 
 
 def tile_tuples(tiles: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
-    """Tiles as tuples of Python ints.
+    """Read tiles as tuples of Python ints.
 
     Raises:
         TypeError: they are not a sequence of sequences of integers.
@@ -52,7 +52,7 @@ def tile_tuples(tiles: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
     try:
         each = tuple(tiles)
     except TypeError:
-        raise TypeError(f"tiles are a sequence of tiles, not {type(tiles).__name__}") from None
+        raise TypeError(f"expected a sequence of tiles, got {type(tiles).__name__}") from None
     return tuple(int_tuple(tile, "a tile") for tile in each)
 
 
@@ -60,11 +60,11 @@ def check_order(order: Sequence[int], rank: int) -> None:
     """Raise a LayoutError unless the order names each of `rank` dimensions once."""
     fault = order_fault(order, rank)
     if fault:
-        raise LayoutError(f"{fault[1]}\n  {order_mend(rank)}")
+        raise LayoutError(f"{fault[1]}\n  {order_fix(rank)}")
 
 
 def order_fault(order: Sequence[int], rank: int) -> tuple[int, str] | None:
-    """The first place where an order goes wrong, and how; None where it is right.
+    """The first position at which an order is wrong, and why; None if it is right.
 
     ((2, 0), 2) -> (0, "minor_to_major names dimension 2, but the shape has dimensions 0 and 1")
     """
@@ -83,8 +83,8 @@ def order_fault(order: Sequence[int], rank: int) -> tuple[int, str] | None:
     return None
 
 
-def order_mend(rank: int) -> str:
-    """What to write for an order of that rank."""
+def order_fix(rank: int) -> str:
+    """Suggest an order for that rank."""
     if rank == 0:
         return "leave the order empty"
     example = ",".join(str(d) for d in reversed(range(min(rank, 8))))
@@ -94,7 +94,7 @@ def order_mend(rank: int) -> str:
 
 
 def tile_fault(tile: Sequence[int]) -> tuple[int, str, str] | None:
-    """The place in a tile that is wrong, the cause and the mend; None where it is right."""
+    """The position in a tile that is wrong, the cause and the fix; None if it is right."""
     if not tile:
         return 0, "a tile has no sizes", "write at least one, e.g. T(8,128)"
     for place, size in enumerate(tile):
@@ -107,16 +107,16 @@ def tile_fault(tile: Sequence[int]) -> tuple[int, str, str] | None:
     if tile[-1] == MERGE:
         return (
             len(tile) - 1,
-            "a tile ends with *, which has no more minor dimension to merge into",
+            "a tile ends with *, but there is no dimension after it to merge into",
             "end it with a size",
         )
     return None
 
 
 def check_element_name(name: str, what: str) -> str:
-    """The lower-case name of a type that arrays can have, for `#(…)` and `*(…)`."""
+    """Return the lower-case name of a type that arrays can have, for `#(…)` and `*(…)`."""
     if not isinstance(name, str):
-        raise TypeError(f"{what} is the name of a dtype, not {type(name).__name__}")
+        raise TypeError(f"{what}: expected the name of a dtype, got {type(name).__name__}")
     found = lookup(name)
     if found.kind not in ("signed", "unsigned"):
         raise LayoutError(f"{what} is {found.name}\n  write an integer type such as u32")
@@ -138,23 +138,28 @@ def check_tile(tile: Sequence[int]) -> None:
 
 
 def checked_split(split: tuple[int, Sequence[int]], rank: int) -> tuple[int, tuple[int, ...]]:
-    """A dimension and its split indices, as ints; raises a LayoutError where either cannot be."""
+    """Return a dimension and its split indices as ints.
+
+    Raises:
+        LayoutError: one of them is out of range.
+        TypeError: it is not a pair of a dimension and its indices.
+    """
     if not isinstance(split, tuple | list):
-        raise TypeError(f"a split config is a dimension and its indices, not {type(split).__name__}")
+        raise TypeError(f"expected a dimension and its indices as a split config, got {type(split).__name__}")
     if len(split) != 2:
         raise LayoutError(
             f"a split config has {len(split)} parts\n  give the dimension and its indices, e.g. (1, (200,))"
         )
     dim, indices = integer(split[0], "the dimension of a split config"), int_tuple(split[1], "split indices")
     if not 0 <= dim < rank:
-        raise LayoutError(f"the split config names dimension {shown(dim)}\n  {order_mend(rank)}")
+        raise LayoutError(f"the split config names dimension {shown(dim)}\n  {order_fix(rank)}")
     if not indices or not all(0 <= index <= MAX_INT64 for index in indices):
         raise LayoutError("a split config needs one or more indices from 0 to 2^63-1\n  write e.g. SC(1:200)")
     return dim, indices
 
 
 def checked_number(number: object, name: str, least: int) -> int:
-    """A field of a layout as an int; raises a LayoutError unless it lies from `least` to 2^63-1."""
+    """Return a field of a layout as an int; raise a LayoutError unless it lies from `least` to 2^63-1."""
     value = operator.index(number)  # type: ignore[arg-type]
     if not least <= value <= MAX_INT64:
         raise LayoutError(f"{name} is {shown(value)}\n  give a number from {least} to 2^63-1")
@@ -162,7 +167,7 @@ def checked_number(number: object, name: str, least: int) -> int:
 
 
 def memory_space_fault(space: int) -> tuple[str, str] | None:
-    """Why XLA does not keep a memory space, and what to write; None where it does.
+    """Why XLA does not keep a memory space, and what to write instead; None if XLA keeps it.
 
     300 -> "S(300) does not fit XLA's 8 signed bits, which wrap it to S(44)"
     """
@@ -174,7 +179,7 @@ def memory_space_fault(space: int) -> tuple[str, str] | None:
 
 
 def checked_padded(padded: Iterable[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """padded_dimensions as ints; raises a LayoutError unless each holds its dimension."""
+    """Return padded_dimensions as ints; raise a LayoutError unless each is at least its dimension."""
     sizes = int_tuple(padded, "padded_dimensions")
     if len(sizes) != len(dims):
         raise LayoutError(
@@ -184,12 +189,12 @@ def checked_padded(padded: Iterable[int], dims: Sequence[int]) -> tuple[int, ...
         if size == UNBOUNDED or not size <= wide <= MAX_INT64:
             raise LayoutError(
                 f"a dimension of {'?' if size == UNBOUNDED else size} cannot be padded to {shown(wide)}\n"
-                "  give a size no smaller than the dimension, and no '?'"
+                "  give a size of at least the dimension, and not '?'"
             )
     return sizes
 
 
 def set_fields(value: object, **fields: object) -> None:
-    """Put checked fields into a frozen value that is being built."""
+    """Set checked fields of a frozen value under construction."""
     for name, content in fields.items():
         object.__setattr__(value, name, content)

@@ -1,4 +1,4 @@
-"""Where an element of a CuTe layout lives, what lives at a slot, and whether two share one."""
+"""Map elements of a CuTe layout to slots and back, and find elements that share a slot."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Table = NDArray[np.int64]
 
 
 def cute_access_map(shape: CuteShape) -> AccessMap:
-    """The buffer of a CuTe layout as the compiler sees it, in units of elements."""
+    """The buffer of a CuTe layout as an access map, in elements."""
     dims, bits, function = shape.dimensions, shape.bits, shape.function
     slots = size = shape.physical_size
     if bits < 8:
-        size = -(-size * bits // 8) * 8 // bits  # the rest of the last byte is padding too
+        size = -(-size * bits // 8) * 8 // bits  # the rest of the last byte is padding as well
     tail = size - slots
     if 0 in dims:
         return AccessMap(dims, (), 0, bits, bits, (0, size), size, 0)
@@ -40,7 +40,7 @@ def cute_access_map(shape: CuteShape) -> AccessMap:
 
 
 def _is_compact(shape: CuteShape) -> bool:
-    """Whether the layout without any step hits each slot of the buffer once."""
+    """Whether the layout, without any step, reaches each slot of the buffer exactly once."""
     if shape.function.steps:
         return False
     reach = 1
@@ -57,10 +57,10 @@ def cute_slot(shape: CuteShape, index: tuple[Any, ...]) -> Any:
 
 
 def cute_index(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
-    """The index of the element in a slot, and whether there is one; of several the first in C order.
+    """The index of the element in a slot, and whether there is one; the first in C order if several share it.
 
     Raises:
-        LayoutError: it takes a table to tell, and the array is too large for one.
+        LayoutError: the answer needs a table, and the array is too large for one.
     """
     if 0 in shape.dimensions:
         return [slot * 0 for _ in shape.dimensions], slot < 0
@@ -87,24 +87,24 @@ def cute_index(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
 
 
 def overlap_of(shape: CuteShape) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
-    """Two indices of elements in one slot, and the slot; None where no two share one.
+    """Return two indices of elements in one slot, and the slot; None if no two share one.
 
     (4,4):(1,2) of f32[4,4] -> (0, 1), (2, 0), 2
 
     Raises:
-        LayoutError: it takes a table to tell, and the array is too large for one.
+        LayoutError: the answer needs a table, and the array is too large for one.
     """
     return _overlap_of(shape.function, shape.dimensions, shape.physical_size)
 
 
 def refuse_overlaps(shape: object) -> None:
-    """Raise a LayoutError that names the slot and both elements where a layout has two in one."""
+    """Raise a LayoutError that names the slot and both elements if two elements share one."""
     found = overlap_of(shape) if isinstance(shape, CuteShape) else None
     if found:
         first, second, slot = found
         raise LayoutError(
             f"elements {first} and {second} share slot {slot} of {str(shape)[:120]}\n"
-            "  such a layout can be read, not written; give one that meets no offset twice"
+            "  such a layout can be read but not written; use one whose offsets are distinct"
         )
 
 
@@ -124,8 +124,8 @@ def _overlap_of(
     count = prod(dims)
     if max(count, slots // 8) > MAX_POINTS:
         raise LayoutError(
-            f"{shown(count)} elements over {shown(slots)} slots are too many to see whether two share one\n"
-            "  give strides each of which passes what all smaller ones reach"
+            f"{shown(count)} elements over {shown(slots)} slots are too many to check for shared slots\n"
+            "  use strides that each exceed all offsets of the smaller ones"
         )
     return _overlap_by_table(function, dims, slots)
 
@@ -133,7 +133,7 @@ def _overlap_of(
 def _overlap_by_table(
     function: Function, dims: tuple[int, ...], slots: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
-    """The first element in C order that lies in the slot of one before it, found in chunks."""
+    """The first element in C order that shares a slot with an earlier one, found in chunks."""
     taken = np.zeros(slots, np.bool_)
     count = prod(dims)
     for start in range(0, count, CHUNK):
@@ -151,13 +151,13 @@ def _overlap_by_table(
 
 
 def _first_at(function: Function, dims: tuple[int, ...], slot: int) -> tuple[int, ...]:
-    """The first element in C order that lies in a slot."""
+    """The first element in C order in a slot."""
     for start in range(0, prod(dims), CHUNK):
         rows = np.arange(start, min(start + CHUNK, prod(dims)))
         hits = np.broadcast_to(function(rows_of(dims, rows)) == slot, rows.shape)
         if hits.any():
             return _index(dims, start + int(np.argmax(hits)))
-    raise AssertionError(f"nothing lies in slot {slot}")
+    raise AssertionError(f"no element is in slot {slot}")
 
 
 def _index(dims: tuple[int, ...], row: int) -> tuple[int, ...]:
@@ -165,7 +165,7 @@ def _index(dims: tuple[int, ...], row: int) -> tuple[int, ...]:
 
 
 def _same_stride(digits: list[Digit], rank: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Two indices with one offset, where a stride is 0 or met twice."""
+    """Two indices with one offset, if a stride is 0 or occurs twice."""
 
     def unit(digit: Digit) -> tuple[int, ...]:
         return tuple(digit.weight if d == digit.dim else 0 for d in range(rank))
@@ -183,7 +183,7 @@ def _same_stride(digits: list[Digit], rank: int) -> tuple[tuple[int, ...], tuple
 
 
 def _by_table(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
-    """The same by looking through the offsets of all elements."""
+    """The same, by searching the offsets of all elements."""
     order, offsets = _sorted_offsets(shape.function, shape.dimensions)
     place = np.minimum(np.searchsorted(offsets, slot), len(offsets) - 1)
     valid = offsets[place] == slot
@@ -200,7 +200,7 @@ def _sorted_offsets(function: Function, dims: tuple[int, ...]) -> tuple[Table, T
     if count > MAX_POINTS >> 3:
         raise LayoutError(
             f"{shown(count)} elements are too many for a table of their slots\n"
-            "  give strides each of which passes what all smaller ones reach"
+            "  use strides that each exceed all offsets of the smaller ones"
         )
     rows = np.arange(count)
     table = np.broadcast_to(np.asarray(function(rows_of(dims, rows)), np.int64), rows.shape)

@@ -1,4 +1,4 @@
-"""`CuteShape`: an array whose elements live where a CuTe layout says."""
+"""`CuteShape`: an array whose elements are placed by a CuTe layout."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CuteShape:
     _slots: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        """Check every field, and find out how far the layout reaches."""
+        """Check every field, and determine the range of offsets."""
         dims = int_tuple(self.dimensions, "dimensions")
         (width,) = int_tuple((self.element_size_in_bits,), "element_size_in_bits")
         set_fields(
@@ -70,9 +70,11 @@ class CuteShape:
             element_size_in_bits=width,
         )
         if not isinstance(self.layout, Layout | ComposedLayout):
-            raise TypeError(f"layout is a CuTe layout, not {type(self.layout).__name__}")
+            raise TypeError(f"layout: expected a CuTe layout, got {type(self.layout).__name__}")
         if not self.element.is_array_element:
-            raise LayoutError(f"there are no arrays of {self.primitive_type}\n  give the dtype of an array")
+            raise LayoutError(
+                f"an array cannot have dtype {self.primitive_type}\n  pass the dtype of an array"
+            )
         if width < 0 or width > 128:
             raise LayoutError(f"an element has {shown(width)} bits\n  give 0, or the bits of the dtype")
         value = padding_value_of(self.padding_value, self.element)
@@ -84,7 +86,7 @@ class CuteShape:
         set_fields(self, _slots=highest + 1)
         if self._slots * self.bits > MAX_INT64:
             raise LayoutError(
-                f"{str(self.layout)[:80]} reaches past 2^63 bits\n  give a layout of smaller strides"
+                f"{str(self.layout)[:80]} reaches past 2^63 bits\n  use a layout with smaller strides"
             )
 
     def _check_modes(self) -> None:
@@ -92,7 +94,7 @@ class CuteShape:
         if len(sizes) != len(self.dimensions):
             raise LayoutError(
                 f"{str(self.layout)[:80]} has {len(sizes)} mode(s), but the array has "
-                f"{len(self.dimensions)} dimension(s)\n  give one mode a dimension"
+                f"{len(self.dimensions)} dimension(s)\n  give one mode for each dimension"
             )
         for d, (size, have) in enumerate(zip(self.dimensions, sizes, strict=True)):
             if not 0 <= size <= MAX_INT64:
@@ -100,7 +102,7 @@ class CuteShape:
             if size > have:
                 raise LayoutError(
                     f"mode {d} of {str(self.layout)[:80]} has {shown(have)} element(s), "
-                    f"but dimension {d} has {size}\n  give a mode of at least that many"
+                    f"but dimension {d} has {size}\n  give a mode at least as large"
                 )
 
     @property
@@ -118,7 +120,7 @@ class CuteShape:
         """The NumPy or ml_dtypes dtype of the elements."""
         dtype = self.element.numpy
         if dtype is None:
-            raise LayoutError(f"NumPy has no {self.primitive_type}\n  give another dtype")
+            raise LayoutError(f"NumPy has no dtype for {self.primitive_type}\n  use another dtype")
         return dtype
 
     @property
@@ -205,7 +207,7 @@ class CuteShape:
         known = {"primitive_type", "dimensions", "cute_layout", "element_size_in_bits", "padding_value"}
         if set(data) != known:
             odd = sorted(map(str, set(data) ^ known))[0]
-            raise LayoutError(f"the JSON form of a CuTe layout has {odd[:40]!r} missing or too much")
+            raise LayoutError(f"the JSON form of a CuTe layout has a missing or unknown field {odd[:40]!r}")
         bare = {key: data[key] for key in ("primitive_type", "dimensions", "padding_value")}
         shape = Shape.from_json({**bare, "layout": None})
         return CuteShape(
@@ -217,7 +219,7 @@ class CuteShape:
         )
 
     def _repr_html_(self) -> str | None:
-        """The picture that notebooks show."""
+        """Draw the layout for a notebook."""
         return notebook_html("layout_html", self)
 
     def __str__(self) -> str:
@@ -228,13 +230,13 @@ class CuteShape:
 
 
 Spec: TypeAlias = Shape | CuteShape
-"""What a buffer is described by."""
+"""The description of a buffer."""
 
 
 def make_cute_shape(
     dtype: ElementLike, dims: Iterable[int], layout: CuteLayout, element_size_in_bits: int = 0
 ) -> CuteShape:
-    """A CuteShape of any dtype that `primitive_type` reads.
+    """Create a CuteShape with any dtype that `primitive_type` reads.
 
     Raises:
         LayoutError, TypeError: as CuteShape.
@@ -243,10 +245,10 @@ def make_cute_shape(
 
 
 def parse_cute_shape(text: str) -> CuteShape | None:
-    """Read "f32[3,5] (4,8):(8,1)", as `str` prints it; None where the text is of another kind.
+    """Read "f32[3,5] (4,8):(8,1)", as `str` prints it; None if the text has another form.
 
     Raises:
-        LayoutError: the part behind the brackets is not a layout, or not one of the array.
+        LayoutError: the text after the brackets is not a layout of the array.
     """
     from tilejit.cute.parsing import parse
     from tilejit.cute.text import is_cute
@@ -260,23 +262,23 @@ def parse_cute_shape(text: str) -> CuteShape | None:
         return None
     dims = [small_int(part.strip()) for part in head["dims"].split(",")] if head["dims"].strip() else []
     if None in dims:
-        raise LayoutError("a dimension passes 2^63-1\n  write a smaller one")
+        raise LayoutError("a dimension exceeds 2^63-1\n  write a smaller one")
     layout = parse(rest.strip())
     bits = int(width[1]) if width else 0
     return CuteShape(head["dtype"].lower(), tuple(d for d in dims if d is not None), layout, bits)
 
 
-# The parts are told apart one by one: one pattern for all of them tries every share of a run of blanks.
+# The parts are matched one by one, because one pattern for all of them backtracks over runs of blanks.
 _HEAD = lazy_pattern(r"\s*(?P<dtype>[A-Za-z]\w*)\[(?P<dims>[0-9,\s]*)\]\s", re.ASCII)
 _WIDTH = lazy_pattern(r"([0-9]{1,3})\)")
 
 
 def spec_from_json(data: Any) -> Spec:
-    """The shape that `to_json` described, of either sort.
+    """Read a shape of either kind that `to_json` has described.
 
     Raises:
-        LayoutError: a field is missing, unknown or wrong.
-        TypeError: not a dict, or a field of a wrong type.
+        LayoutError: a field is missing, unknown or invalid.
+        TypeError: `data` is not a dict, or a field has the wrong type.
     """
     if isinstance(data, dict) and "cute_layout" in data:
         return CuteShape.from_json(data)
@@ -285,13 +287,13 @@ def spec_from_json(data: Any) -> Spec:
 
 @cached(1024)
 def _reach(function: Function) -> tuple[int, int]:
-    """The lowest and the highest offset over all modes whole; (0, -1) where there is none."""
+    """The lowest and the highest offset over all complete modes; (0, -1) if there are no coordinates."""
     sizes = function.sizes
     if 0 in sizes:
         return 0, -1
     low, high = _digit_reach(function)
     if function.steps and low + function.steps[0][0] < 0:
-        return low + function.steps[0][0], high  # no map takes a negative offset
+        return low + function.steps[0][0], high  # maps do not accept negative offsets
     found = swizzled_roots(function, sizes)
     if found:
         base, roots = found
@@ -300,8 +302,8 @@ def _reach(function: Function) -> tuple[int, int]:
     count = math.prod(sizes)
     if count > MAX_POINTS:
         raise LayoutError(
-            f"a layout of {shown(count)} elements is too large to find out what it touches\n"
-            "  give one that is no layout of a layout, swizzled by bits that are digits"
+            f"a layout of {shown(count)} elements is too large to find its range of offsets\n"
+            "  pass a plain layout, or a swizzle over power-of-two digits"
         )
     ranges = []
     for start in range(0, count, CHUNK):
@@ -317,7 +319,7 @@ def _digit_reach(function: Function) -> tuple[int, int]:
 
 
 def _negative(function: Function, layout: CuteLayout) -> str:
-    """The message for an offset below 0, with the coordinate that has it."""
+    """The message for a negative offset, with the coordinate that has it."""
     index = [0] * len(function.modes)
     for size, stride, dim, weight in digits_of(function.modes):
         index[dim] += (size - 1) * weight if stride < 0 else 0
@@ -326,5 +328,5 @@ def _negative(function: Function, layout: CuteLayout) -> str:
     where = f"coordinate {tuple(index)} has the offset {low}" if low < 0 else "some coordinate has one"
     return (
         f"{str(layout)[:80]} has offsets below 0: {where}\n"
-        "  a buffer begins at 0; give strides of 0 or more, or compose with an offset"
+        "  a buffer starts at 0; use nonnegative strides, or compose with an offset"
     )

@@ -1,4 +1,4 @@
-"""The element types of XLA: their names, their widths, and the NumPy or ml_dtypes type that holds them."""
+"""XLA's element types: their names, their widths, and the NumPy or ml_dtypes dtypes that hold them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from codegen import LayoutError, compiler_lock, dataclass, lazy, lazy_pattern
 
 @dataclass(frozen=True)
 class PrimitiveType:
-    """One element type: the bits it means, the bits it takes when not packed, and the name of its NumPy type.
+    """One element type: its width in bits, its width when not packed, and the name of its NumPy dtype.
 
     pred: bits 1, storage_bits 8, numpy bool    s4: bits 4, storage_bits 8, numpy int4    token: 0, 0, None
 
-    fallback    for a type of ml_dtypes: what holds it where the installed ml_dtypes has none of that name
+    fallback    the dtype that holds an ml_dtypes type that the installed ml_dtypes lacks
     """
 
     name: str
@@ -30,7 +30,7 @@ class PrimitiveType:
 
     @lazy
     def numpy(self) -> np.dtype[Any] | None:
-        """The NumPy or ml_dtypes type; None for token and opaque."""
+        """The NumPy or ml_dtypes dtype; None for token and opaque."""
         if not self.fallback:
             return np.dtype(self.numpy_name) if self.numpy_name else None
         with compiler_lock:
@@ -39,12 +39,12 @@ class PrimitiveType:
 
     @property
     def is_array_element(self) -> bool:
-        """Whether arrays of it exist; not so for token and opaque."""
+        """Whether arrays can have it; False for token and opaque."""
         return self.numpy_name != ""
 
     @property
     def kind(self) -> str:
-        """What its values are: pred, signed, unsigned, float, complex or none.
+        """The kind of its values: pred, signed, unsigned, float, complex or none.
 
         s4 -> signed    bf16 -> float    token -> none
         """
@@ -56,7 +56,7 @@ class PrimitiveType:
 
     @property
     def integer_range(self) -> tuple[int, int] | None:
-        """The least and the greatest value of pred and the integer types; None for the others.
+        """The smallest and the largest value of pred and the integer types; None for the others.
 
         s4 -> (-8, 7)    u2 -> (0, 3)    pred -> (0, 1)    f32 -> None
         """
@@ -76,11 +76,11 @@ class PrimitiveType:
 
 
 ElementLike: TypeAlias = str | np.dtype[Any] | type[Any] | PrimitiveType
-"""What `primitive_type` reads: XLA's name or NumPy's code, a np.dtype, a scalar type."""
+"""A dtype in any form that `primitive_type` reads: XLA's name, NumPy's code, a np.dtype or a scalar type."""
 
 
 def _table() -> dict[str, PrimitiveType]:
-    """Every type of xla_data.proto that a text may name."""
+    """Every type of xla_data.proto that may appear in a text."""
     rows = [PrimitiveType("pred", 1, 8, "bool")]
     for bits in (1, 2, 4):
         rows.append(PrimitiveType(f"s{bits}", bits, 8, f"int{bits}", "int8"))
@@ -104,26 +104,26 @@ PRIMITIVE_TYPES: MappingProxyType[str, PrimitiveType] = MappingProxyType(_table(
 _BY_NUMPY_NAME = {row.numpy_name: row for row in PRIMITIVE_TYPES.values() if row.numpy_name}
 _NUMPYS_OWN = {row.numpy: row for row in _BY_NUMPY_NAME.values() if not row.fallback}
 _NUMPYS_CODE = lazy_pattern(r"[<>=|][biufc]\d{1,2}|[fic]\d{1,2}|\?")
-"""NumPy's short names of numbers. u1 to u8 without a byte order are XLA's."""
+"""NumPy's codes of numeric types. u1 to u8 without a byte order are XLA's names."""
 
 
 @cache
 def _of_ml_dtypes() -> dict[np.dtype[Any] | None, PrimitiveType]:
-    """The types of ml_dtypes; what holds one that an old ml_dtypes lacks is found among NumPy's own first."""
+    """The types of ml_dtypes; if an old version lacks one, NumPy's own dtypes are searched first."""
     return {row.numpy: row for row in _BY_NUMPY_NAME.values() if row.fallback}
 
 
 def lookup(name: str) -> PrimitiveType:
-    """The type that an XLA text calls so, in lower or in upper case.
+    """Look up a type by its name in XLA's text, in lower or upper case.
 
     "bf16" -> bf16    "F32" -> f32
 
     Raises:
-        LayoutError: there is no such type; the message names the nearest.
+        LayoutError: the type does not exist; the message names the nearest.
         TypeError: the name is not a str.
     """
     if not isinstance(name, str):
-        raise TypeError(f"the name of a dtype is a str such as 'f32', not {type(name).__name__}")
+        raise TypeError(f"expected the name of a dtype, such as 'f32', got {type(name).__name__}")
     found = PRIMITIVE_TYPES.get(name) or (PRIMITIVE_TYPES.get(name.lower()) if name.isupper() else None)
     if found is None:
         raise LayoutError(f"there is no dtype {_short(name)}\n  {nearest_dtype(name)}")
@@ -131,7 +131,7 @@ def lookup(name: str) -> PrimitiveType:
 
 
 def nearest_dtype(name: str) -> str:
-    """What to write instead of a name that is no dtype, as a sentence.
+    """Suggest a replacement for an unknown dtype name, as a sentence.
 
     "int4" -> "write s4"    "f33" -> "write f32"    "f4" -> "write f32, which is NumPy's f4"
     """
@@ -151,21 +151,19 @@ def nearest_dtype(name: str) -> str:
     close = difflib.get_close_matches(lowered, others, n=1, cutoff=0.8)
     close = close or difflib.get_close_matches(lowered, elements, n=1, cutoff=0.6)
     return (
-        f"write {close[0]}"
-        if close
-        else "write one of pred, s8, u8, s32, f32, bf16, f8e4m3fn, c64 and the like"
+        f"write {close[0]}" if close else "write a type such as pred, s8, u8, s32, f32, bf16, f8e4m3fn or c64"
     )
 
 
 def primitive_type(dtype: object) -> PrimitiveType:
-    """The type meant by a name or code, a np.dtype, a scalar type or a PrimitiveType.
+    """Return the element type for a name or code, a np.dtype, a scalar type or a PrimitiveType.
 
     "s4", np.float32, np.dtype(">i2"), ml_dtypes.bfloat16 -> s4, f32, s16, bf16.  NumPy's codes count bytes:
-    "f4" -> f32, "i8" -> s64. A code that is also a name of XLA's is XLA's: u1 is one bit, f16 two bytes.
+    "f4" -> f32, "i8" -> s64. XLA's names take precedence over codes: u1 is one bit, f16 two bytes.
 
     Raises:
         LayoutError: the type has no XLA counterpart (structured, object, string, date, long double).
-        TypeError: it is not a type at all.
+        TypeError: it is not a type.
     """
     if isinstance(dtype, PrimitiveType):
         return dtype
@@ -173,19 +171,19 @@ def primitive_type(dtype: object) -> PrimitiveType:
         return _BY_NUMPY_NAME.get(dtype) or PRIMITIVE_TYPES.get(dtype) or _numpys_code(dtype) or lookup(dtype)
     if not isinstance(dtype, np.dtype | type):
         raise TypeError(
-            f"a dtype is a name such as 'f32', a np.dtype or a scalar type, not {type(dtype).__name__}"
+            f"expected a dtype such as 'f32', a np.dtype or a scalar type, got {type(dtype).__name__}"
         )
     return from_numpy(np.dtype(dtype))
 
 
 def array_dtype(dtype: object) -> np.dtype[Any]:
-    """The dtype of arrays that a name or code, a np.dtype, a scalar type or a PrimitiveType means.
+    """Return the array dtype for a name or code, a np.dtype, a scalar type or a PrimitiveType.
 
     "bf16", np.float32, ">i2" -> bfloat16, float32, >i2
 
     Raises:
-        LayoutError: no array has it.
-        TypeError: it is not a type at all.
+        LayoutError: arrays cannot have it.
+        TypeError: it is not a type.
     """
     if isinstance(dtype, np.dtype):
         return dtype
@@ -193,12 +191,12 @@ def array_dtype(dtype: object) -> np.dtype[Any]:
     if isinstance(dtype, str) and dtype.startswith(("<", ">", "=", "|")):
         return np.dtype(dtype)
     if found.numpy is None:
-        raise LayoutError(f"there are no arrays of {dtype}\n  give the dtype of an array")
+        raise LayoutError(f"arrays cannot have the dtype {dtype}\n  pass the dtype of an array")
     return found.numpy
 
 
 def _numpys_code(code: str) -> PrimitiveType | None:
-    """The type of NumPy's short names of numbers, such as f4; u1 to u8 are XLA's."""
+    """The type for NumPy's codes of numeric types, such as f4; u1 to u8 are XLA's names."""
     if not _NUMPYS_CODE().fullmatch(code):
         return None
     with suppress(TypeError):
@@ -207,7 +205,7 @@ def _numpys_code(code: str) -> PrimitiveType | None:
 
 
 def from_numpy(dtype: np.dtype[Any]) -> PrimitiveType:
-    """The XLA type of a NumPy dtype; the byte order does not matter.
+    """Return the XLA type of a NumPy dtype of either byte order.
 
     Raises:
         LayoutError: the dtype has no XLA counterpart.
@@ -225,5 +223,5 @@ def from_numpy(dtype: np.dtype[Any]) -> PrimitiveType:
 
 
 def _short(name: str) -> str:
-    """A name as a message shows it: quoted, and cut when long."""
+    """Quote a name for a message, and cut it if it is long."""
     return repr(name if len(name) <= 40 else name[:40] + "…")

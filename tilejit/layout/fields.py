@@ -1,4 +1,4 @@
-"""What tilings, printers and readers know of a shape: its fields and what builds it, not its class."""
+"""Fields of shapes and layouts, and their constructors, without the classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SplitConfig = tuple[int, tuple[int, ...]]
 
 
 class LayoutFields(Protocol):
-    """A layout: what stands between XLA's braces."""
+    """A layout: everything between XLA's braces."""
 
     @property
     def minor_to_major(self) -> tuple[int, ...]:
@@ -64,7 +64,7 @@ class LayoutFields(Protocol):
 
 
 class ShapeFields(Protocol):
-    """An array's shape: its fields, and what follows from them."""
+    """The shape of an array: its fields, and properties that follow from them."""
 
     @property
     def primitive_type(self) -> str:
@@ -76,7 +76,7 @@ class ShapeFields(Protocol):
 
     @property
     def layout(self) -> LayoutFields | None:
-        """None where nothing is said about memory."""
+        """The layout in memory, or None to leave it open."""
 
     @property
     def dynamic(self) -> tuple[bool, ...]:
@@ -88,11 +88,11 @@ class ShapeFields(Protocol):
 
     @property
     def padding_value(self) -> PaddingValue | None:
-        """What padding holds, or None where that is left open."""
+        """The value of padding elements, or None to leave it open."""
 
     @property
     def element(self) -> PrimitiveType:
-        """The row of the table of types."""
+        """The element type."""
 
     @property
     def rank(self) -> int:
@@ -100,7 +100,7 @@ class ShapeFields(Protocol):
 
     @property
     def bits(self) -> int:
-        """Width of one element in the buffer."""
+        """The width of an element in the buffer, in bits."""
 
     @property
     def minor_to_major(self) -> tuple[int, ...]:
@@ -112,14 +112,14 @@ class ShapeFields(Protocol):
 
     @property
     def physical_size(self) -> int:
-        """Element slots in the buffer."""
+        """Elements in the buffer."""
 
     def __hash__(self) -> int:
         """Shapes are keys of caches."""
 
 
 class Makers(NamedTuple):
-    """What builds the things that XLA's text and JSON describe, from their fields."""
+    """The constructors of the objects that XLA's text and JSON describe."""
 
     layout: Callable[..., Any]
     shape: type[Any]

@@ -1,4 +1,4 @@
-"""A shape from its parts."""
+"""`make_shape`: create a shape from its parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_shape(
     tail_padding_alignment_in_elements: int = 1,
     memory_space: int = 0,
 ) -> Shape:
-    """A shape from its parts, as ShapeUtil::MakeShape of XLA makes it.
+    """Create a shape from its parts, like ShapeUtil::MakeShape of XLA.
 
     >>> print(tilejit.make_shape("f32", (2, 3)))
     f32[2,3]{1,0}
@@ -34,14 +34,14 @@ def make_shape(
 
     Args:
         dtype: the element type: XLA's name, a NumPy dtype, or NumPy's code.
-        dims: the sizes, dimension 0 first; -1 is `?`.
-        minor_to_major: the dimensions, the fastest varying first; they may count from the end. The default is
+        dims: the dimensions in elements, dimension 0 first; -1 is `?`.
+        minor_to_major: the dimensions, the fastest varying first; negative ones count from the end. None is
             row-major.
-        tiles: outermost first, sizes in elements; -1 is `*`.
-        padded_dimensions: the size that each dimension is padded to before it is tiled, in elements.
-        padding_value: what padding holds: a number, or a name of XLA's enum PaddingValue. ZERO_PAD and
-            ONE_PAD are the 0 and 1 of the dtype. LOWEST_PAD and HIGHEST_PAD are its least and greatest
-            value, infinities where it has them. UNKNOWN_PAD leaves the value open, as None does.
+        tiles: tile sizes in elements, the outermost tile first; -1 is `*`.
+        padded_dimensions: the size in elements that each dimension is padded to before tiling.
+        padding_value: the value of padding elements: a number, or a name from XLA's enum PaddingValue.
+            ZERO_PAD and ONE_PAD are 0 and 1 in the dtype. LOWEST_PAD and HIGHEST_PAD are its smallest and
+            largest value, infinities if it has them. UNKNOWN_PAD leaves the value open, as None does.
         element_size_in_bits: E in XLA's text; 0 is the dtype's own storage width.
         tail_padding_alignment_in_elements: L in XLA's text; 1 adds nothing.
         memory_space: S in XLA's text, from 0 to 127.
@@ -51,7 +51,7 @@ def make_shape(
 
     Raises:
         LayoutError: the parts do not describe an array.
-        TypeError: a part of a wrong type.
+        TypeError: a part has the wrong type.
     """
     sizes = int_tuple(dims, "dims")
     rank = len(sizes)

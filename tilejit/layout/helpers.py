@@ -1,4 +1,4 @@
-"""The questions that XLA's index_util, shape_util and layout_util answer about a shape, by XLA's names."""
+"""XLA's questions about a shape, from index_util, shape_util and layout_util, under XLA's names."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _LETTERS: dict[int, tuple[str, ...]] = {
 
 
 class Tiled(Protocol):
-    """A `TiledArray`, which has its shape."""
+    """An object with a shape, such as a `TiledArray`."""
 
     @property
     def layout(self) -> Spec:
-        """The shape and its layout."""
+        """The shape, including its layout."""
 
 
 ShapeLike: TypeAlias = Shape | str | Tiled
-"""What the public helpers read."""
+"""The arguments that the public helpers read."""
 
 
 def normalize_dimension(layout: ShapeLike | int, dimension: int) -> int:
-    """The number of a dimension counted from the front, as Python's negative indices count.
+    """Convert a dimension that may count from the end, as in Python, to one that counts from the front.
 
     >>> tilejit.normalize_dimension("f32[2,3,5]", -1)
     2
@@ -59,13 +59,13 @@ def normalize_dimension(layout: ShapeLike | int, dimension: int) -> int:
     rank = integer(layout, "a rank") if isinstance(layout, int | np.integer) else _shape_of(layout).rank
     number = integer(dimension, "a dimension")
     if not -rank <= number < rank:
-        mend = f"name one from {-rank} to {rank - 1}" if rank > 0 else "a scalar has no dimensions"
-        raise LayoutIndexError(f"there is no dimension {shown(number)} among {shown(rank)}\n  {mend}")
+        fix = f"name one from {-rank} to {rank - 1}" if rank > 0 else "a scalar has no dimensions"
+        raise LayoutIndexError(f"dimension {shown(number)} is out of range for rank {shown(rank)}\n  {fix}")
     return number % rank
 
 
 def axis_letters(rank: int) -> tuple[str, ...]:
-    """The usual letters of the dimensions, dimension 0 first.
+    """Return the usual letters of the dimensions, dimension 0 first.
 
     >>> tilejit.axis_letters(2), tilejit.axis_letters(4)
     (('y', 'x'), ('p', 'z', 'y', 'x'))
@@ -79,12 +79,12 @@ def axis_letters(rank: int) -> tuple[str, ...]:
         A letter for each dimension.
 
     Raises:
-        LayoutError: no letters are usual for that rank.
+        LayoutError: letters are not defined for that rank.
         TypeError: the rank is not an integer.
     """
     letters = _LETTERS.get(integer(rank, "a rank"))
     if letters is None:
-        raise LayoutError(f"no letters are usual for {shown(rank)} dimensions\n  ask for 0 to 4")
+        raise LayoutError(f"letters are not defined for {shown(rank)} dimensions\n  pass a rank from 0 to 4")
     return letters
 
 
@@ -135,7 +135,7 @@ def is_dim_major(layout: ShapeLike, dimension: int) -> bool:
 
 
 def is_monotonic_with_dim0_minor(layout: ShapeLike) -> bool:
-    """Whether the dimensions lie from 0, the fastest varying, up to the last: column-major for rank 2.
+    """Whether dimension 0 varies fastest and the last slowest: column-major for rank 2.
 
     >>> tilejit.is_monotonic_with_dim0_minor("f32[2,3,5]{0,1,2}")
     True
@@ -159,7 +159,7 @@ def is_monotonic_with_dim0_minor(layout: ShapeLike) -> bool:
 
 
 def is_monotonic_with_dim0_major(layout: ShapeLike) -> bool:
-    """Whether the dimensions lie from 0, the slowest varying, down to the last: row-major for rank 2.
+    """Whether dimension 0 varies slowest and the last fastest: row-major for rank 2.
 
     >>> tilejit.is_monotonic_with_dim0_major("f32[2,3,5]")
     True
@@ -193,13 +193,13 @@ def in_bounds(layout: ShapeLike, index: Sequence[int]) -> bool:
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. A bound `<=n` counts as n, and `?` has no bound.
-        index: an integer for each dimension. Negative ones name no element.
+        index: an integer for each dimension. Negative ones are out of bounds.
 
     Returns:
         True where each number lies within its dimension.
 
     Raises:
-        LayoutIndexError: the index has not one number for each dimension.
+        LayoutIndexError: the index does not have one number for each dimension.
         LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
         TypeError: an index is not an integer, or the layout has another type.
     """
@@ -209,7 +209,7 @@ def in_bounds(layout: ShapeLike, index: Sequence[int]) -> bool:
 
 
 def bump_indices(layout: ShapeLike, index: Sequence[int]) -> tuple[int, ...] | None:
-    """The multi-index that follows in minor-to-major order.
+    """Return the next multi-index in minor-to-major order.
 
     >>> tilejit.bump_indices("f32[2,3]{1,0}", (0, 2))
     (1, 0)
@@ -218,8 +218,8 @@ def bump_indices(layout: ShapeLike, index: Sequence[int]) -> tuple[int, ...] | N
     >>> tilejit.bump_indices("f32[2,3]", (1, 2)) is None
     True
 
-    From (0, 0, ...) on, this visits the elements of an untiled layout in the order of memory.
-    IndexUtil::BumpIndices of XLA always counts in row-major order, and so differs for other layouts.
+    Starting at (0, 0, ...), this visits the elements of an untiled layout in memory order.
+    XLA's IndexUtil::BumpIndices always counts in row-major order, so it differs for other layouts.
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
@@ -229,7 +229,7 @@ def bump_indices(layout: ShapeLike, index: Sequence[int]) -> tuple[int, ...] | N
         The next index, or None after the last.
 
     Raises:
-        LayoutIndexError: the index names no element.
+        LayoutIndexError: the index is out of bounds.
         LayoutError: a dimension is `?`, the text is not a shape, or the tiled array has a CuTe layout.
         TypeError: an index is not an integer, or the layout has another type.
     """
@@ -240,7 +240,7 @@ def bump_indices(layout: ShapeLike, index: Sequence[int]) -> tuple[int, ...] | N
         )
     if not in_bounds(shape, index):
         raise LayoutIndexError(
-            f"the index {_index_text(index)} names no element\n  stay within {dims_text(shape.dimensions)}"
+            f"the index {_index_text(index)} is out of bounds\n  stay within {dims_text(shape.dimensions)}"
         )
     bumped = list(_multi_index(shape, index))
     for dimension in shape.minor_to_major:
@@ -252,7 +252,7 @@ def bump_indices(layout: ShapeLike, index: Sequence[int]) -> tuple[int, ...] | N
 
 
 def dimension_stride(layout: ShapeLike, dimension: int) -> int:
-    """The distance in the buffer between neighbors along a dimension, in elements.
+    """Return the distance in elements between neighbors along a dimension in the buffer.
 
     >>> tilejit.dimension_stride("f32[3,5,7]", 0)
     35
@@ -261,7 +261,7 @@ def dimension_stride(layout: ShapeLike, dimension: int) -> int:
     >>> tilejit.dimension_stride("f32[5,100]{1,0:T(8,128)}", 0)
     128
 
-    Source: IndexUtil::GetDimensionStride of XLA, which knows no tiles.
+    Source: XLA's IndexUtil::GetDimensionStride, which does not support tiles.
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray.
@@ -271,8 +271,8 @@ def dimension_stride(layout: ShapeLike, dimension: int) -> int:
         The stride in elements, the same between all neighbors.
 
     Raises:
-        LayoutError: the tiles leave the dimension no single stride, the shape has no size, the text is not a
-            shape, or the tiled array has a CuTe layout.
+        LayoutError: tiling leaves the dimension without a single stride, the size is unknown, the text is not
+            a shape, or the tiled array has a CuTe layout.
         LayoutIndexError: there is no such dimension.
         TypeError: the dimension is not an integer, or the layout has another type.
     """
@@ -282,19 +282,19 @@ def dimension_stride(layout: ShapeLike, dimension: int) -> int:
     stride = axis_stride(axis, shape.dimensions[number], *tile_steps_of(shape))
     if stride is None:
         raise LayoutError(
-            f"the tiles leave dimension {number} no single stride\n"
+            f"tiling leaves dimension {number} without a single stride\n"
             "  use linear_index, or a layout without tiles"
         )
     return stride
 
 
 def byte_strides(shape: Shape) -> tuple[int, ...] | None:
-    """Bytes from one index to the next, a number for each dimension; None where tiles or packing leave none.
+    """Bytes between neighbors along each dimension; None if tiles or packing leave no single strides.
 
     f32[3,5,7] -> (140, 28, 4)    s4[10,20]{1,0:E(4)} -> None
 
     Raises:
-        LayoutError: the shape has no size.
+        LayoutError: the size of the shape is unknown.
     """
     _, extents = tile_steps_of(shape)
     if shape.bits % 8 or not shape.untiled:
@@ -307,7 +307,7 @@ def byte_strides(shape: Shape) -> tuple[int, ...] | None:
 
 
 def validate_layout(shape: Shape) -> None:
-    """Raise a LayoutError for what a Shape may be and a buffer not: no layout, a split out of its range."""
+    """Raise a LayoutError if a Shape cannot describe a buffer: without a layout, or with an invalid split."""
     if shape.layout is None:
         if shape.element.is_array_element:
             raise LayoutError(
@@ -326,7 +326,7 @@ def validate_layout(shape: Shape) -> None:
 
 
 def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
-    """Whether a row-major reshape from one shape to the other leaves every element where it lies.
+    """Whether a row-major reshape from one shape to the other leaves every element in its slot.
 
     (f32[3,2,2]{1,0,2}, f32[6,2]{0,1}) -> True    (f32[3,4]{0,1}, f32[6,2]{1,0}) -> False
 
@@ -342,7 +342,7 @@ def reshape_is_bitcast(source: Shape, target: Shape) -> bool:
 
 
 def _walk(shape: Shape) -> list[tuple[int, int]]:
-    """The row-major walk through a buffer as (extent, stride), with neighbors that walk as one joined."""
+    """The row-major walk through a buffer as (extent, stride), with contiguous neighbors joined."""
     strides = row_major_strides(tile_steps_of(shape)[1][0])[::-1]
     joined: list[tuple[int, int]] = []
     for dimension, size in enumerate(shape.dimensions):
@@ -358,11 +358,11 @@ def _walk(shape: Shape) -> list[tuple[int, int]]:
 
 
 def _shape_of(layout: ShapeLike) -> Shape:
-    """The shape that a caller means: a Shape, its text, or that of a tiled array.
+    """Return the shape of an argument: a Shape, its text, or that of a tiled array.
 
     Raises:
-        LayoutError: the text is not a shape, or the layout is CuTe's.
-        TypeError: the layout has another type.
+        LayoutError: the text is not a shape, or the layout is a CuTe layout.
+        TypeError: the argument has another type.
     """
     if isinstance(layout, Shape):
         return layout
@@ -392,7 +392,7 @@ def _index_text(index: Sequence[int]) -> str:
 
 
 def dims_text(dims: Sequence[int]) -> str:
-    """Dimensions in brackets for a message, cut where they are many.
+    """Format dimensions in brackets for a message, cut if there are many.
 
     (2, -1, 3) -> "[2,?,3]"
     """

@@ -1,4 +1,4 @@
-"""Where an element of a shape lives, and what lives at a slot.
+"""Map elements of a shape to slots and back.
 
 `xla_index` has the rules of XLA's shapes, `cute_index` those of CuTe's.
 """
@@ -53,7 +53,7 @@ def linear_index(
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Index:
-    """The slot of the element at a multi-index.
+    """Return the slot of the element at a multi-index.
 
     >>> tilejit.linear_index("f32[3,5]{1,0:T(2,2)}", (2, 3))
     17
@@ -114,7 +114,7 @@ def multi_index(
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> tuple[int, ...] | tuple[NDArray[np.int64], ...] | None:
-    """The multi-index of the element in a slot.
+    """Return the multi-index of the element in a slot.
 
     >>> tilejit.multi_index("f32[3,5]{1,0:T(2,2)}", 17)
     (2, 3)
@@ -159,17 +159,17 @@ def multi_index(
 
 @cached(1024)
 def access_map(shape: Spec) -> AccessMap:
-    """The shape's buffer as the compiler sees it, in units of elements.
+    """The buffer of a shape as an access map, in elements.
 
     Raises:
-        LayoutError: the shape's size is not known (`?` and the like).
+        LayoutError: the size of the shape is unknown (`?` and the like).
     """
     return _RULES[type(shape)].access_map(shape)
 
 
 def _checked_index(shape: Spec, index: tuple[Any, ...]) -> tuple[Index, ...]:
     if not isinstance(index, tuple | list):
-        raise TypeError(f"an index is a tuple of integers or arrays, not {type(index).__name__}")
+        raise TypeError(f"expected a tuple of integers or arrays as an index, got {type(index).__name__}")
     if len(index) != shape.rank:
         raise LayoutIndexError(f"{shape_name(shape)} takes {shape.rank} indices, not {len(index)}")
     out: list[Index] = []
@@ -193,7 +193,7 @@ def _checked_index(shape: Spec, index: tuple[Any, ...]) -> tuple[Index, ...]:
 def _shape_of(
     layout: Any, dtype: ElementLike | None, dims: Iterable[int] | None, parameters: dict[str, Any]
 ) -> Spec:
-    """The shape that a caller means: a shape itself, that of a tiled array, or what `as_layout` reads."""
+    """Return the shape of an argument: a shape, that of a tiled array, or what `as_layout` reads."""
     own = layout if isinstance(layout, Shape | CuteShape) else getattr(layout, "layout", None)
     shape = own if isinstance(own, Shape | CuteShape) else None
     if shape is not None and dtype is None and dims is None and not parameters:
@@ -205,7 +205,7 @@ def _shape_of(
 
 def _integer(value: Any, what: str) -> Index:
     if isinstance(value, bool | np.bool_):
-        raise TypeError(f"{what} is a truth value, not an integer")
+        raise TypeError(f"{what}: expected an integer, got a bool")
     if isinstance(value, int | np.integer):
         return int(value)
     try:
@@ -217,19 +217,19 @@ def _integer(value: Any, what: str) -> Index:
     if array.dtype.kind not in "iu":
         if array.size == 0:
             return array.astype(np.int64)
-        raise TypeError(f"{what} is of type {array.dtype}, not an integer or an array of integers")
+        raise TypeError(f"{what}: expected an integer or an array of integers, got {array.dtype}")
     if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
-        raise LayoutIndexError(f"{what} is {int(array.max())}, beyond every buffer")
+        raise LayoutIndexError(f"{what} is {int(array.max())}, larger than any buffer")
     return array.astype(np.int64, copy=False)
 
 
 def _span(array: NDArray[np.int64]) -> tuple[int, int]:
-    """The least and the greatest value; an empty array asks for nothing."""
+    """The smallest and the largest value; an empty array has no range."""
     return (int(array.min()), int(array.max())) if array.size else (0, -1)
 
 
 def shape_name(shape: Spec) -> str:
-    """A shape for a message: XLA's or CuTe's text, or the repr where that has no place for the padding."""
+    """Format a shape for a message: XLA's or CuTe's text, or the repr if the text cannot show the padding."""
     return _RULES[type(shape)].name(shape)
 
 
@@ -240,7 +240,7 @@ def _xla_name(shape: Shape) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What one sort of shape answers."""
+    """The functions for one kind of shape."""
 
     access_map: Callable[[Any], AccessMap]
     slot: Callable[[Any, tuple[Index, ...]], Any]

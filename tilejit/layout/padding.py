@@ -1,4 +1,4 @@
-"""Padding values: checked against the element type, kept as one kind of number, written as one element."""
+"""Padding values: checked against the element type, and converted to one element."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 
 PaddingValue = int | float | complex | bool
 PaddingName: TypeAlias = Literal["ZERO_PAD", "ONE_PAD", "LOWEST_PAD", "HIGHEST_PAD", "UNKNOWN_PAD"]
-"""The entries of XLA's enum PaddingValue that describe padding."""
+"""The entries of XLA's enum PaddingValue that name a padding value."""
 
 _INVALID = "INVALID_PAD"
 
 
 def padding_value_of(value: object, dtype: PrimitiveType) -> PaddingValue | None:
-    """The padding value of a shape: a number as `checked_padding_value` keeps it, or that of XLA's name.
+    """Return the padding value of a shape: a number as `checked_padding_value` keeps it, or XLA's name's.
 
     (7, s32) -> 7    ("ONE_PAD", bf16) -> 1.0    ("LOWEST_PAD", f32) -> -inf    ("LOWEST_PAD", s8) -> -128
     ("HIGHEST_PAD", f8e4m3fn) -> 448.0    ("UNKNOWN_PAD", f32) -> None
 
-    Lowest and highest are the neutral elements of a maximum and a minimum: infinities where the type has
-    them. The names are those of the enum PaddingValue in XLA's xla_data.proto.
+    Lowest and highest are the neutral elements of maximum and minimum: infinities if the type has them. The
+    names are those of the enum PaddingValue in XLA's xla_data.proto.
 
     Raises:
-        LayoutError: elements of that type cannot hold the value, the type has no order, or there is no such
-            name.
+        LayoutError: the type cannot hold the value or has no order, or the name does not exist.
         TypeError: it is neither a number nor a name.
     """
     number = _named_number(value, dtype) if isinstance(value, str) else value
@@ -37,7 +36,7 @@ def padding_value_of(value: object, dtype: PrimitiveType) -> PaddingValue | None
 
 
 def _named_number(name: str, dtype: PrimitiveType) -> PaddingValue | None:
-    """The number that a name stands for in a type; None for unknown."""
+    """The number for a name in a type; None for unknown."""
     match name:
         case "ZERO_PAD":
             return 0
@@ -47,16 +46,16 @@ def _named_number(name: str, dtype: PrimitiveType) -> PaddingValue | None:
             return _extreme(dtype, name)
         case "UNKNOWN_PAD":
             return None
-    mend = f"write a number, or one of {', '.join(get_args(PaddingName))}"
+    fix = f"write a number, or one of {', '.join(get_args(PaddingName))}"
     if name == _INVALID:
         raise LayoutError(
-            f"padding_value is {_INVALID}, which XLA keeps for a field that is not set\n  {mend}"
+            f"padding_value is {_INVALID}, which XLA keeps for a field that is not set\n  {fix}"
         )
-    raise LayoutError(f"padding_value is {name[:40]!r}, which names no padding\n  {mend}")
+    raise LayoutError(f"padding_value {name[:40]!r} is not a padding name\n  {fix}")
 
 
 def _extreme(dtype: PrimitiveType, name: str) -> PaddingValue:
-    """The least or the greatest value of a type, an infinity where it has one."""
+    """The smallest or the largest value of a type, an infinity if it has one."""
     lowest = name == "LOWEST_PAD"
     if dtype.integer_range is not None:
         return dtype.integer_range[0 if lowest else 1]
@@ -76,15 +75,16 @@ def _extreme(dtype: PrimitiveType, name: str) -> PaddingValue:
 def checked_padding_value(
     value: object, dtype: PrimitiveType, what: str = "padding_value"
 ) -> PaddingValue | None:
-    """A padding value as the Python number of the element type's kind; None stays None.
+    """Return a padding value as the Python number of the element type's kind; None stays None.
 
     (0.0, s32) -> 0    (1, pred) -> True    (np.float32(2), bf16) -> 2.0    (-1, c64) -> (-1+0j)
 
-    A floating-point type takes what it holds or rounds to; what becomes an infinity, NaN or the largest value
-    only because it lies beyond the range is refused. what: how messages call the value.
+    A floating-point type takes any number in its range, which it may round. A number outside the range, which
+    would become an infinity, NaN or the largest value, raises an error. what: the name of the value in
+    messages.
 
     Raises:
-        LayoutError: elements of that type cannot hold it.
+        LayoutError: the type cannot hold the value.
         TypeError: it is not a number.
     """
     if value is None:
@@ -122,7 +122,7 @@ def padding_bytes(value: object, dtype: PrimitiveType, what: str = "padding") ->
         TypeError: it is not a number.
     """
     if isinstance(value, np.generic) and value.dtype == dtype.numpy:
-        return value.tobytes()  # its very bits: a NaN keeps its sign and payload
+        return value.tobytes()  # exactly its bits, so a NaN keeps its sign and payload
     number = checked_padding_value(value, dtype, what)
     if dtype.numpy is None:
         raise LayoutError(f"{dtype.name}[] has no elements to pad\n  leave {what} out")
@@ -137,11 +137,11 @@ def _element(number: PaddingValue, dtype: np.dtype[Any]) -> np.ndarray[Any, np.d
 
 
 def _python_number(value: object, what: str) -> int | float | complex:
-    """The bool, int, float or complex that a Python, NumPy or ml_dtypes scalar stands for."""
+    """The bool, int, float or complex that a Python, NumPy or ml_dtypes scalar represents."""
     if isinstance(value, bool | int | float | complex):
         return value
     if isinstance(value, np.ndarray) and value.ndim:
-        raise TypeError(f"{what} is one number, not an array of shape {value.shape}")
+        raise TypeError(f"{what}: expected one number, got an array of shape {value.shape}")
     item = getattr(value, "item", None)
     if callable(item):
         value = item()
@@ -169,9 +169,9 @@ def _as_float(number: float, dtype: PrimitiveType, what: str) -> float:
 
 
 def _float_holds(number: float, dtype: PrimitiveType) -> bool:
-    """Whether the number is one of a floating-point type, or rounds to one within its range."""
+    """Whether the number is a value of a floating-point type, or rounds to one within its range."""
     if dtype.numpy is None:
-        raise AssertionError(f"{dtype.name} is no floating-point type")
+        raise AssertionError(f"{dtype.name} is not a floating-point type")
     element = float(_element(number, dtype.numpy))
     if math.isnan(number) or math.isnan(element):
         return math.isnan(number) and math.isnan(element)
@@ -188,7 +188,7 @@ def _float_holds(number: float, dtype: PrimitiveType) -> bool:
 
 
 def _as_integer(number: float, dtype: PrimitiveType, what: str) -> int | bool:
-    """The integer of a number, within the range of pred, signed and unsigned types."""
+    """The integer value of a number, within the range of pred, signed and unsigned types."""
     low, high = dtype.integer_range or (0, 0)
     if not low <= number <= high or number != int(number):
         raise LayoutError(
@@ -198,10 +198,10 @@ def _as_integer(number: float, dtype: PrimitiveType, what: str) -> int | bool:
 
 
 def _unfit(number: PaddingValue, dtype: PrimitiveType, what: str) -> LayoutError:
-    mend = "give a value that it holds"
+    fix = "give a value that it holds"
     if number == 0:
-        mend = f"it has no 0: leave {what} out for bytes of zero, or {mend}"
-    return LayoutError(f"{what} {_digits(number)} does not fit {dtype.name}\n  {mend}")
+        fix = f"the dtype has no 0: leave {what} out for zero bytes, or {fix}"
+    return LayoutError(f"{what} {_digits(number)} does not fit {dtype.name}\n  {fix}")
 
 
 def _digits(number: PaddingValue) -> str:

@@ -29,6 +29,6 @@ def permuted_map(spec: Spec) -> PermutedMap | None:
 
 
 def _used(chain: Chain, extent: int) -> Chain:
-    """The digits that indices below an extent use; adjacent ones that walk memory as one are joined."""
+    """The digits that indices below an extent use; adjacent ones that are contiguous together are joined."""
     digits = digits_of((chain,), (extent,))
     return tuple(joined(Mode(digit.size, digit.stride) for digit in digits)) or (Mode(1, 1),)

@@ -37,7 +37,7 @@ _LEAST = {
     "memory_space": 0,
     "dynamic_shape_metadata_prefix_bytes": 0,
 }
-"""The least value of each number of a layout."""
+"""The smallest valid value of each number in a layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,9 @@ class Layout:
                 "the split config names a dimension twice\n  give each dimension's indices in one place"
             )
         if self.physical_shape is not None and not isinstance(self.physical_shape, Shape):
-            raise TypeError(f"physical_shape is a Shape or None, not {type(self.physical_shape).__name__}")
+            raise TypeError(
+                f"expected a Shape or None as physical_shape, got {type(self.physical_shape).__name__}"
+            )
 
     @property
     def descending(self) -> bool:
@@ -109,7 +111,7 @@ class Layout:
         return self.minor_to_major == tuple(reversed(range(len(self.minor_to_major))))
 
     def __repr__(self) -> str:
-        """Python code that makes the layout: Layout.parse('{1,0:T(2,2)}')."""
+        """Python code that creates the layout: Layout.parse('{1,0:T(2,2)}')."""
         from tilejit.layout.text.python_code import layout_code
 
         return layout_code(self)
@@ -195,7 +197,7 @@ class Shape(ShapeFacts):
         if self.layout is None:
             return
         if not isinstance(self.layout, Layout):
-            raise TypeError(f"layout is a Layout or None, not {type(self.layout).__name__}")
+            raise TypeError(f"layout: expected a Layout or None, got {type(self.layout).__name__}")
         check_order(self.layout.minor_to_major, self.rank)
         if self.layout.physical_shape is not None:
             raise LayoutError(
@@ -217,7 +219,7 @@ class Shape(ShapeFacts):
         set_fields(self, padded_dimensions=checked_padded(self.padded_dimensions, self.dimensions))
 
     def _counted_slots(self) -> int:
-        """Element slots of the buffer, `?` counted as 1; raises beyond 2^63 bits."""
+        """Count the elements of the buffer, with `?` as 1; raise beyond 2^63 bits."""
         known = tuple(max(size, 1) if size == UNBOUNDED else size for size in tiling.physical_extents(self))
         if self.layout is None:
             return tiling.physical_size(known, 1, self.bits)
@@ -345,17 +347,17 @@ class Shape(ShapeFacts):
         return shape
 
     def _repr_html_(self) -> str | None:
-        """The picture that notebooks show."""
+        """Draw the layout for a notebook."""
         return notebook_html("layout_html", self)
 
     def __repr__(self) -> str:
-        """Python code that makes the shape: Shape.parse('f32[3,5]{1,0:T(2,2)}')."""
+        """Python code that creates the shape: Shape.parse('f32[3,5]{1,0:T(2,2)}')."""
         from tilejit.layout.text.python_code import shape_code
 
         return shape_code(self)
 
     def __str__(self) -> str:
-        """XLA's text, which has no place for padded_dimensions and padding_value: they follow in words.
+        """XLA's text, followed by padded_dimensions and padding_value in words, which it cannot express.
 
         f32[2,3]{0,1}, padded to [3,5], filled with 0.0
         """
@@ -386,14 +388,14 @@ class TupleShape:
         set_fields(self, shapes=tuple(self.shapes))
         for shape in self.shapes:
             if not isinstance(shape, Shape | TupleShape | BufferShape):
-                raise TypeError(f"a tuple shape holds shapes, not {type(shape).__name__}")
+                raise TypeError(f"expected shapes in a tuple, got {type(shape).__name__}")
         depth = 1 + max((s.depth for s in self.shapes if isinstance(s, TupleShape)), default=0)
         if depth > MAX_DEPTH:
             raise LayoutError(f"tuples nest {depth} deep\n  nest at most {MAX_DEPTH} deep")
         set_fields(self, depth=depth)
 
     def __str__(self) -> str:
-        """XLA's text, a comment with the index before every fifth member."""
+        """XLA's text, with the index as a comment before every fifth member."""
         return xla_print.print_tuple([str(shape) for shape in self.shapes])
 
 
@@ -417,7 +419,7 @@ class BufferShape:
     def __post_init__(self) -> None:
         """Check that it holds an array."""
         if not isinstance(self.shape, Shape):
-            raise TypeError(f"a buffer holds an array's Shape, not {type(self.shape).__name__}")
+            raise TypeError(f"expected the Shape of an array in a buffer, got {type(self.shape).__name__}")
         if not self.shape.element.is_array_element:
             raise LayoutError(
                 f"a buffer holds an array, not {self.shape.primitive_type}[]\n  write b(f32[2]) or the like"

@@ -1,4 +1,4 @@
-"""What follows from the fields of a shape: its order and tiles, and its sizes in elements, bits and bytes."""
+"""Properties that follow from the fields of a shape: order, tiles, and sizes in elements, bits and bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strides of a laid-out array: where its tiles leave each dimension one, and if they move anything."""
+"""Strides of a tiled array: which dimensions keep a single stride, and whether tiles move anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAP = -1
 
 @dataclass(frozen=True, slots=True)
 class AxisPart:
-    """A part of a start axis, cut by tiles: `size` values, `weight` elements apart; GAP is padding only."""
+    """A part of a start axis, cut by tiles: `size` values, `weight` elements apart; GAP is only padding."""
 
     axis: int
     weight: int
@@ -23,7 +23,7 @@ class AxisPart:
 
 
 AxisParts = tuple[AxisPart, ...]
-"""What one axis of a tiled array counts, the most major first."""
+"""The parts that one axis of a tiled array counts, the most major first."""
 
 
 def buffer_digits(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]) -> list[Digit] | None:
@@ -31,8 +31,8 @@ def buffer_digits(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], .
 
     [16,128] by (8,128) -> Digit(2, 1024, 0, 8), Digit(8, 128, 0, 1), Digit(128, 1, 1, 1)
 
-    Where a tile cuts merged axes between their digits, their number is an axis of its own until what it was
-    cut into is together again. None where it stays cut, so that no such list exists.
+    If a tile cuts merged axes between their digits, their combined number is an axis of its own until its
+    parts are adjacent again. Returns None if it stays cut, because no such list exists then.
     """
     axes: list[AxisParts] = [(AxisPart(axis, 1, extent),) for axis, extent in enumerate(extents[0])]
     sizes = extents[-1]
@@ -45,7 +45,7 @@ def buffer_digits(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], .
         for group, count, size in zip(step.groups, counts, step.tile, strict=False):
             axis = _joined([part for a in group for part in axes[a]])
             if len(step.groups) == 1 and number == len(steps) - 1:
-                # Quotient and remainder stay side by side: the merged axis, padded at its end.
+                # Quotient and remainder stay adjacent: they are the merged axis, padded at its end.
                 whole.append(axis)
                 sizes = (*sizes[: step.untouched], count * size)
                 break
@@ -73,13 +73,13 @@ def buffer_digits(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], .
 def _halves(
     axis: AxisParts, count: int, size: int, start: Sequence[int]
 ) -> tuple[AxisParts, AxisParts] | None:
-    """Quotient and remainder of an axis by a tile size; None where the cut falls inside a digit."""
+    """Quotient and remainder of an axis by a tile size; None if the cut falls inside a digit."""
     padded = _padded(axis, count * size, start)
     return None if padded is None else _split(padded, size)
 
 
 def _resolved(found: list[Digit], merged: dict[int, AxisParts], start: Sequence[int]) -> list[Digit] | None:
-    """Digits of the start axes alone: those of a merged number become digits of what it is made of.
+    """Digits of the start axes alone: those of a merged number become digits of its parts.
 
     Merged 8 of axis 0 and 4 of axis 1: its digits of weights 8 and 1, strides 8 and 1, are one, of stride 1
     -> Digit(8, 4, 0, 1), Digit(4, 1, 1, 1)
@@ -104,7 +104,7 @@ def _resolved(found: list[Digit], merged: dict[int, AxisParts], start: Sequence[
 
 
 def keeps_order(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether tiles add no padding and leave every element where the untiled layout has it."""
+    """Whether tiles add no padding and leave every element in its slot of the untiled layout."""
     if math.prod(extents[0]) != math.prod(extents[-1]):
         return False
     if not math.prod(extents[0]):
@@ -119,7 +119,7 @@ def keeps_order(steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...
 def axis_stride(
     axis: int, size: int, steps: tuple[TileStep, ...], extents: tuple[tuple[int, ...], ...]
 ) -> int | None:
-    """The stride of a start axis of so many elements, or None where the tiles leave it no single one."""
+    """The stride of a start axis with that many elements, or None if tiling leaves no single stride."""
     if 0 in extents[0]:
         return row_major_strides(extents[0])[axis]
     digits = buffer_digits(steps, extents)
@@ -135,7 +135,7 @@ def axis_stride(
 
 
 def row_major_strides(extents: tuple[int, ...]) -> list[int]:
-    """Strides in elements of axes that lie most major first.
+    """Strides in elements of axes in row-major order.
 
     (3, 5, 7) -> [35, 7, 1]
     """
@@ -146,7 +146,7 @@ def row_major_strides(extents: tuple[int, ...]) -> list[int]:
 
 
 def _joined(parts: list[AxisPart]) -> AxisParts:
-    """Parts with each run that counts one axis without a gap made one."""
+    """Parts, with each run that counts one axis without a gap joined into one part."""
     out: list[AxisPart] = []
     for part in parts:
         last = out[-1] if out else None
@@ -158,7 +158,7 @@ def _joined(parts: list[AxisPart]) -> AxisParts:
 
 
 def _padded(axis: AxisParts, whole: int, start: Sequence[int]) -> AxisParts | None:
-    """An axis whose digits count `whole`, padding included; None where no digit can take the padding."""
+    """An axis whose digits count up to `whole`, padding included; None if no digit can take the padding."""
     have = math.prod(part.size for part in axis)
     if have == whole:
         return axis
@@ -171,7 +171,7 @@ def _padded(axis: AxisParts, whole: int, start: Sequence[int]) -> AxisParts | No
 
 
 def _split(axis: AxisParts, size: int) -> tuple[AxisParts, AxisParts] | None:
-    """An axis cut into quotient and remainder by a tile size; None where the cut falls inside a digit."""
+    """An axis cut into quotient and remainder by a tile size; None if the cut falls inside a digit."""
     minor: list[AxisPart] = []
     left = size
     for place in range(len(axis) - 1, -1, -1):

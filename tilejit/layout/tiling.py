@@ -1,4 +1,4 @@
-"""From a shape to its tile steps: which axes each tile splits, and the extents before and after."""
+"""Convert a shape to tile steps: which axes each tile splits, and the extents before and after."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ class TileStep:
     [5] by (8,128):               lead 1, groups ((0,),(1,)),     tile (8,128), untouched 0
 
     Attributes:
-        lead: extents of one put in front, where the tile has more dimensions than there are axes.
-        groups: for each tiled dimension the axes merged into it, most major first; positions count the
-            axes after the leading ones were put in front. More than one only where `*` merges.
-        tile: one tile size, in elements, a group.
+        lead: the number of axes of extent 1 added in front, if the tile has more dimensions than there are
+            axes.
+        groups: for each tiled dimension the axes merged into it, most major first; positions include the
+            leading axes. Only `*` merges more than one.
+        tile: the tile size of each group, in elements.
         untouched: leading axes that pass through as they are.
 
     The axes afterwards are the untouched ones, then ceil(merged / tile) for each group, then the tile.
@@ -39,15 +40,15 @@ class TileStep:
 
 
 def tile_steps(shape: ShapeFields) -> tuple[tuple[TileStep, ...], tuple[Extents, ...]]:
-    """The tile steps of a shape, and the axis extents before each step and at the end.
+    """Return the tile steps of a shape, and the extents of the axes before each step and at the end.
 
     f32[3,5]{1,0:T(2,2)} -> (TileStep(0, ((0,),(1,)), (2,2), 0),), ((3,5), (2,3,2,2))
 
-    Extents are in elements, in physical order, most major first; the first are those of the padded
-    dimensions where the shape has some. A step's leading ones are not in the extents before it.
+    Extents are in elements, in physical order, most major first. The first are the padded dimensions, if the
+    shape has some. The extents before a step do not include its leading axes.
 
     Raises:
-        LayoutError: a dimension is `?`, the layout has M(n) or P(shape), the shape is a token or opaque.
+        LayoutError: a dimension is `?`, the layout has M(n) or P(shape), or the shape is a token or opaque.
     """
     refuse_unsized(shape)
     return expand(physical_extents(shape), shape.layout.tiles if shape.layout else ())
@@ -64,10 +65,10 @@ def physical_extents(shape: ShapeFields) -> Extents:
 def expand(
     extents: Extents, tiles: Sequence[tuple[int, ...]]
 ) -> tuple[tuple[TileStep, ...], tuple[Extents, ...]]:
-    """Apply tiles one after the other to axes of those extents; what `tile_steps` returns.
+    """Apply tiles one after the other to axes of those extents; return what `tile_steps` returns.
 
     Raises:
-        LayoutError: more than 64 tiles, or more than 1024 axes along the way.
+        LayoutError: there are more than 64 tiles, or more than 1024 axes at some step.
     """
     if len(tiles) > MAX_TILES:
         raise LayoutError(f"the layout has {len(tiles)} tiles\n  use at most {MAX_TILES}")
@@ -87,7 +88,7 @@ def expand(
 
 
 def bounded_product(extents: Sequence[int]) -> int | None:
-    """The product of extents, or None where it passes 2^63; a zero among them makes it 0.
+    """Multiply extents; None if the product exceeds 2^63, and 0 if one of them is 0.
 
     (3, 5) -> 15    (2**62, 4) -> None    (2**62, 4, 0) -> 0
     """
@@ -102,7 +103,7 @@ def bounded_product(extents: Sequence[int]) -> int | None:
 
 
 def physical_size(extents: Sequence[int], tail_alignment: int, bits: int) -> int:
-    """Element slots of a buffer of those final extents, rounded up to the tail alignment (in elements).
+    """Elements of a buffer with those final extents, rounded up to the tail alignment (in elements).
 
     Raises:
         LayoutError: they take more than 2^63 bits.
@@ -119,7 +120,7 @@ def physical_size(extents: Sequence[int], tail_alignment: int, bits: int) -> int
 
 
 def refuse_unsized(shape: ShapeFields) -> None:
-    """Raise a LayoutError for a shape whose buffer has no size known here."""
+    """Raise a LayoutError for a shape whose buffer size is unknown."""
     if shape.primitive_type in ("token", "opaque"):
         raise LayoutError(f"{shape.primitive_type}[] has no elements, so no size\n  use an array's shape")
     if any(d < 0 for d in shape.dimensions):
@@ -129,12 +130,12 @@ def refuse_unsized(shape: ShapeFields) -> None:
     layout = shape.layout
     if layout is not None and layout.dynamic_shape_metadata_prefix_bytes:
         raise LayoutError(
-            "M(n) puts metadata before the elements; such buffers are not laid out here\n  leave M out"
+            "M(n) puts metadata before the elements, which TileJIT does not support\n  leave M out"
         )
 
 
 def _step(axes: int, tile: tuple[int, ...]) -> TileStep:
-    """How a tile takes hold of so many axes."""
+    """Match a tile to a number of axes."""
     lead = max(0, len(tile) - axes)
     untouched = axes + lead - len(tile)
     groups: list[tuple[int, ...]] = []

@@ -1,7 +1,7 @@
-"""Where an element of an XLA shape lives, and what lives at a slot, straight from XLA's definition.
+"""Map elements of an XLA shape to slots and back, directly from XLA's definition.
 
-One tile step turns an index e into (e // t, e mod t). `xla_slot` runs the steps forward, and `xla_index` runs
-them backward. `xla_access_map` gives the compiler the same facts as digit trees.
+One tile step maps an index e to (e // t, e mod t). `xla_slot` runs the steps forward, and `xla_index` runs
+them backward. `xla_access_map` describes the same map to the compiler as digit trees.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Index: TypeAlias = int | NDArray[np.int64]
 
 
 def xla_access_map(shape: Shape) -> AccessMap:
-    """The buffer of an XLA shape as the compiler sees it, in units of elements."""
+    """The buffer of an XLA shape as an access map, in elements."""
     steps, extents = tile_steps_of(shape)
     final, bits = extents[-1], shape.bits
     size = shape.physical_size
     if bits < 8:
-        size = -(-size * bits // 8) * 8 // bits  # the rest of the last byte is padding too
+        size = -(-size * bits // 8) * 8 // bits  # the rest of the last byte is padding as well
     tail = size - prod(final)
     if 0 in shape.dimensions:
         return AccessMap(shape.dimensions, (), 0, bits, bits, (0, size), size, 0)
@@ -40,7 +40,7 @@ def xla_access_map(shape: Shape) -> AccessMap:
 
 @dataclass(slots=True)
 class _Node:
-    """A digit while the tree grows: cut in two by a tile step, or left with a stride at the end."""
+    """A digit while the tree grows: it is cut in two by a tile step, or keeps a stride at the end."""
 
     extent: int
     cut: tuple[int, _Node, _Node] | None = None
@@ -54,7 +54,7 @@ class _Node:
 
 
 def _tree_roots(shape: Shape, steps: tuple[TileStep, ...], final: tuple[int, ...]) -> tuple[Root, ...] | None:
-    """One tree a root, or None where `*` merges digits rather than whole dimensions."""
+    """One tree for each root, or None if `*` merges digits rather than whole dimensions."""
     padded = shape.padded_dimensions or shape.dimensions
     order = _physical_order(shape)
     nodes = {d: _Node(shape.dimensions[d]) for d in order}

@@ -1,4 +1,4 @@
-"""Suggestions for text that isn't MLIR or has an unsupported operation: an example line that is valid."""
+"""Suggestions for text that is not MLIR or has an unsupported operation: an example line that is valid."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ CAUSES = (
 
 
 def advice(cause: str, operation: str, line: str) -> str:
-    """What to write instead, for xdsl's cause, the last operation that was begun, and the line.
+    """What to write instead, for xdsl's cause, the last operation started, and the line.
 
     "SSA value %x is already defined" -> "give each value a name of its own"
     "Expected ':'", "affine.load" -> "write it as %x = affine.load %A[%i, 2 * %j + 1] : memref<?x?xf32>"
@@ -116,7 +116,7 @@ def advice(cause: str, operation: str, line: str) -> str:
 
 
 def instead_of(operation: str) -> str:
-    """What to write instead of an operation that isn't supported.
+    """What to write instead of an unsupported operation.
 
     "arith.adf" -> "did you mean arith.addf?"    "define" -> "begin a function as func.func @f(…) {"
     """

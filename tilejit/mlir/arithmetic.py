@@ -1,4 +1,4 @@
-"""Operations of arith and math on numbers, in terms of what kernels compute with."""
+"""Operations of arith and math on numbers, in terms of the kernel IR's operations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DIRECT = {
         if name not in ("rint", "hypot")
     },
 }
-"""The operation of kernels that does the same."""
+"""The equivalent operation of the kernel IR."""
 
 UNSIGNED = {
     "arith.divui": "floordiv",
@@ -57,14 +57,14 @@ FLOAT_PREDICATES = (
     *("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord"),
     *("ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true"),
 )
-"""In the order of their numbers in MLIR."""
+"""The predicates in MLIR's order."""
 
 NEGATED = {"ugt": "le", "uge": "lt", "ult": "ge", "ule": "gt"}
-"""What must not hold where a comparison is true of unordered numbers as well."""
+"""The comparison whose negation gives one that is also true for unordered operands."""
 
 
 def arithmetic(name: str, operands: Sequence[Value], dtype: str, predicate: int = 0) -> Value:
-    """What an operation computes from its operands.
+    """The result of an operation on its operands.
 
     arith.addf of f32 -> add    arith.divui of i32 -> cast(floordiv(cast u32, cast u32))
 
@@ -95,17 +95,17 @@ def arithmetic(name: str, operands: Sequence[Value], dtype: str, predicate: int 
 
 
 def cast(value: Value, dtype: str) -> Value:
-    """A value in another dtype; itself where it has it."""
+    """A value in another dtype; the value itself if it has that dtype."""
     return value if value.dtype == dtype else Op("cast", (value,), dtype)
 
 
 def unsigned_of(dtype: str) -> str:
-    """The unsigned dtype of an integer's width; 8 bits where it has one."""
+    """The unsigned dtype with an integer's width; 8 bits for one bit."""
     return "u8" if dtype == "i1" else dtype.replace("i", "u")
 
 
 def unsigned(value: Value) -> Value:
-    """The number that the bits of an integer are without a sign.
+    """The unsigned number with an integer's bits.
 
     -1 i8 -> 255 u8    cast(x u8, i8) -> x
     """
@@ -117,7 +117,7 @@ def unsigned(value: Value) -> Value:
 
 
 def held_unsigned(value: Value) -> Value | None:
-    """The unsigned integer that a value is the signed form of, if it is one: cast(x u8, i8) -> x."""
+    """The unsigned integer whose signed form this value is, if there is one: cast(x u8, i8) -> x."""
     match value:
         case Op("cast", (held,), dtype) if dtype != "i1" and held.dtype == unsigned_of(dtype):
             return held
@@ -125,7 +125,7 @@ def held_unsigned(value: Value) -> Value | None:
 
 
 def _convert(name: str, value: Value, dtype: str) -> Value:
-    # The bit of an i1 is its sign for operations on signed integers, so that true is -1.
+    # For operations on signed integers, the bit of an i1 is its sign, so true is -1.
     if value.dtype == "i1" and name in ("arith.extsi", "arith.sitofp", "arith.index_cast"):
         return Op("neg", (cast(value, dtype),), dtype)
     if name in ("arith.extui", "arith.uitofp"):
@@ -142,7 +142,7 @@ def _compare_integers(predicate: str, a: Value, b: Value) -> Value:
     if predicate in ("eq", "ne"):
         return _truth(predicate, a, b)
     if predicate.startswith("u") or a.dtype == "i1":
-        # Signed, true is less than false.
+        # As signed numbers, true is less than false.
         pair = (b, a) if predicate.startswith("s") else (a, b)
         return _truth(predicate[1:], *map(unsigned, pair))
     return _truth(predicate[1:], a, b)
@@ -176,7 +176,7 @@ def _not(a: Value) -> Value:
 
 
 def _divide_toward_zero(operands: Sequence[Value], dtype: str) -> Value:
-    """Rounded down, and one more where that is not exact and the signs differ."""
+    """Floor division, plus one if it is inexact and the signs differ."""
     a, b = operands
     zero = Const(0, dtype)
     down = Op("floordiv", (a, b), dtype)
@@ -202,7 +202,7 @@ def _divide_up_unsigned(operands: Sequence[Value], dtype: str) -> Value:
 
 
 def _number_of(extremum: str) -> Callable[[Sequence[Value], str], Value]:
-    """maxnumf and minnumf: the other number where one is NaN."""
+    """maxnumf and minnumf: the other number if one is NaN."""
 
     def of(operands: Sequence[Value], dtype: str) -> Value:
         a, b = operands
@@ -233,4 +233,4 @@ COMPOSED: dict[str, Callable[[Sequence[Value], str], Value]] = {
     "arith.index_castui": lambda operands, dtype: cast(unsigned(operands[0]), dtype),
     "math.rsqrt": _reciprocal_root,
 }
-"""Operations made of several."""
+"""Operations composed of several."""

@@ -1,4 +1,4 @@
-"""Whether a super-vector text does what its scalar form does, shown by running both."""
+"""Check whether a super-vectorized text computes the same as its scalar form, by running both."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from tilejit.mlir.program import Program
 from tilejit.mlir.vectorize import compiled, request_of
 
 ROUNDINGS = 64
-"""Machine epsilons by which math functions may differ."""
+"""The machine epsilons by which math functions may differ."""
 EXACT_FUNCTIONS = ("sqrt", "rint", "copysign", "fma")
 FEWEST_LANES = 8
-"""Assumed of a text without vectors, to choose sizes."""
+"""The assumed lanes of a text without vectors, to choose sizes."""
 MOST_ELEMENTS = 1 << 21
-"""Of one array. A size that needs more is left out."""
+"""The most elements of one array; sizes that need more are skipped."""
 LONGER = 5
-"""Elements by which arrays exceed their loops."""
+"""The number of elements by which arrays exceed their loops."""
 LARGEST_TOLERANCE = 0.25
 
 
@@ -130,7 +130,8 @@ def check(
         found = list(_compared(one, other, _sizes(other, sizes), int(seed)))
         if not found:
             raise KernelError(
-                f"@{one.name} runs with none of the sizes: its scalar form would leave an array\n"
+                f"@{one.name} runs with none of the sizes, because its scalar form would access elements "
+                "outside an array\n"
                 "  give sizes= that it runs with"
             )
         cases += [case for case, _ in found]
@@ -150,7 +151,7 @@ def _pairs(scalar: Module, vectorized: Module) -> tuple[tuple[Program, Program],
 
 
 def _check_signatures(one: Program, other: Program) -> None:
-    """Refuse to compare functions that take or give different things."""
+    """Raise for functions with different arguments or results."""
     kinds = [
         ([(a.dtype, m and len(m.sizes)) for a, m in zip(p.declared, p.memrefs, strict=True)], len(p.returns))
         for p in (one, other)
@@ -207,12 +208,12 @@ def _compared(one: Program, other: Program, sizes: Sequence[int], seed: int) -> 
 
 
 def _fits(memref: MemRef | None, size: int) -> bool:
-    """Whether an array of a size has no more elements than are tried."""
+    """Whether an array of that size is within the limit of elements."""
     return memref is None or prod(_shape(memref, size)) <= MOST_ELEMENTS
 
 
 def _arguments(program: Program, size: int, extent: int, rng: np.random.Generator) -> list[Any]:
-    """Random arrays and numbers; indices are the size, or less where arrays go on after loops.
+    """Random arrays and numbers; an index is the size, or less if arrays continue past the loops.
 
     Elements that are subscripts are inside every array.
     """
@@ -238,12 +239,12 @@ def _arguments(program: Program, size: int, extent: int, rng: np.random.Generato
 
 
 def _shape(memref: MemRef, extent: int) -> tuple[int, ...]:
-    """The sizes of an array, where those that the text leaves open are all the same."""
+    """The sizes of an array; all sizes that the text leaves open are equal."""
     return tuple(extent if n is None else n for n in memref.static_sizes)
 
 
 def _random(dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[Any]:
-    """Numbers between -2 and 2, or whole ones up to 100."""
+    """Numbers between -2 and 2, or integers up to 100."""
     kind = numpy_dtype(dtype)
     if dtype == "i1":
         return np.asarray(rng.integers(0, 2, shape)).astype(bool)
@@ -264,7 +265,7 @@ def _described(program: Program, arguments: Sequence[Any]) -> str:
 
 
 def _outcome(program: Program, arguments: Sequence[Any]) -> dict[str, Any]:
-    """What a call writes and returns, by its name."""
+    """The written arrays and returned values of a call, by name."""
     given = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
     returned = program(*given, execute=partial(compiled, request_of(None, program)))
     results = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
@@ -275,10 +276,10 @@ def _outcome(program: Program, arguments: Sequence[Any]) -> dict[str, Any]:
 def _agree(
     program: Program, case: str, expected: dict[str, Any], found: dict[str, Any], roundings: int
 ) -> float:
-    """The tolerance within which all agree.
+    """The tolerance within which all values agree.
 
     Raises:
-        KernelError: they don't.
+        KernelError: they do not.
     """
     most = 0.0
     for name, exact in expected.items():
@@ -306,7 +307,7 @@ def _place(program: Program, name: str, at: tuple[int, ...]) -> str:
 
 
 def _tolerance(dtype: np.dtype[Any], roundings: int) -> float:
-    """Relative, for a dtype, where results may differ by so many roundings."""
+    """The relative tolerance of a dtype for that many roundings."""
     if not roundings or dtype.kind in "iub":
         return 0.0
     return min(roundings * float(ml_dtypes.finfo(dtype).eps), LARGEST_TOLERANCE)  # type: ignore[no-untyped-call]
@@ -341,7 +342,7 @@ def _largest_bound(body: Sequence[Statement]) -> int:
 
 
 def _approximates(body: tuple[Statement, ...]) -> bool:
-    """Whether functions such as tan are computed, which have no exact result."""
+    """Whether it calls functions such as tan, which have no exact result."""
     return any(
         isinstance(part, Op) and part.name in FLOAT_FUNCTIONS and part.name not in EXACT_FUNCTIONS
         for value in values_of(body)

@@ -1,4 +1,4 @@
-"""Indices and arrays of a text."""
+"""The indices and arrays of a text."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from codegen import Affine, Index, add_indices, dataclass, scale_index
 from tilejit.mlir.selected_indices import check_selected
 
 INDEX = "i64"
-"""An `index` is a 64-bit integer here."""
+"""The dtype of `index`, a 64-bit integer here."""
 
 
 def is_integer(dtype: str) -> bool:
-    """Whether a dtype holds integers of several bits, which subscripts may be."""
+    """Whether a dtype holds integers of several bits, which can be subscripts."""
     return dtype[0] in "iu" and dtype != "i1"
 
 
 @dataclass(frozen=True, slots=True)
 class MemRef:
-    """An array in a function: its name, dtype, and the size of each dimension, a number or made of others."""
+    """An array in a function: its name, its dtype, and its sizes, which are numbers or expressions."""
 
     name: str
     dtype: str
@@ -31,17 +31,17 @@ class MemRef:
 
 
 def number_of(index: Index) -> int | None:
-    """The number that an index expression is, if it is one."""
+    """The number that an index expression is, or None."""
     return index.constant if isinstance(index, Affine) and not index.terms else None
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Elements of an array by other subscripts, as memref.subview and memref.reinterpret_cast give them.
+    """Elements of an array under other subscripts, as memref.subview and memref.reinterpret_cast define them.
 
-    first  the subscripts of the array's element that the view begins with
-    moves  for each dimension of the view the array's dimension that it walks, and by how many elements
-    sizes  for each dimension the sizes of which the least counts
+    first  the subscripts of the array's element at which the view starts
+    moves  for each dimension of the view, the array's dimension that it traverses, and the step in elements
+    sizes  for each dimension the sizes, the smallest of which counts
     """
 
     memref: MemRef
@@ -64,7 +64,7 @@ class View:
 
 
 def whole(memref: MemRef) -> View:
-    """All of an array."""
+    """A view of a complete array."""
     rank = len(memref.sizes)
     first: tuple[Index, ...] = (Affine(),) * rank
     return View(memref, first, tuple((k, 1) for k in range(rank)), tuple((size,) for size in memref.sizes))

@@ -1,4 +1,4 @@
-"""A function of affine loops, as xdsl holds it, in the IR of kernels."""
+"""Convert a function of affine loops from xdsl to the kernel IR."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ STORES = ("affine.store", "memref.store", *WRITES)
 IGNORED = ("memref.dealloc", "memref.assume_alignment")
 
 MOST_LOOPS = 8
-"""Inside each other. What may run as lanes is asked of each of them, about all that are around it."""
+"""The most nested loops, because each loop's vectorization is checked against all loops around it."""
 
 
 def read_function(function: FuncOp, text: str, places: Mapping[Operation, int]) -> Program:
-    """The kernel that a function is.
+    """The kernel for a function.
 
     Raises:
-        KernelError: kernels cannot say an operation, a type, a subscript or a bound of it.
+        KernelError: kernels cannot express an operation, a type, a subscript or a bound of it.
     """
     return _Reader(text, places).function(function)
 
 
 @dataclass(slots=True)
 class _Reader:
-    """What is known of a function while it is read from its first operation to its last."""
+    """The state of reading a function from its first operation to its last."""
 
     text: str
     places: Mapping[Operation, int]
@@ -76,7 +76,7 @@ class _Reader:
     constants: list[Const] = field(default_factory=list)
 
     def function(self, op: FuncOp) -> Program:
-        """The arguments, the body, what is returned."""
+        """Read the arguments, the body and the results."""
         (block,) = op.body.blocks
         memrefs: list[MemRef | None] = []
         arguments: list[ArrayArg | ScalarArg] = []
@@ -128,7 +128,7 @@ class _Reader:
         )
 
     def argument(self, value: SSAValue) -> tuple[ArrayArg | ScalarArg, MemRef | None]:
-        """An argument, and the memref that it is; a vector is an array that is only read."""
+        """Read an argument and its memref; a vector is an array that is only read."""
         if isinstance(value.type, VectorType):
             name, dtype = self.scope.fresh(value, "v"), dtype_of(value.type.element_type)
             vector = MemRef(name, dtype, tuple(map(Affine, vector_shape(value.type))))
@@ -154,7 +154,7 @@ class _Reader:
         return ScalarArg(name, dtype), None
 
     def body(self, block: Block) -> tuple[list[Statement], Operation | None]:
-        """The statements of a block, and the operation that ends it."""
+        """The statements of a block, and its terminator."""
         out: list[Statement] = []
         for op in block.ops:
             if op.name in TERMINATORS:
@@ -165,7 +165,7 @@ class _Reader:
         return out, None
 
     def operation(self, op: Operation, out: list[Statement]) -> None:
-        """One operation: statements for what it does, a meaning for each of its results."""
+        """Read one operation: statements for its effects, a meaning for each of its results."""
         match op.name:
             case "affine.for":
                 self.loop(op, out)
@@ -214,7 +214,7 @@ class _Reader:
                 raise Unsupported(f"{name} is not supported", OPERATIONS)
 
     def loop(self, op: Operation, out: list[Statement]) -> None:
-        """affine.for: its carried values reduce where the yielded one combines them with something."""
+        """affine.for: carried values are reductions if the yielded value combines them with something."""
         counts = op.properties["operandSegmentSizes"].get_values()
         low, high = counts[0], counts[0] + counts[1]
         lower = self.bounds(op.properties["lowerBoundMap"].data, op.operands[:low], "max")
@@ -255,7 +255,7 @@ class _Reader:
             locals_.append((local, combines))
         self.loops += 1
         if self.loops > MOST_LOOPS:
-            raise Unsupported(f"more than {MOST_LOOPS} loops are inside each other", "write fewer")
+            raise Unsupported(f"more than {MOST_LOOPS} loops are nested", "write fewer")
         body, _ = self.body(block)
         if vectors:
             updated(vectors, self.scope, body, self.line(op))
@@ -270,7 +270,7 @@ class _Reader:
         out.append(For(name, lower, upper, step, tuple(body), tuple(updates), line=self.line(op)))
 
     def branch(self, op: Operation, test: Value, out: list[Statement]) -> None:
-        """affine.if: both sides are computed, stores are made where the test holds, results are selected."""
+        """affine.if: both sides are computed, stores are conditional, and results are selected."""
         holds = self.scope.let(None, test, out, "tested")
         around = self.scope.where
         sides: list[tuple[SSAValue, ...]] = []
@@ -300,7 +300,7 @@ class _Reader:
             self.let(result, Op("select", (holds, then, otherwise), then.dtype), out)
 
     def let(self, result: SSAValue, value: Value, out: list[Statement]) -> None:
-        """A name for what an operation gives."""
+        """Name the result of an operation."""
         self.scope.values[result] = self.scope.let(result, value, out)
 
     def line(self, op: Operation) -> int:
@@ -308,7 +308,7 @@ class _Reader:
         return line_of(self.text, self.places.get(op, 0))
 
     def compute(self, op: Operation, out: list[Statement]) -> None:
-        """Arithmetic: of indices where it stays affine, else of numbers."""
+        """Arithmetic: on indices as long as it stays affine, otherwise on numbers."""
         if len(op.results) != 1:
             raise Unsupported(f"{op.name} is not supported", "compute one result at a time")
         result = op.results[0]
@@ -325,7 +325,7 @@ class _Reader:
         self.let(result, computed(op, operands, dtype_of(result.type)), out)
 
     def bounds(self, bound: AffineMap, operands: Sequence[SSAValue], kind: str) -> tuple[Index, ...]:
-        """The bounds of a loop, of which the largest (kind "max") or the least counts."""
+        """The bounds of a loop, of which the largest (kind "max") or the smallest counts."""
         meanings = [self.scope.meaning(o) for o in operands]
         if len(meanings) == 1 and isinstance(meanings[0], Extremum):
             (extremum,) = meanings
@@ -335,7 +335,7 @@ class _Reader:
         return results(bound, self.indices(operands))
 
     def mapped(self, op: Operation) -> tuple[Index, ...]:
-        """What an operation's map makes of its operands."""
+        """The results of an operation's map on its operands."""
         return results(op.properties["map"].data, self.indices(op.operands))
 
     def indices(self, operands: Sequence[SSAValue]) -> tuple[Index, ...]:
@@ -344,19 +344,19 @@ class _Reader:
 
 
 def _check_types(values: Sequence[SSAValue], wanted: Sequence[SSAValue]) -> None:
-    """Refuse values of other types than those that go on with them."""
+    """Raise if values differ in type from those that continue them."""
     for value, other in zip(values, wanted, strict=True):
         if value.type != other.type:
             raise Unsupported(f"{value.type} is yielded for {other.type}", "yield a value of that type")
 
 
 def _check_stores(function: Function) -> None:
-    """Refuse stores to arrays whose elements are subscripts."""
+    """Raise for stores to arrays whose elements are subscripts."""
     try:
         index_arrays(function)
     except KernelError as error:
-        cause, _, mend = str(error).partition("\n")
-        raise Unsupported(cause, mend.strip()) from None
+        cause, _, fix = str(error).partition("\n")
+        raise Unsupported(cause, fix.strip()) from None
 
 
 def _held(value: Value, local: Local) -> Value:
@@ -366,7 +366,7 @@ def _held(value: Value, local: Local) -> Value:
 
 @dataclass(slots=True)
 class _Placed:
-    """Gives what is refused inside the place of an operation."""
+    """Adds the position of an operation to errors inside it."""
 
     reader: _Reader
     op: Operation
@@ -377,4 +377,4 @@ class _Placed:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Unsupported):
             at = self.reader.places.get(self.op, 0)
-            raise mistake(self.reader.text, at, error.cause, error.mend) from None
+            raise mistake(self.reader.text, at, error.cause, error.fix) from None

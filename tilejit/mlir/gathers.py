@@ -1,4 +1,4 @@
-"""Gathers and scatters, and transfers that MLIR's permutation maps can't express."""
+"""Gathers and scatters, and transfers that MLIR's permutation maps cannot express."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _gathered(
     other: Callable[[Nest], Value],
     place: tuple[Scope, list[Statement], int],
 ) -> None:
-    """Copy the lanes that a mask selects; `moved` are subscripts and what lanes add to them."""
+    """Copy the lanes that a mask selects; `moved` are subscripts and the terms that lanes add to them."""
     scope, out, line = place
     (result,) = op.results
     shape = vector_shape(result.type)
@@ -127,7 +127,7 @@ def _scattered(
 
 
 def _masked(nest: Nest, mask: SSAValue) -> tuple[Value | None, Limits]:
-    """A mask as a test of lanes, or as their bounds."""
+    """A mask as a condition on lanes, or as bounds of lanes."""
     meaning = nest.scope.meaning(mask)
     if dtype_of(element_of(mask.type)) != "i1":
         raise Unsupported(f"{mask.type} is not a mask", "write a vector of i1")
@@ -148,14 +148,15 @@ def _moved_to(
         if lane is None:
             raise Unsupported(
                 "lanes with indices that are computed from data are not supported",
-                "read them from a memref, or make them of constants, loop indices, additions and multiples",
+                "read them from a memref, or compute them from constants, loop indices, additions and "
+                "multiples",
             )
         where[dim] = lane if where[dim] == Affine() else add_indices(where[dim], lane)
     return where
 
 
 def _own_read(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """tilejit.transfer_read: several dimensions of the vector walk one of the array."""
+    """tilejit.transfer_read: several dimensions of the vector traverse one of the array."""
     result = _result(op)
     transfer = _own_transfer(op, 0, result, scope)
     nothing = zero(dtype_of(element_of(result.type)))
@@ -168,7 +169,7 @@ def _own_write(op: Operation, scope: Scope, out: list[Statement], line: int) -> 
 
 
 def _own_transfer(op: Operation, at: int, vector: SSAValue | None, scope: Scope) -> Transfer:
-    """The lanes of a transfer of TileJIT's own: the array, a mask, and a subscript for each dimension."""
+    """The lanes of TileJIT's own transfer: the array, a mask, and a subscript for each dimension."""
     rank = rank_of(op, at)
     dims, steps = _numbers(op, "dims"), _numbers(op, "steps")
     assert vector is not None, "an operation with an array has operands"
@@ -202,7 +203,7 @@ def _result(op: Operation) -> SSAValue:
 
 
 def _numbers(op: Operation, name: str) -> tuple[int, ...]:
-    """The numbers of a list among the attributes."""
+    """The numbers of a list attribute."""
     given = op.attributes.get(name)
     listed = given.data if isinstance(given, ArrayAttr) else ()
     numbers = tuple(int(each.value.data) for each in listed if isinstance(each, IntegerAttr))

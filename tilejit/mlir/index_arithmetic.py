@@ -1,4 +1,4 @@
-"""Operations of arith on indices that stay affine."""
+"""Arith operations on indices that stay affine."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ NONNEGATIVE_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
     **dict.fromkeys(("arith.divsi", "arith.divui"), floor_div),
     **dict.fromkeys(("arith.remsi", "arith.remui"), remainder),
 }
-"""Divisions that round toward zero, or read no sign: down, of what is not negative."""
+"""Divisions that round toward zero, or are unsigned: they round down for nonnegative operands."""
 
 
 def element_arithmetic(op: Operation, scope: Scope) -> Index | None:
-    """An index made of integers that were loaded; None where it would not be exact.
+    """An index computed from loaded integers; None if it would not be exact.
 
     arith.index_cast %j of %j = memref.load %idx[%i] -> idx[i]    arith.addi %j, %c1 -> idx[i] + 1
     """
@@ -55,13 +55,13 @@ def element_arithmetic(op: Operation, scope: Scope) -> Index | None:
 
 
 def without_sign(of: Index, type_: object) -> Index:
-    """The number that the bits of an integer are without a sign: x[i] of i32 -> x[i] % 2**32"""
+    """The unsigned number with an integer's bits: x[i] of i32 -> x[i] % 2**32"""
     bits = int(dtype_of(element_of(type_))[1:])
     return of if bits >= INDEX_BITS else bounded(remainder(of, Affine(1 << bits)))
 
 
 def index_arithmetic(op: Operation, scope: Scope) -> Index | None:
-    """An index made of indices, or of an integer argument; None where it would not be affine.
+    """An index computed from indices, or from an integer argument; None if it would not be affine.
 
     arith.addi %i, %c1 -> i + 1    arith.remsi %i, %c4 of i from 0 -> i % 4    arith.muli %i, %j -> None
     """

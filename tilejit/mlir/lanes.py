@@ -1,4 +1,4 @@
-"""Loops over the lanes of vectors: what each lane of a vector is, computed where it is stored."""
+"""Loops over the lanes of vectors: the value of each lane, computed where it is stored."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ OF_TWO = ("atan2", "hypot", "copysign", "mod", "pow", "floordiv")
 class Nest:
     """Loops over the lanes of vectors of one shape, while their body is written.
 
-    mixed   whether a lane reads others of a vector, so that none may be overwritten in the loops
+    mixed   whether a lane reads other lanes of a vector, so that none may be overwritten in the loops
     """
 
     scope: Scope
@@ -69,7 +69,7 @@ class Nest:
         self.lanes = tuple(index_symbol(self.scope.fresh(None, "lane")) for _ in self.shape)
 
     def at(self, value: SSAValue, lanes: tuple[Index, ...] | None = None) -> Value:
-        """A vector in one lane, by a name; without `lanes`, in the lane that the loops are at."""
+        """A vector in one lane, by a name; without `lanes`, in the current lane of the loops."""
         if not isinstance(value.type, VectorType):
             return self.scope.value(value)
         key = value, self.lanes if lanes is None else lanes
@@ -98,7 +98,7 @@ class Nest:
         raise AssertionError(f"lanes: no rule for {type(self.scope.meaning(value)).__name__}")
 
     def store(self, memref: MemRef, value: Value, where: Value | None = None) -> None:
-        """Put a value into an array that holds a vector."""
+        """Store a value into an array that holds a vector."""
         self.body.append(Store(memref.name, self.lanes, value, where=where))
 
     def loops(self, limits: Limits = (), first: tuple[Index, ...] = ()) -> list[Statement]:
@@ -131,7 +131,7 @@ def _reached(numbers: Progression, lanes: Sequence[Index]) -> Index:
 
 
 def lanewise(op: Operation, operands: list[Value]) -> Value:
-    """What an operation computes in one lane.
+    """The result of an operation in one lane.
 
     Raises:
         Unsupported: kernels have no such operation.
@@ -146,7 +146,7 @@ def lanewise(op: Operation, operands: list[Value]) -> Value:
 
 
 def computed(op: Operation, operands: Sequence[Value], dtype: str) -> Value:
-    """What an operation computes from numbers.
+    """The result of an operation on numbers.
 
     Raises:
         Unsupported: kernels have no such operation.
@@ -158,15 +158,15 @@ def computed(op: Operation, operands: Sequence[Value], dtype: str) -> Value:
 
 
 def zero(dtype: str) -> Const:
-    """The value of poison, and of lanes outside an array if the text gives no padding."""
+    """The value of poison, and of lanes outside an array if the text has no padding value."""
     return Const(False if dtype == "i1" else 0 if dtype[0] in "iu" else 0.0, dtype)
 
 
 def check_foreign(op: Operation) -> None:
-    """Refuse an operation of TileJIT's own with the wrong operands.
+    """Raise for one of TileJIT's own operations with wrong operands.
 
     Raises:
-        Unsupported: that.
+        Unsupported: the operands are wrong.
     """
     name = op.name.removeprefix("tilejit.")
     count = 3 if name == "fma" else 2 if name in OF_TWO else 1
@@ -176,9 +176,9 @@ def check_foreign(op: Operation) -> None:
 
 
 def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope, mask: SSAValue | None) -> Index | None:
-    """A vector of integers in one lane, which a mask selects, as an index expression, if it is one.
+    """A vector of integers in one lane that a mask selects, as an index expression, if possible.
 
-    Elements of arrays are parts of it, as no array may be stored to that has subscripts.
+    Elements of arrays may be parts of it, because arrays that have subscripts cannot be stored to.
     """
     match scope.meaning(value):
         case Held(_, elements, own) if elements is not None and own in (None, mask):
@@ -197,7 +197,7 @@ def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope, mask: SSAV
 
 
 def _computed_index(op: Operation, index: Callable[[SSAValue], Index | None]) -> Index | None:
-    """What an operation makes of index expressions, if that is exact."""
+    """The result of an operation on index expressions, if it is exact."""
     if op.name == "arith.select" and _is_wide(op):
         return selected_index(op, index)
     if op.name == "arith.index_castui" and _is_wide(op):
@@ -245,10 +245,10 @@ def _number(index: Index) -> int:
 
 
 def checked_lanewise(op: Operation) -> None:
-    """Refuse an operation on vectors that kernels don't have, or whose shapes differ.
+    """Raise for an operation on vectors that kernels do not support, or whose shapes differ.
 
     Raises:
-        Unsupported: that.
+        Unsupported: kernels do not support it.
     """
     shape = vector_shape(op.results[0].type)
     for operand in op.operands:

@@ -1,4 +1,4 @@
-"""Affine maps of xdsl as index expressions."""
+"""xdsl's affine maps as index expressions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from tilejit.mlir.dtypes import number_of
 from tilejit.mlir.places import Unsupported
 
 INDEX_BITS = 64
-"""Of numbers in indices, as MLIR has them."""
+"""Bits of numbers in indices, as in MLIR."""
 
 MOST_DIVISIONS = 128
-"""Divisions and remainders in one index, those inside others too."""
+"""The most divisions and remainders in one index, including nested ones."""
 
 
 def results(affine_map: AffineMap, operands: Sequence[Index]) -> tuple[Index, ...]:
-    """Every result of a map, its dimensions and then its symbols replaced by the operands.
+    """Every result of a map, with its dimensions and symbols replaced by the operands.
 
     (d0)[s0] -> (d0 * 2 + s0, 7) of i, n -> 2*i + n, 7
 
@@ -69,11 +69,13 @@ def condition(affine_set: AffineSet, operands: Sequence[Index]) -> Value:
 
 
 def bounded(index: Index) -> Index:
-    """An expression as it is. One after the other a text can square a number, or say `i mod 7 + i` of what it
-    said before: some lines of that would take all memory.
+    """Return an expression if it is not too large.
+
+    A text can square a number again and again, or repeat `i mod 7 + i` on its own result. A few lines of that
+    would exhaust memory.
 
     Raises:
-        Unsupported: it is too large, where those that it is made of were not.
+        Unsupported: it is too large.
     """
     count, todo = 0, [index]
     while todo:
@@ -109,7 +111,7 @@ def bounded(index: Index) -> Index:
 
 
 def floor_div(of: Index, by: Index) -> Index:
-    """Rounded down; numbers are divided at once."""
+    """Floor division; numbers are divided immediately."""
     divisor, number = _divisor(by), number_of(of)
     if number is not None:
         return Affine(number // divisor)
@@ -117,12 +119,12 @@ def floor_div(of: Index, by: Index) -> Index:
 
 
 def ceil_div(of: Index, by: Index) -> Index:
-    """Rounded up: what rounding the negative down gives, negated."""
+    """Ceiling division: the negated floor division of the negated dividend."""
     return scale_index(floor_div(scale_index(of, -1), by), -1)
 
 
 def remainder(of: Index, by: Index) -> Index:
-    """Of a division rounded down; numbers are divided at once."""
+    """The remainder of floor division; numbers are divided immediately."""
     divisor, number = _divisor(by), number_of(of)
     if number is not None:
         return Affine(number % divisor)
@@ -130,7 +132,7 @@ def remainder(of: Index, by: Index) -> Index:
 
 
 def product(a: Index, b: Index) -> Index:
-    """A product of which one factor is a number."""
+    """A product with a number as one factor."""
     for factor, other in ((a, b), (b, a)):
         number = number_of(factor)
         if number is not None:
@@ -146,7 +148,7 @@ def _divisor(by: Index) -> int:
     if number is not None and number > 0:
         return number
     raise Unsupported(
-        f"({by}) divides an index, but only positive numbers may",
+        f"({by}) divides an index, but only positive numbers can",
         "write a positive number there",
     )
 

@@ -1,4 +1,4 @@
-"""The ways to give the lanes of a vector in MLIR text."""
+"""The ways to define the lanes of a vector in MLIR text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilejit.mlir.dtypes import MemRef
 class Held:
     """The elements of an array of the function's own.
 
-    elements  the element of another array that a lane was loaded from; None if lanes were not loaded so
+    elements  the element of another array that a lane was loaded from; None if lanes were not loaded this way
     mask      the lanes that were loaded; None for all
     """
 
@@ -33,14 +33,14 @@ class Splat:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The first lanes of each dimension, as vector.create_mask says: the least of these numbers of them."""
+    """The first lanes of each dimension, as in vector.create_mask: the smallest of these numbers counts."""
 
     limits: tuple[tuple[Index, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Progression:
-    """Whole numbers with a step from lane to lane of each dimension."""
+    """Integers with a constant step from lane to lane in each dimension."""
 
     start: int
     steps: tuple[int, ...]
@@ -48,7 +48,7 @@ class Progression:
 
 @dataclass(frozen=True, slots=True)
 class Lanewise:
-    """What an operation computes in each lane from the same lane of its operands; operations below it."""
+    """The result of an operation in each lane of its operands; `below` counts nested operations."""
 
     op: Operation
     depth: int

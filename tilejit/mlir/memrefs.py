@@ -1,4 +1,4 @@
-"""Arrays of a text: allocations, sizes, casts, and views of them."""
+"""Arrays of a text: allocations, sizes, casts, and views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilejit.mlir.types import dtype_of, is_strided, static_sizes
 def access(
     op: Operation, array: SSAValue, indices: Sequence[SSAValue], scope: Scope
 ) -> tuple[MemRef, tuple[Index, ...]]:
-    """The memref that a load or a store touches, and where."""
+    """The memref that a load or a store accesses, and the subscripts."""
     view = scope.array(array)
     subscripts = tuple(map(scope.subscript, indices))
     if "map" in op.properties:
@@ -33,7 +33,7 @@ def access(
 
 
 def _allocate(op: Operation, scope: Scope) -> None:
-    """An array of the function's own; one for all iterations where it stands in a loop."""
+    """An array of the function's own; a single one for all iterations if it is in a loop."""
     type_ = op.results[0].type
     given = iter(op.operands)
     static = static_sizes(type_)
@@ -70,7 +70,7 @@ def _dim(op: Operation, scope: Scope) -> None:
 
 
 def _cast(op: Operation, scope: Scope) -> None:
-    """memref.cast: the same array, whose sizes are what they are."""
+    """memref.cast: the same array with its own sizes."""
     source, target = op.operands[0].type, op.results[0].type
     if (
         not isinstance(source, MemRefType)
@@ -88,7 +88,7 @@ def _cast(op: Operation, scope: Scope) -> None:
 
 
 def _subview(op: Operation, scope: Scope) -> None:
-    """memref.subview: elements of an array from some subscripts on, each so many steps from the last."""
+    """memref.subview: elements of an array from some subscripts on, with a step in each dimension."""
     base = scope.array(op.operands[0])
     offsets, sizes, steps = _lists(op)
     rank = len(base.sizes)
@@ -105,7 +105,7 @@ def _subview(op: Operation, scope: Scope) -> None:
 
 
 def _reinterpret_cast(op: Operation, scope: Scope) -> None:
-    """memref.reinterpret_cast of an array with one dimension, whose elements are the same."""
+    """memref.reinterpret_cast of a one-dimensional array with the same elements."""
     base = scope.array(op.operands[0])
     offsets, sizes, steps = _lists(op)
     if len(base.sizes) != 1 or base.moves != ((0, 1),) or is_strided(op.operands[0].type):
@@ -121,7 +121,7 @@ def _reinterpret_cast(op: Operation, scope: Scope) -> None:
 
 
 def _lists(op: Operation) -> list[list[SSAValue | int]]:
-    """Offsets, sizes and strides, those that are numbers and those that aren't."""
+    """Offsets, sizes and strides, both static and dynamic ones."""
     counts = [int(n) for n in op.properties["operandSegmentSizes"].get_values()]
     operands = list(op.operands[counts[0] :])
     out = []

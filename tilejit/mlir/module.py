@@ -1,4 +1,4 @@
-"""MLIR text, read."""
+"""Read MLIR text."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def parse(text: str) -> Module:
     except KernelError:
         if len(spans) < 2:
             raise
-        # xdsl stops at the first mistake, so that each function is read alone.
+        # xdsl stops at the first mistake, so read each function separately.
         rest = blanked(text, spans)
         members = [member for span in spans for member in _read_alone(text, span, rest)]
     causes = [member.cause for member in members if isinstance(member, Unread) and member.cause]
@@ -153,10 +153,10 @@ def _read_alone(text: str, span: FunctionSpan, rest: str) -> list[Member]:
 
 
 def _members(read: str, text: str, spans: Sequence[FunctionSpan]) -> list[Member]:
-    """The functions of what is read of a text, whose other functions may be blanks.
+    """The functions in a part of a text, whose other functions may be blanks.
 
     Raises:
-        KernelError: it is not MLIR, or something stands outside functions.
+        KernelError: it is not MLIR, or something is outside of functions.
     """
     tops, places = operations(read)
     members: list[Member] = []
@@ -189,7 +189,7 @@ def _unread(text: str, span: FunctionSpan, cause: str) -> Unread:
 
 
 def _source(text: str, span: FunctionSpan) -> str:
-    """The text of a function, without the margin it has in a module."""
+    """The text of a function, without its indentation in a module."""
     begin = text.rfind("\n", 0, span.begin) + 1
     blank = not text[begin : span.begin].strip()
     source = dedent(text[begin if blank else span.begin : span.end])

@@ -6,21 +6,21 @@ from codegen import KernelError
 
 
 class Unsupported(Exception):
-    """Why an operation is refused, and what to write; its caller adds the position as a KernelError."""
+    """Why an operation is not supported, and the fix; its caller adds the position as a KernelError."""
 
-    def __init__(self, cause: str, mend: str) -> None:
+    def __init__(self, cause: str, fix: str) -> None:
         super().__init__(cause)
         self.cause = cause
-        self.mend = mend
+        self.fix = fix
 
 
 def line_of(text: str, at: int) -> int:
-    """The number of the line, from 1, that position `at` stands in."""
+    """The number of the line, from 1, at position `at`."""
     return text.count("\n", 0, max(at, 0)) + 1
 
 
-def mistake(text: str, at: int, cause: str, mend: str) -> KernelError:
-    """The error that shows a line of the text, a caret under position `at`, and what to write instead.
+def mistake(text: str, at: int, cause: str, fix: str) -> KernelError:
+    """Create the error that shows a line of the text, a caret under position `at`, and the fix.
 
     func.call is not supported
       line 7: func.call @g() : () -> ()
@@ -38,7 +38,7 @@ def mistake(text: str, at: int, cause: str, mend: str) -> KernelError:
     if not cut:
         before = before.lstrip()
     place = f"line {line_of(text, at)}: "
-    return KernelError(f"{cause}\n  {place}{before}{after}\n  {' ' * (len(place) + len(before))}^\n  {mend}")
+    return KernelError(f"{cause}\n  {place}{before}{after}\n  {' ' * (len(place) + len(before))}^\n  {fix}")
 
 
 def _visible(character: str) -> str:

@@ -23,7 +23,7 @@ class Plain(Operation):
         result: Attribute | None = None,
         properties: dict[str, Attribute] | None = None,
     ) -> Plain:
-        """The operation with these operands and one result, or none."""
+        """Create the operation with these operands and at most one result."""
         results = () if result is None else (result,)
         op: Plain = cls.create(operands=operands, result_types=results, properties=properties or {})
         return op
@@ -79,7 +79,7 @@ def _type_of(parser: Parser, kind: type[Attribute], what: str) -> Attribute:
 
 
 def next_operand(parser: Parser) -> UnresolvedOperand:
-    """An operand behind a comma."""
+    """An operand after a comma."""
     parser.parse_punctuation(",")
     return parser.parse_unresolved_operand()
 

@@ -1,4 +1,4 @@
-"""Programs as MLIR's text: the arguments that the text declared, what it allocates, and the loops."""
+"""Print programs as MLIR text: the declared arguments, the allocations, and the loops."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from tilejit.mlir.program import Program
 
 
 def format_program(program: Program, *, masked: bool = True) -> str:
-    """A program as MLIR prints it, with the signature that it was read with.
+    """Print a program as MLIR does, with its original signature.
 
     func.func @f(%n: index) -> f32 {
       %A = memref.alloc(%n) : memref<?xf32>
       affine.for %i = 0 to %n step 256 {
 
-    Without masks, stores end where their arrays do, and constants stand where MLIR's pass writes them.
+    Without masks, stores end where their arrays end, and constants are printed where MLIR's pass writes them.
     """
     return (_ProgramPrinter if masked else _PassPrinter)(program).text()
 
 
 def symbol_text(name: str) -> str:
-    """The name of a function as it stands behind `@`: between quotation marks where it is no plain word.
+    """The name of a function after `@`, in quotation marks unless it is a plain word.
 
     f.1 -> f.1    two words -> "two words"
     """
@@ -59,7 +59,7 @@ def symbol_text(name: str) -> str:
 
 
 class _ProgramPrinter(FunctionPrinter):
-    """Declares arguments as the text did, `index` and sizes included, and allocates the rest."""
+    """Declares arguments as in the text, including `index` and sizes, and allocates the rest."""
 
     def __init__(self, program: Program) -> None:
         function = _with_indices(program.function, program.indices)
@@ -69,11 +69,11 @@ class _ProgramPrinter(FunctionPrinter):
         self.typed: dict[str, tuple[str, str]] = {}
 
     def fresh(self, name: str = "") -> str:
-        """A name, as the text spells it where Python can't."""
+        """A name, in the text's spelling if Python cannot have it."""
         return super().fresh(self.program.spelled.get(name, name))
 
     def memref(self, array: ArrayArg) -> str:
-        """The type of an array as the text has it."""
+        """The type of an array in the text."""
         return self.typed[array.name][1]
 
     def text(self) -> str:
@@ -93,7 +93,7 @@ class _ProgramPrinter(FunctionPrinter):
         return "\n".join([head, *(f"  {line}" for line in (*self.head, *self.lines, ends)), "}"]) + "\n"
 
     def begins(self) -> None:
-        """Write what stands before the statements."""
+        """Write everything before the statements."""
 
     def argument(self, argument: ArrayArg | ScalarArg, sizes: MemRef | None) -> str:
         """An argument and its type."""
@@ -106,7 +106,7 @@ class _ProgramPrinter(FunctionPrinter):
         return f"{ssa}: {kind}"
 
     def declare(self, array: ArrayArg, ssa: str, sizes: MemRef) -> str:
-        """The type of an array as the text has it."""
+        """The type of an array in the text."""
         kind = mlir_memref(array)
         for size in sizes.static_sizes:
             kind = kind.replace("?x", "!x" if size is None else f"{size}x", 1)
@@ -137,17 +137,17 @@ class _ProgramPrinter(FunctionPrinter):
         return self.emit(f"arith.index_cast {found} : {kinds[0]} to {kinds[1]}")
 
     def casts(self, load: Load) -> bool:
-        """Whether a load gives numbers of an array of indices."""
+        """Whether a load reads numbers from an array of indices."""
         return load.dtype != self.arrays[load.array].dtype == "index"
 
     def store(self, node: Store, names: SsaNames) -> None:
-        """A store; numbers are cast to indices where the array holds these."""
+        """A store; numbers are cast to indices if the array holds indices."""
         if self.arrays[node.array].dtype == "index":
             node = replace(node, value=Op("cast", (node.value,), "index", node.value.shape))
         super().store(node, names)
 
     def returned(self, what: str | int) -> tuple[str, str]:
-        """What the function returns, and its type."""
+        """The results of the function and their types."""
         if isinstance(what, str):
             return self.typed[what]
         value: Value = self.function.results[what]
@@ -177,7 +177,7 @@ class _PassPrinter(_ProgramPrinter):
         self.starts = dict(_starts(program.function.body))
 
     def begins(self) -> None:
-        """The constants of the function, which the pass leaves where they were."""
+        """The constants of the function, which the pass keeps in place."""
         for constant in self.program.constants:
             self.value(constant, self.names)
 
@@ -188,19 +188,19 @@ class _PassPrinter(_ProgramPrinter):
         return ssa
 
     def loop(self, node: For, names: SsaNames) -> None:
-        """A loop, whose lanes start with the number that the sum starts with if that changes nothing."""
+        """A loop, whose lanes start with the sum's own start value if that changes nothing."""
         carried = [replace(c, start=self.starts.get(c.name, c.start)) for c in node.carried]
         super().loop(replace(node, carried=tuple(carried)), names)
 
     def loop_begins(self, node: For, names: SsaNames) -> None:
-        """The masks of reductions, which the pass makes first."""
+        """The masks of reductions, which the pass creates first."""
         for carried in node.carried:
             match carried.update:
                 case Op("select", (Op("lt" | "gt") as mask, _, _)) if mask.shape:
                     self.value(mask, names)
 
     def scalar_load(self, load: Load, names: SsaNames) -> str:
-        """A load outside loops is one of memref's."""
+        """A load outside loops is a memref.load."""
         if self.depth:
             return super().scalar_load(load, names)
         where = ", ".join([self.index(s, names) for s in load.subscripts])
@@ -209,14 +209,14 @@ class _PassPrinter(_ProgramPrinter):
         return self.emit(f"arith.index_cast {found} : index to {load.dtype}") if self.casts(load) else found
 
     def reduction_start(self, value: Reduce, names: SsaNames) -> tuple[str, ...]:
-        """Nothing where the start changes nothing."""
+        """Nothing if the start value changes nothing."""
         if isinstance(value.vector, Local) and value.vector.name in self.starts:
             return ()
         return super().reduction_start(value, names)
 
 
 def _starts(body: Sequence[Statement]) -> Iterator[tuple[str, Const]]:
-    """What the lanes of reductions may start with: the number that is combined with all of them.
+    """The numbers that the lanes of reductions may start with: those combined with all of them.
 
     s.lanes = -0.0; s = reduce_add(s.lanes) + 0.0 -> s.lanes, 0.0
     """

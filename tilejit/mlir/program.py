@@ -1,4 +1,4 @@
-"""What a function of MLIR text became, and running it on arrays."""
+"""A function of MLIR text as a program, and running it on arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from codegen import (
 from tilejit.mlir.dtypes import MemRef
 
 Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]
-"""Runs a kernel on its arguments, in their order, and gives what it returns."""
+"""Runs a kernel on its arguments, in order, and returns its results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Program:
         if not isinstance(given, np.ndarray):
             raise TypeError(f"{argument.name} of @{self.name} is an array, not {type(given).__name__}")
         wanted = numpy_dtype(argument.dtype)
-        # Integers of MLIR have no sign, so that an array of either kind does.
+        # MLIR integers have no sign, so arrays of either kind are accepted.
         signless = (
             given.dtype.kind in "iu" and given.dtype.itemsize == wanted.itemsize and wanted.kind in "iu"
         )
@@ -150,8 +150,8 @@ class Program:
                 raise self._refused(argument, f"{given} is out of range", f"give what {dtype} holds")
         return dtype.type(given)
 
-    def _refused(self, argument: ArrayArg | ScalarArg, cause: str, mend: str) -> KernelValueError:
-        return KernelValueError(f"{argument.name} of @{self.name} cannot be what is given: {cause}\n  {mend}")
+    def _refused(self, argument: ArrayArg | ScalarArg, cause: str, fix: str) -> KernelValueError:
+        return KernelValueError(f"{argument.name} of @{self.name} cannot be what is given: {cause}\n  {fix}")
 
     def _allocated(self, given: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         values = _sizes(self.declared, given)
@@ -170,7 +170,7 @@ class Program:
 
 
 def _sizes(arguments: Sequence[ArrayArg | ScalarArg], given: Sequence[Any]) -> dict[str, int]:
-    """The values of what stands in index expressions: integer arguments, sizes of arrays."""
+    """The values of names in index expressions: integer arguments, sizes of arrays."""
     values: dict[str, int] = {}
     for argument, value in zip(arguments, given, strict=True):
         if isinstance(argument, ArrayArg):

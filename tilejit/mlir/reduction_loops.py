@@ -1,4 +1,4 @@
-"""Which loops of a text may reduce in lanes: all, none, or those with indices of given names."""
+"""The loops of a text whose reductions may use lanes: all, none, or those with certain index names."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from codegen import For, Function, KernelValueError, Statement
 from tilejit.mlir.program import Program
 
 Reductions: TypeAlias = bool | str | Sequence[str]
-"""Whether reductions vectorize, or the names of the indices of loops whose reductions do: "i", ("i", "k")."""
+"""Whether reductions vectorize, or the index names of the loops whose reductions do: "i", ("i", "k")."""
 
 
 def read_reductions(given: object) -> bool | tuple[str, ...]:
     """The option `vectorize_reductions`: True, False, or names without `%`.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: another type is given.
     """
     if isinstance(given, bool | np.bool_):
         return bool(given)
     names = (given,) if isinstance(given, str) else given
     if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
         kind = type(given).__name__
-        raise TypeError(f"vectorize_reductions is True, False or names of loop indices, not {kind}")
+        raise TypeError(f"vectorize_reductions: expected True, False or names of loop indices, got {kind}")
     return tuple(name.removeprefix("%") for name in names)
 
 
 def with_reductions(program: Program, names: Sequence[str]) -> Program:
-    """The program whose loops with these indices may combine their terms in any order."""
+    """The program in which loops with these indices may combine their terms in any order."""
 
     def marked(body: Iterable[Statement]) -> tuple[Statement, ...]:
         return tuple(
@@ -48,7 +48,7 @@ def check_reductions(programs: Iterable[Program], names: Sequence[str]) -> None:
     """Check that each name is the index of a loop.
 
     Raises:
-        KernelValueError: one is not.
+        KernelValueError: a name is not.
     """
     loops = {_spelled(p, loop): None for p in programs for loop in _loops(p.function)}
     for name in names:
@@ -61,7 +61,7 @@ def check_reductions(programs: Iterable[Program], names: Sequence[str]) -> None:
 
 
 def _spelled(program: Program, loop: For) -> str:
-    """The index of a loop as the text spells it."""
+    """The index of a loop as spelled in the text."""
     return program.spelled.get(loop.index, loop.index)
 
 

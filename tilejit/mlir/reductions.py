@@ -1,4 +1,4 @@
-"""What the carried values of affine.for reduce by."""
+"""The combiners of affine.for's carried values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tilejit.mlir.arithmetic import DIRECT, ON_BITS, UNSIGNED, UNSIGNED_ON_BITS
 from tilejit.mlir.types import dtype_of
 
 OF_UNSIGNED = "unsigned "
-"""Begins the name of a combiner of unsigned numbers, which are combined with no others."""
+"""Prefix of combiners of unsigned numbers, which cannot be combined with others."""
 
 
 def combiner(yielded: SSAValue, carried: SSAValue) -> tuple[str, bool]:
-    """The combiner of a value that a loop carries and yields, "" if it isn't a reduction; is it unsigned?
+    """The combiner of a value that a loop carries and yields, "" if none; and whether it is unsigned.
 
     %a + %x -> "add"    (%a + %x) - %y -> "add"    %a * %a -> ""    the sum of an inner loop from %a -> "add"
     arith.maxui %a, %x -> "max", True
@@ -25,7 +25,7 @@ def combiner(yielded: SSAValue, carried: SSAValue) -> tuple[str, bool]:
 
 
 def scans_unsigned(yielded: SSAValue, carried: SSAValue) -> bool:
-    """Whether a value that is carried, and used otherwise, is the minimum or maximum of unsigned numbers."""
+    """Whether a carried value with other uses is the minimum or maximum of unsigned numbers."""
     op = yielded.owner
     if not isinstance(op, Operation) or dtype_of(yielded.type) == "i1":
         return False
@@ -33,7 +33,7 @@ def scans_unsigned(yielded: SSAValue, carried: SSAValue) -> bool:
 
 
 def _chain(value: SSAValue, carried: SSAValue) -> str | None:
-    """What the carried value was combined by on its way to `value`: "" by nothing, None if it isn't there."""
+    """The operation that combines the carried value up to `value`: "" for none, None if it does not occur."""
     if len(list(value.uses)) != 1:
         return None
     if value is carried:
@@ -46,7 +46,7 @@ def _chain(value: SSAValue, carried: SSAValue) -> str | None:
     if any(isinstance(operand.type, VectorType) for operand in op.operands):
         return None
     name = _combines(op, dtype_of(value.type))
-    # What is taken away from a sum, in whatever order, reduces as a sum does.
+    # Subtractions from a sum, in any order, reduce like a sum.
     name, among = ("add", op.operands[:1]) if name == "sub" else (name, op.operands)
     if name.removeprefix(OF_UNSIGNED) not in COMBINERS:
         return None
@@ -55,7 +55,7 @@ def _chain(value: SSAValue, carried: SSAValue) -> str | None:
 
 
 def _combines(op: Operation, dtype: str) -> str:
-    """What an operation does with its two operands, "" if kernels say it otherwise."""
+    """The combiner of an operation with two operands, "" if it is not one of the kernel IR."""
     if dtype == "i1":
         name = DIRECT.get(op.name, UNSIGNED_ON_BITS.get(op.name, ""))
         return ON_BITS.get(name, name)
@@ -63,7 +63,7 @@ def _combines(op: Operation, dtype: str) -> str:
 
 
 def _through_loop(value: SSAValue, op: ForOp, carried: SSAValue) -> str | None:
-    """Of the result of a loop inside that goes on from the carried value."""
+    """The combiner of an inner loop's result that continues the carried value."""
     k = [*op.results].index(value)
     (block,) = op.body.blocks
     end = block.last_op

@@ -1,4 +1,4 @@
-"""The values of a text while its function is read: what each is in the IR of kernels, and names for them."""
+"""The values of a text while its function is read: their meanings in the kernel IR, and names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilejit.mlir.places import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Extremum:
-    """What affine.min and affine.max give; as a bound of a loop its parts are bounds."""
+    """The result of affine.min and affine.max; as a bound of a loop its parts are bounds."""
 
     kind: str
     parts: tuple[Index, ...]
@@ -29,15 +29,15 @@ Meaning: TypeAlias = Value | MemRef | View | Extremum | Lanes
 
 @dataclass(slots=True)
 class Scope:
-    """What is known of the values so far.
+    """The known values so far.
 
     loops        the indices of all loops
     nonnegative  symbols of index expressions that are certainly not negative
-    where        an i1 value that says whether stores are made; None where nothing is tested
-    allocations  the arrays that the function makes: those of its text, and those that hold vectors
-    spelled      the names of the text that are other ones here
-    elements     the index expressions of integers that are loaded, which subscripts may be
-    of_indices   the arrays whose elements are of the type index
+    where        an i1 condition of stores; None if there is none
+    allocations  the arrays of the function: those of its text, and those that hold vectors
+    spelled      the text's spelling of names that differ here
+    elements     the index expressions of loaded integers, which may be subscripts
+    of_indices   the arrays whose elements have the type index
     """
 
     values: dict[SSAValue, Meaning] = field(default_factory=dict)
@@ -51,11 +51,11 @@ class Scope:
     of_indices: set[str] = field(default_factory=set)
 
     def meaning(self, value: SSAValue) -> Meaning:
-        """What a value of the text is here."""
+        """The meaning of a value of the text."""
         if value not in self.values:
             raise Unsupported(
                 f"{_shown(value)} is used before it is defined",
-                "move the operation behind the one that defines it",
+                "move the operation after the one that defines it",
             )
         return self.values[value]
 
@@ -91,11 +91,11 @@ class Scope:
         )
 
     def subscript(self, value: SSAValue) -> Index:
-        """A value as a subscript: an index expression, or one of elements that were loaded."""
+        """A value as a subscript: an index expression, or one of loaded elements."""
         return self.elements[value] if value in self.elements else self.index(value)
 
     def several(self, value: SSAValue) -> tuple[Index, ...]:
-        """A value as the index expressions of which the least counts: affine.min has several."""
+        """A value as several index expressions, the smallest of which counts, as in affine.min."""
         match self.meaning(value):
             case Extremum("min", parts):
                 return parts
@@ -119,9 +119,9 @@ class Scope:
         )
 
     def let(self, hint: SSAValue | None, value: Value, out: list[Statement], otherwise: str = "v") -> Value:
-        """A value by a name, so that it is computed once.
+        """Name a value, so that it is computed once.
 
-        Unsigned numbers keep it, and are cast where they are used.
+        Unsigned numbers keep their dtype, and are cast where they are used.
         """
         if isinstance(value, Const | Local | IndexValue):
             return value
@@ -131,13 +131,13 @@ class Scope:
         return cast(Local(name, held.dtype), value.dtype)
 
     def hold(self, hint: SSAValue | None, dtype: str, shape: tuple[int, ...]) -> MemRef:
-        """A new array of the function's own, for the lanes of a vector."""
+        """A new array of the function's own for the lanes of a vector."""
         memref = MemRef(self.fresh(hint, "lanes"), dtype, tuple(map(Affine, shape)))
         self.allocations.append(memref)
         return memref
 
     def fresh(self, value: SSAValue | None, otherwise: str) -> str:
-        """A name of a value's own that Python takes as well: its name in the text where it has one."""
+        """A unique name for a value that is valid in Python: its name in the text if it has one."""
         hint = None if value is None else value.name_hint
         name = re.sub(r"\W", "_", hint or otherwise, flags=re.ASCII)
         if keyword.iskeyword(name) or name[0].isdigit():

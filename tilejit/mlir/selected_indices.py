@@ -1,4 +1,4 @@
-"""Subscripts that arith.select makes of loaded integers: from the end where negative, or 0 where outside."""
+"""Subscripts that arith.select makes from loaded integers: from the end if negative, or 0 if outside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilejit.mlir.places import Unsupported
 
 
 def selected_index(op: Operation, index: Callable[[SSAValue], Index | None]) -> Index | None:
-    """The subscript that arith.select gives; None if it selects something else.
+    """The subscript that arith.select makes; None if it selects something else.
 
     %below = arith.cmpi slt, %k, %c0            FromEnd(k, n)
     %more = arith.addi %k, %n
@@ -21,7 +21,7 @@ def selected_index(op: Operation, index: Callable[[SSAValue], Index | None]) -> 
     %inside = arith.cmpi ult, %k, %n            Inside(k, n)
     %at = arith.select %inside, %k, %c0
 
-    index  what a value is as an index expression, if it is one
+    index  the index expression of a value, or None
     """
     compare = op.operands[0].owner
     if not isinstance(compare, Operation) or compare.name != "arith.cmpi":
@@ -56,13 +56,15 @@ def _inside(op: Operation, compare: Operation, index: Callable[[SSAValue], Index
 
 
 def check_selected(subscripts: Sequence[Index], sizes: Sequence[Index]) -> None:
-    """Refuse subscripts that are selected by the size of anything but the array: calls check only those.
+    """Reject subscripts selected by another size than the array's, because calls check only that one.
 
     Raises:
-        Unsupported: that, or more than the subscript is computed from such a number.
+        Unsupported: a subscript is selected by another size, or something is computed from the selected
+            number.
     """
     for subscript, size in zip(subscripts, sizes, strict=True):
-        # What is selected by the array's own size is no mistake, but what it is made of must not be selected.
+        # Selecting by the array's own size is correct, but the operands of the selection must not be
+        # selected.
         inner = subscript
         if isinstance(inner, Inside) and inner.size == size:
             inner = inner.of
@@ -76,7 +78,7 @@ def check_selected(subscripts: Sequence[Index], sizes: Sequence[Index]) -> None:
 
 
 def _is_selected(index: Index) -> bool:
-    """Whether a part is selected, leaving out the subscripts of elements, which are checked alone."""
+    """Whether a part is selected; subscripts of elements are checked separately and do not count."""
     match index:
         case FromEnd() | Inside():
             return True

@@ -1,4 +1,4 @@
-"""Where the functions of a text begin and end, found without parsing them."""
+"""The positions of the functions in a text, found without parsing them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TOKENS = re.compile(
     r"|(?P<brace>[{}])",
     re.MULTILINE,
 )
-"""Comments, strings, and the tokens that begin or end a function."""
+"""Comments, strings, and the tokens that start or end a function."""
 
 NAME = re.compile(r'@(?:"((?:[^"\\\n]|\\.)*+)"|([\w.$-]++))')
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpan:
-    """One function of a text: its name without MLIR's `@`, and from where to where it stands."""
+    """One function of a text: its name without MLIR's `@`, and its span."""
 
     name: str
     begin: int
@@ -30,20 +30,20 @@ class FunctionSpan:
 
 
 def function_spans(text: str) -> tuple[FunctionSpan, ...]:
-    """The functions of a text, in their order, each with what follows it; a missing brace changes nothing.
+    r"""The functions of a text, in order, each with the text up to the next; missing braces do not matter.
 
-    "func.func @f() { return }\\nfunc.func private @g()" -> f, 0 to 25, and g, 25 to 48
+    "func.func @f() { return }\nfunc.func private @g()" -> f, 0 to 25, and g, 25 to 48
     """
     return tuple(_function(text, begin, end) for kind, begin, end in _items(text) if kind == "function")
 
 
 def aliases(text: str) -> str:
-    """The definitions of aliases, such as `#map = affine_map<(d0) -> (d0)>`, a line each."""
+    """The definitions of aliases, such as `#map = affine_map<(d0) -> (d0)>`, one per line."""
     return "".join(text[begin:end].strip() + "\n" for kind, begin, end in _items(text) if kind == "alias")
 
 
 def blanked(text: str, spans: Sequence[FunctionSpan]) -> str:
-    """The text with blanks for its functions, so that everything else stays at its place."""
+    """The text with blanks for its functions, so that everything else keeps its position."""
     out, at = [], 0
     for span in spans:
         out += [text[at : span.begin], re.sub(r"[^\n]", " ", text[span.begin : span.end])]
@@ -52,7 +52,7 @@ def blanked(text: str, spans: Sequence[FunctionSpan]) -> str:
 
 
 def _items(text: str) -> list[tuple[str, int, int]]:
-    """Kind, begin and end of functions and of definitions of aliases."""
+    """Kind, start and end of functions and of alias definitions."""
     found: list[tuple[str, int, int]] = []
     depth = base = 0
     open_at: tuple[str, int] | None = None

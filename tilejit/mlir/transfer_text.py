@@ -1,4 +1,4 @@
-"""Accesses of arrays by vectors: their text and their types."""
+"""Accesses of arrays by vectors: text and types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mask_type(vector: Vector, access: dict[str, Attribute]) -> Vector:
 
 
 class TransferRead(Plain):
-    """vector.transfer_read; older texts leave out the padding and the comma before the vector's type."""
+    """vector.transfer_read; older texts omit the padding and the comma before the vector's type."""
 
     name = "vector.transfer_read"
 
@@ -159,7 +159,7 @@ def _masked(parser: Parser, *, indexed: bool = False) -> list[SSAValue]:
 
 
 def _types(parser: Parser, vectors: int) -> tuple[Attribute, ...]:
-    """Attributes, a colon, the type of an array, and those of so many vectors."""
+    """Attributes, a colon, the type of an array, and the types of that many vectors."""
     attributes(parser)
     found: list[Attribute] = [memref_type(parser)]
     for _ in range(vectors):

@@ -1,4 +1,4 @@
-"""Vectors read from arrays and written to them: no lane outside an array or a mask is accessed."""
+"""Transfers of vectors from and to arrays, which access no lane outside an array or a mask."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from tilejit.mlir.types import dtype_of, element_of, vector_shape
 class Transfer:
     """The lanes of a vector in an array.
 
-    dims    for each dimension of the vector, the dimension of the view that it walks; None to repeat
+    dims    for each dimension of the vector, the dimension of the view that it traverses; None to repeat
     inside  for each, whether the text promises that all lanes are inside the array
     mask    the lanes to access; None for all
     order   the dimension of the vector for each one of the mask
-    steps   elements from lane to lane of each dimension; all 1 without them
+    steps   elements from lane to lane in each dimension; all 1 without them
     """
 
     view: View
@@ -71,7 +71,7 @@ class Transfer:
         return tuple(add_indices(size, scale_index(self.base[dim], -1)) for size in self.view.sizes[dim])
 
     def where(self, nest: Nest) -> Value | None:
-        """Whether a lane is accessed; None where bounds say it."""
+        """Whether a lane is accessed; None if bounds express it."""
         if self.mask is None or isinstance(nest.scope.meaning(self.mask), Counted):
             return None
         return nest.at(self.mask, tuple(nest.lanes[k] for k in self.order))
@@ -130,7 +130,7 @@ def read_lanes(
     padding: Callable[[Nest], Value],
     place: tuple[Scope, list[Statement], int],
 ) -> None:
-    """Copy the lanes that are accessed; the others are the padding."""
+    """Copy the accessed lanes; the others are the padding."""
     scope, out, line = place
     shape = vector_shape(result.type)
     memref = scope.hold(result, dtype_of(element_of(result.type)), shape)
@@ -140,7 +140,7 @@ def read_lanes(
     if where is not None or any(limits):
         rest = Nest(scope, shape, line)
         rest.store(memref, padding(rest))
-        # In one dimension with one bound, the others are the lanes from there on.
+        # With one bound in one dimension, the other lanes start there.
         only = limits[0] if len(shape) == 1 and len(limits[0]) == 1 and where is None else ()
         out += rest.loops(first=only)
     name = transfer.view.memref.name
@@ -155,7 +155,7 @@ def read_lanes(
 
 
 def write_lanes(value: SSAValue, transfer: Transfer, place: tuple[Scope, list[Statement], int]) -> None:
-    """Store the lanes that are accessed."""
+    """Store the accessed lanes."""
     scope, out, line = place
     nest = Nest(scope, vector_shape(value.type), line)
     where = both(scope.where, transfer.where(nest))
@@ -165,14 +165,14 @@ def write_lanes(value: SSAValue, transfer: Transfer, place: tuple[Scope, list[St
 
 
 def both(a: Value | None, b: Value | None) -> Value | None:
-    """Whether two tests hold; None where nothing is tested."""
+    """Whether both conditions hold; None if there are none."""
     if a is None or b is None:
         return b if a is None else a
     return Op("and", (a, b), "i1")
 
 
 def rank_of(op: Operation, at: int) -> int:
-    """The dimensions of the memref that is an operand."""
+    """The number of dimensions of a memref operand."""
     kind = op.operands[at].type if len(op.operands) > at else None
     if not isinstance(kind, MemRefType):
         raise Unsupported(
@@ -210,7 +210,8 @@ def _transfer(
     for dim, promised in zip(dims, inside, strict=True):
         if dim is not None and not promised and indices[dim] in scope.elements:
             raise Unsupported(
-                "the transfer begins at an index from memory and may pass the end", "write in_bounds = [true]"
+                "the transfer starts at an index from memory and may exceed the end",
+                "write in_bounds = [true]",
             )
     # A mask has the array's dimensions.
     order = tuple(k for _, k in sorted((dim, k) for k, dim in enumerate(dims) if dim is not None))
@@ -222,7 +223,7 @@ def _transfer(
 def _last(
     array: SSAValue, indices: Sequence[SSAValue], vector: SSAValue, scope: Scope, mask: SSAValue | None = None
 ) -> Transfer:
-    """A transfer along the last dimensions, all of which is inside the array."""
+    """A transfer along the last dimensions that lies completely inside the array."""
     view, shape = scope.array(array), vector_shape(vector.type)
     check_elements(array, vector)
     rank = len(view.sizes)
@@ -243,7 +244,7 @@ def _dims(attribute: object, rank: int) -> tuple[int | None, ...]:
     found = getattr(attribute, "data", None)
     if not isinstance(found, AffineMap) or found.num_dims != rank or found.num_symbols:
         raise Unsupported(
-            f"expected a permutation map of {rank} dimensions, as the memref has",
+            f"expected a permutation map of {rank} dimensions, like the memref",
             f"write an affine_map with {rank} dimensions and without symbols",
         )
     dims: list[int | None] = []
@@ -259,7 +260,7 @@ def _dims(attribute: object, rank: int) -> tuple[int | None, ...]:
 
 
 def _promises(op: Operation, count: int) -> tuple[bool, ...]:
-    """in_bounds: for each dimension whether all lanes are inside the array; not without it."""
+    """in_bounds: for each dimension whether all lanes are inside the array; False without it."""
     given = op.properties.get("in_bounds")
     if given is None:
         return (False,) * count
@@ -274,7 +275,7 @@ def _promises(op: Operation, count: int) -> tuple[bool, ...]:
 
 
 def check_elements(array: SSAValue, vector: SSAValue) -> None:
-    """Refuse an array whose elements have another type than those of a vector."""
+    """Raise if an array's elements differ in type from those of a vector."""
     kind = array.type
     if not isinstance(kind, MemRefType) or not isinstance(vector.type, VectorType):
         raise Unsupported(
@@ -287,7 +288,7 @@ def check_elements(array: SSAValue, vector: SSAValue) -> None:
 
 
 def check_shape(value: SSAValue, shape: tuple[int, ...]) -> None:
-    """Refuse a vector of another shape."""
+    """Raise for a vector of another shape."""
     if vector_shape(value.type) != shape:
         size = "x".join(map(str, shape))
         raise Unsupported(f"{value.type} and the vector have different shapes", f"write a vector of {size}")

@@ -1,4 +1,4 @@
-"""Types and constants of xdsl as dtypes and numbers of kernels."""
+"""xdsl's types and constants as dtypes and numbers of kernels."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FLOATS = {BFloat16Type: "bf16", Float16Type: "f16", Float32Type: "f32", Float64T
 
 
 def dtype_of(type_: object) -> str:
-    """The dtype of a scalar type; of signless integers the signed one.
+    """The dtype of a scalar type; the signed one for signless integers.
 
     f32 -> "f32"    i1 -> "i1"    ui8 -> "u8"    index -> "i64"
 
     Raises:
-        Unsupported: there are no such elements in kernels.
+        Unsupported: kernels do not have such elements.
     """
     if isinstance(type_, IndexType):
         return INDEX
@@ -51,7 +51,7 @@ def dtype_of(type_: object) -> str:
 
 
 MOST_LANES = 1 << 20
-"""Of one vector."""
+"""The most lanes of one vector."""
 
 
 def element_of(type_: object) -> object:
@@ -63,7 +63,7 @@ def vector_shape(type_: object) -> tuple[int, ...]:
     """The sizes of a vector type; () for another type.
 
     Raises:
-        Unsupported: the vector has too many dimensions or lanes, no lanes, or as many as the machine decides.
+        Unsupported: the vector has too many dimensions or lanes, no lanes, or a scalable size.
     """
     if not isinstance(type_, VectorType):
         return ()
@@ -93,7 +93,7 @@ def static_sizes(type_: object) -> tuple[int | None, ...]:
 
 
 def is_strided(type_: object) -> bool:
-    """Whether a memref type says strides, so that its arrays need not be contiguous."""
+    """Whether a memref type has strides, so that its arrays need not be contiguous."""
     return isinstance(type_, MemRefType) and isinstance(type_.layout, StridedLayoutAttr)
 
 

@@ -1,4 +1,4 @@
-"""Whether stores need masks: they don't if the array ends with the loop, or super-vectors divide the loop."""
+"""Whether stores need masks: not if the array ends with the loop, or super-vectors divide the loop."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tilejit.mlir.program import Program
 
 
 def check_unmasked(program: Program, wide: Function) -> None:
-    """Refuse a super-vectorized function whose stores would write more than its loops do without masks.
+    """Raise if a super-vectorized function's stores would write more than its loops do without masks.
 
-    MLIR's stores end where their arrays end. So a mask changes nothing if the loop ends there as well, or if
-    the number of its iterations is a multiple of the super-vector's size.
+    MLIR's stores end where their arrays end. So a mask is redundant if the loop ends there as well, or if the
+    number of its iterations is a multiple of the super-vector's size.
 
     Raises:
-        KernelError: a store needs a mask; with its loop and what would help.
+        KernelError: a store needs a mask; the message names its loop and the fixes.
     """
     sizes = {
         memref.name: memref.sizes for memref in (*program.memrefs, *program.allocations) if memref is not None

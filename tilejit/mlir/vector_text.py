@@ -1,4 +1,4 @@
-"""Vector operations that xdsl lacks, or parses in fewer forms than MLIR has: their text and types."""
+"""Vector operations that xdsl lacks, or parses in fewer forms than MLIR: text and types."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class MemRefCast(Plain):
 
 
 def _converted(cls: type[Operation], parser: Parser) -> Operation:
-    """An operand, its type and that of the result."""
+    """An operand, its type and the type of the result."""
     operand = parser.parse_unresolved_operand()
     attributes(parser)
     source = parser.parse_type()
@@ -167,7 +167,7 @@ class Fma(Plain):
 
 
 class Poison(Plain):
-    """ub.poison: a value that no result may depend on."""
+    """ub.poison: a value that results must not depend on."""
 
     name = "ub.poison"
 
@@ -257,7 +257,7 @@ ARITH = (
         for op in arith.Arith.operations
         if op.name.removeprefix("arith.") in CONVERSIONS
     ),
-    # xdsl has no such operation.
+    # xdsl lacks this operation.
     type(
         "IndexCastUI", (arith.IndexCastOp,), {"name": "arith.index_castui", "parse": classmethod(_converted)}
     ),
@@ -285,7 +285,7 @@ FOREIGN = tuple(
 
 
 def without(dialect: Dialect, *ours: type[Operation]) -> Dialect:
-    """A dialect of xdsl's with these operations instead of its own of their names."""
+    """A dialect of xdsl with these operations in place of its own with the same names."""
     names = {op.name for op in ours}
     rest = [op for op in dialect.operations if op.name not in names]
     return Dialect(dialect.name, [*rest, *ours], list(dialect.attributes))

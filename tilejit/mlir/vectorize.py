@@ -1,4 +1,4 @@
-"""MLIR text, super-vectorized and run."""
+"""Super-vectorize and run MLIR text."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from tilejit.mlir.unmasked import check_unmasked
 Sizes: TypeAlias = int | str | Sequence[int | str]
 Dims: TypeAlias = int | Sequence[int]
 Request: TypeAlias = tuple[tuple[Size, ...], tuple[int, ...] | None, bool, bool]
-"""Sizes, the dimensions that they walk, and whether reductions and scans are vectorized."""
+"""Sizes, the dimensions that they traverse, and whether reductions and scans are vectorized."""
 Results: TypeAlias = tuple[Any, ...]
 
 TAIL = "mask"
-"""What is left of a loop at its end is masked in the printed form, as in MLIR's."""
+"""The printed form masks the remainder of a loop, as MLIR does."""
 
 
 def super_vectorize(
@@ -190,12 +190,12 @@ def run(
 
 
 def request_of(request: Request | None, program: Program) -> Request | None:
-    """How to vectorize a program: as it is asked for, or by the shape of the vectors that it has."""
+    """How to vectorize a program: as requested, or by the shape of its vectors."""
     return (program.lanes, None, False, False) if request is None and program.lanes else request
 
 
 def _about_vectors(program: Program) -> str:
-    """Comments on a function that has vectors: what becomes of their lanes when it runs."""
+    """Comments on a function with vectors: what becomes of their lanes when it runs."""
     size = "x".join(map(str, program.lanes))
     wide = vectorized(program.function, program.lanes, None, False, False)
     lines = [
@@ -206,7 +206,7 @@ def _about_vectors(program: Program) -> str:
 
 
 def _interpret(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
-    """By the interpreter, either form."""
+    """Run either form by the interpreter."""
     if request is not None:
         wide = vectorized(function, *request)
         by_name = {a.name: value for a, value in zip(function.arguments, given, strict=True)}
@@ -216,7 +216,7 @@ def _interpret(request: Request | None, function: Function, given: Sequence[Any]
 
 
 def compiled(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
-    """By a kernel; one lane is the scalar loops."""
+    """Run by a kernel; one lane means the scalar loops."""
     sizes, fastest, reductions, scans = request or ((1,), None, False, False)
     options = LoopOptions(sizes, fastest, reductions, vectorize_scans=scans)
     results = _kernel(function, options)(*given)
@@ -235,7 +235,7 @@ def vectorized(
     reductions: bool,
     scans: bool,
 ) -> Vectorized:
-    """The super-vector form of a kernel, and what became of its loops."""
+    """The super-vector form of a kernel, and the reports on its loops."""
     return vectorize_function(function, LoopOptions(sizes).sizes(function), fastest, reductions, TAIL, scans)
 
 
@@ -246,7 +246,7 @@ def _requested(
     options: str | None,
     scans: bool,
 ) -> Request | None:
-    """The options as keywords or as a string, checked; None without sizes."""
+    """The checked options, from keywords or a string; None without sizes."""
     scans = read_truth("vectorize_scans", scans)
     if options is not None:
         if sizes is not None or fastest is not None or reductions:

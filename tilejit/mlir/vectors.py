@@ -1,4 +1,4 @@
-"""The vector dialect in the IR of kernels: loops over lanes, which become super-vectors when they run.
+"""The vector dialect in the kernel IR: loops over lanes, which become super-vectors when they run.
 
     %x = vector.transfer_read %A[%i], %pad              for lane in max(0, A.shape[0] - i)..256: x[lane] = pad
         : memref<?xf32>, vector<256xf32>                for lane in 0..min(256, A.shape[0] - i):
@@ -7,7 +7,7 @@
     vector.transfer_write %y, %C[%i]                    for lane in 0..min(256, C.shape[0] - i):
         : vector<256xf32>, memref<?xf32>                    C[i + lane] = x[lane] + x[lane]
 
-What is read is copied, so that later writes change nothing about it, even if arrays share memory.
+Reads are copied, so that later writes do not affect them, even if arrays share memory.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from tilejit.mlir.transfers import TRANSFERS
 from tilejit.mlir.types import constant_of, dtype_of, element_of, vector_shape
 
 DEEPEST = 64
-"""Operations below one another, after which a vector is kept in an array."""
+"""The depth of nested operations from which a vector is kept in an array."""
 
 MOST_LISTED = 4096
-"""Lanes of a constant that lists them, unless they go up by steps."""
+"""The most lanes that a constant may list, unless they have constant steps."""
 
 REDUCTIONS = {
     "add": ("arith.addf", "arith.addi"),
@@ -58,14 +58,14 @@ def is_vectorial(op: Operation) -> bool:
 
 
 def widest(function: FuncOp) -> tuple[int, ...]:
-    """The shape of a function's vectors that kernels run it with: the largest, if all have its dimensions.
+    """The shape of a function's vectors for its kernels: the largest, if all have the same dimensions.
 
-    Vectors of one dimension and of several run along the last; () of a function without vectors.
+    Vectors of one dimension and of several run along the last one; () for a function without vectors.
     """
     values = [value for op in function.walk() for value in (*op.operands, *op.results)]
     values += [argument for block in function.body.blocks for argument in block.args]
     vectors = [value.type for value in values if isinstance(value.type, VectorType)]
-    # A mask of columns is of rows, where a transfer transposes.
+    # A mask of columns becomes a mask of rows if a transfer transposes.
     numbers = [kind for kind in vectors if kind.element_type != i1] or vectors
     shapes = dict.fromkeys(map(vector_shape, numbers))
     if len({len(shape) for shape in shapes}) == 1:
@@ -74,10 +74,10 @@ def widest(function: FuncOp) -> tuple[int, ...]:
 
 
 def vector_operation(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """One operation on vectors: statements for what it does, a meaning for each of its results.
+    """Read one operation on vectors: statements for its effects, a meaning for each of its results.
 
     Raises:
-        Unsupported: kernels cannot say it.
+        Unsupported: kernels cannot express it.
     """
     for value in (*op.operands, *op.results):
         vector_shape(value.type)
@@ -98,7 +98,7 @@ def vector_operation(op: Operation, scope: Scope, out: list[Statement], line: in
 
 
 def held(value: SSAValue, scope: Scope, out: list[Statement], line: int) -> MemRef:
-    """The array that holds a vector: its own, or a new one that it is put into."""
+    """The array that holds a vector: its own, or a new one that receives it."""
     meaning = scope.meaning(value)
     return meaning.memref if isinstance(meaning, Held) else copied(value, scope, out, line)
 
@@ -113,7 +113,7 @@ def copied(value: SSAValue, scope: Scope, out: list[Statement], line: int) -> Me
 
 
 def updated(pairs: Sequence[tuple[SSAValue, MemRef]], scope: Scope, out: list[Statement], line: int) -> None:
-    """Put vectors into arrays that hold what a loop carries, all at once."""
+    """Store vectors into arrays that hold the carried values of a loop, all at once."""
     shapes = {vector_shape(value.type) for value, _ in pairs}
     nest = Nest(scope, min(shapes, default=()), line)
     if len(shapes) == 1:
@@ -138,7 +138,7 @@ def selected(
     out: list[Statement],
     line: int,
 ) -> None:
-    """A vector that a test chooses."""
+    """A vector selected by a condition."""
     nest = Nest(scope, vector_shape(result.type), line)
     then, otherwise = map(nest.at, sides)
     memref = scope.hold(result, then.dtype, nest.shape)
@@ -148,7 +148,7 @@ def selected(
 
 
 def _compute(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """Arithmetic lane by lane, where it is needed."""
+    """Arithmetic lane by lane, where the result is needed."""
     if op.name == "arith.constant":
         _constant(op, scope, out, line)
         return
@@ -170,7 +170,7 @@ def _depth(value: SSAValue, scope: Scope) -> int:
 
 
 def _constant(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """The same number in all lanes, numbers that go up by steps, or some that are listed."""
+    """The same number in all lanes, numbers with constant steps, or a list of numbers."""
     value, (result,) = op.properties["value"], op.results
     shape, dtype = vector_shape(result.type), dtype_of(element_of(result.type))
     if not isinstance(value, DenseIntOrFPElementsAttr):
@@ -196,7 +196,7 @@ def _constant(op: Operation, scope: Scope, out: list[Statement], line: int) -> N
 
 
 def _steps(numbers: Sequence[int | float | bool], shape: Sequence[int]) -> tuple[int, ...] | None:
-    """The steps of numbers that go up evenly along each dimension: 0, 2, 4, 6 -> (2,)"""
+    """The steps of numbers with constant differences along each dimension: 0, 2, 4, 6 -> (2,)"""
     first = int(numbers[0])
     steps = tuple(int(numbers[prod(shape[k + 1 :])]) - first if n > 1 else 0 for k, n in enumerate(shape))
     for where, number in zip(np.ndindex(*shape), numbers, strict=True):
@@ -226,7 +226,7 @@ def _same_elements(op: Operation) -> None:
 
 
 def _shape_cast(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """Dimensions of size 1 that come or go."""
+    """Add or drop dimensions of size 1."""
     (source,), (result,) = op.operands, op.results
     have, shape = vector_shape(source.type), vector_shape(result.type)
     _same_elements(op)
@@ -287,7 +287,7 @@ def _step(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
 
 
 def _reduction(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """All lanes in their order, from the value that is given or from the first of them."""
+    """Combine all lanes in order, from the given value or from the first lane."""
     source, *start = op.operands
     (result,) = op.results
     shape, dtype = vector_shape(source.type), dtype_of(element_of(source.type))
@@ -326,4 +326,4 @@ VECTORS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] 
     "vector.fma": _compute,
     "ub.poison": _poison,
 }
-"""Operations of the vector dialect that access no array."""
+"""Vector operations that do not access an array."""

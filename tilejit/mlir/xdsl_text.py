@@ -1,4 +1,4 @@
-"""Operations of a text by xdsl's parser, each with its place."""
+"""Parse the operations of a text with xdsl, each with its position."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ from tilejit.mlir.types import FLOATS, MOST_LANES, element_of
 from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, Poison, without
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
-"""What operations were called in MLIR 16."""
+"""Names of operations in MLIR 16."""
 SPOKEN_FOR = ("builtin", "func", "memref", "arith", "math", "affine", "vector")
-"""Dialects whose operations may stand without the dialect's name: `func`, `return`, `alloc`, `load`."""
+"""Dialects whose operations may omit the dialect's name: `func`, `return`, `alloc`, `load`."""
 
 
 UNREAD = (
-    # Whether an operand of a map is a symbol changes nothing here, and xdsl knows only %n in subscripts.
+    # It does not matter here whether a map's operand is a symbol, and xdsl supports only %n in subscripts.
     re.compile(r"\b(symbol\()\s*%[\w.$-]+\s*(\))"),
-    # MLIR takes memory space 0 for none, xdsl for another type.
+    # MLIR treats memory space 0 as none, xdsl as another type.
     re.compile(r"memref<[^<>]*?(,\s*0\s*(?::\s*i64\s*)?)>"),
-    # Years ago a constant had its type twice: dense<vector<8xf32>, 1.0> : vector<8xf32>.
+    # Older constants have their type twice: dense<vector<8xf32>, 1.0> : vector<8xf32>.
     re.compile(r"\bdense<\s*(vector<[^<>]*>\s*,)"),
 )
-"""What MLIR parses and xdsl does not; blanks replace it, so that all else keeps its position."""
+"""Syntax that MLIR parses and xdsl does not; blanks replace it, so that the rest keeps its position."""
 
 STRINGS = re.compile(r'//[^\n]*+|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|(?P<open>")')
-"""Comments, strings, and a quotation mark that begins no string: xdsl's time is exponential on those."""
+"""Comments, strings, and an unclosed quotation mark, on which xdsl takes exponential time."""
 
 
 def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]:
-    """The operations at the top of a text, and the position of each operation in it.
+    """The top-level operations of a text, and the position of each operation in it.
 
     Raises:
-        KernelError: the text can't be read; with the line and a caret.
+        KernelError: the text cannot be read; the message shows the line with a caret.
     """
     for found in STRINGS.finditer(text):
         if found["open"]:
@@ -63,7 +63,7 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
         module = _Parser(reader_context(), _readable(text), seen).parse_module()
         for op in module.walk():
             seen.last, seen.operation = seen.places.get(op, 0), op.name
-            if not isinstance(op, CallOp | Plain):  # a called function may stand elsewhere
+            if not isinstance(op, CallOp | Plain):  # a called function may be defined elsewhere
                 _scalar(op).verify(verify_nested_ops=False)
     except _UnknownOperation as error:
         raise mistake(text, seen.last, f"{error} is not supported", instead_of(str(error))) from None
@@ -71,7 +71,7 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
         raise _not_mlir(text, error, seen) from None
     except RecursionError:
         raise mistake(text, seen.last, "the text is nested too deeply", "write fewer levels") from None
-    # Texts that xdsl did not foresee end in any exception, its own VerifyException among them.
+    # xdsl may raise any exception for unexpected text, including its own VerifyException.
     except Exception as error:
         cause = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         raise mistake(text, seen.last, cause, advice(cause, seen.operation, "")) from error
@@ -79,7 +79,7 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
 
 
 def _scalar(op: Operation) -> Operation:
-    """The same on numbers, for an operation on vectors that xdsl's rules don't foresee."""
+    """The same operation on numbers, for an operation on vectors that xdsl's rules exclude."""
     lanes = any(isinstance(x.type, VectorType) for x in (*op.operands, *op.results))
     if not lanes or op.regions or not op.name.startswith(("arith.", "math.")) or op.name == "arith.constant":
         return op
@@ -93,7 +93,7 @@ def _scalar(op: Operation) -> Operation:
 
 
 def _not_mlir(text: str, error: ParseError, seen: _Seen) -> KernelError:
-    """The error for a text that isn't MLIR: xdsl's cause, and a valid line."""
+    """The error for text that is not MLIR: xdsl's cause, and a valid line."""
     at = _place(text, error)
     if not text.strip():
         return mistake(text, at, "the text has no function", instead_of(""))
@@ -105,14 +105,14 @@ def _not_mlir(text: str, error: ParseError, seen: _Seen) -> KernelError:
 
 
 def _place(text: str, error: ParseError) -> int:
-    """Where an error is; xdsl puts names that nothing defines behind the last line."""
+    """The position of an error; xdsl reports undefined names after the last line."""
     unknown = re.search(r"used but not defined: \[?(%[\w.$-]+)", error.msg)
     found = unknown and re.search(re.escape(unknown[1]) + r"(?![\w.$-])", text)
     return found.start() if found else error.span.start
 
 
 def _readable(text: str) -> str:
-    """The text with blanks for what xdsl does not read: symbol(%n) ->        %n"""
+    """The text with blanks for syntax that xdsl does not read: symbol(%n) ->        %n"""
     blank = list(text)
     for pattern in UNREAD:
         for match in pattern.finditer(text):
@@ -131,7 +131,7 @@ def reader_context() -> Context:
 
 @dataclass(slots=True)
 class _Seen:
-    """Where operations begin, and the last one that was begun: its place and its name."""
+    """The positions of operations, and the last one started: its position and name."""
 
     places: dict[Operation, int] = field(default_factory=dict)
     last: int = 0
@@ -139,14 +139,14 @@ class _Seen:
 
 
 class _UnknownOperation(Exception):
-    """No dialect that is read has an operation of this name."""
+    """None of the supported dialects has an operation with this name."""
 
 
 class _Bits(Parser._TensorLiteralElement):
-    """An element of a constant that is written as bits, which xdsl takes for a number."""
+    """An element of a constant written as bits, which xdsl reads as a number."""
 
     def to_type(self, parser: Parser, type: Attribute) -> int | float:
-        """The number with these bits, of a float's type."""
+        """The number with these bits in a float type."""
         name = FLOATS.get(type.__class__)
         if name is None:
             number: int | float = super().to_type(parser, type)
@@ -158,7 +158,7 @@ class _Bits(Parser._TensorLiteralElement):
 
 
 class _Parser(Parser):
-    """xdsl's parser; remembers where operations stand, knows them without their dialect's name."""
+    """xdsl's parser, which also records positions of operations and accepts names without a dialect."""
 
     def __init__(self, context: Context, text: str, seen: _Seen) -> None:
         super().__init__(context, text)
@@ -188,7 +188,7 @@ class _Parser(Parser):
         return self._limited(super()._parse_tensor_attrs())
 
     def _limited(self, type_: Attribute) -> Attribute:
-        """A type of a size that constants can have: xdsl makes all of their elements at once."""
+        """A type within the size limit of constants, because xdsl creates all of their elements at once."""
         shape = getattr(type_, "shape", None)
         if shape is not None and prod(n.data for n in shape) > MOST_LANES:
             self.raise_error(f"{type_} has more than {MOST_LANES} elements")
@@ -206,7 +206,7 @@ class _Parser(Parser):
 
 
 class Max(affine.MinOp):
-    """affine.max, which xdsl lacks; read as affine.min is."""
+    """affine.max, which xdsl lacks; read like affine.min."""
 
     name = "affine.max"
 
@@ -218,7 +218,7 @@ class Max(affine.MinOp):
 
 
 class If(affine.IfOp):
-    """affine.if, whose text xdsl doesn't read."""
+    """affine.if, whose text xdsl does not read."""
 
     name = "affine.if"
 
@@ -255,7 +255,7 @@ class If(affine.IfOp):
 
 
 def _types(parser: Parser) -> Sequence[Attribute]:
-    """Types of results behind an arrow, one or several in parentheses."""
+    """Types of results after an arrow, one or several in parentheses."""
     if parser.parse_optional_punctuation("->") is None:
         return ()
     found = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)

@@ -1,1 +1,1 @@
-"""NumPy's copying routines under NumPy's names, and `accelerate`, which puts them in NumPy's place."""
+"""NumPy's copying routines under NumPy's names, and `accelerate`, which installs them in NumPy."""

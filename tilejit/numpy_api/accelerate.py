@@ -1,4 +1,4 @@
-"""Our copy routines in NumPy's place, for code that can't be edited."""
+"""Replace NumPy's copying routines with TileJIT's, for code that cannot be edited."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tilejit.numpy_api.taking import take
 
 
 def _takes_itself(x: Any) -> bool:
-    """Whether it is small, or no array but has a `take` that NumPy would call, such as a tensor's."""
+    """Whether it is small, or another type with a `take` method that NumPy would call, such as a tensor."""
     return is_small(x) or (not isinstance(x, np.ndarray) and hasattr(x, "take"))
 
 
 def _is_not_large(x: Any) -> bool:
-    """Whether it is small, or not a NumPy array: other types have methods that NumPy would call."""
+    """Whether it is small, or another type, which may have methods that NumPy would call."""
     return type(x) is not np.ndarray or is_small(x)
 
 
@@ -49,11 +49,11 @@ _OURS: dict[Callable[..., Any], Callable[[Any], bool]] = {
     take_along_axis: _is_not_large,
     put_along_axis: _is_not_large,
 }
-"""What is swapped, and what says of a first argument that it is NumPy's, whatever the others are."""
+"""The routines to replace, and the tests of the first argument that leave a call to NumPy."""
 
 
 class _Inside(threading.local):
-    """Whether this thread is in one of our routines: what they call themselves is NumPy's own."""
+    """Whether this thread is inside a TileJIT routine, whose own calls go to NumPy's routines."""
 
     now = False
 
@@ -64,7 +64,7 @@ _inside = _Inside()
 def _in_place_of(
     original: Callable[..., Any], ours: Callable[..., Any], is_numpys: Callable[[Any], bool]
 ) -> Callable[..., Any]:
-    """The routine that stands in NumPy's place: ours, or NumPy's own for what is its, or where ours asks."""
+    """The replacement of a NumPy routine: TileJIT's, or NumPy's for some arguments and nested calls."""
 
     @wraps(original)
     def routine(*args: Any, **kwargs: Any) -> Any:
@@ -76,7 +76,7 @@ def _in_place_of(
         finally:
             _inside.now = False
 
-    # The implementation behind NumPy's dispatcher, which has the signature that inspect reads.
+    # The implementation behind NumPy's dispatcher has the signature that inspect reads.
     routine.__wrapped__ = getattr(original, "__wrapped__", original)
     return routine
 
@@ -90,11 +90,11 @@ _ACCELERATED = {
 _lock = threading.Lock()
 hold_in_forks(_lock)
 _open: dict[object, int | None] = {}
-"""`smallest` of the `with` blocks, and permanent swaps, that are open in all threads, the latest last."""
+"""`smallest` of the open `with` blocks, and of permanent replacements, in all threads, the latest last."""
 _outside = SIZES.small_elements
-"""What it was before the first of them."""
+"""The threshold before the first of them."""
 _imports = 0
-"""How many modules of Numba are being imported within them."""
+"""The number of Numba modules that are being imported within them."""
 
 
 class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
@@ -132,7 +132,7 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
     def __init__(self, *, permanent: bool = False, smallest: int | None = None) -> None:
         if smallest is not None:
             if isinstance(smallest, bool) or not isinstance(smallest, int | np.integer):
-                raise TypeError(f"smallest is a number of elements, not {type(smallest).__name__}")
+                raise TypeError(f"smallest: expected a number of elements, got {type(smallest).__name__}")
             if smallest < 0:
                 raise ValueError(f"smallest={smallest} is negative\n  0 lets kernels make every copy")
         self._smallest = None if smallest is None else int(smallest)
@@ -142,7 +142,7 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
 
     def __enter__(self) -> accelerate:
         global _outside
-        # Imported late by NumPy, needed whole by Numba: no kernel can be compiled in the middle of that.
+        # NumPy imports it late and Numba needs it complete, so no kernel can be compiled during that import.
         with compiler_lock:
             import numpy.random  # noqa: F401
 
@@ -174,15 +174,15 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
 
 
 class _NumbaSeesNumPy(importlib.abc.MetaPathFinder):
-    """Imports Numba's modules with NumPy's own routines in their places: they keep tables of them for good.
+    """Imports Numba's modules with NumPy's own routines in place, because Numba keeps tables of them.
 
-    Many are imported only when the first function is compiled, which may be one of our kernels.
+    Many modules are only imported to compile the first function, which may be one of TileJIT's kernels.
     """
 
     def find_spec(
         self, name: str, path: Any = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """What the other finders find of Numba; None for all else."""
+        """The spec of a Numba module; None for all others."""
         if name.partition(".")[0] != "numba":
             return None
         others = [finder for finder in sys.meta_path if finder is not self]
@@ -193,17 +193,17 @@ class _NumbaSeesNumPy(importlib.abc.MetaPathFinder):
 
 
 class _LoaderOfNumba(importlib.abc.Loader):
-    """Runs a module as its own loader does, while ours are out of NumPy."""
+    """Runs a module with its own loader, while TileJIT's routines are out of NumPy."""
 
     def __init__(self, loader: importlib.abc.Loader) -> None:
         self._loader = loader
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        """As the module's own loader makes it."""
+        """Create the module with its own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run it; from here on the module knows nothing of this."""
+        """Run the module; afterwards it no longer refers to this loader."""
         global _imports
         module.__loader__ = self._loader
         if module.__spec__ is not None:
@@ -224,7 +224,7 @@ _numba_sees_numpy = _NumbaSeesNumPy()
 
 
 def _set_smallest() -> None:
-    """The threshold that the latest of the open blocks asks for, else the one from before them all."""
+    """Set the threshold of the latest open block, otherwise the one from before all blocks."""
     asked = [smallest for smallest in _open.values() if smallest is not None]
     now = asked[-1] if asked else _outside
     if now != SIZES.small_elements:
@@ -233,7 +233,7 @@ def _set_smallest() -> None:
 
 
 def _replace(old: dict[str, Callable[..., Any]], new: dict[str, Callable[..., Any]]) -> None:
-    """Put the new routines where the old ones stand; what is neither was put there by somebody else."""
+    """Replace old routines by new ones; other code's replacements stay."""
     for name, routine in new.items():
         if getattr(np, name) is old[name]:
             setattr(np, name, routine)

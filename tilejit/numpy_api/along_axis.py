@@ -1,4 +1,4 @@
-"""numpy.take_along_axis and numpy.put_along_axis: an index for every element, within its slice."""
+"""numpy.take_along_axis and numpy.put_along_axis: one index for every element, within its slice."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ def put_along_axis(
 
 @dataclass(frozen=True, slots=True)
 class _Along:
-    """An array and indices along one of its axes, the axes in the order in which the indices lie in memory.
+    """An array and indices along one of its axes, with the axes in the memory order of the indices.
 
     indices  broadcast against the array in all other axes
-    axes     where each axis was in the routine's arguments
+    axes     the positions of the axes in the routine's arguments
     flat     the memory of the array, its first element at `first`, and `steps` from element to element
     repeats  whether several slices of indices belong to one slice of the array
     """
@@ -136,7 +136,7 @@ class _Along:
 
     @property
     def cut(self) -> int:
-        """The axis that is cut into blocks, which have all of the later axes."""
+        """The axis that is cut into blocks, which contain all later axes."""
         shape, axis, inner = self.indices.shape, self.indices.ndim - 1, 1
         while axis and inner * shape[axis] <= BLOCK_ELEMENTS:
             inner *= shape[axis]
@@ -144,7 +144,7 @@ class _Along:
         return axis
 
     def run(self, work: Callable[[tuple[slice, ...], Array], None], threads: int) -> None:
-        """Do some work for every block, which is given room for the numbers of its elements."""
+        """Process every block, with memory for the numbers of its elements."""
         blocks = [*self.blocks()]
 
         def part(k: int, parts: int) -> None:
@@ -155,7 +155,7 @@ class _Along:
         run_parts(part, min(threads, len(blocks)))
 
     def numbers(self, block: tuple[slice, ...], low: int, room: Array) -> Array:
-        """Where the elements of a block are in `flat`, in `room`; `low` is the least of its indices."""
+        """The positions of a block's elements in `flat`, in `room`; `low` is the smallest of its indices."""
         indices, step = self.indices[block], self.steps[self.axis]
         found: Array = room[: indices.size].reshape(indices.shape)
         if low < 0 or indices.dtype != np.int64:
@@ -169,7 +169,7 @@ class _Along:
         return found
 
     def _starts(self, block: tuple[slice, ...], shape: tuple[int, ...]) -> Any:
-        """Where the slices of a block begin in `flat`, an array of one element along the axis."""
+        """The positions in `flat` where the slices of a block start, with one element along the axis."""
         found: Any = self.first
         for k, (n, step) in enumerate(zip(shape, self.steps, strict=True)):
             if k == self.axis or not step:
@@ -184,7 +184,7 @@ class _Along:
 
 
 def _along(x: Any, indices: Any, axis: Any) -> _Along | None:
-    """The slices of such a call; None where NumPy does it, or raises an error."""
+    """The slices of such a call; None if NumPy does it, or raises an error."""
     if type(x) is not ndarray or type(indices) is not ndarray or indices.dtype.kind not in "iu":
         return None
     if indices.size < (SIZES.few_indices or 1) or not x.size or not is_plain(x.dtype):
@@ -214,7 +214,7 @@ def _along(x: Any, indices: Any, axis: Any) -> _Along | None:
 
 
 def _common_shape(x: tuple[int, ...], indices: tuple[int, ...], axis: int) -> tuple[int, ...] | None:
-    """The shape of the result; None where the two do not broadcast.
+    """The shape of the result; None if the two do not broadcast.
 
     (3, 5), (3, 1), axis 0 -> (3, 5)    (1, 5), (3, 2), axis 1 -> (3, 2)
     """
@@ -224,7 +224,7 @@ def _common_shape(x: tuple[int, ...], indices: tuple[int, ...], axis: int) -> tu
 
 
 def _taken(along: _Along, dtype: np.dtype[Any], threads: int | None) -> Array | None:
-    """The elements in the order of the indices; None where an index is out of range."""
+    """The elements in the order of the indices; None if an index is out of range."""
     result = allocate(along.indices.shape, dtype)
     words = as_words(result)
     wrong: list[object] = []
@@ -234,7 +234,7 @@ def _taken(along: _Along, dtype: np.dtype[Any], threads: int | None) -> Array | 
         if low is None:
             wrong.append(block)
             return
-        # No index is out of bounds: this mode checks fastest, and writes to `out` without a copy of it.
+        # No index is out of bounds. This mode checks fastest, and writes to `out` directly.
         numpy_take(along.flat, along.numbers(block, low, room), None, words[block], "wrap")
 
     along.run(take, thread_count(threads, along.indices.nbytes + 2 * result.nbytes, TRANSPOSES))
@@ -244,13 +244,13 @@ def _taken(along: _Along, dtype: np.dtype[Any], threads: int | None) -> Array | 
 
 
 def _written(along: _Along, x: Array, values: Any, threads: int | None) -> bool:
-    """Write values to the elements; False, with nothing written, where NumPy has to do it."""
+    """Write values to the elements; return False, with nothing written, if NumPy has to do it."""
     if along.repeats or not x.flags.writeable or overlaps_itself(x.shape, x.strides, x.itemsize):
         return False
     held = values_for(x, values)
     if held is None or any(np.may_share_memory(x, other) for other in (held, along.indices)):
         return False
-    if any(step < 0 for step in along.indices.strides):  # NumPy may go through these backwards
+    if any(step < 0 for step in along.indices.strides):  # NumPy may traverse these backwards
         return False
     low = least_within(along.indices, along.extent)
     if low is None:

@@ -1,4 +1,4 @@
-"""NumPy's routines that make a copy of one array: copy, array, asarray, contiguous orders, conversions."""
+"""NumPy's routines that copy one array: copy, array, asarray, contiguous orders, conversions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tilejit.programs.tuning import CASTINGS, Casting, Order
 
 _ORDERS = ("C", "F", "A", "K")
 _BYTES_HEAD = bytes.__basicsize__ - 1
-"""Where CPython's bytes object holds its first byte; one more is for the zero behind the last."""
+"""The offset of the first byte in CPython's bytes object; one more byte follows the last, a zero."""
 
 
 def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int | None = None) -> Array:
@@ -57,7 +57,7 @@ def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int 
     if threads is not None:
         check_threads(threads)
     given = a if type(a) is ndarray else as_numpy(a)
-    if type(given) is not ndarray:  # its class may have an answer, by `__array_function__`
+    if type(given) is not ndarray:  # its class may override the call by `__array_function__`
         return np.copy(given, order, subok)  # type: ignore[call-overload, no-any-return]
     return array(given, None, copy=True, order=order, subok=subok, threads=threads)
 
@@ -105,7 +105,7 @@ def array(
     small = type(object) is ndarray and object.size < SIZES.small_elements  # is_small, written out
     if small and like is ndmax is None:
         if dtype is None and copy is True and order == "K" and ndmin == 0:
-            # NumPy takes 0.15 us to read five more arguments.
+            # NumPy takes 0.15 us to parse five more arguments.
             return object.copy("K")  # type: ignore[no-any-return]
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     given = as_numpy(object)
@@ -116,7 +116,7 @@ def array(
         target = native_or_own(given, dtype)
         if target is not None and (copy is True or (copy is None and differs(given, target, order))):
             if order == "A" and target != given.dtype:
-                order = "K"  # as NumPy has it where it converts
+                order = "K"  # as in NumPy, if it converts
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
                 return result
@@ -239,7 +239,7 @@ def asfortranarray(
 
 
 def _in_order(order: Order, numpys: Routine, a: Any, dtype: Any, like: Any, threads: int | None) -> Array:
-    """The array in that order; by NumPy's routine for it where no kernel makes the copy."""
+    """The array in that order, by NumPy's routine if no kernel makes the copy."""
     given = as_numpy(a)
     if like is None and is_handled(given) and given.ndim:
         target = native_or_own(given, dtype)
@@ -289,7 +289,7 @@ def require(
     order = required_order(requirements)
     if order and is_handled(given) and native(given, dtype) is not None:
         made = array(given, dtype, copy=None, order=order, threads=threads)
-        if made is not given:  # of an array that is in order NumPy makes a view, of the dtype asked for
+        if made is not given:  # for an array in that order, NumPy returns a view of the requested dtype
             given, dtype = made, None
     return numpy_require(given, dtype, requirements)
 
@@ -338,7 +338,7 @@ def astype(
             if plain and (known := known_cast(x, dtype)) is not known_cast:
                 return known  # type: ignore[no-any-return]
             numpys = order != "F" and numpy_converts_as_fast(x, dtype)
-        if numpys:  # NumPy takes 0.1 us to read four more arguments.
+        if numpys:  # NumPy takes 0.1 us to parse four more arguments.
             return x.astype(dtype) if plain else x.astype(dtype, order, casting, subok, copy)
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
@@ -422,11 +422,11 @@ def tobytes(x: Array, order: Order | None = "C", *, threads: int | None = None) 
 
 
 def _bytes_of(x: Array, order: Order, threads: int | None) -> bytes | None:
-    """The elements' bytes in an order in which they do not lie; None where no kernel makes the copy."""
+    """The elements' bytes in another order than memory order; None if no kernel makes the copy."""
     made = bytes(x.nbytes)
-    # No one else has seen the object yet, so that its bytes may still be written: they are two or more,
-    # since one element is in order, and only objects of one byte are shared from the start.
-    # Any: the stubs of NumPy before 2.5 do not accept arrays of ctypes as buffers.
+    # No other code has seen the object yet, so its bytes may still be written. It has two or more bytes,
+    # because one element is always in order, and CPython shares only objects of one byte.
+    # Any: the stubs of NumPy before 2.5 do not accept ctypes arrays as buffers.
     flat: Any = (ctypes.c_char * x.nbytes).from_address(id(made) + _BYTES_HEAD)
     axes = memory_order(x, order) or tuple(range(x.ndim))
     laid = np.ndarray(tuple(x.shape[axis] for axis in axes), x.dtype, flat)

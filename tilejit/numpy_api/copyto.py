@@ -1,4 +1,4 @@
-"""NumPy's copy routines, at the speed of memory."""
+"""numpy.copyto, at memory speed."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def copyto(
                     return None
             numpys = numpy_is_as_fast(dst, src)
         if numpys:
-            if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy copies what overlaps
+            if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy checks for overlaps
                 src = apart(dst, src)
-            # NumPy takes 0.1 us to read arguments that are as if they were not given.
+            # NumPy takes 0.1 us to parse arguments that have their default values.
             if where is not True:
                 return numpy_copyto(dst, src, casting, where)
             if casting is SAME_KIND:
@@ -133,9 +133,9 @@ def copyto(
 
 
 def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
-    """Copy src to dst, converting as needed, whatever rule of conversion NumPy would ask for.
+    """Copy src to dst and convert as needed, regardless of NumPy's casting rules.
 
-    False where no kernel makes the copy: then nothing was written. `dst` is writable.
+    Returns False, with nothing written, if no kernel makes the copy. `dst` is writable.
     """
     if threads is None:
         if known_copy(dst, src) is None:
@@ -147,7 +147,7 @@ def copy_plain(dst: Array, src: Array, threads: int | None = None) -> bool:
 
 
 def _entry_of_copy(threads: int | None, dst: Any, src: Any) -> Entry | None:
-    """What machine code does of copies like this one, if it may."""
+    """The native entry for copies like this one, if there is one."""
     if type(dst) is not ndarray or type(src) is not ndarray or not can_cast(src.dtype, dst.dtype, SAME_KIND):
         return None
     if threads_by_size(threads, dst.nbytes + src.nbytes, _slowness(dst, src)) > 1:
@@ -160,16 +160,16 @@ def _entry_of_copy(threads: int | None, dst: Any, src: Any) -> Entry | None:
 
 
 known_copy = Shortcut(partial(_entry_of_copy, None))
-"""known_copy(dst, src): None if the copy has been made, by the rule "same_kind"."""
+"""known_copy(dst, src) returns None if it has made the copy, by the rule "same_kind"."""
 
 known_on_one_thread = Shortcut(partial(_entry_of_copy, 1))
-"""The same for copies of any size that are asked to stay on the calling thread."""
+"""The same for copies of any size that must stay on the calling thread."""
 
 
 def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> bool:
     count = thread_count(threads, dst.nbytes + src.nbytes, _slowness(dst, src))
     layouts = dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype
-    # Looked up without the usual keywords: their hash is made in Python.
+    # Looked up without the usual keywords, whose hash is computed in Python.
     plan = cached_plan(*layouts, count) if tuning is DEFAULT else cached_plan(*layouts, count, tuning)
     if plan is None:
         return False
@@ -178,23 +178,23 @@ def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> b
 
 
 def _by_masked_stores(dst: Any, src: Any, casting: Any, where: Any) -> bool:
-    """Whether a kernel has copied the elements that `where` chooses."""
+    """Whether a kernel has copied the elements that `where` selects."""
     if not (
         type(where) is np.ndarray and type(dst) is np.ndarray and dst.flags.writeable and _is_rule(casting)
     ):
         return False
-    with compiler_lock:  # the compiler of expressions: most processes never choose elements
+    with compiler_lock:  # imports the compiler of expressions, which few processes need
         from tilejit.numpy_api.masked import copy_where
     return copy_where(dst, src, casting, where)
 
 
 def _is_rule(casting: Any) -> bool:
-    """Whether it is one of NumPy's rules, as a string and nothing else."""
+    """Whether it is one of NumPy's rules, as a plain string."""
     return type(casting) is str and casting in CASTINGS
 
 
 def _as_array(src: Any) -> Array | None:
-    """The source as a plain array, or None where NumPy has rules of its own for it."""
+    """The source as a plain array, or None if NumPy has rules of its own for it."""
     if type(src) in PLAIN_ARRAYS:
         return src  # type: ignore[no-any-return]
     if isinstance(src, bool | int | float | complex) or hasattr(type(src), "__array_function__"):

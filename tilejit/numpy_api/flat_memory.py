@@ -1,4 +1,4 @@
-"""Arrays as the flat memory that they lie in, so that one number says where an element is."""
+"""Arrays as flat memory, so that one number identifies an element."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tilejit.arrays.strided import span
 from tilejit.programs.moves import move_for
 
 BLOCK_ELEMENTS = 1 << 15
-"""Indices that are worked on together: what is made of them stays in the L2 cache."""
+"""Indices to process together, so that intermediate results stay in the L2 cache."""
 
 _NUMBERS = "biuf"
-"""Kinds of dtypes whose elements NumPy converts to each other wherever it assigns."""
+"""Kinds of dtypes that NumPy converts to each other in every assignment."""
 
 _WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether an element is bytes that may be moved as they are."""
+    """Whether elements may be moved as bytes."""
     return not dtype.hasobject and dtype.itemsize > 0 and move_for(dtype, dtype) is not None
 
 
 def as_words(x: Array) -> Array:
-    """The same memory, its elements as unsigned integers, or as bytes where there are none of that size.
+    """The same memory with elements as unsigned integers, or as bytes if no integer has that size.
 
     f4 -> u4    >i2 -> u2    c16 -> V16
     """
@@ -33,12 +33,11 @@ def as_words(x: Array) -> Array:
 
 
 def flat_memory(x: Array) -> tuple[Array, int, tuple[int, ...]] | None:
-    """The words from the first to the last that an array touches, the first element's number among them,
-    and the numbers from each element to the next along each axis.
+    """Return the memory of an array as words, the index of its first element, and the steps along each axis.
 
     f4[3,5] with strides (40, 8) -> 29 words, 0, (10, 2)    f4[5] with strides (-4,) -> 5 words, 4, (-1,)
 
-    None where elements do not lie at multiples of their size from each other.
+    Returns None if elements are not at multiples of their size from each other.
     """
     size, words = x.itemsize, as_words(x)
     if not x.size or not x.flags.aligned or any(s % size for s in x.strides):
@@ -50,11 +49,11 @@ def flat_memory(x: Array) -> tuple[Array, int, tuple[int, ...]] | None:
 
 
 def least_within(indices: Array, extent: int) -> int | None:
-    """The least of some indices, or 0 where none is negative; None where one is out of bounds.
+    """The smallest index, or 0 if none is negative; None if one is out of bounds.
 
     [2, 0], 3 -> 0    [2, -3], 3 -> -3    [2, 3], 3 -> None
     """
-    # Negative numbers are huge ones without a sign.
+    # Negative numbers are huge as unsigned integers.
     if indices.dtype == np.int64 and np.maximum.reduce(indices.view(np.uint64), axis=None) < extent:
         return 0
     low, high = (int(reduce(indices, axis=None)) for reduce in (np.minimum.reduce, np.maximum.reduce))
@@ -62,10 +61,10 @@ def least_within(indices: Array, extent: int) -> int | None:
 
 
 def values_for(x: Array, values: Any) -> Array | None:
-    """Values as an array of the dtype of `x`, whatever their shape; None where converting them is NumPy's.
+    """Values of any shape as an array with the dtype of `x`; None if NumPy must convert them.
 
     Raises:
-        what NumPy raises: a number does not fit the dtype.
+        NumPy's errors: a number does not fit the dtype.
     """
     if isinstance(values, bool | int | float | complex | np.generic):
         number = np.empty((), x.dtype)

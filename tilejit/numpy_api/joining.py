@@ -1,4 +1,4 @@
-"""NumPy's routines that make one array of several: concatenate, stack."""
+"""NumPy's routines that join several arrays: concatenate, stack."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tilejit.numpy_api.results import allocate, common_order
 from tilejit.programs.tuning import CASTINGS, SAME_KIND, Casting
 
 WOVEN_BYTES = 1 << 18
-"""Of arrays stacked element by element, what is brought together in cache at a time."""
+"""The bytes of arrays that are stacked element by element in cache at a time."""
 
 MOST_WOVEN = 16
-"""More arrays than these are stacked element by element by NumPy's way."""
+"""NumPy stacks more arrays than this element by element."""
 
 
 def concatenate(
@@ -120,12 +120,12 @@ def _by_numpy(routine: Routine, arrays: Any, axis: Any, out: Any, dtype: Any, ca
 
 
 def _as_arrays(arrays: Any) -> Any:
-    """Those of other libraries as NumPy's; what is no list of arrays as it is."""
+    """Arrays of other libraries as NumPy arrays; anything that is not a list of arrays as it is."""
     return [as_numpy(x) for x in arrays] if type(arrays) in (list, tuple) else arrays
 
 
 def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Array | None:
-    """The arrays one behind the other, or None where NumPy joins them."""
+    """The arrays one after the other, or None if NumPy joins them."""
     if type(parts) is not list or not are_handled(parts):
         return None
     rank = parts[0].ndim
@@ -148,7 +148,7 @@ def _joined(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: 
 
 
 def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads: int | None) -> Array | None:
-    """The arrays side by side, or None where NumPy stacks them."""
+    """The arrays side by side, or None if NumPy stacks them."""
     if type(parts) is not list or not are_handled(parts):
         return None
     rank = parts[0].ndim + 1
@@ -172,10 +172,10 @@ def _is_axis(axis: Any, rank: int) -> bool:
 
 
 def _woven(parts: list[Array], threads: int | None) -> Array | None:
-    """Arrays of one dtype in C order as neighbors along a new last axis; None where they are something else.
+    """Interleave arrays of one dtype in C order along a new last axis; None for other arrays.
 
-    A block of each goes to rows of a buffer in cache, and from there the rows become columns in one go:
-    element by element into every n-th place is several times as slow.
+    A block of each array goes to a row of a buffer in cache. The rows then become columns in one pass.
+    Writing element by element into every n-th position would be several times slower.
     """
     first, count = parts[0], len(parts)
     if count > MOST_WOVEN:
@@ -198,7 +198,7 @@ def _woven(parts: list[Array], threads: int | None) -> Array | None:
 
 
 def _joined_shape(parts: list[Array], axis: int) -> tuple[int, ...] | None:
-    """The shape of the arrays together, or None where they do not fit."""
+    """The shape of the joined arrays, or None if they do not match."""
     first, extent = parts[0].shape, 0
     for x in parts:
         shape = x.shape
@@ -211,18 +211,18 @@ def _joined_shape(parts: list[Array], axis: int) -> tuple[int, ...] | None:
 
 
 def _common_dtype(parts: list[Array], out: Any, dtype: Any, casting: Any) -> np.dtype[Any] | None:
-    """The dtype of the result where all arrays may become it, or None for NumPy to see to."""
+    """The dtype of the result if all arrays may be converted to it, or None if NumPy decides."""
     first = parts[0].dtype
     is_plain = out is dtype is None and casting is SAME_KIND and first is np.dtype(first.type)
     if is_plain and all(x.dtype is first for x in parts):
-        return first  # what promotion and its rules come to, for which NumPy takes 2 us
+        return first  # the result of NumPy's promotion rules, which take 2 us
     try:
         if out is not None:
             target = out.dtype if dtype is None else None
         elif dtype is not None:
             target = np.dtype(dtype)
         else:
-            # Of all in order: of dtypes that are equal, as "l" and "q", the result has but one.
+            # Of all in order, because the result keeps one of several equal dtypes, such as "l" and "q".
             target = np.result_type(*(x.dtype for x in parts))
         if target is None or target.hasobject or target.itemsize == 0 or target.kind in "SUV":
             return target if target is not None and all(x.dtype == target for x in parts) else None

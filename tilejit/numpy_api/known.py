@@ -1,4 +1,4 @@
-"""Calls of routines with fresh results that come often: what machine code does of them."""
+"""Native entries for frequent calls of routines that return new arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def _entry_in_order(order: str, numpys: Callable[..., Any], a: Array) -> Entry | None:
-    """What machine code does of a call with such an array, where NumPy answers it, or in C order a kernel."""
+    """The native entry for a call with such an array: NumPy answers it, or a kernel copies it to C order."""
     numpys_to_lay = numpy_reorders_as_fast(a, order)
     if not differs(a, a.dtype, order) or (order == "F" and numpys_to_lay):
         return numpy_entry(numpys, a)
@@ -36,7 +36,7 @@ def _entry_in_order(order: str, numpys: Callable[..., Any], a: Array) -> Entry |
 
 
 def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
-    """What machine code does of the conversion of such an array, which is in C order then."""
+    """The native entry for the conversion of such an array to C order."""
     target = native(x, dtype) if is_constant(dtype) else None
     if target is None:
         return None
@@ -46,9 +46,9 @@ def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
 
 
 def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: bool) -> Entry | None:
-    """What machine code does of calls with `x` and the very `others` that give a fresh copy in C order.
+    """The native entry for calls with `x` and identical `others` that return a new copy in C order.
 
-    owner: whether NumPy has made it so far, whose arrays own their memory; ours do below a size.
+    owner: whether NumPy has made it so far, whose arrays own their memory; TileJIT's do only below a size.
     """
     size = x.size * dtype.itemsize
     if x.dtype.hasobject or dtype.hasobject or not 0 < size < HUGE_BYTES:
@@ -57,7 +57,7 @@ def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: boo
     slowness = slowness_of_copy(minor_axis(x.shape, strides), minor_axis(x.shape, x.strides))
     if threads_by_size(None, size + x.nbytes, slowness) > 1:
         return None
-    with compiler_lock:  # most processes make no call often enough
+    with compiler_lock:  # few processes repeat a call often enough
         from codegen import FreshArray, SameArgument
     plan = cached_plan(x.shape, strides, dtype, x.shape, x.strides, x.dtype, 1)
     new = FreshArray(dtype, x.shape, owner=owner or size < SIZES.aligned_bytes)

@@ -1,4 +1,4 @@
-"""Copies of chosen elements: `copyto(dst, src, where=mask)` as a kernel with masked stores."""
+"""Copies of selected elements: `copyto(dst, src, where=mask)` as a kernel with masked stores."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
 
 
 def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
-    """Copy those elements at which `where` is true; False where NumPy shall do it: then nothing is written.
+    """Copy the elements at which `where` is true; return False, with nothing written, if NumPy must do it.
 
-    dst: writable. src: an array of its dtype, or a number; where: an array of bool; both are broadcast.
+    dst: writable. src: an array of its dtype, or a number. where: an array of bool. Both are broadcast.
 
     Raises:
-        what NumPy raises: src is a number that does not become one of dst's dtype.
+        NumPy's errors: src is a number that does not convert to the dtype of dst.
     """
     words = _WORDS.get(dst.itemsize)
     if (
@@ -51,13 +51,13 @@ def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
 
 @cache
 def _same() -> Elementwise[[Any], Any]:
-    """Made when first asked for: an import is no time to look at what this Python is like."""
+    """Created lazily, to keep the import cheap."""
     made: Elementwise[[Any], Any] = elementwise(lambda value: value)
     return made
 
 
 def _along(dst: Array, x: Array) -> Array:
-    """The array, copied to the order of `dst` where they run along different axes: gathers cost more."""
+    """The array, copied to the memory order of `dst` if they differ, because gathers cost more."""
     if 0 in x.strides or not x.ndim or (x.strides[-1] == x.itemsize) == (dst.strides[-1] == dst.itemsize):
         return x
     laid = np.empty_like(dst, x.dtype)
@@ -67,7 +67,7 @@ def _along(dst: Array, x: Array) -> Array:
 
 
 def _values(dst: Array, src: Any, casting: Any) -> Array | None:
-    """The source as an array of dst's dtype, or None where converting it is NumPy's to do."""
+    """The source as an array with the dtype of dst, or None if NumPy must convert it."""
     if isinstance(src, bool | int | float | complex | np.generic):
         number = np.empty((), dst.dtype)
         numpy_copyto(number, src, casting)

@@ -68,9 +68,9 @@ def pad(
 
 
 def _fill_margins(padded: Array, inner: tuple[slice, ...], axis: int, values: tuple[Any, Any] | None) -> None:
-    """Both margins along an axis: over all of the axes before it, over the inner part of those behind.
+    """Write both margins along an axis: all of the earlier axes, and the inner part of the later ones.
 
-    values: what to write, or None for the elements at the edge.
+    values: the values to write, or None for the elements at the edge.
     """
     begin, end = inner[axis].start, inner[axis].stop
     around = (slice(None),) * axis
@@ -79,14 +79,14 @@ def _fill_margins(padded: Array, inner: tuple[slice, ...], axis: int, values: tu
         return padded[(*around, along, *inner[axis + 1 :])]
 
     for along, edge, k in ((slice(0, begin), begin, 0), (slice(end, None), end - 1, 1)):
-        if values is not None:  # where there is no margin too: NumPy says then what the dtype cannot hold
+        if values is not None:  # even without a margin: NumPy still checks them
             part(along)[...] = values[k]
         elif part(along).size:
             part(along)[...] = part(slice(edge, edge + 1))
 
 
 def _pairs(widths: Any, rank: int) -> Pairs | None:
-    """The widths as one pair of whole numbers an axis, or None for NumPy to see to."""
+    """The widths as one pair of integers for each axis, or None if NumPy must read them."""
     if isinstance(widths, dict):
         return None
     try:
@@ -100,13 +100,13 @@ def _pairs(widths: Any, rank: int) -> Pairs | None:
 
 
 def _fills(mode: Any, arguments: dict[str, Any], rank: int) -> list[Any] | None:
-    """For each axis the two values of its margins, or None for its edges; None for NumPy to see to."""
+    """For each axis the two values of its margins, or None for its edges; None if NumPy must read them."""
     if mode == "edge" and not arguments:
         return [None] * rank
     if not isinstance(mode, str) or mode != "constant" or not arguments.keys() <= {"constant_values"}:
         return None
     values = arguments.get("constant_values", 0)
     if isinstance(values, bool | int | float | complex | np.number):
-        value = np.array(values)[()]  # NumPy makes an array of it, so that 300 wraps around in uint8
+        value = np.array(values)[()]  # NumPy converts it as an array, so 300 wraps around in uint8
         return [(value, value)] * rank
     return None

@@ -19,7 +19,7 @@ from tilejit.numpy_api.flat_memory import as_words, is_plain, least_within, valu
 from tilejit.numpy_api.results import duplicate
 
 FEW = 16
-"""An array out of C order with more elements than these to each index is not brought into C order first."""
+"""The most elements for each index for which an array is first copied to C order."""
 
 
 def put(
@@ -66,7 +66,7 @@ def put(
 
 
 def _put(a: Any, indices: Any, values: Any, mode: Any, threads: int | None) -> bool:
-    """Do such a call; False, with nothing written, where NumPy has to do it."""
+    """Execute such a call; return False, with nothing written, if NumPy must do it."""
     if type(a) is not ndarray or type(indices) is not ndarray or not isinstance(mode, str):
         return False
     if mode not in ("raise", "wrap", "clip"):
@@ -90,12 +90,12 @@ def _put(a: Any, indices: Any, values: Any, mode: Any, threads: int | None) -> b
 
 
 def _are_numbers(dtype: np.dtype[Any]) -> bool:
-    """Whether these are integers that int64 holds, all of them."""
+    """Whether all are integers that fit int64."""
     return dtype.kind in "iu" and dtype != np.uint64
 
 
 def _reduced(indices: Array, count: int, mode: str) -> Array:
-    """The indices as those of an array of `count` elements, by the rule of `mode`; of "raise" as they are."""
+    """The indices for an array of `count` elements, by the rule of `mode`; unchanged for "raise"."""
     if mode == "raise" or (least := least_within(indices, count)) == 0:
         return indices
     if mode == "wrap" and least is not None:
@@ -104,7 +104,7 @@ def _reduced(indices: Array, count: int, mode: str) -> Array:
 
 
 def _write(a: Array, indices: Array, held: Any, threads: int | None) -> None:
-    """Write one value, or as many as there are indices, in order.
+    """Write one value, or one for each index, in order.
 
     Raises:
         IndexError: an index is out of range; nothing has been written.
@@ -122,7 +122,7 @@ def _write(a: Array, indices: Array, held: Any, threads: int | None) -> None:
 
 
 def _from_start(indices: Array, count: int) -> Array:
-    """The indices, those that count from the end counted from the start.
+    """The indices, with negative ones counted from the start.
 
     Raises:
         IndexError: an index is out of range.

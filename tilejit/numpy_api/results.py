@@ -1,4 +1,4 @@
-"""Fresh results of routines, their memory in the order that NumPy gives it."""
+"""New results of routines, in the memory order that NumPy gives them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tilejit.numpy_api.copyto import copy_plain
 
 
 def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
-    """Fresh memory of that shape, its axes in memory from the most major to the most minor.
+    """Allocate memory of that shape with its axes in the given order, the most major first.
 
     allocate((3, 5), dtype) -> C order    allocate((3, 5), dtype, (1, 0)) -> F order
 
     Below SIZES.aligned_bytes an array owns its memory, as NumPy's do.
 
     Raises:
-        MemoryError: as NumPy raises it.
+        MemoryError: there is no memory, as in NumPy.
     """
     if prod(shape) * dtype.itemsize < SIZES.aligned_bytes:
         strides = None if axes is None else _strides(shape, dtype.itemsize, axes)
@@ -36,7 +36,7 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] |
 
 
 def _strides(shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> tuple[int, ...]:
-    """The strides, in bytes, of memory without gaps whose axes are those, the most major first."""
+    """The strides in bytes of memory without gaps whose axes are in that order, the most major first."""
     strides, step = [0] * len(shape), itemsize
     for axis in reversed(axes):
         strides[axis] = step
@@ -47,16 +47,16 @@ def _strides(shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> tupl
 def duplicate(
     x: Array, dtype: np.dtype[Any] | None = None, order: str = "C", *, threads: int | None = None
 ) -> Array | None:
-    """A fresh copy of an array that `is_handled`, in NumPy's order "C", "F", "A" or "K".
+    """A new copy of an array that `is_handled`, in NumPy's order "C", "F", "A" or "K".
 
-    None where no kernel makes the copy: then nothing was done, and NumPy is asked.
+    Returns None, with nothing done, if no kernel makes the copy.
     """
     dtype = x.dtype if dtype is None else dtype
     if dtype.hasobject or dtype.itemsize == 0:
         return None
     axes = memory_order(x, order)
     if axes is None and x.size * dtype.itemsize < SIZES.aligned_bytes:
-        result = np.empty(x.shape, dtype)  # what `allocate` would come to
+        result = np.empty(x.shape, dtype)  # the result of `allocate`, inlined
     else:
         result = allocate(x.shape, dtype, axes)
     return result if copy_plain(result, x, threads) else None
@@ -75,16 +75,16 @@ def memory_order(x: Array, order: str) -> tuple[int, ...] | None:
         return None
     if x.flags.f_contiguous:
         return tuple(reversed(range(x.ndim)))
-    # The sort is stable, as NumPy's is: equal strides keep the order of C.
+    # The sort is stable, as in NumPy, so equal strides keep C order.
     axes = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
     return None if axes == list(range(x.ndim)) else tuple(axes)
 
 
 def common_order(arrays: Sequence[Array]) -> tuple[int, ...] | None:
-    """The axes of what NumPy makes of several arrays of one rank, the most major first; None for C order.
+    """The axes of NumPy's result for several arrays of one rank, the most major first; None for C order.
 
-    It sorts by insertion: an axis moves before those over which some array's strides are smaller, the order
-    of C winning where arrays disagree; axes of length 1 tell nothing.
+    NumPy sorts by insertion: an axis moves before those over which some array's strides are smaller. C order
+    wins if arrays disagree, and axes of length 1 do not count.
     """
     axes = list(range(arrays[0].ndim))
     laid = [(x.shape, x.strides) for x in arrays]
@@ -103,7 +103,7 @@ def common_order(arrays: Sequence[Array]) -> tuple[int, ...] | None:
 def _goes_before(
     axis: int, other: int, laid: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]
 ) -> bool | None:
-    """Whether `axis` is the more major one of arrays of those shapes and strides; None where none tells."""
+    """Whether `axis` is more major in arrays of those shapes and strides; None if undecided."""
     told: bool | None = None
     for shape, strides in laid:
         if shape[axis] == 1 or shape[other] == 1:

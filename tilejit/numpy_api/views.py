@@ -286,7 +286,7 @@ def roll(
 
 
 def _turned(size: int, shift: int) -> list[tuple[slice, slice]]:
-    """Where the one or two segments of an axis go, and where they are.
+    """The sources and destinations of the one or two segments of an axis that is rolled.
 
     5, 2 -> [(2:, :3), (:2, 3:)]    5, 0 -> [(:, :)]
     """
@@ -297,7 +297,7 @@ def _turned(size: int, shift: int) -> list[tuple[slice, slice]]:
 
 
 def _flat(x: Array, threads: int | None) -> Array:
-    """The elements in C order along one axis; a view where that is one."""
+    """The elements in C order along one axis; a view if possible."""
     if x.flags.c_contiguous:
         return x.reshape(-1)
     copied = duplicate(x, threads=threads)
@@ -305,14 +305,14 @@ def _flat(x: Array, threads: int | None) -> Array:
 
 
 def _copied(view: Any, out: Array | None, threads: int | None) -> Array:
-    """The view's elements in `out`, or in a fresh array in C order."""
+    """The view's elements in `out`, or in a new array in C order."""
     if threads is not None:
         check_threads(threads)
     if out is not None:
         if not isinstance(out, np.ndarray):
-            raise TypeError(f"out is a NumPy array, not {type(out).__name__}")
+            raise TypeError(f"out: expected a NumPy array, got {type(out).__name__}")
         if out.shape != view.shape:
-            raise ValueError(f"out has shape {out.shape}, the result {view.shape}")
+            raise ValueError(f"out has shape {out.shape}, but the result has shape {view.shape}")
         copyto(out, view, threads=threads)
         return out
     if is_handled(view):

@@ -1,4 +1,4 @@
-"""What the arguments of a routine ask for: a dtype, an order of the axes in memory."""
+"""The requests in a routine's arguments: a dtype, and an order of the axes in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilejit.arrays.memory import Array
 
 
 def native(x: Array, dtype: Any) -> np.dtype[Any] | None:
-    """The dtype that a converted result has, or None where NumPy shall read the argument."""
+    """The dtype of a converted result, or None if NumPy must read the argument."""
     if dtype is None or dtype is x.dtype:
         return x.dtype
     if not isinstance(dtype, (np.dtype, type)):
@@ -24,28 +24,28 @@ def native(x: Array, dtype: Any) -> np.dtype[Any] | None:
 
 
 def native_or_own(x: Array, dtype: Any) -> np.dtype[Any] | None:
-    """As `native`, but the array's own where that equals it: all routines but `astype` keep it.
+    """Like `native`, but the array's own dtype if it is equal: all routines but `astype` keep it.
 
-    "l" and "q" of 64 bits are equal, and so are dtypes that differ in their metadata.
+    "l" and "q" of 64 bits are equal, and so are dtypes that differ only in their metadata.
     """
     target = native(x, dtype)
     return x.dtype if x.dtype == target else target
 
 
 def is_rank(ndmin: Any, x: Array) -> bool:
-    """Whether the array has as many dimensions as are asked for."""
+    """Whether the array has the requested number of dimensions."""
     return type(ndmin) is int and ndmin <= x.ndim
 
 
 def differs(x: Array, dtype: np.dtype[Any], order: str) -> bool:
-    """Whether the array is not yet of that dtype and in that order; "A" and "K" are content with any."""
+    """Whether the array lacks that dtype or order; "A" and "K" accept any order."""
     if dtype is not x.dtype and dtype != x.dtype:
         return True
     return (order == "C" and not x.flags.c_contiguous) or (order == "F" and not x.flags.f_contiguous)
 
 
 def required_order(requirements: Any) -> Literal["C", "F", ""]:
-    """ "C" or "F" where just that is required, and not memory of the array's own; else ""."""
+    """ "C" or "F" if exactly that order is required and owned memory is not; otherwise ""."""
     if not isinstance(requirements, str | list | tuple | set | frozenset):
         return ""
     names = {name.upper() for name in requirements if isinstance(name, str)}

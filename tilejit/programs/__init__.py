@@ -1,1 +1,1 @@
-"""Compiled programs of copies between layouts, and the keywords that choose them."""
+"""Compiled programs of copies between layouts, and the keywords that control them."""

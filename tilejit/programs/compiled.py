@@ -1,4 +1,4 @@
-"""Copies compiled as the caller wishes, with what is known of this machine."""
+"""Compile copies with the caller's keywords and this machine's properties."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def compiled(
     padding: bytes | None = None,
     apart: bool = False,
 ) -> CopyProgram:
-    """The program of a copy for so many threads; `tuning` may have its schedules measured now.
+    """The program of a copy for that many threads; `tuning` may measure its schedules now.
 
-    `apart` keeps boxes and padding apart, each a launch of its own.
+    `apart` gives padding launches of its own.
     """
     pick, pick_copy = None, None
     if tuning.tune:
@@ -67,14 +67,14 @@ def staged(
     packed_as: PermutedMap | None = None,
     unpacked_from: PermutedMap | None = None,
 ) -> CopyProgram | StagedProgram:
-    """The copy block by block where that is faster, which `tuning` may have measured now; else `direct`.
+    """The block-by-block copy if it is faster, which `tuning` may measure now; otherwise `direct`.
 
-    Sizes of super-vectors, and kernels for one shape, are those of copies in one pass.
+    Sizes of super-vectors, and kernels for one shape, apply only to copies in one pass.
     """
     if replace(tuning, tune=False) != DEFAULT:
         return direct
     pick = None
-    with compiler_lock:  # few copies are staged, and few are tuned
+    with compiler_lock:  # imported here, because few copies are staged or tuned
         from codegen import staged_copy
 
         if tuning.tune:
@@ -98,17 +98,17 @@ def _elements(tuning: Tuning, element: Element) -> int | tuple[int, int] | None:
     """The sizes of super-vectors in elements of the destination."""
     if tuning.virtual_vector_size is None:
         return None
-    from codegen import sizes_in_elements  # which few processes need
+    from codegen import sizes_in_elements  # imported here, because few processes need it
 
     rows, *columns = sizes_in_elements(tuning.virtual_vector_size, element.bits)
     return (rows, columns[0]) if columns else rows
 
 
 def buffer_element(spec: Spec) -> Element:
-    """What the shape's buffer holds."""
+    """The element of the shape's buffer."""
     return Element(spec.primitive_type, spec.bits)
 
 
 def array_element(spec: Spec) -> Element:
-    """What an array of the shape's dtype holds: packed elements have a byte each there."""
+    """The element of an array with the shape's dtype, in which packed elements have one byte each."""
     return Element(spec.primitive_type, 8 * spec.dtype.itemsize)

@@ -1,4 +1,4 @@
-"""The copies between two arrays: in one pass, or block by block where that is faster."""
+"""Copies between two arrays: in one pass, or block by block if that is faster."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def copy_program(
     threads: int,
     tuning: Tuning,
 ) -> CopyProgram | StagedProgram:
-    """The copy of an array of that shape, its elements' pieces as one more dimension.
+    """The copy of an array of that shape, with the pieces of an element as one more dimension.
 
-    Block by block where that is faster; never so where a keyword says how, but `tune` measures it.
+    It runs block by block if that is faster, unless a keyword sets the sizes; `tune` measures it.
     """
     dims = shape if move.units == 1 else (*shape, move.units)
     maps = []

@@ -1,14 +1,13 @@
 """When calls get a native fast path: one policy for copies, routines, kernels and expressions.
 
-An entry for such calls takes 0.2 ms to make, and the code that reads entries 10 ms to load, once in a
-process. An object has at most 8 entries, so calls of many kinds replace each other's.
+An entry for such calls takes 0.2 ms to create, and the code that reads entries takes 10 ms to load, once in a
+process. An object has at most 8 entries, so entries of many kinds of calls replace each other.
 
-| calls of | get an entry | because |
-|---|---|---|
-| a plan that `plan_copy` makes | before the first one | plans are made to be called often |
-| NumPy's routines, and plans behind them | at call DIRECT_FROM, or soon | most processes make few calls |
-| packs, unpacks, relayouts, tiles | at the second like it, then now and then | layouts come again and again |
-| kernels and expressions | at call LOOPS_FROM of a kind, then now and then | compiling took longer already |
+| calls of | get an entry | because | |---|---|---| | a plan from `plan_copy` | before the first one | plans
+exist to be called often | | NumPy's routines, and plans behind them | at call DIRECT_FROM, or soon after |
+most processes make few calls | | packs, unpacks, relayouts, tiles | at the second like it, then now and then
+| layouts recur | | kernels and expressions | at call LOOPS_FROM of a kind, then now and then | compiling took
+longer already |
 """
 
 from __future__ import annotations
@@ -18,31 +17,30 @@ from typing import Any
 from numpy import ndarray
 
 DIRECT_FROM = 1024
-"""A routine's call of this number, and of its multiples, gets an entry. That saves 1 us per call."""
+"""The number of a routine's call, and its multiples, that get an entry. That saves 1 us per call."""
 
 SOON_FROM = 24
-"""Once the code for entries is loaded, every call of so many gets one if it is like the one so many before.
+"""Once the code for entries is loaded, every n-th call gets one if it is like the n-th call before it.
 
-Where calls of many kinds take turns, few get entries so soon. Calls of 2, 3, 4, 6 or 8 kinds in turns meet
-themselves.
+If calls of many kinds alternate, few get entries that soon. Calls of 2, 3, 4, 6 or 8 alternating kinds do.
 """
 
 LOOPS_FROM = 2
-"""The call of a kernel or an expression, with arguments alike, that gets an entry."""
+"""The number of the call of a kernel or an expression, with similar arguments, that gets an entry."""
 
 LOOPS_AGAIN = 32
-"""Every so many of these calls get an entry again, because others may have replaced theirs."""
+"""Every n-th of these calls gets an entry again, because others may have replaced it."""
 
 
 PLANS_UNTIL = 9
-"""The calls of a plan from the second to this one get an entry, and then every LOOPS_AGAIN."""
+"""Calls of a plan from the second to this one get an entry, and then every LOOPS_AGAIN-th."""
 
 
 def is_repeated(calls: int) -> bool:
-    """Whether the last of so many calls of a plan that Python answered gets an entry."""
+    """Whether the last of that many calls of a plan, answered by Python, gets an entry."""
     return 2 <= calls <= PLANS_UNTIL or calls % LOOPS_AGAIN == 0
 
 
 def kind_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What calls of a routine have in common that one entry may answer."""
+    """What calls of a routine that one entry may answer have in common."""
     return tuple((x.shape, x.strides, x.dtype.num) if type(x) is ndarray else id(x) for x in args)

@@ -22,25 +22,25 @@ from tilejit.layout.dtypes import from_numpy
 WIDTHS = (16, 8, 4, 2, 1)
 _WHOLE = ("pred", *INTEGER_TYPES)
 _TRUNCATES = platform.machine().lower() in ("x86_64", "amd64")
-"""Whether a float that fits no integer becomes what kernels make of it: elsewhere NumPy's loops differ."""
+"""Whether NumPy converts out-of-range floats to integers as kernels do, which depends on the machine."""
 
 _SILENT = "bf16", "f16"
-"""Elements that NumPy converts without a warning, although a signaling NaN sets a flag."""
+"""Dtypes that NumPy converts without a warning, although a signaling NaN sets a flag."""
 
 _OBJECT = np.dtype(object).num
 _LAST_BUILTIN = np.dtype(np.float16).num
 
 
 can_cast = cached(1024)(np.can_cast)
-"""Whether a rule, a string, lets one dtype become another: NumPy takes 0.3 us each time it is asked."""
+"""Whether a casting rule allows a conversion; cached, because NumPy takes 0.3 us."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One element's way: `units` pieces of `source`, each moved, swapped or converted to `target`.
+    """The copy of one element: `units` pieces of `source`, each moved, swapped or converted to `target`.
 
-    sets_flags       NumPy may warn afterwards, and the processor's flags tell whether
-    hides_underflow  but for underflow, of which only NumPy's own loop tells
+    sets_flags       NumPy may warn afterwards, depending on the processor's flags
+    hides_underflow  except for underflow, which only NumPy's own loop reports
 
     f4 -> f4: 1 piece u32    V12 -> V12: 3 pieces u32    >c16 -> c16: 2 pieces u64, swapped
     """
@@ -54,11 +54,11 @@ class Move:
 
 
 def move_for(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
-    """The move that a kernel makes, or None where only NumPy knows how.
+    """The move that a kernel makes, or None if only NumPy can do it.
 
-    Whether a `casting` allows it is not asked here.
+    It does not check whether a `casting` rule allows it.
     """
-    # M8[s] and M8[1000ms] are equal one way, not the other: a cache takes one for the other.
+    # M8[s] == M8[1000ms], but not the other way round, so a cache would confuse them.
     return (_move_for.__wrapped__ if source.kind in "mM" else _move_for)(source, target)
 
 
@@ -74,14 +74,14 @@ def _move_for(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
 
 
 def _is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether an element is nothing but its bytes."""
+    """Whether an element is only its bytes."""
     if dtype.hasobject or dtype.itemsize == 0:
         return False
     return (0 <= dtype.num <= _LAST_BUILTIN and dtype.num != _OBJECT) or _xla_name(dtype) != ""
 
 
 def _has_holes(dtype: np.dtype[Any]) -> bool:
-    """Whether some bytes of a structured element belong to no field: NumPy leaves those as they are."""
+    """Whether some bytes of a structured element belong to no field; NumPy leaves those as they are."""
     return bool(np.count_nonzero(_field_bytes(dtype)) < dtype.itemsize)
 
 
@@ -104,7 +104,7 @@ def _moved(itemsize: int) -> Move:
 
 
 def _swapped(dtype: np.dtype[Any]) -> Move | None:
-    """The same type in the other byte order, the parts of complex numbers and strings one by one."""
+    """The same type in the other byte order; parts of complex numbers and strings are swapped one by one."""
     if dtype.names is not None or dtype.subdtype is not None:
         return None
     parts = {"c": 2, "U": dtype.itemsize // 4}.get(dtype.kind, 1)

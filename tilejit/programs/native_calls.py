@@ -1,4 +1,4 @@
-"""A program's kernel calls with nothing left to work out, which machine code or ctypes can repeat."""
+"""A program's kernel calls with all arguments precomputed, which native code or ctypes can repeat."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from codegen import DirectCall
 
 MOST_CALLS = 16
-"""The most kernel calls that are repeated for one copy. Others are worked out anew, which costs less then."""
+"""The most kernel calls of a copy to precompute; more are computed for each copy, which then costs less."""
 
 MOST_ENTRIES = 1 << 14
-"""The most entries of offset tables that are kept for calls to repeat: 256 KiB."""
+"""The most entries of offset tables to keep for repeated calls: 256 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class NativeCall:
     """One call of a kernel, without the addresses of the arrays.
 
-    code        where the kernel's machine code begins; `function` calls it from Python
-    offsets     bytes from the first elements of source and destination to where it begins
+    code        the address of the kernel's machine code; `function` calls it from Python
+    offsets     bytes from the first elements of source and destination to where it starts
     sizes       its table of arguments, whose address is `table`
     held        the objects that `code`, `sizes` and `scratch` point into, kept alive
-    scratch     the address of scratch, for calls that hold Python's lock; 0 without
+    scratch     the address of scratch, for calls that hold the GIL; otherwise 0
     """
 
     function: Any
@@ -57,21 +57,21 @@ class NativeCall:
 
 @dataclass(frozen=True, slots=True)
 class NativeCalls:
-    """The calls of a program on one thread, in order, and whether each holds Python's lock."""
+    """The calls of a program on one thread, in order, and whether each holds the GIL."""
 
     program: CopyProgram
     calls: tuple[NativeCall, ...]
     holds_gil: bool
 
     def __call__(self, src: int, dst: int) -> None:
-        """Run them on storages whose first elements are there."""
+        """Run them on arrays whose first elements are at these addresses."""
         for x in self.calls:
             operands = copy_operands(src + x.src_offset, dst + x.dst_offset)
             x.function(operands, x.scratch, x.table, x.begin, x.end)
 
     def direct(self, src: int, dst: int) -> tuple[DirectCall, ...]:
-        """The calls as machine code makes them; src, dst: positions of the arguments that are copied."""
-        with compiler_lock:  # most processes make no copy often enough
+        """The calls as native code makes them; src, dst: positions of the arguments that are copied."""
+        with compiler_lock:  # few processes repeat a copy often enough
             from codegen import DirectCall
         return tuple(
             DirectCall(
@@ -87,10 +87,10 @@ class NativeCalls:
 
 
 def native_calls(program: object, moved_bytes: int) -> NativeCalls | None:
-    """The calls of a program; None where what a call needs is not the same each time, or calls are many.
+    """The calls of a program; None if their arguments differ each time, or there are many.
 
-    moved_bytes: what the copy reads and writes. Small copies hold Python's lock, and so do larger ones that
-    go through a buffer, which they share.
+    moved_bytes: bytes that the copy reads and writes. Small copies hold the GIL, and so do larger ones that
+    go through a shared buffer.
     """
     if moved_bytes <= COPIES_HOLD_GIL_BYTES:
         return _calls(program, hold_gil=True)
@@ -118,7 +118,7 @@ def _calls(program: object, *, hold_gil: bool) -> NativeCalls | None:
 
 
 def _repeated(launch: Launch, *, lends_buffer: bool) -> tuple[KernelCall, ...] | None:
-    """The calls of a launch, for destinations that begin anywhere in a line; None if they differ each time.
+    """The calls of a launch, for destinations at any position in a line; None if they differ each time.
 
     Elements of packed storage may have addresses in bits, which direct calls do not compute.
     """
@@ -130,7 +130,7 @@ def _repeated(launch: Launch, *, lends_buffer: bool) -> tuple[KernelCall, ...] |
 
 
 def lent_scratch(size_bytes: int) -> tuple[NDArray[np.uint8] | None, int]:
-    """A buffer that calls which hold Python's lock share, and where its first line begins; 0 without."""
+    """A buffer shared by calls that hold the GIL, and the address of its first line; 0 without one."""
     if not size_bytes:
         return None, 0
     buffer = _shared_buffer(size_bytes.bit_length())
@@ -139,14 +139,14 @@ def lent_scratch(size_bytes: int) -> tuple[NDArray[np.uint8] | None, int]:
 
 @cached(64)
 def _shared_buffer(bits: int) -> NDArray[np.uint8]:
-    """A buffer for sizes of so many bits.
+    """A buffer for sizes of that many bits.
 
-    Every call with it holds Python's lock, and kernels run no Python, so no two are in it at once.
+    Every call with it holds the GIL, and kernels run no Python, so no two use it at once.
     """
     return np.empty((1 << bits) + LINE_BYTES, np.uint8)
 
 
 def _locks() -> bool:
-    """Whether this Python has a lock that one thread holds at a time."""
+    """Whether this Python has a GIL."""
     enabled = getattr(sys, "_is_gil_enabled", None)
     return enabled is None or bool(enabled())

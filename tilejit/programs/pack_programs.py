@@ -1,4 +1,4 @@
-"""The copies that pack and unpack make: in one pass, or block by block where that is faster."""
+"""The copies of pack and unpack: in one pass, or block by block if that is faster."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def pack_program(
     threads: int,
     tuning: Tuning,
 ) -> CopyProgram | StagedProgram:
-    """The copy from an array of such elements and strides, in bytes; block by block where that is faster.
+    """The copy from an array of such elements and strides in bytes; block by block if that is faster.
 
-    Never that where a keyword says how; with `tune`, where it was measured to be. fill: one element of
-    padding, None to keep what there is; swap: whether the array's bytes are in the other order.
+    It runs in one pass if a keyword sets the sizes; with `tune`, the measured faster way. fill: one element
+    of padding, None to keep the present padding. swap: whether the array's bytes are in the other order.
     """
     program = single_pass_pack(spec, strides, source, fill, swap, threads, tuning)
     if swap or source != buffer_element(spec):
@@ -43,7 +43,7 @@ def pack_program(
 def unpack_program(
     spec: Spec, strides: tuple[int, ...], target: Element, swap: bool, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
-    """The copy into an array of such elements and strides, in bytes; block by block as a pack is."""
+    """The copy into an array of such elements and strides in bytes; block by block as for a pack."""
     program = single_pass_unpack(spec, strides, target, swap, threads, tuning)
     if swap or target != buffer_element(spec):
         return program
@@ -73,7 +73,7 @@ def single_pass_pack(
     tuning: Tuning = DEFAULT,
     apart: bool = False,
 ) -> CopyProgram:
-    """The copy of a pack in one pass; `apart`: padding has launches of its own."""
+    """The copy of a pack in one pass; `apart` gives padding launches of its own."""
     src, dst = bytes_map(spec.dimensions, strides, source.bits // 8), access_map(spec)
     target = buffer_element(spec)
     if swap:
@@ -93,7 +93,7 @@ def single_pass_unpack(
     threads: int,
     tuning: Tuning = DEFAULT,
 ) -> CopyProgram:
-    """The copy of an unpack in one pass; `swap`: into bytes in the other order."""
+    """The copy of an unpack in one pass; `swap` writes bytes in the other order."""
     src, dst = access_map(spec), bytes_map(spec.dimensions, strides, target.bits // 8)
     source = buffer_element(spec)
     if swap:
@@ -103,7 +103,7 @@ def single_pass_unpack(
 
 
 def _swapped(spec: Spec, src: AccessMap, dst: AccessMap) -> tuple[AccessMap, AccessMap, Element]:
-    """The maps of a copy that swaps bytes, and what it swaps: the parts of complex numbers one by one."""
+    """The maps of a copy that swaps bytes, and the unit it swaps: the parts of complex numbers one by one."""
     if spec.dtype.kind == "c":
         src, dst = halved(src), halved(dst)
     return src, dst, Element(f"u{dst.element_bits}", dst.element_bits)
@@ -111,6 +111,6 @@ def _swapped(spec: Spec, src: AccessMap, dst: AccessMap) -> tuple[AccessMap, Acc
 
 @cached(64)
 def padding_program(spec: Spec, fill: bytes, threads: int) -> CopyProgram:
-    """Only the padding: a copy of the elements of nothing."""
+    """Only the padding: a copy without elements."""
     dst, element = access_map(spec), buffer_element(spec)
     return compiled(dst, dst, element, element, padding=fill, threads=threads, apart=True).pads_only()

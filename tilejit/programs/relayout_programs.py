@@ -1,4 +1,4 @@
-"""The copies that relayout makes: in one pass, or block by block where that is faster."""
+"""The copies of relayout: in one pass, or block by block if that is faster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def single_pass_relayout(
         LayoutError: the dimensions differ.
     """
     if source.dimensions != target.dimensions:
-        raise LayoutError(f"{shape_name(source)} and {shape_name(target)} are not of the same array")
+        raise LayoutError(f"{shape_name(source)} and {shape_name(target)} have different dimensions")
     return compiled(
         access_map(source),
         access_map(target),
@@ -44,9 +44,9 @@ def single_pass_relayout(
 def relayout_program(
     source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
-    """The copy itself, or block by block where that is faster.
+    """The copy, block by block if that is faster.
 
-    Never the latter where a keyword says how; with `tune`, where it was measured to be.
+    It runs in one pass if a keyword sets the sizes; with `tune`, the measured faster way.
     """
     program = single_pass_relayout(source, target, fill, threads, tuning)
     elements = buffer_element(source), buffer_element(target)

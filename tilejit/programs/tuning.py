@@ -1,4 +1,4 @@
-"""The keywords that every copy takes for its kernels, read once."""
+"""The keywords of every copy for its kernels, read once."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ CASTINGS = ("no", "equiv", "safe", SAME_KIND, "unsafe")
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 Order: TypeAlias = Literal["K", "A", "C", "F"]
 VectorSize: TypeAlias = int | str | tuple[int | str, int | str]
-"""What `virtual_vector_size` takes: elements, rows and columns, or "auto".
+"""Values of `virtual_vector_size`: elements, rows and columns, or "auto".
 
-Texts such as "2*hw" count elements in terms of the machine.
+Text such as "2*hw" counts elements in terms of the machine.
 """
 Specialize: TypeAlias = Literal["structure", "sizes"]
-"""Whether kernels are shared between shapes, or made for one shape alone."""
+"""Whether shapes share kernels, or one is compiled for a shape alone."""
 PaddingNumber: TypeAlias = int | float | complex | np.generic
 """The value of padding elements."""
 Padding: TypeAlias = PaddingNumber | Literal["keep"]
-"""What `padding` takes: the value of padding elements, or "keep" to leave them as they are."""
+"""Values of `padding`: the value of padding elements, or "keep" to leave them as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What the caller asked of the kernels; None for `virtual_vector_size` lets the compiler choose."""
+    """The caller's requests for the kernels; None for `virtual_vector_size` lets the compiler choose."""
 
     virtual_vector_size: tuple[Size, ...] | None = None
     specialize: str = STRUCTURE
@@ -48,13 +48,13 @@ DEFAULT = Tuning()
 
 
 def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
-    """The three keywords, checked.
+    """Read and check the three keywords.
 
     read_tuning("auto", "structure", False) -> Tuning()    read_tuning([16, 4], "sizes", True)
 
     Raises:
-        LayoutError: a value is none of those allowed.
-        TypeError: it is of a wrong type.
+        LayoutError: a value is not allowed.
+        TypeError: a value has the wrong type.
     """
     if not isinstance(specialize, str):
         raise TypeError(f'specialize is "structure" or "sizes", not {type(specialize).__name__}')
@@ -69,8 +69,9 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
 def is_plain(
     casting: object, threads: object, virtual_vector_size: object, specialize: object, tune: object
 ) -> bool:
-    """Whether these keywords may stand in the key of a call: `threads` and `casting` of their plain types,
-    the others as they are if they are not given.
+    """Whether these keywords may be part of a cache key.
+
+    `threads` and `casting` must have plain types, and the others their default values.
     """
     return (
         virtual_vector_size is AUTO
@@ -85,7 +86,7 @@ def check_casting(casting: Any) -> None:
     """Check that `casting` is one of NumPy's rules for conversions.
 
     Raises:
-        LayoutError: there is no such rule.
+        LayoutError: the rule does not exist.
         TypeError: `casting` is not a str.
     """
     if not isinstance(casting, str):
@@ -105,19 +106,21 @@ def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:
 
 
 def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides: str) -> LayoutError:
-    """The error of a conversion that `casting` forbids; `sides` says what has which dtype."""
+    """The error of a conversion that `casting` forbids; `sides` names the dtypes."""
     if not np.can_cast(have, want, "unsafe"):
-        return LayoutError(f"{sides}, and NumPy has no such conversion\n  convert in two steps, e.g. by int8")
+        return LayoutError(
+            f"{sides}, and NumPy has no such conversion\n  convert in two steps, e.g. through int8"
+        )
     enough = SAME_KIND if np.can_cast(have, want, "same_kind") else "unsafe"
     return LayoutError(
         f"{sides}, and casting={casting!r} forbids the conversion\n"
-        f"  ask for the same dtype, or pass casting={enough!r}"
+        f"  use the same dtype, or pass casting={enough!r}"
     )
 
 
 def _vector_size(size: Any) -> tuple[Size, ...] | None:
     if isinstance(size, str) and size == AUTO:
         return None
-    from codegen import read_vector_sizes  # which few processes need
+    from codegen import read_vector_sizes  # imported here, because few processes need it
 
     return read_vector_sizes(size, 2, _A_SIZE)

@@ -1,1 +1,1 @@
-"""What every package needs: tokens of texts, lines of callers, masked arrays."""
+"""Helpers of every package: tokens of text, stack levels of callers, masked arrays."""

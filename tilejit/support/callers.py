@@ -1,4 +1,4 @@
-"""Who called: warnings name a line of theirs, not of ours."""
+"""Find the caller outside TileJIT, so that warnings name a line of user code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 
 
 def caller_stacklevel() -> int:
-    """How far up the stack of who asks for it the first frame is that is none of ours: `stacklevel`."""
+    """The `stacklevel` of the first frame outside TileJIT, counted from the caller of this function."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
         "tilejit",

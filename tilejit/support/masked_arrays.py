@@ -1,4 +1,4 @@
-"""NumPy's masked arrays, recognized without an import of numpy.ma."""
+"""Recognize NumPy's masked arrays without importing numpy.ma."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import sys
 
 
 def is_masked_array(x: object) -> bool:
-    """Whether it is an array of numpy.ma's, whose import takes 10 ms."""
+    """Whether it is a masked array; importing numpy.ma would take 10 ms."""
     return isinstance(x, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))

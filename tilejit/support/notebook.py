@@ -1,4 +1,4 @@
-"""What notebooks show of layouts, arrays, copies and kernels; `tilejit.view` is loaded when one asks."""
+"""Notebook output of layouts, arrays, copies and kernels; `tilejit.view` is loaded when needed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import Any
 
 PAGES = "tilejit.view.notebook"
-"""The module, by its name: it draws what calls it, so it cannot be imported from there."""
+"""The name of the module: it imports the classes that it draws, so they cannot import it."""
 
 
 def notebook_html(maker: str, *subject: Any) -> str | None:
-    """HTML of a subject, made by a function of `PAGES`; None where there is none to show.
+    """HTML of a subject from a function of `PAGES`; None if there is none to show.
 
     notebook_html("layout_html", Shape.parse("f32[3,5]{1,0:T(2,2)}")) -> '<div style="..."><svg ...'
     """

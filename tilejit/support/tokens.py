@@ -1,4 +1,4 @@
-"""Texts cut into tokens, a reader of tokens, and the message with a caret under the place of a mistake."""
+"""Tokenize text, read tokens, and show mistakes with a caret."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_INT64 = 2**63 - 1
 
 
 class Token(NamedTuple):
-    """A piece of text and where it begins; kind is int, name, sign or end."""
+    """A piece of text and its position; kind is int, name, sign or end."""
 
     kind: str
     text: str
@@ -25,35 +25,35 @@ class Grammar(NamedTuple):
 
     Attributes:
         what: the kind of text, for messages.
-        mend: what to do about a character that begins no token.
-        pattern: a group for each kind of token; the group `skip` is left out.
-        comments: whether // and /* begin a comment.
+        fix: the fix for a character that does not start a token.
+        pattern: a group for each kind of token; the group `skip` is ignored.
+        comments: whether // and /* start a comment.
     """
 
     what: str
-    mend: str
+    fix: str
     pattern: Callable[[], re.Pattern[str]]
     comments: bool
 
     @staticmethod
-    def of(what: str, mend: str, *, comments: bool = False, **kinds: str) -> Grammar:
+    def of(what: str, fix: str, *, comments: bool = False, **kinds: str) -> Grammar:
         """The grammar of these kinds of tokens, tried in this order, with white space between them.
 
         Grammar.of("a sum", "take it out", int="[0-9]+", sign="[+]")
         """
         skip = r"\s+|//[^\n]*|/\*.*?\*/" if comments else r"\s+"
         groups = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in {"skip": skip, **kinds}.items())
-        return Grammar(what, mend, lazy_pattern(groups, re.ASCII | re.DOTALL), comments)
+        return Grammar(what, fix, lazy_pattern(groups, re.ASCII | re.DOTALL), comments)
 
 
 def tokenize(text: str, grammar: Grammar) -> list[Token]:
-    """Cut a text into tokens, an end token last.
+    """Split a text into tokens, followed by an end token.
 
     "f32[3]" -> f32, [, 3, ], end
 
     Raises:
-        TypeError: not a str.
-        LayoutError: a character that begins no token, a comment without end, more than 64 KiB.
+        TypeError: the text is not a str.
+        LayoutError: a character does not start a token, a comment is not closed, or the text exceeds 64 KiB.
     """
     if not isinstance(text, str):
         raise TypeError(f"{grammar.what} is a str, not {type(text).__name__}")
@@ -66,7 +66,7 @@ def tokenize(text: str, grammar: Grammar) -> list[Token]:
         if match is None:
             if grammar.comments and text.startswith("/*", at):
                 raise mistake(text, at, "the comment is not closed", "close it with */")
-            raise mistake(text, at, f"{_visible(text[at])!r} means nothing in {grammar.what}", grammar.mend)
+            raise mistake(text, at, f"{_visible(text[at])!r} is not allowed in {grammar.what}", grammar.fix)
         kind = match.lastgroup or "skip"
         if kind != "skip":
             tokens.append(Token(kind, match.group(), at))
@@ -94,13 +94,13 @@ class Reader:
         return self.tokens[min(self.place + 1, len(self.tokens) - 1)]
 
     def take(self) -> Token:
-        """The current token; the next one becomes current."""
+        """Return the current token and advance."""
         token = self.now
         self.place = min(self.place + 1, len(self.tokens) - 1)
         return token
 
     def accept(self, *texts: str) -> bool:
-        """Whether the current token is one of these; if so, take it."""
+        """Whether the current token is one of these; if so, advance."""
         if self.now.text not in texts:
             return False
         self.take()
@@ -116,20 +116,20 @@ class Reader:
         if self.now.kind != "end":
             self.fail(f"the text goes on after its end: {self.found()}", "take the rest out")
 
-    def fail(self, cause: str, mend: str, token: Token | None = None) -> NoReturn:
-        """Raise the error about a token, by default the current one."""
-        raise mistake(self.text, (token or self.now).at, cause, mend)
+    def fail(self, cause: str, fix: str, token: Token | None = None) -> NoReturn:
+        """Raise the error for a token, by default the current one."""
+        raise mistake(self.text, (token or self.now).at, cause, fix)
 
     def found(self) -> str:
-        """The current token for a message."""
+        """Describe the current token for a message."""
         token = self.now
         if token.kind == "end":
             return "the text ends"
         return f"found {token.text if len(token.text) <= 24 else token.text[:24] + '…'!r}"
 
 
-def mistake(text: str, at: int, cause: str, mend: str) -> LayoutError:
-    """The error that shows the text, a caret under position `at`, and what to write instead.
+def mistake(text: str, at: int, cause: str, fix: str) -> LayoutError:
+    """Create the error that shows the text, a caret under position `at`, and the fix.
 
     minor_to_major names dimension 2, but the shape has dimensions 0 and 1
       f32[300,7]{2,0:T(8,128)}
@@ -140,11 +140,11 @@ def mistake(text: str, at: int, cause: str, mend: str) -> LayoutError:
     end = min(len(text), at + 40)
     before = ("…" if begin else "") + "".join(map(_visible, text[begin:at]))
     after = "".join(map(_visible, text[at:end])) + ("…" if end < len(text) else "")
-    return LayoutError(f"{cause}\n  {before}{after}\n  {' ' * len(before)}^\n  {mend}")
+    return LayoutError(f"{cause}\n  {before}{after}\n  {' ' * len(before)}^\n  {fix}")
 
 
 def small_int(digits: str) -> int | None:
-    """The int that a literal spells, or None where it passes 64 bits, however many digits it has."""
+    """The int for a literal, or None if it exceeds 64 bits, regardless of its number of digits."""
     sign, magnitude = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
     magnitude = magnitude.lstrip("0") or "0"
     value = int(magnitude) if len(magnitude) <= 19 else MAX_INT64 + 1
@@ -152,7 +152,7 @@ def small_int(digits: str) -> int | None:
 
 
 def named(value: object) -> str:
-    """A layout, shape or coordinate for a message: its text, cut where it would fill the screen.
+    """Format a layout, shape or coordinate for a message, cut if it is long.
 
     ((2, 3), 4) -> "((2,3),4)"    (2**20000,) -> "a tuple of numbers of thousands of digits"
     """
@@ -160,7 +160,7 @@ def named(value: object) -> str:
         return shown(value)
     try:
         text = str(value)
-    except ValueError:  # Python prints no integer past its limit of digits
+    except ValueError:  # Python does not print integers beyond its limit of digits
         return f"a {type(value).__name__} of numbers of thousands of digits"
     if isinstance(value, tuple | list):
         text = text.replace(" ", "").replace(",)", ")")

@@ -1,10 +1,10 @@
-"""Sizes for readers."""
+"""Human-readable sizes."""
 
 from __future__ import annotations
 
 
 def human_bytes(count: int) -> str:
-    """A size as people read it.
+    """Format a size in bytes.
 
     96 -> "96 bytes"    67108864 -> "64.0 MiB"
     """

@@ -1,4 +1,4 @@
-"""The algebra on arrays: which indices the views of tiles, threads and values hold."""
+"""The algebra on arrays: the indices that views of tiles, threads and values hold."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Dims = tuple[int, ...]
 
 
 def changed(dims: Dims, tiler: Any, change: Operation) -> IndexMap:
-    """The view that an operation of the algebra makes of an array: its division or composition by a tiler.
+    """Return the view of an array for an operation of the algebra: a division or composition by a tiler.
 
     (16, 256), (8, 128), zipped_divide -> ((8,128),(2,2)) with steps 1 and 8, 1 and 128
 
     Raises:
-        NoLayoutError: the tiler has no complement, or walks the dimensions in no layout.
-        LayoutError: more tilers than dimensions, or a dimension without elements is divided.
-        TypeError: not a tiler.
+        NoLayoutError: the tiler has no complement, or no layout describes the view.
+        LayoutError: there are more tilers than dimensions, or a dimension without elements is divided.
+        TypeError: it is not a tiler.
     """
     parts = tilers(dims, tiler)
     if parts is not None:
@@ -47,7 +47,7 @@ def changed(dims: Dims, tiler: Any, change: Operation) -> IndexMap:
             f"{dims_text(dims)} has no elements for a tiler of all dimensions\n"
             "  give a tiler for each dimension, `_` for those to keep whole"
         )
-    change(Layout(prod(dims)), tiler)  # raises its own error where no array has such a view
+    change(Layout(prod(dims)), tiler)  # raises its own error if no array has such a view
     identity = Identity.across(dims, dims)
     try:
         return identity.read(change(identity.layout, tiler))
@@ -60,11 +60,11 @@ def changed(dims: Dims, tiler: Any, change: Operation) -> IndexMap:
 
 
 def tile(dims: Dims, tiler: Any, coord: Any, proj: Any, *, cut: bool) -> IndexMap:
-    """The tile at a coordinate; cut: a tile that the array ends in is smaller than the others.
+    """Return the tile at a coordinate. cut: the tile at the end of the array is smaller than the others.
 
     Raises:
-        LayoutIndexError: there is no such tile.
-        LayoutError, NoLayoutError, TypeError: as `changed`, and for a coordinate that does not fit.
+        LayoutIndexError: the tile does not exist.
+        LayoutError, NoLayoutError, TypeError: as `changed`, and for a coordinate that does not match.
     """
     if proj is not None:
         tiler = partition.projected(tiler, proj, "tiler")
@@ -92,11 +92,11 @@ def tile(dims: Dims, tiler: Any, coord: Any, proj: Any, *, cut: bool) -> IndexMa
 
 
 def thread(dims: Dims, threads: Any, index: Any, proj: Any, *, cut: bool) -> IndexMap:
-    """The elements of one thread, one of every tile of the threads' shape; cut: as `tile`.
+    """Return the elements of one thread, one in every tile of the threads' shape. cut: as for `tile`.
 
     Raises:
-        LayoutIndexError: there is no thread of that number.
-        LayoutError: the threads have more modes than the array dimensions, or none fit.
+        LayoutIndexError: the thread does not exist.
+        LayoutError: the threads have more modes than the array has dimensions, or no view exists.
         TypeError: the threads are not a layout.
     """
     sizes: Any = product_each(expect_layout(threads).shape)
@@ -114,11 +114,11 @@ def thread(dims: Dims, threads: Any, index: Any, proj: Any, *, cut: bool) -> Ind
 
 
 def values(dims: Dims, tiler: Any, layout_tv: Any, thread: Any) -> IndexMap:
-    """The values of one thread in all tiles, or of all threads.
+    """Return the values of one thread in all tiles, or of all threads.
 
     Raises:
-        LayoutIndexError: there is no such thread.
-        LayoutError, NoLayoutError, TypeError: as `changed`, and for a layout that does not fit the tiler.
+        LayoutIndexError: the thread does not exist.
+        LayoutError, NoLayoutError, TypeError: as `changed`, and for a layout that does not match the tiler.
     """
     thread_values.check_layout_tv(layout_tv)
     parts = tilers(dims, tiler)
@@ -140,13 +140,13 @@ def values(dims: Dims, tiler: Any, layout_tv: Any, thread: Any) -> IndexMap:
 
 
 def tilers(dims: Dims, tiler: Any) -> tuple[Any, ...] | None:
-    """A tiler by dimension as a tuple; None for a size or layout that counts all dimensions.
+    """A tiler for each dimension as a tuple; None for a size or layout that counts all dimensions.
 
-    With one dimension, every tiler is by dimension.
+    With one dimension, every tiler is for that dimension.
 
     Raises:
-        LayoutError: more tilers than dimensions.
-        TypeError: not a tiler.
+        LayoutError: there are more tilers than dimensions.
+        TypeError: it is not a tiler.
     """
     limit_nesting(tiler, "a tiler")
     if is_underscore(tiler):
@@ -154,8 +154,8 @@ def tilers(dims: Dims, tiler: Any) -> tuple[Any, ...] | None:
     if isinstance(tiler, tuple | list):
         if len(tiler) > len(dims):
             raise LayoutError(
-                f"the tiler has {len(tiler)} parts, but the array {len(dims)} dimension(s)\n"
-                "  give at most one a dimension"
+                f"the tiler has {len(tiler)} parts, but the array has {len(dims)} dimension(s)\n"
+                "  give at most one for each dimension"
             )
         for part in tiler:
             _check_tiler(part)
@@ -175,7 +175,7 @@ def _check_tiler(part: Any) -> None:
         )
     elif not (isinstance(part, Layout) or is_underscore(part) or _is_number(part)):
         raise TypeError(
-            f"a tiler is made of numbers, layouts, `_` and tuples, not of {type(part).__name__}\n"
+            f"expected numbers, layouts, `_` and tuples in a tiler, got {type(part).__name__}\n"
             "  tilejit.cute.parse reads a tiler from text"
         )
 
@@ -185,26 +185,26 @@ def _is_number(part: Any) -> bool:
 
 
 def _coordinates(dims: Dims, coord: Any) -> tuple[Any, ...]:
-    """One for each dimension; None, as `_`, for those that are not given."""
+    """One coordinate for each dimension; None, like `_`, for missing ones."""
     limit_nesting(coord, "a coordinate")
     parts = tuple(coord) if isinstance(coord, tuple | list) else (coord,)
     if len(parts) > len(dims):
         raise LayoutError(
-            f"the coordinate has {len(parts)} parts, but the array {len(dims)} dimension(s)\n"
-            "  give at most one a dimension"
+            f"the coordinate has {len(parts)} parts, but the array has {len(dims)} dimension(s)\n"
+            "  give at most one for each dimension"
         )
     if any(isinstance(part, bool) for part in parts):
-        raise TypeError("a coordinate is made of numbers and `_`, not of bool")
+        raise TypeError("expected numbers and `_` in a coordinate, got bool")
     return (*parts, *(None for _ in range(len(dims) - len(parts))))
 
 
 def _tile_along(dims: Dims, dim: int, part: Any, coord: Any) -> tuple[int, list[Mode], list[Mode]]:
-    """Where the tile starts along a dimension, its modes, and those of the tiles that `_` keeps."""
+    """The start of the tile along a dimension, its modes, and those of the tiles that `_` keeps."""
     size = dims[dim]
     if is_underscore(part):
         if not is_underscore(coord) and (number := integer(coord, f"coord[{dim}]")):
             raise LayoutIndexError(
-                f"dimension {dim} is one tile: there is no tile {shown(number)}\n  give 0 or `_`"
+                f"dimension {dim} is one tile, so tile {shown(number)} does not exist\n  pass 0 or `_`"
             )
         return 0, [Mode(size, 1)], []
     _check_elements(dims, dim)
@@ -214,7 +214,7 @@ def _tile_along(dims: Dims, dim: int, part: Any, coord: Any) -> tuple[int, list[
     number = integer(coord, f"coord[{dim}]")
     if not 0 <= number < rest.size:
         raise LayoutIndexError(
-            f"there is no tile {shown(number)} along dimension {dim}\n"
+            f"tile {shown(number)} does not exist along dimension {dim}\n"
             f"  {dims_text(dims)} has {shown(rest.size)} there"
         )
     return slice_and_offset(number, rest)[1], flat_modes(own), []

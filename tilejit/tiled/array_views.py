@@ -1,4 +1,4 @@
-"""Views of NumPy arrays and tiled arrays that operations of the algebra make."""
+"""Views of NumPy arrays and tiled arrays that the algebra's operations make."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tilejit.tiled.tiled_array import TiledArray
 
 
 def changed_view(x: Any, tiler: Any, change: Operation, fill_value: Any) -> Any:
-    """The view that a division or composition makes of an array.
+    """Return the view of an array that a division or composition makes.
 
-    A NumPy array may have strides that join its dimensions, as Fortran order does: then a tiler that counts
-    all of them is a view of that array, though of no other of its shape.
+    A NumPy array may have strides that join its dimensions, as Fortran order does. A tiler that counts all of
+    them is then a view of that array, though not of other arrays of its shape.
 
     Raises:
         NoLayoutError, LayoutError, TypeError: as `array_maps.changed` and `view_of`.
@@ -74,10 +74,10 @@ def values_view(x: Any, tiler: Any, layout_tv: Any, thread: Any, fill_value: Any
 
 
 def _array(x: Any) -> TiledArray | Array:
-    """A TiledArray or a NumPy array as it is.
+    """Return a TiledArray or a NumPy array as it is.
 
     Raises:
-        TypeError: anything else, or an array with a mask.
+        TypeError: it is something else, or an array with a mask.
     """
     if isinstance(x, TiledArray) or (isinstance(x, np.ndarray) and not is_masked_array(x)):
         return x
@@ -90,10 +90,10 @@ def _array(x: Any) -> TiledArray | Array:
 
 
 def _view_of_strides(x: Array, tiler: Any, change: Operation) -> Array | None:
-    """The view that an operation makes of the array's own strides; None where they are no layout then.
+    """Return the view that an operation makes of the array's own strides; None if the result is not a layout.
 
     Raises:
-        LayoutError: the tiler passes the end of the array.
+        LayoutError: the tiler exceeds the end of the array.
     """
     if array_maps.tilers(x.shape, tiler) is not None:
         return None

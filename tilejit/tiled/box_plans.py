@@ -19,9 +19,9 @@ from tilejit.tiled.sides import ArraySide, TiledSide
 
 
 class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
-    """A read of one box of a layout into a new array, ready to run again and again.
+    """A read of one box of a layout into a new array, which can run many times.
 
-    box: starts, steps, extents and the shape of the result, as of `box_of_key`.
+    box: starts, steps, extents and the shape of the result, as `box_of_key` returns them.
     """
 
     __slots__ = ()
@@ -35,17 +35,17 @@ class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
         super().__init__((kind, spec, box), TiledSide(kind, spec), array, None, 2 * array.size_bytes)
 
     def program(self, threads: int) -> CopyProgram:
-        """The copy on so many threads."""
+        """The copy for that many threads."""
         _, spec, (starts, steps, extents, _) = self._given
         strides = c_strides(extents, spec.dtype.itemsize)
         return window_program(spec, starts, steps, extents, strides, False, threads)
 
 
 class WritePlan(TiledPlan[Array, Tiled, Tiled]):
-    """A write of an array to one box of a layout, which it is broadcast to; `box` as in `ReadPlan`.
+    """A write of an array to one box of a layout, to which it is broadcast; `box` as in `ReadPlan`.
 
-    array: its shape, strides and dtype, and the strides of the array as one of the extents of the box. A
-    kernel converts the dtype, see `assigned_element`.
+    array: its shape, strides and dtype, and its strides when broadcast to the extents of the box. A kernel
+    converts the dtype; see `assigned_element`.
     """
 
     __slots__ = ("_checks_range", "_element")
@@ -67,7 +67,7 @@ class WritePlan(TiledPlan[Array, Tiled, Tiled]):
         self._element = element
 
     def program(self, threads: int) -> CopyProgram:
-        """The copy on so many threads."""
+        """The copy for that many threads."""
         _, spec, (starts, steps, extents, _), (*_, strides) = self._given
         return window_program(spec, starts, steps, extents, strides, True, threads, self._element)
 

@@ -1,4 +1,4 @@
-"""Boxes of a tiled buffer, read and written in place: what indexing a tiled array runs."""
+"""Boxes of a tiled buffer, read and written in place: the operations behind indexing a tiled array."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tilejit.programs.compiled import array_element, buffer_element, compiled
 
 
 def read_box(buffer: Array, spec: Spec, key: Any) -> Any:
-    """An element as a scalar, or a slice as a new array in C order.
+    """Read an element as a scalar, or a slice as a new array in C order.
 
     Raises:
         LayoutIndexError: the key is out of bounds or has too many parts.
-        TypeError: the key holds anything but integers, slices, `...` and None.
+        TypeError: the key contains anything other than integers, slices, `...` and None.
     """
     starts, steps, extents, kept = box_of_key(key, spec.dimensions)
     if is_element(key, spec.dimensions):
@@ -34,12 +34,13 @@ def read_box(buffer: Array, spec: Spec, key: Any) -> Any:
 
 
 def write_box(buffer: Array, spec: Spec, key: Any, value: Any) -> None:
-    """Write an element or a slice in place; the value broadcasts and converts as NumPy assigns.
+    """Write an element or a slice in place; the value broadcasts and converts as in NumPy assignment.
 
     Raises:
         LayoutIndexError: the key is out of bounds or has too many parts.
-        LayoutError: the value does not broadcast, or an element cannot hold it.
-        TypeError: the key holds anything but integers, slices, `...` and None, or the value no numbers.
+        LayoutError: the value does not broadcast, or does not fit the dtype.
+        TypeError: the key contains anything other than integers, slices, `...` and None, or the value is not
+            numeric.
     """
     starts, steps, extents, kept = box_of_key(key, spec.dimensions)
     own = elements(value, spec.element)
@@ -85,9 +86,9 @@ def window_program(
     threads: int,
     loose: Element | None = None,
 ) -> CopyProgram:
-    """The copy between a box of the tiled array and an array of those strides, in bytes.
+    """The copy between a box of the tiled array and an array with those strides in bytes.
 
-    loose: the elements of the array; None for those of the layout's dtype.
+    loose: the elements of the array; None for elements of the layout's dtype.
     """
     window = window_map(access_map(spec), starts, steps, extents)
     loose, stored = loose or array_element(spec), buffer_element(spec)

@@ -1,4 +1,4 @@
-"""Conversions that no kernel makes: NumPy converts an array box by box, so that little is held between."""
+"""Conversions without a kernel: NumPy converts an array box by box, so that temporary memory stays small."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from tilejit.arrays.memory import Array
 
 PIECE_BYTES = 1 << 19
-"""Source bytes that a conversion which no kernel makes goes through NumPy with, at one time."""
+"""Source bytes that NumPy converts at a time if no kernel does."""
 
 
 def pieces(dims: tuple[int, ...], itemsize: int) -> list[tuple[slice, ...]]:
-    """Boxes of at most about `PIECE_BYTES` that cover an array: whole inner dimensions, parts of one."""
+    """Boxes of at most about `PIECE_BYTES` that cover an array: whole inner dimensions, and parts of one."""
     most = max(1, PIECE_BYTES // max(itemsize, 1))
     inner, k = 1, len(dims)
     while k > 0 and inner * dims[k - 1] <= most:
@@ -31,7 +31,7 @@ def pieces(dims: tuple[int, ...], itemsize: int) -> list[tuple[slice, ...]]:
 
 
 def converted(piece: Array, dtype: np.dtype[Any]) -> Array:
-    """The elements as NumPy converts them, without its warnings; real numbers take the real parts."""
+    """Convert the elements with NumPy, without its warnings; real dtypes take the real parts."""
     if piece.dtype.kind == "c" and dtype.kind not in "cb":
         piece = piece.real
     with np.errstate(all="ignore"):

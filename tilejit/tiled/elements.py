@@ -1,4 +1,4 @@
-"""Single elements of a tiled buffer, found by an expression of their index."""
+"""Single elements of a tiled buffer, located by an expression of their index."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _FLOATS = {
     "f32": (1 << 24, 1e-37, 1e38),
     "f64": (1 << 53, 0.0, np.inf),
 }
-"""Floats: every integer up to the first number is exact; Python's floats between the others set no flags."""
+"""For floats: integers up to the first number are exact; Python floats between the others set no flags."""
 
 _BYTES_DTYPE = np.dtype(np.uint8)
 
 
 class Elements:
-    """The elements of a layout: where they are, and which numbers NumPy assigns to them just as `write_box`.
+    """The elements of a layout: their locations, and the values that NumPy assigns to them like `write_box`.
 
-    Keys of integers and plain numbers are answered here, all others by `read_box` and `write_box`.
+    This class answers keys of integers and plain numbers; `read_box` and `write_box` answer all others.
 
-    dtype  of the elements, and `stored` of the buffer
+    dtype  the dtype of the elements, and `stored` that of the buffer
     """
 
     __slots__ = (
@@ -60,7 +60,7 @@ class Elements:
             self._limits = -self._floats[0], self._floats[0]
 
     def read(self, buffer: Array, key: Any) -> Any:
-        """The element of a key of plain integers inside the array; None for other keys and buffers."""
+        """Read the element at a key of plain integers inside the array; None for other keys and buffers."""
         slot = self._slot(buffer, key)
         if slot is None:
             return None
@@ -70,7 +70,7 @@ class Elements:
         return self._decoded[buffer.item(at) >> shift & len(self._decoded) - 1]
 
     def write(self, buffer: Array, key: Any, value: Any) -> bool:
-        """Assign a value that the buffer takes; False for other keys than `read` answers."""
+        """Assign a value that the buffer takes; return False for keys that `read` does not answer."""
         slot = self._slot(buffer, key)
         if slot is None:
             return False
@@ -104,7 +104,7 @@ class Elements:
         return self._offset(*key)
 
     def takes(self, buffer: Array, value: Any) -> bool:
-        """Whether a value may be assigned to elements of this buffer by NumPy."""
+        """Whether NumPy may assign a value to elements of this buffer."""
         if self._is_shared or not buffer.flags.writeable:
             return False
         kind: type = type(value)
@@ -120,7 +120,7 @@ _known: Cache[int, Elements] = Cache()
 
 
 def elements_of(layout: Spec) -> Elements:
-    """The elements of a layout, found by the layout object itself."""
+    """The elements of a layout, cached by the layout object."""
     known = _known.get(id(layout))
     if known is None or known.layout is not layout:
         known = _known.keep(id(layout), Elements(layout))

@@ -1,4 +1,4 @@
-"""Where copies of whole arrays go: what is given as `out=`, checked, or fresh memory."""
+"""Destinations of copies of whole arrays: a checked `out=`, or new memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilejit.tiled.buffers import checked_buffer
 
 
 def output_buffer(out: Any, spec: Spec, source: Array) -> Array:
-    """The flat array `out`, checked.
+    """Check `out` and return it as a flat array.
 
     Raises:
         LayoutError: `out` does not hold the shape, is read-only, or overlaps the source.
@@ -28,31 +28,31 @@ def output_buffer(out: Any, spec: Spec, source: Array) -> Array:
 
 
 def padding_of(padding: Any, spec: Spec, out: Any) -> bytes | None:
-    """One element of the padding that `padding=` asks for, or None to keep what `out` holds.
+    """One element of padding for `padding=`, or None to keep what `out` holds.
 
     None -> the layout's own value, else 0    7 -> 7    "keep" -> None
 
     Raises:
-        LayoutError: it is another word, no value of the dtype, or there is no `out` to keep it of.
+        LayoutError: it is another word, does not fit the dtype, or there is no `out` to keep it from.
     """
     if not isinstance(padding, str):
         return padding_bytes(spec.padding_value if padding is None else padding, spec.element)
     if padding != "keep":
         raise LayoutError(f'padding={padding[:40]!r}: write "keep", a number, or None')
     if out is None:
-        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
+        raise LayoutError('padding="keep" needs an out= whose padding it keeps\n  pass out=, or a value')
     return None
 
 
 def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Array) -> Array:
-    """`out`, if it is an array of that shape and dtype that may be written to while `source` is read.
+    """Return `out` if it is an array of that shape and dtype that may be written while `source` is read.
 
     Raises:
-        LayoutError: `out` is of another shape or dtype, read-only, or overlaps itself or the source.
+        LayoutError: `out` has another shape or dtype, is read-only, or overlaps itself or the source.
         TypeError: it is not an array, or has masked elements.
     """
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"out is an array, not {type(out).__name__}")
+        raise TypeError(f"out: expected an array, got {type(out).__name__}")
     refuse_masked(out)
     check_alike(out, shape, dtype)
     check_target(out, source)
@@ -64,7 +64,7 @@ def check_alike(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     if tuple(out.shape) != shape or out.dtype != dtype:
         raise LayoutError(
             f"out is {out.dtype}{list(out.shape)}, but the result is {dtype}{list(shape)}\n"
-            "  give one like the result, or omit out="
+            "  pass an array of that shape and dtype, or omit out="
         )
 
 
@@ -75,11 +75,13 @@ def check_target(memory: Array, source: Array) -> None:
         LayoutError: it is read-only, or overlaps itself or the source.
     """
     if not memory.flags.writeable:
-        raise LayoutError("out is read-only\n  give an array of your own")
+        raise LayoutError("out is read-only\n  pass a writable array")
     if overlaps_itself(memory.shape, memory.strides, memory.itemsize):
         raise LayoutError(
             f"out has elements that share memory: strides {memory.strides} for shape {memory.shape}\n"
-            "  give an array without overlapping elements"
+            "  pass an array without overlapping elements"
         )
     if np.may_share_memory(memory, source):
-        raise LayoutError("out overlaps what is copied into it\n  give out= memory of its own")
+        raise LayoutError(
+            "out overlaps the array that is copied into it\n  pass an array with memory of its own"
+        )

@@ -1,4 +1,4 @@
-"""The elements of packs and unpacks: which conversions kernels make, and which dtype a result has."""
+"""The elements of packs and unpacks: which conversions kernels make, and the dtype of a result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tilejit.programs.tuning import Casting, casting_error, may_cast
 def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[Element | None, bool]:
     """How a kernel reads an array for this layout, and whether its values are checked first.
 
-    The element is None where only NumPy makes the conversion. Integers in bytes are checked if the layout's
-    are narrower.
+    The element is None if only NumPy makes the conversion. Integers in bytes are checked if the layout's
+    elements are narrower.
 
     Raises:
         LayoutError: `casting` does not allow the conversion.
@@ -40,8 +40,8 @@ def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[El
 def assigned_element(dtype: np.dtype[Any], spec: Spec) -> tuple[Element | None, bool]:
     """How a kernel reads an array that is assigned to elements, and whether its range is checked first.
 
-    The kernel assigns what `arrays.values.elements` makes of the array. The element is None where only NumPy
-    makes the conversion, and where values need other checks.
+    The kernel assigns the result of `arrays.values.elements`. The element is None if only NumPy makes the
+    conversion, or if values need other checks.
     """
     if dtype == spec.dtype:
         return array_element(spec), False
@@ -53,7 +53,7 @@ def assigned_element(dtype: np.dtype[Any], spec: Spec) -> tuple[Element | None, 
     is_number = kind in "biuf" or (kind == "V" and dtype.names is None and target.kind == "float")
     if not (holds_nan and is_number and dtype.isnative) or spec.bits < 8:
         return None, False
-    with suppress(LayoutError):  # long doubles have no name
+    with suppress(LayoutError):  # long doubles have no XLA name
         name = from_numpy(dtype).name
         if can_convert(name, spec.primitive_type):
             return Element(name, 8 * dtype.itemsize), kind == "f" and target.kind in ("signed", "unsigned")
@@ -72,8 +72,8 @@ def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:
     """The dtype of the result of an unpack: the requested one, that of `out`, or the layout's.
 
     Raises:
-        LayoutError: no array has it.
-        TypeError: there is no such dtype.
+        LayoutError: arrays cannot have it.
+        TypeError: the dtype does not exist.
     """
     if dtype is not None:
         return array_dtype(dtype)
@@ -81,7 +81,7 @@ def unpacked_dtype(spec: Spec, out: Any, dtype: Any) -> np.dtype[Any]:
 
 
 def unpack_element(spec: Spec, dtype: np.dtype[Any]) -> Element | None:
-    """How a kernel writes elements of an array; None where only NumPy makes the conversion."""
+    """How a kernel writes elements of an array; None if only NumPy makes the conversion."""
     if dtype.newbyteorder("=") == spec.dtype:
         return array_element(spec)
     if not dtype.isnative or spec.bits < 8:

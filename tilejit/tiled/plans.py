@@ -1,4 +1,4 @@
-"""Packs, unpacks and relayouts of fixed layouts: checked and compiled once, then called many times."""
+"""Packs, unpacks and relayouts of fixed layouts, checked and compiled once and called many times."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 Tiled = TypeVar("Tiled")
-"""The class of tiled arrays, which is above this module."""
+"""The class of tiled arrays, which is defined above this module."""
 Taken = TypeVar("Taken")
 Out = TypeVar("Out")
 Result = TypeVar("Result")
@@ -78,7 +78,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
     )
 
     name = "source"
-    """What messages call the first argument."""
+    """The name of the first argument in messages."""
 
     def __init__(
         self,
@@ -97,11 +97,11 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         self._calls: NativeCalls | None = None
 
     def __call__(self, source: Taken, out: Out | None = None) -> Result:
-        """Copy the source to `out`, or to new memory, and return where it went.
+        """Copy the source to `out`, or to new memory, and return the destination.
 
         Raises:
-            LayoutError: an argument differs from those of the plan, `out` is read-only, or the two overlap;
-                nothing is written.
+            LayoutError: an argument differs from the plan's, `out` is read-only, or the two overlap; nothing
+                has been written.
             TypeError: an argument has the wrong type.
         """
         src = self._src.memory(source, self.name)
@@ -213,7 +213,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
             calls.direct(0, 1),
             releases=not calls.holds_gil,
             returns=returns,
-            note=calls,  # keeps code and tables alive: an entry has addresses alone
+            note=calls,  # keeps code and tables alive, because an entry only has addresses
             holder=self._dst.holder(out),
         )
 
@@ -410,4 +410,4 @@ pack_plan = cached(512)(PackPlan)
 def check_kept(fill: bytes | None) -> None:
     """Raise a LayoutError if padding is kept, because new memory has none to keep."""
     if fill is None:
-        raise LayoutError('padding="keep" keeps what out= holds\n  give out=, or a value')
+        raise LayoutError('padding="keep" needs an out= whose padding it keeps\n  pass out=, or a value')

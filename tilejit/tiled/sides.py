@@ -1,4 +1,4 @@
-"""The two sides of a plan: arrays of fixed strides, and tiled arrays in a fixed layout."""
+"""The two sides of a plan: arrays with fixed strides, and tiled arrays in a fixed layout."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ArraySide:
         return self.layout.minor_axis
 
     def memory(self, given: Any, name: str) -> Array:
-        """The argument, if it is an array of this layout.
+        """Return the argument if it is an array of this layout.
 
         Raises:
             LayoutError: it has another layout.
@@ -48,17 +48,19 @@ class ArraySide:
                 raise TypeError(f"expected an array as {name}, got {type(given).__name__}")
             difference = self.layout.difference(given)
             if difference:
-                raise LayoutError(f"{name} {difference}, for which the plan was made\n  plan for this one")
+                raise LayoutError(
+                    f"{name} {difference}, as the plan requires\n  create a plan for this array"
+                )
         array: Array = given
         return array
 
     def new(self) -> tuple[Any, Array]:
-        """A new array in C order: as it is returned, and as it is written."""
+        """Allocate an array in C order; return it as the caller and as the kernel see it."""
         made = sized(self.layout.shape, self.layout.dtype, self.size_bytes)
         return made, made
 
     def output(self, out: Any, source: Array) -> tuple[Any, Array]:
-        """`out` as it is returned and as it is written, if it fits; whether it overlaps the source is open.
+        """Return `out` as the caller and as the kernel see it, if it fits; overlaps are not checked.
 
         Raises:
             LayoutError: it has another layout, is read-only, or overlaps itself.
@@ -70,7 +72,7 @@ class ArraySide:
         return out, out
 
     def argument(self, given: Any, *, written: bool) -> Argument | None:
-        """What machine code checks of such an argument; None for one that goes through Python."""
+        """What native code checks of such an argument; None for one that goes through Python."""
         with compiler_lock:  # most processes repeat few calls
             from codegen import ArrayArgument
         if type(given) is not ndarray or given.strides != self.layout.strides:
@@ -78,7 +80,7 @@ class ArraySide:
         return ArrayArgument(given.dtype, given.shape, given.strides, written)
 
     def holder(self, out: Any) -> None:
-        """Arrays are returned as they are."""
+        """None: arrays are returned as they are."""
         return
 
     def _is_alike(self, given: Any) -> bool:
@@ -95,7 +97,7 @@ class ArraySide:
 
 
 def minor_dimension(spec: Spec) -> int | None:
-    """The dimension along which elements of a layout lie closest; None if the layout does not name it."""
+    """The dimension along which elements of a layout are closest; None if the layout does not name it."""
     if not isinstance(spec, Shape) or spec.layout is None:
         return None
     return next((d for d in spec.layout.minor_to_major if spec.dimensions[d] > 1), None)
@@ -114,11 +116,11 @@ class TiledSide:
 
     @property
     def minor_axis(self) -> int | None:
-        """The dimension along which elements lie closest, if the layout names it."""
+        """The dimension along which elements are closest, if the layout names it."""
         return minor_dimension(self.spec)
 
     def memory(self, given: Any, name: str) -> Array:
-        """The buffer of the argument, if this is a tiled array in the layout.
+        """Return the buffer of the argument if it is a tiled array in this layout.
 
         Raises:
             LayoutError: it is in another layout, or its buffer has been resized.
@@ -133,7 +135,7 @@ class TiledSide:
         if tiled._layout is not self.spec and tiled.layout != self.spec:
             raise LayoutError(
                 f"{name} is {shape_name(tiled.layout)}, but the plan was made for {shape_name(self.spec)}\n"
-                "  plan for this one"
+                "  create a plan for this layout"
             )
         buffer: Array = tiled._buffer
         if buffer.shape != self.layout.shape:
@@ -141,12 +143,12 @@ class TiledSide:
         return buffer
 
     def new(self) -> tuple[Any, Array]:
-        """A new tiled array: as it is returned, and its buffer."""
+        """Allocate a tiled array; return it and its buffer."""
         made = sized(self.layout.shape, self.layout.dtype, self.size_bytes)
         return self.held(made), made
 
     def output(self, out: Any, source: Array) -> tuple[Any, Array]:
-        """`out` in a tiled array, and as it is written, if it fits; whether it overlaps the source is open.
+        """Return `out` as a tiled array and as a buffer, if it fits; overlap with the source is not checked.
 
         Raises:
             LayoutError: it has another layout or size, is read-only, or is not flat.
@@ -173,18 +175,18 @@ class TiledSide:
         if tiled.layout != self.spec:
             raise LayoutError(
                 f"out holds {shape_name(tiled.layout)}, but the result is {shape_name(self.spec)}\n"
-                "  give a TiledArray of that layout, or a flat buffer"
+                "  pass a TiledArray in that layout, or a flat buffer"
             )
         return out, output_buffer(tiled.buffer, self.spec, source)
 
     def held(self, buffer: Array) -> Any:
-        """A tiled array over a buffer that fits."""
+        """Wrap a buffer that fits in a tiled array."""
         tiled: Any = object.__new__(self.kind)
         tiled._buffer, tiled._layout = buffer, self.spec
         return tiled
 
     def argument(self, given: Any, *, written: bool) -> Argument | None:
-        """What machine code checks of such an argument; None for one that goes through Python."""
+        """What native code checks of such an argument; None for one that goes through Python."""
         with compiler_lock:  # most processes repeat few calls
             from codegen import ArrayArgument, HolderArgument
         tiled: Any = given
@@ -195,7 +197,7 @@ class TiledSide:
         return array if buffer is given else HolderArgument(self.kind, given.layout, array)
 
     def holder(self, out: Any) -> tuple[type, Spec] | None:
-        """The class and the layout of the tiled array that is made for new memory, or for a flat `out`."""
+        """The class and the layout of the tiled array for new memory, or for a flat `out`."""
         return None if type(out) is self.kind else (self.kind, self.spec)
 
     def __str__(self) -> str:

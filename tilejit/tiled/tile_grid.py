@@ -1,4 +1,4 @@
-"""The tiles of a tiled array as a grid: which ids name them, and where their elements lie."""
+"""The tiles of a tiled array as a grid: their ids, and the positions of their elements."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Table = NDArray[np.int64]
 INDEX_DTYPE = np.dtype(np.int64)
 
 MOST_MARKS = 16
-"""Tiles of the grid to each number given, up to which a mark for every tile is faster than sorting."""
+"""The most tiles for each given number for which marking every tile is faster than sorting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The tiles of the first step.
+    """The tiles of the first tile step.
 
     extents  tiles along each axis of the grid, most major first; `tile` the extents of one
     access   the buffer as an array [*extents, *tile], padding included
@@ -78,7 +78,7 @@ class Grid:
         if len(wrong):
             at = int(wrong[0])
             raise LayoutIndexError(
-                f"there is no tile {shown(int(given[at]))}{where}: number {at} of ids\n"
+                f"tile {shown(int(given[at]))} is out of range{where}, at position {at} of ids\n"
                 f"  {shape_name(self.spec)} has a grid of {dims_text(self.extents)} tiles"
             )
 
@@ -91,7 +91,7 @@ class Grid:
         if any(min(r.dims) < rank <= max(r.dims) for r in self.access.roots if r.dims):
             return self._point_by_point(bare, np.unravel_index(numbers, self.extents))
         starts = self._starts(numbers)
-        base = int(starts[0])  # trees begin at 0
+        base = int(starts[0])  # trees start at 0
         starts = starts - base
         first = Opaque(len(numbers), lambda m: starts[m], int(starts.min()), int(starts.max()))
         inner = [
@@ -112,7 +112,7 @@ class Grid:
 
     @property
     def step(self) -> int | None:
-        """The distance of one tile to the next, if it is the same everywhere."""
+        """The distance from one tile to the next, if it is the same everywhere."""
         trees = {root.dims: root.tree for root in self.access.roots}
         step: int | None = None
         reach = 1
@@ -127,19 +127,19 @@ class Grid:
         return step
 
     def last_of_each(self, numbers: Table) -> Table:
-        """The positions at which each tile stands last, ascending."""
+        """The last position of each tile, ascending."""
         count = prod(self.extents)
         if count > MOST_MARKS * len(numbers):
             _, behind = np.unique(numbers[::-1], return_index=True)
             return np.sort(len(numbers) - 1 - behind).astype(np.int64)
         positions = np.arange(len(numbers))
         marks = np.empty(count, np.int64)
-        marks[numbers] = positions  # of equal numbers NumPy assigns the last
+        marks[numbers] = positions  # for equal numbers, NumPy assigns the last value
         return np.flatnonzero(marks[numbers] == positions)
 
     @property
     def tile_bytes(self) -> int | None:
-        """Bytes of a tile, where each fills whole ones side by side and none holds padding of its own."""
+        """Bytes of a tile, if each tile fills whole bytes, is contiguous and has no padding of its own."""
         slots, access = prod(self.tile), self.access
         dense = access.slots == prod(self.extents) * slots + access.tail
         in_order = prod(self.extents) == 1 or self.step == slots * access.width
@@ -149,7 +149,7 @@ class Grid:
         return size // 8
 
     def stored(self, count: int) -> Shape:
-        """Tiles [count, *tile] one after the other as the buffer holds them."""
+        """Tiles [count, *tile] one after the other, as the buffer holds them."""
         assert self.spec.layout
         return make_shape(
             self.spec.primitive_type,
@@ -159,7 +159,7 @@ class Grid:
         )
 
     def _point_by_point(self, bare: AccessMap, places: tuple[Table, ...]) -> AccessMap:
-        """All offsets as one table: where later tile steps join axes of the grid with axes of a tile."""
+        """All offsets as one table, for later tile steps that merge axes of the grid with axes of a tile."""
         dims = bare.dims
 
         def of_rows(m: Offsets) -> Offsets:
@@ -173,15 +173,13 @@ class Grid:
 
 @cached(256)
 def grid_of(spec: Spec) -> Grid:
-    """The grid of a shape; of one without elements it has no tiles.
+    """The grid of a shape; a shape without elements has an empty grid.
 
     Raises:
         LayoutError: the layout has no tiles.
     """
     if isinstance(spec, CuteShape):
-        raise LayoutError(
-            f"{shape_name(spec)} has no tiles of XLA's\n  take them with tilejit.cute.local_tile"
-        )
+        raise LayoutError(f"{shape_name(spec)} has no XLA tiles\n  take them with tilejit.cute.local_tile")
     steps, extents = tile_steps_of(spec)
     if not steps or spec.layout is None:
         raise LayoutError(f"{shape_name(spec)} has no tiles\n  give a layout such as {{1,0:T(8,128)}}")
@@ -197,10 +195,10 @@ def grid_of(spec: Spec) -> Grid:
 
 
 def integers(ids: Any) -> Array:
-    """Ids as an array of whole numbers, which may be Python's own.
+    """Ids as an array of integers, which may be Python integers.
 
     Raises:
-        LayoutError: they don't form an array.
+        LayoutError: they do not form an array.
         TypeError: they are not integers.
     """
     try:
@@ -215,9 +213,9 @@ def integers(ids: Any) -> Array:
     if given.size == 0 and given.dtype == np.float64 and not isinstance(ids, np.ndarray):
         given = given.astype(np.int64)  # an empty list
     if given.dtype.kind == "O" or (given.dtype.kind == "f" and not isinstance(ids, np.ndarray)):
-        whole = np.array(ids, object)  # NumPy makes floats of signed and unsigned ones side by side
+        whole = np.array(ids, object)  # NumPy promotes a mix of signed and unsigned integers to floats
         if all(isinstance(n, Integral) and not isinstance(n, bool) for n in whole.reshape(-1)):
             return whole
     if given.dtype.kind not in "iu":
-        raise TypeError(f"ids holds whole numbers, not {given.dtype}")
+        raise TypeError(f"ids: expected integers, got {given.dtype}")
     return given

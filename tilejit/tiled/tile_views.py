@@ -1,4 +1,4 @@
-"""TileView: elements of an array in an order of their own, read and written where they live."""
+"""TileView: elements of an array in an order of their own, read and written in place."""
 
 from __future__ import annotations
 
@@ -117,10 +117,10 @@ class TileView:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __getitem__(self, key: Any) -> Array:
-        """The elements; any key of NumPy's picks from them.
+        """Read the elements; any NumPy key selects from them.
 
         Raises:
-            LayoutIndexError: the key is out of bounds, or not one of NumPy's.
+            LayoutIndexError: the key is out of bounds, or is not a NumPy key.
         """
         whole = self.unpack()
         try:
@@ -135,11 +135,15 @@ class TileView:
         Values where `predicate` is False are dropped.
 
         Raises:
-            LayoutError: the array is read-only, a value does not fit, or two places of the view are one.
+            LayoutError: the array is read-only, a value does not fit, or two coordinates of the view share an
+                element.
             TypeError: another key.
         """
         if key is not Ellipsis and not (isinstance(key, slice) and key == slice(None)):
-            raise TypeError("a view is written whole: view[...] = values\n  index the array for less")
+            raise TypeError(
+                "a view can only be written as a whole: view[...] = values\n"
+                "  index the array to write fewer elements"
+            )
         array, sizes = self.array, self.index_map.sizes
         buffer = array.writable_buffer() if isinstance(array, TiledArray) else _writable(array)
         own = _values_for(array, value)
@@ -153,17 +157,19 @@ class TileView:
             _copy(array, self._access(array), values, writes=True)
 
     def _check_apart(self) -> None:
-        """Raise where two coordinates are one element."""
+        """Raise if two coordinates share an element."""
         own = self.index_map
         if 0 in own.sizes:
             return
         reaches = [own.reach(dim) for dim in range(len(own.dims))]
         identity = Identity.of(own.dims, [2 * (high - low) + 1 for low, high in reaches])
         if not is_injective(Layout(own.sizes, tuple(identity.stride(axis.steps) for axis in own.axes))):
-            raise LayoutError("the view meets elements more than once\n  write to tiles that do not overlap")
+            raise LayoutError(
+                "the view contains elements more than once\n  write to tiles that do not overlap"
+            )
 
     def _inside(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """The predicate, and the row-major numbers of the coordinates where it holds."""
+        """The predicate, and the row-major numbers of the coordinates where it is True."""
         inside = self.predicate
         return inside, np.flatnonzero(inside).astype(np.int64)
 
@@ -189,7 +195,7 @@ class TileView:
     def _points(
         self, tiled: TiledArray, numbers: NDArray[np.int64], dims: tuple[int, ...] | None = None
     ) -> AccessMap:
-        """The map of the coordinates of some numbers, point by point, on one axis or on those of `dims`."""
+        """The map of some coordinates, point by point, on one axis or on those of `dims`."""
         whole, own = access_map(tiled.layout), self.index_map
         base = int(np.asarray(map_offset(whole, own.indices(numbers[:1]))).reshape(-1)[0])
 
@@ -204,7 +210,7 @@ class TileView:
         return AccessMap(dims, roots, base, whole.unit_bits, whole.element_bits, whole.bounds)
 
     def _access(self, tiled: TiledArray) -> AccessMap:
-        """The map of the view: each root of the array's over the axes that walk its dimensions."""
+        """The map of the view: each root of the array's map over the axes that traverse its dimensions."""
         whole, own = access_map(tiled.layout), self.index_map
         inner = logical_roots(whole)
         owners = [_owners(axis, inner) for axis in own.axes]
@@ -223,7 +229,7 @@ class TileView:
         return AccessMap(own.sizes, tuple(roots), base, whole.unit_bits, whole.element_bits, whole.bounds)
 
     def _axes(self, dims: tuple[int, ...], found: list[int]) -> tuple[int, ...]:
-        """Axes that walk some dimensions, longer steps first; those of one element before all."""
+        """Axes that traverse some dimensions, longer steps first; those of one element precede all others."""
         axes = self.index_map.axes
 
         def order(k: int) -> tuple[bool, list[int]]:
@@ -232,7 +238,7 @@ class TileView:
         return tuple(sorted(found, key=order))
 
     def _tree(self, root: Root, axes: tuple[int, ...], first: int) -> Tree | None:
-        """The tree of one dimension where its axes follow each other without a hole."""
+        """The tree of one dimension, if its axes follow each other without a gap."""
         (dim,) = root.dims
         walked = [axis for axis in (self.index_map.axes[k] for k in axes) if axis.size > 1]
         reach = step = walked[-1].steps[dim] if walked else 1
@@ -263,10 +269,11 @@ class TileView:
 
 
 def view_of(array: TiledArray | Array, index_map: IndexMap, fill_value: Any = None) -> Any:
-    """The view of an array through a map: a TileView, or of a NumPy array without fill_value an ndarray.
+    """Return the view of an array through a map: a TileView, or an ndarray if fill_value is not needed.
 
     Raises:
-        LayoutError: the map passes the end of the array and there is no fill_value, or that does not fit.
+        LayoutError: the map exceeds the end of the array and there is no fill_value, or the fill_value does
+            not fit.
     """
     own = index_map
     if len(own.axes) > MAX_RANK:
@@ -282,7 +289,7 @@ def view_of(array: TiledArray | Array, index_map: IndexMap, fill_value: Any = No
         raise LayoutError(
             f"the tiles reach index {shown(low if low < 0 else high)} of dimension {dim}, which has "
             f"{own.dims[dim]}\n"
-            "  give tiles that divide it, take the last one by its coordinate, or give a fill_value"
+            "  use tiles that divide it, take the last one by its coordinate, or pass a fill_value"
         )
     if isinstance(array, TiledArray):
         return TileView(array, own)
@@ -293,10 +300,10 @@ def view_of(array: TiledArray | Array, index_map: IndexMap, fill_value: Any = No
 def strided_view(
     array: Array, starts: tuple[int, ...], sizes: tuple[int, ...], strides: tuple[int, ...]
 ) -> Array:
-    """A NumPy view from an index on; read-only where two of its elements may be one. strides: in bytes.
+    """Return a NumPy view from an index on; read-only if two elements may be the same. strides: in bytes.
 
     Raises:
-        LayoutError: NumPy has no arrays of that many elements.
+        LayoutError: NumPy cannot have arrays of that many elements.
     """
     key: Any = (..., *(slice(start, start + 1) for start in starts))
     first: Array = array[key]
@@ -304,7 +311,7 @@ def strided_view(
         raise LayoutError(f"the view has {shown(prod(sizes))} elements\n  give a tiler of fewer")
     try:
         apart = 0 in sizes or is_injective(Layout(sizes, strides))
-    except LayoutError:  # too large to tell
+    except LayoutError:  # too large to check
         apart = False
     return np.lib.stride_tricks.as_strided(first, sizes, strides, writeable=apart)
 
@@ -324,7 +331,7 @@ def _copy(tiled: TiledArray, view: AccessMap, array: Array, *, writes: bool) -> 
 
 
 def _owners(axis: ViewAxis, roots: tuple[Root, ...]) -> list[int]:
-    """The roots whose dimensions an axis walks."""
+    """The roots whose dimensions an axis traverses."""
     return [k for k, root in enumerate(roots) if axis.size > 1 and any(axis.steps[d] for d in root.dims)]
 
 
@@ -335,10 +342,10 @@ def _writable(array: Array) -> Array:
 
 
 def _values_for(array: TiledArray | Array, value: Any) -> Array:
-    """A value as elements of an array, converted as NumPy's assignment converts it.
+    """A value as elements of an array, converted as in NumPy assignment.
 
     Raises:
-        LayoutError: the dtype does not hold it.
+        LayoutError: the dtype cannot hold it.
     """
     if isinstance(array, TiledArray):
         return elements(value, array.layout.element)

@@ -1,4 +1,4 @@
-"""TiledArray: a flat buffer and the layout that says which element lies where in it."""
+"""TiledArray: a flat buffer and the layout of its elements."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class TiledArray(NDArrayOperatorsMixin):
     def __init__(self, buffer: Array, layout: Spec) -> None:
         if not isinstance(layout, Shape | CuteShape):
             raise TypeError(
-                f"layout is a Shape, not {type(layout).__name__}\n  TiledArray.from_buffer also reads text"
+                f"expected a Shape as layout, got {type(layout).__name__}\n"
+                "  TiledArray.from_buffer also reads text"
             )
         self._buffer = checked_buffer(buffer, layout, "the buffer")
         self._layout = layout
@@ -187,7 +188,7 @@ class TiledArray(NDArrayOperatorsMixin):
         Raises:
             LayoutError: the layout has no tiles.
         """
-        with compiler_lock:  # most arrays are never asked
+        with compiler_lock:  # few arrays need it
             from tilejit.tiled.tile_grid import grid_of
         return grid_of(self._layout).extents
 
@@ -319,7 +320,7 @@ class TiledArray(NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("a tiled array has to be unpacked; there is no view without a copy")
+            raise ValueError("a tiled array must be unpacked; it has no view without a copy")
         array = self.unpack()
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -400,7 +401,7 @@ class TiledArray(NDArrayOperatorsMixin):
         known = _writes.get(known_as)
         if known is None or known[0] is not layout:
             if is_element(key, self.shape) or assigned_element(value.dtype, layout)[0] is None:
-                return None  # quick to find out, so it takes no plan's room
+                return None  # quick to determine, so it is not cached
             known = _writes.keep(known_as, (layout, _new_write_plan(layout, key, value)))
         return known[1]
 
@@ -459,7 +460,7 @@ def relayout_plan_of(
     """The plan of a relayout with these keywords; `out` is not None if calls have one.
 
     Raises:
-        LayoutError: the dtypes differ, nothing can be packed into the layout, or `padding` is wrong.
+        LayoutError: the dtypes differ, the layout cannot be packed, or `padding` is invalid.
     """
     check_threads(threads)
     writable_layout(spec)
@@ -488,7 +489,7 @@ def address_of(tiled: TiledArray) -> int:
     """The address of a tiled array's buffer.
 
     Raises:
-        LayoutError: the buffer has been resized since.
+        LayoutError: the buffer has been resized.
     """
     check_size(tiled.buffer, tiled.layout, "the buffer")
     return address(tiled.buffer)

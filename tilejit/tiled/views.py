@@ -1,4 +1,4 @@
-"""CuTe's divisions, composition and partitions as users call them: of layouts, and of arrays as views."""
+"""CuTe's divisions, composition and partitions as users call them, on layouts and on arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def logical_divide(x: Array, tiler: Any) -> Array: ...
 @overload
 def logical_divide(x: Array, tiler: Any, *, fill_value: Any) -> TileView: ...
 def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
-    """A layout or an array as (tile, rest): composed with the tiler and with what repeats it.
+    """Split a layout or an array into (tile, rest): compose it with the tiler and its complement.
 
     >>> logical_divide(Layout(16), Layout(4, 2))
     Layout((4, (2, 2)), (2, (1, 8)))
@@ -40,8 +40,8 @@ def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
         x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
         tiler: a Layout, which divides all elements, counted with the first dimension fastest; an integer n
             for n:1; a tuple of tilers or `_`, one for each of the first dimensions.
-        fill_value: for arrays: the value to read where the tiles pass the end of the array. Without it, such
-            tiles raise.
+        fill_value: for arrays, the value to read where the tiles exceed the end of the array. Without it,
+            such tiles raise.
 
     Returns:
         For a layout, a layout. For a NumPy array, a view with one axis for each size, from left to right. It
@@ -49,8 +49,8 @@ def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
         `TileView`, whose `predicate` says which coordinates are elements.
 
     Raises:
-        NoLayoutError: the tiler has no complement, or walks the array in no layout; the witness is an index.
-        LayoutError: more tilers than modes, or tiles that pass the end of the array.
+        NoLayoutError: the tiler has no complement, or no layout describes the view; the witness is an index.
+        LayoutError: there are more tilers than modes, or tiles exceed the end of the array.
         TypeError: an argument of another type.
 
     Source: CuTe's logical_divide; predicates are those of CuTe's identity tensors.
@@ -67,7 +67,7 @@ def zipped_divide(x: Array, tiler: Any) -> Array: ...
 @overload
 def zipped_divide(x: Array, tiler: Any, *, fill_value: Any) -> TileView: ...
 def zipped_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
-    """logical_divide with all tiles in the first mode and all rests in the second: ((tiles), (rests)).
+    """Divide and group all tiles in the first mode and all rests in the second: ((tiles), (rests)).
 
     >>> zipped_divide(Layout((4, 8)), (2, 4))
     Layout(((2, 4), (2, 2)), ((1, 4), (2, 16)))
@@ -100,7 +100,7 @@ def tiled_divide(x: Array, tiler: Any) -> Array: ...
 @overload
 def tiled_divide(x: Array, tiler: Any, *, fill_value: Any) -> TileView: ...
 def tiled_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
-    """zipped_divide with each rest a mode of its own: ((tiles), rest, rest, …).
+    """Divide and group all tiles in the first mode, with each rest as a mode: ((tiles), rest, rest, …).
 
     >>> tiled_divide(Layout((4, 8)), (2, 4))
     Layout(((2, 4), 2, 2), ((1, 4), 2, 16))
@@ -132,7 +132,7 @@ def flat_divide(x: Array, tiler: Any) -> Array: ...
 @overload
 def flat_divide(x: Array, tiler: Any, *, fill_value: Any) -> TileView: ...
 def flat_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
-    """zipped_divide with each tile and each rest a mode of its own: (tile, tile, …, rest, rest, …).
+    """Divide, with each tile and each rest as a mode: (tile, tile, …, rest, rest, …).
 
     >>> flat_divide(Layout((4, 8)), (2, 4))
     Layout((2, 4, 2, 2), (1, 4, 2, 16))
@@ -156,7 +156,7 @@ def flat_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
 
 
 def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
-    """A after B: the layout R with R(c) = A(B(c)) for every coordinate c of B, B's modes kept and refined.
+    """Compose A after B: the layout R with R(c) = A(B(c)) for every coordinate c of B; it refines B's modes.
 
     >>> composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1)))
     Layout(((2, 2), 3), ((24, 2), 8))
@@ -165,11 +165,11 @@ def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
     [[0, 2, 4], [48, 50, 52]]
 
     Args:
-        a: a Layout, which goes on in its last mode beyond its size; a Swizzle; a ComposedLayout; a NumPy
-            array or a TiledArray, which ends.
+        a: a Layout, whose last mode may exceed its size; a Swizzle; a ComposedLayout; or a NumPy array or a
+            TiledArray, which may not be exceeded.
         b: a Layout, which counts all elements with the first dimension fastest; an integer n for n:1; a
             tiler: a tuple of these or `_`, one for each of the first modes or dimensions.
-        fill_value: for arrays: the value to read where B passes the end. Without it, that raises.
+        fill_value: for arrays, the value to read where B exceeds the end. Without it, that raises.
 
     Returns:
         A Layout; a ComposedLayout where A or B is not a Layout. For an array, a view, as from
@@ -177,7 +177,7 @@ def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
 
     Raises:
         NoLayoutError: no layout is that function; the message names the index that shows it.
-        LayoutError: a tiler with more modes than A, or B passes the end of the array.
+        LayoutError: a tiler has more modes than A, or B exceeds the end of the array.
         TypeError: an argument of another type.
 
     Source: CuTe's composition.
@@ -199,7 +199,7 @@ def local_tile(x: Array, tiler: Any, coord: Any, proj: Any = None) -> Array: ...
 @overload
 def local_tile(x: Array, tiler: Any, coord: Any, proj: Any = None, *, fill_value: Any) -> TileView: ...
 def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: Any = None) -> Any:
-    """The tile at a coordinate among the tiles: of an array as a view, of a layout CuTe's pair.
+    """Take the tile at a coordinate: a view of an array, or CuTe's pair for a layout.
 
     >>> local_tile(Layout((4, 8)), (2, 4), (1, 0))    # the tile, and the offset at which it begins
     (Layout((2, 4), (1, 4)), 2)
@@ -247,7 +247,7 @@ def local_partition(
     x: Array, threads: Layout, index: int, proj: Any = None, *, fill_value: Any
 ) -> TileView: ...
 def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fill_value: Any = None) -> Any:
-    """The elements of one thread, one of every tile of the threads' shape: of an array as a view.
+    """Take the elements of one thread, one in every tile of the threads' shape; a view of an array.
 
     >>> local_partition(Layout((4, 8)), Layout((2, 4)), 3)    # its elements, and the offset of the first
     (Layout((2, 2), (2, 16)), 5)
@@ -292,7 +292,7 @@ def partition_tv(
     x: Array, tiler: Any, layout_tv: Layout, thread: Any = None, *, fill_value: Any
 ) -> TileView: ...
 def partition_tv(x: Any, tiler: Any, layout_tv: Layout, thread: Any = None, *, fill_value: Any = None) -> Any:
-    """The values that one thread holds of every tile, or those of all threads: of an array as a view.
+    """Take the values that one thread, or all threads, hold of every tile; a view of an array.
 
     >>> tiler, layout_tv = make_layout_tv(Layout((2, 2), (2, 1)), Layout((1, 4)))
     >>> x = np.arange(32).reshape(4, 8)
@@ -348,7 +348,7 @@ def _refuse_fill(fill_value: Any) -> None:
 
 
 def _array_views() -> Any:
-    """The module that makes views of arrays."""
+    """Import the module of array views, which layouts alone do not need."""
     with compiler_lock:  # layouts alone never need it
         from tilejit.tiled import array_views
     return array_views

@@ -178,7 +178,7 @@ class Tiling:
 
 
 def tile_lengths(shape: Spec, levels: Sequence[Tiling]) -> list[int | None]:
-    """Slots of a tile at each level; None where it is not known that a tile is contiguous.
+    """Slots of a tile at each level; None if it is not known that a tile is contiguous.
 
     bf16[16,256]{1,0:T(8,128)(2,1)} -> 1024, 2    f8e8m0fnu[128,8]{1,0:T(32,4)(4,1,1,4)} -> None, 16
 

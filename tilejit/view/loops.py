@@ -16,7 +16,7 @@ ROW, INDENT, MAX_TEXT, MAX_LOOPS = 24, 20, 100, 64
 
 
 def loops_svg(function: Function, reports: Sequence[LoopReport]) -> str:
-    """One <svg> element of the scalar loops, each with what became of it; "" where there are none.
+    """One <svg> element of the scalar loops, each with what became of it; "" if there are none.
 
     Args:
         function: the scalar kernel.

@@ -101,7 +101,7 @@ def test_the_search_for_garbage_is_left_as_it_was(collected: bool) -> None:
     name = f"empty_{collected}"
     numba_ir(name, f"def {name}(operands, scratch, sizes, begin, end):\n    pass\n")
     assert gc.isenabled() == collected
-    with pytest.raises(KernelError, match="numba refuses the kernel wrong"):
+    with pytest.raises(KernelError, match="Numba rejects the kernel wrong"):
         numba_ir("wrong", "def wrong(operands, scratch, sizes, begin, end):\n    return sizes.nothing\n")
     assert gc.isenabled() == collected
 

@@ -47,7 +47,7 @@ def gathered(A, B):
       FILE, line N
         A[i] = A[B[i] + 1]
                  ^
-      those are sums of loop indices, sizes and integer arguments times numbers,
+      those are sums of multiples of loop indices, sizes and integer arguments,
       and // and % of them by positive numbers
       elements of integer arrays are also subscripts: x[idx[i]]
       convert those that are not int64 before arithmetic: x[int(idx[i]) + 1]
@@ -63,7 +63,7 @@ def product(A):
       FILE, line N
         A[i * j] = 0
           ^
-      those are sums of loop indices, sizes and integer arguments times numbers,
+      those are sums of multiples of loop indices, sizes and integer arguments,
       and // and % of them by positive numbers
     """
     for i in range(2):
@@ -78,7 +78,7 @@ def clamped(A):
       FILE, line N
         A[i] = A[max(i - 1, 0)]
                  ^
-      those are sums of loop indices, sizes and integer arguments times numbers,
+      those are sums of multiples of loop indices, sizes and integer arguments,
       and // and % of them by positive numbers
     """
     for i in range(4):
@@ -112,11 +112,11 @@ def row(A):
 @refused(A1)
 def sliced(A):
     """
-    kernels go element by element
+    kernels compute element by element
       FILE, line N
         A[1:] = 0
           ^
-      loops around A[i]
+      write loops around A[i]
     """
     A[1:] = 0
 
@@ -136,11 +136,11 @@ def whole(A):
 @refused(A1)
 def while_loop(A):
     """
-    kernels know no while
+    kernels do not support while
       FILE, line N
         while True:
         ^
-      they are for loops over range(), assignments and `x if c else y`
+      use for loops over range(), assignments and `x if c else y`
     """
     while True:
         A[0] = 1
@@ -149,7 +149,7 @@ def while_loop(A):
 @refused(A1)
 def over_array(A):
     """
-    loops of kernels go over range(…)
+    loops of kernels must be over range(…)
       FILE, line N
         for _ in A:
                  ^
@@ -162,11 +162,11 @@ def over_array(A):
 @refused(A1)
 def left_early(A):
     """
-    kernels know no break
+    kernels do not support break
       FILE, line N
         break
         ^
-      they are for loops over range(), assignments and `x if c else y`
+      use for loops over range(), assignments and `x if c else y`
     """
     for i in range(4):
         if A[i] > 0:
@@ -176,7 +176,7 @@ def left_early(A):
 @refused(A1)
 def counts_down_from_the_largest(A):
     """
-    a loop that counts down begins at the least of index expressions: min()
+    a loop that counts down must start at an index expression or the min() of several
       FILE, line N
         for i in range(max(A.shape[0], 3), 0, -1):
                        ^
@@ -192,7 +192,7 @@ def unknown_call(A):
       FILE, line N
         A[0] = np.sort(1)
                ^
-      they know functions of math and NumPy that go element by element, abs, min, max, int, float and bool
+      use elementwise functions of math and NumPy, abs, min, max, int, float and bool
     """
     A[0] = np.sort(1)
 
@@ -212,11 +212,11 @@ def undefined(A):
 @refused(A1)
 def global_array(A):
     """
-    TABLE is a ndarray from outside of the kernel
+    TABLE is a ndarray defined outside the kernel
       FILE, line N
         A[i] = TABLE
                ^
-      only numbers are read from there; arrays are arguments
+      only numbers can be; pass arrays as arguments
     """
     for i in range(4):
         A[i] = TABLE
@@ -264,7 +264,7 @@ def leaked_index(A):
 @refused(A1)
 def step_of_data(A, n):
     """
-    step_of_data takes 2 arguments, and 1 are given
+    step_of_data takes 2 arguments, got 1
       FILE, line N
         def step_of_data(A, n):
         ^
@@ -274,7 +274,7 @@ def step_of_data(A, n):
 @refused(A1, 2)
 def variable_step(A, n):
     """
-    a step is a number that stands in the text, and not 0
+    expected a nonzero constant as the step
       FILE, line N
         for i in range(0, 4, n):
                              ^
@@ -290,7 +290,7 @@ def bound_of_data(A):
       FILE, line N
         for i in range(A[0] // 2):
                        ^
-      those are sums of loop indices, sizes and integer arguments times numbers,
+      those are sums of multiples of loop indices, sizes and integer arguments,
       and // and % of them by positive numbers
       elements of integer arrays are also bounds of loops that count up: range(ptr[i], ptr[i + 1])
     """
@@ -330,7 +330,7 @@ def set_index(A):
       FILE, line N
         i = 2
         ^
-      give what you compute another name
+      use another name for the result
     """
     for i in range(4):
         i = 2
@@ -339,11 +339,11 @@ def set_index(A):
 @refused(A1, A1)
 def swapped(A, B):
     """
-    several names are set at a time, but no elements
+    only names can be assigned together, not elements
       FILE, line N
         B[i], A[i] = A[i], B[i]
         ^
-      set one by one: t = x; a[i] = t
+      assign one by one: t = x; a[i] = t
     """
     for i in range(4):
         B[i], A[i] = A[i], B[i]
@@ -352,11 +352,11 @@ def swapped(A, B):
 @refused(A1)
 def walrus(A):
     """
-    kernels know no assignments in expressions
+    kernels do not support assignments in expressions
       FILE, line N
         A[0] = (t := 2.0)
                 ^
-      write t = x in a line of its own before
+      write t = x on a separate line before
     """
     A[0] = (t := 2.0)
 
@@ -364,7 +364,7 @@ def walrus(A):
 @refused(A1)
 def contained(A):
     """
-    kernels know no is and no in
+    kernels do not support is and in
       FILE, line N
         A[0] = 1 if A[1] in (1, 2) else 0
                     ^
@@ -401,7 +401,7 @@ def returned_array(A):
 @refused(A1)
 def early(A):
     """
-    return is the last statement of a kernel, behind its loops
+    return must be the last statement of a kernel, after its loops
       FILE, line N
         return A[i]
         ^
@@ -413,7 +413,7 @@ def early(A):
 @refused(A1)
 def not_parallel(A):
     """
-    last goes from one iteration to the next: the loop is not parallel
+    last is carried from one iteration to the next, so the loop is not parallel
       FILE, line N
         for i in parallel(range(4)):
                  ^
@@ -453,11 +453,11 @@ def too_large(A):
 @refused(A1)
 def by_zero(A):
     """
-    Python itself refuses this: division by zero
+    Python itself raises here: division by zero
       FILE, line N
         A[i] = A[i] + 1 // 0
                       ^
-      numbers of the text are computed while it is read: write others, or give them as arguments
+      constants are computed while the source is read: change them, or pass them as arguments
     """
     for i in range(4):
         A[i] = A[i] + 1 // 0
@@ -470,7 +470,7 @@ def bits_of_floats(A):
       FILE, line N
         A[i] = A[i] << 1
                ^
-      bits are those of integers of one sign
+      bit operations need integers of one signedness
     """
     for i in range(4):
         A[i] = A[i] << 1
@@ -516,11 +516,11 @@ def power_of_numpy(A):
 @refused(A1, np.zeros(4, "f8"))
 def changing(A, B):
     """
-    t is f64 before the loop and f32 behind an iteration
+    t is f64 before the loop and f32 after an iteration
       FILE, line N
         for i in range(4):
         ^
-      let it begin with that dtype, or convert what it becomes
+      start with that dtype, or convert the new value
     """
     t = B[0]
     for i in range(4):
@@ -542,7 +542,7 @@ def ünïcode(A):
 @refused(A1)
 def taken(A):
     """
-    i is taken; give this index another name
+    i is already used; use another name for this index
       FILE, line N
         for i in range(2):
             ^
@@ -599,7 +599,7 @@ def test_exec_within_a_command() -> None:
 
 @pytest.mark.parametrize("thing", [1, "f", len, np.sin, None], ids=str)
 def test_things_that_are_no_functions(thing: Any) -> None:
-    with pytest.raises(TypeError, match="a kernel is made of"):
+    with pytest.raises(TypeError, match="expected a Python function"):
         read_function(thing)
 
 
@@ -607,7 +607,7 @@ def test_star_arguments() -> None:
     def many(*A):
         pass
 
-    with pytest.raises(KernelError, match=r"by position"):
+    with pytest.raises(KernelError, match="positional arguments only"):
         read_function(many)
 
 

@@ -155,7 +155,7 @@ def test_shifts_only_where_iterations_may_run_twice(
         ((-8,), None, "mask", "at least one element"),
         ((8,), (1, 0), "mask", "another length"),
         ((8,), (-1,), "mask", "from 0"),
-        ((8,), None, "round", "tail is one of"),
+        ((8,), None, "round", "tail: expected one of"),
     ],
 )
 def test_wrong_arguments(

@@ -103,5 +103,5 @@ def test_tiles_that_come_out_even() -> None:
     kernel = tj.kernel(virtual_vector_size=16, vectorize_at="after_tile", tail="assume_divisible")(scaled)
     for columns in (16, 32, 80):
         same(kernel, scaled, arguments(np.float32, 5, columns))
-    with pytest.raises(tj.KernelError, match="runs 83 times, no multiple of 16"):
+    with pytest.raises(tj.KernelError, match="runs 83 times, which is not a multiple of 16"):
         kernel(*arguments(np.float32, 5, 83))

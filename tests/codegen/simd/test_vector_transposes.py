@@ -73,7 +73,7 @@ def test_transposed(dtype: str, lanes: int) -> None:
     ],
 )
 def test_refused(expression: str) -> None:
-    with pytest.raises(KernelError, match="numba refuses"):
+    with pytest.raises(KernelError, match="Numba rejects"):
         build("wrong", f"{HEAD.format('wrong')}    v = {expression}\n", cpu_level())
 
 

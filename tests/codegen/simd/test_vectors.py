@@ -471,7 +471,7 @@ def test_in_place_operators() -> None:
 )
 def test_refused(expression: str) -> None:
     """A wrong type is an error of the compiler, never a guess."""
-    with pytest.raises(KernelError, match="numba refuses"):
+    with pytest.raises(KernelError, match="Numba rejects"):
         build("wrong", f"{HEAD.format('wrong')}    v = {expression}\n", cpu_level())
 
 

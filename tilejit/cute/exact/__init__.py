@@ -1,1 +1,1 @@
-"""The searches of the algebra: complements, inverses, longest runs, and composition that carries."""
+"""The searches behind the algebra: complements, inverses, longest runs, and compositions with carries."""

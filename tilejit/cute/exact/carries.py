@@ -1,8 +1,8 @@
-"""Compositions whose modes carry from digit to digit of A: decided by theory, then by comparing values.
+"""Compositions whose modes carry from digit to digit of A: decided by theory, otherwise by comparing values.
 
-Write A's argument in the mixed radix of A's coalesced sizes, the last digit without end. A is linear as long
-as nothing carries; a carry out of digit i alone changes the sum by d[i+1] - s[i]*d[i], which is not 0 because
-A is coalesced. Carries together may cancel, so where they do the values are compared.
+Write A's argument in the mixed radix of A's coalesced sizes, the last digit unbounded. A is linear as long as
+nothing carries. A single carry out of digit i changes the sum by d[i+1] - s[i]*d[i], which is not 0 because A
+is coalesced. Several carries may cancel; in that case, the values are compared.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from tilejit.cute.witness import NoLayoutError, Witness
 from tilejit.support.tokens import named
 
 LIMIT = 1 << 23
-"""Values compared before a question is given up."""
+"""The most values to compare."""
 
 OBJECT_LIMIT = 1 << 16
-"""The same, where values pass 64 bits and Python's integers are compared."""
+"""The same, if values exceed 64 bits and Python integers are compared."""
 
 FIRST_WINDOW = 1 << 12
 SAFE = 1 << 61
-"""Numbers below it add in 64 bits."""
+"""Sums of numbers below it fit in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class MixedRadix:
-    """A layout as a function of an integer: sizes and strides of its digits; the last one has no end.
+    """A layout as a function of an integer: sizes and strides of its digits, the last one unbounded.
 
     (4,(1,8)):(1,(7,100)) -> sizes [4], steps [1, 100]; weights [1, 4]
     """
@@ -43,7 +43,7 @@ class MixedRadix:
 
     @staticmethod
     def of(layout: Layout) -> MixedRadix:
-        """The digits of a layout; a last size of 1 counts, for it goes on."""
+        """The digits of a layout; a last size of 1 counts, because that digit is unbounded."""
         sizes: list[int] = []
         steps: list[int] = []
         shape, stride = flatten(layout.shape), flatten(layout.stride)
@@ -64,7 +64,7 @@ class MixedRadix:
 
     @property
     def last(self) -> int:
-        """The place of the digit without end."""
+        """The position of the unbounded digit."""
         return len(self.sizes)
 
     def split(self, number: int) -> list[int]:
@@ -76,7 +76,7 @@ class MixedRadix:
         return [*out, number]
 
     def value(self, number: int) -> int:
-        """A at an integer of 0 or more."""
+        """A at a nonnegative integer."""
         return sum(digit * step for digit, step in zip(self.split(number), self.steps, strict=True))
 
     def values(self, numbers: NDArray[Any]) -> NDArray[Any]:
@@ -89,14 +89,14 @@ class MixedRadix:
         return out
 
     def period(self, step: int) -> int:
-        """After so many steps A has all digits but the last as before."""
+        """The number of steps after which all digits of A except the last repeat."""
         whole = prod(self.sizes)
         return whole // gcd(whole, step)
 
 
 @dataclass(frozen=True, slots=True)
 class LinearPiece:
-    """n:e of B, on which A is linear: A(e*c) = c*step. `scale` indices of B lie between two of its steps."""
+    """A part n:e of B on which A is linear: A(e*c) = c*step. `scale` counts the indices of B per step."""
 
     size: int
     stride: int
@@ -105,12 +105,12 @@ class LinearPiece:
 
 
 def compose_with_carries(digits: MixedRadix, a: Layout, b: Layout) -> Layout:
-    """A after B, or an error with a witness; see `composition`."""
+    """Compose A after B, or raise an error with a witness; see `composition`."""
     fail = _Refusal(a, b)
     if 0 in flatten(b.shape):
         return trusted(b.shape, unflatten(iter([0] * len(flatten(b.shape))), b.shape))
     if 0 in flatten(a.shape):
-        raise NoLayoutError(f"{fail.call} asks for elements of a layout without any\n  give A elements")
+        raise NoLayoutError(f"{fail.call} needs elements of A, which has none\n  use a layout with elements")
     pieces: list[list[LinearPiece]] = []
     scale = 1
     for n, e in zip(flatten(b.shape), flatten(b.stride), strict=True):
@@ -125,7 +125,7 @@ def compose_with_carries(digits: MixedRadix, a: Layout, b: Layout) -> Layout:
 
 
 def _nested(parts: Sequence[int]) -> IntTuple:
-    """One integer as itself, more as a tuple."""
+    """One integer as it is, several as a tuple."""
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
@@ -149,20 +149,21 @@ class _Refusal:
 
     def negative(self, index: int, place: int) -> LayoutError:
         return NoLayoutError(
-            f"{self.call} is not a layout: index {shown(index)} maps to {shown(place)}, "
-            "before A's first element\n  give B strides of 0 or more",
+            f"{self.call} is not a layout: index {shown(index)} maps to {shown(place)}, before A's first "
+            "element\n"
+            "  use nonnegative strides in B",
             Witness(index, place, None),
         )
 
     def undecided(self) -> LayoutError:
         return LayoutError(
-            f"{self.call}: more than {LIMIT} values would have to be compared\n"
+            f"{self.call}: deciding this takes more than {LIMIT} comparisons\n"
             "  compose smaller modes, or keep it as ComposedLayout(A, 0, B)"
         )
 
 
 def _linear_pieces(digits: MixedRadix, n: int, e: int, scale: int, fail: _Refusal) -> list[LinearPiece]:
-    """The mode n:e of B cut where A stops being linear; there is no other way to cut it."""
+    """The mode n:e of B, cut where A stops being linear; the cuts are unique."""
     if n <= 1 or e == 0:
         return [LinearPiece(n, 0, 0, scale)]
     out: list[LinearPiece] = []
@@ -197,7 +198,7 @@ def _linear_run(digits: MixedRadix, n: int, e: int, step: int, fail: _Refusal) -
 
 
 def _check_sum(digits: MixedRadix, pieces: list[LinearPiece], fail: _Refusal) -> None:
-    """Raise unless A of a sum over the pieces is the sum of A."""
+    """Raise unless A of a sum over the pieces equals the sum of A."""
     moving = [piece for piece in pieces if piece.size > 1 and piece.stride]
     used = [0] * digits.last
     for piece in moving:
@@ -215,11 +216,11 @@ def _check_sum(digits: MixedRadix, pieces: list[LinearPiece], fail: _Refusal) ->
 
 
 class _TooLargeError(Exception):
-    """The values to compare pass the limit."""
+    """More values than the limit would have to be compared."""
 
 
 def _compare(digits: MixedRadix, pieces: list[LinearPiece], domain: list[int], fail: _Refusal) -> None:
-    """Compare A of the sum with the sum of A, in the order of indices."""
+    """Compare A of the sum with the sum of A, in index order."""
     total = prod(domain)
     top = sum((size - 1) * piece.stride for size, piece in zip(domain, pieces, strict=True))
     for begin, stop in _windows(0, min(total, LIMIT), fail):
@@ -243,7 +244,7 @@ def _compare(digits: MixedRadix, pieces: list[LinearPiece], domain: list[int], f
 
 
 def _compare_one(digits: MixedRadix, pieces: list[LinearPiece], place: int, fail: _Refusal) -> None:
-    """The smallest sum that carries out of the lowest digit that can: nearly always a witness."""
+    """Compare the smallest sum that carries out of the lowest digit that can, nearly always a witness."""
     touching = [(piece, digits.split(piece.stride)[place]) for piece in pieces]
     index = total = where = expected = 0
     for piece, digit in sorted((t for t in touching if t[1]), key=lambda t: -t[1]):
@@ -260,7 +261,7 @@ def _compare_one(digits: MixedRadix, pieces: list[LinearPiece], place: int, fail
 
 
 def _windows(begin: int, end: int, fail: _Refusal) -> Iterator[tuple[int, int]]:
-    """Ranges that grow, so that an early witness is cheap; beyond the limit the question is given up."""
+    """Growing ranges, so that an early witness is cheap; raises beyond the limit."""
     length = FIRST_WINDOW
     first = begin
     while begin < end:
@@ -271,7 +272,7 @@ def _windows(begin: int, end: int, fail: _Refusal) -> Iterator[tuple[int, int]]:
 
 
 def _integers(begin: int, stop: int, top: int, digits: MixedRadix) -> NDArray[Any]:
-    """begin to stop - 1; Python's integers where products pass 64 bits."""
+    """The integers from begin to stop - 1, as Python integers if products exceed 64 bits."""
     widest = max(map(abs, (*digits.steps, *digits.sizes)), default=1)
     small = stop < SAFE and (abs(top) + 1) * max(1, widest) * (digits.last + 1) < SAFE
     return np.arange(begin, stop, dtype=np.int64) if small else np.array(range(begin, stop), dtype=object)

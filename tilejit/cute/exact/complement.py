@@ -1,4 +1,4 @@
-"""complement: the layout that repeats another so that every offset below a bound is met once."""
+"""complement: the layout that repeats another one so that every offset below a bound is reached once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tilejit.cute.modes import flat_modes, from_modes, layout_like
 from tilejit.cute.witness import NoLayoutError, Witness
 from tilejit.support.tokens import named
 
-_MEND = "give strides that are multiples of what the smaller ones reach"
+_FIX = "use strides that are multiples of the range that smaller ones reach"
 MAX_SUMS = 1 << 26
-"""Sums of offsets and repeats that are looked at one by one, where strides do not tell."""
+"""The most sums of offsets and repeats to enumerate, if strides alone do not decide."""
 
 
 Offsets: TypeAlias = NDArray[np.int64]
@@ -70,9 +70,9 @@ def _moving(base: Layout) -> list[Mode]:
 
 
 def _of_negative(base: Layout, bound: int) -> Layout:
-    """The complement of a layout whose first offset is -begin.
+    """The complement of a layout whose lowest offset is -begin.
 
-    The same layout from 0 on has the same repeats; they need not meet what is before `begin`.
+    The same layout shifted to start at 0 has the same repeats, which need not reach offsets below `begin`.
     """
     begin = -extent(base)[0]
     sizes, steps = zip(*flat_modes(base), strict=True)
@@ -83,20 +83,21 @@ def _of_negative(base: Layout, bound: int) -> Layout:
         found = window_repeats(tile, begin, begin + bound)
     if found is None:
         raise LayoutError(
-            f"{named(base)}: too many complements in {shown(bound)} would have to be tried\n"
-            "  give strides of 0 or more"
+            f"{named(base)}: there are too many complements in {shown(bound)} to try\n"
+            "  use nonnegative strides"
         )
     if isinstance(found, int):
         raise NoLayoutError(
-            f"{named(base)} has no complement in {shown(bound)}: no repeats that meet all offsets "
-            f"from 0 to {found - begin - 1} meet {found - begin}\n  {_MEND}",
+            f"{named(base)} has no complement in {shown(bound)}: repeats that reach all offsets from 0 to "
+            f"{found - begin - 1} cannot reach {found - begin}\n"
+            f"  {_FIX}",
             Witness(found - begin, 0, 1),
         )
     return from_modes(joined(found))
 
 
 def _of_modes(base: Layout, modes: list[Mode], bound: int) -> Layout:
-    """The complement of what modes in ascending order of their strides meet."""
+    """The complement of the offsets that modes reach, in ascending order of strides."""
     gaps: list[Mode] = []
     current = 1
     for place, (size, step) in enumerate(modes):
@@ -125,7 +126,7 @@ def _bound(base: Layout, cotarget: object) -> int:
 
 
 def _merged(modes: list[Mode]) -> list[Mode]:
-    """The same offsets, met once or more, by fewer modes: multiples of one stride without a hole.
+    """The same offsets, reached once or more, by fewer modes: multiples of one stride without a gap.
 
     (4, 1), (4, 2) -> (10, 1)
     """
@@ -140,10 +141,10 @@ def _merged(modes: list[Mode]) -> list[Mode]:
 
 
 def _undivided(base: Layout, modes: list[Mode], place: int, gaps: list[Mode], bound: int) -> Layout:
-    """The complement where what stands before a mode does not divide its stride.
+    """The complement if the range of the modes before a mode does not divide its stride.
 
-    The modes before it and their repeats meet every offset once; below the first other offset of the layout
-    these repeats are the only ones. One of them meets that offset again: bounds past it have no complement.
+    The modes before it and their repeats reach every offset once. Below the next offset of the layout, no
+    other repeats are possible. One of them reaches that offset again, so bounds past it have no complement.
     """
     lower = modes[:place]
     current = lower[-1].size * lower[-1].stride
@@ -159,8 +160,9 @@ def _undivided(base: Layout, modes: list[Mode], place: int, gaps: list[Mode], bo
     again = _repeat_of(first, lower)
     if again < bound:
         raise NoLayoutError(
-            f"{named(base)} has no complement in {shown(bound)}: offset {again} needs a repeat "
-            f"of its own, which would meet offset {first} again\n  {_MEND}",
+            f"{named(base)} has no complement in {shown(bound)}: offset {again} needs a repeat of its own, "
+            f"which would reach offset {first} again\n"
+            f"  {_FIX}",
             Witness(first, 2, 1),
         )
     within = [Mode(min(size, -(-bound // step)), step) for size, step in all_repeats if step < bound]
@@ -170,7 +172,7 @@ def _undivided(base: Layout, modes: list[Mode], place: int, gaps: list[Mode], bo
 
 
 def _repeat_of(offset: Any, modes: list[Mode]) -> Any:
-    """The repeat that meets an offset, of those which these modes and their gaps make.
+    """The repeat that reaches an offset, among those of these modes and their gaps.
 
     5, of (2, 2) -> 5: repeats at 0, 1, 4, 5 and so on    6 -> 4
     """
@@ -183,7 +185,7 @@ def _repeat_of(offset: Any, modes: list[Mode]) -> Any:
 
 
 def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int) -> None:
-    """Raise if the repeats meet an offset twice."""
+    """Raise if the repeats reach an offset twice."""
     apart = joined(sorted([*modes, *flat_modes(repeats)], key=lambda mode: mode.stride))
     if repeats.size == 1 or is_injective(from_modes(apart)):
         return
@@ -195,13 +197,14 @@ def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int
     if twice is not None:
         raise NoLayoutError(
             f"{named(base)} has no complement in {shown(bound)}: repeats at the offsets it needs, "
-            f"{repeats}, meet offset {twice[0]} {twice[1]} times\n  {_MEND}",
+            f"{repeats}, reach offset {twice[0]} {twice[1]} times\n"
+            f"  {_FIX}",
             Witness(*twice, 1),
         )
 
 
 def _first_twice(a: Offsets, b: Offsets) -> tuple[int, int] | None:
-    """A sum of an offset of each that others give, too, and how many all in all; both ascend from 0."""
+    """The smallest sum of two offsets, one of each, that repeats, and its count; both ascend from 0."""
     few, many = (a, b) if a.size < b.size else (b, a)
     reach = int(few[-1] + many[-1]) + 1
     if reach > MAX_MARKS:

@@ -1,4 +1,4 @@
-"""Linear equations in integers, taken in one by one."""
+"""Linear equations in integers, solved incrementally."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen import dataclass
 from tilejit.cute.tables import Table
 
 MAX_ROUNDS = 100
-"""Of making numbers smaller by one another."""
+"""Rounds of reducing numbers by each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class Solutions:
     free: tuple[tuple[int, ...], ...] = ()
 
     def wider(self) -> Solutions:
-        """One more unknown, about which nothing is known."""
+        """Add an unknown without constraints."""
         unit = (*[0] * len(self.base), 1)
         return Solutions((*self.base, 0), (*((*row, 0) for row in self.free), unit))
 
     def narrowed(self, row: Sequence[int], right: int) -> Solutions | None:
-        """Those with row * solution = right; None where there is none."""
+        """The solutions with row * solution = right; None if there are none."""
         missing = right - _dot(row, self.base)
         free = [(_dot(row, vector), vector) for vector in self.free]
         kept = [vector for value, vector in free if value == 0]
@@ -46,7 +46,7 @@ class Solutions:
         return Solutions(_minus(self.base, -(missing // value), vector), tuple(kept))
 
     def broken(self, rows: Table, right: Table) -> NDArray[np.bool_]:
-        """Which of many equations, a row each, not all of these solutions satisfy."""
+        """The equations, one per row, that not all of these solutions satisfy."""
         largest = max(max(map(abs, vector)) for vector in (self.base, *self.free))
         sums = rows.shape[1] * largest * max(1, int(abs(rows).max(initial=0)))
         kind = np.int64 if rows.dtype == right.dtype == np.int64 and sums < 1 << 62 else object
@@ -57,7 +57,7 @@ class Solutions:
         return wrong
 
     def least(self) -> tuple[int, ...]:
-        """One of them, with small numbers; there may be smaller ones."""
+        """One solution with small numbers; smaller ones may exist."""
         rows = [self.base, *self.free]
         for _ in range(MAX_ROUNDS):
             before = list(rows)
@@ -73,7 +73,7 @@ class Solutions:
         return rows[0]
 
     def canonical(self) -> Solutions:
-        """The same solutions in the one way that Hermite's normal form writes them."""
+        """The same solutions in Hermite normal form, which is unique."""
         base, rows = self.base, list(self.free)
         done = 0
         for column in range(len(base)):
@@ -91,7 +91,7 @@ class Solutions:
 def _eliminated(
     rows: list[tuple[int, ...]], column: int
 ) -> tuple[tuple[int, ...] | None, list[tuple[int, ...]]]:
-    """The same lattice by one row that is above 0 in a column, or none, and others that are 0 there."""
+    """The same lattice with at most one row that is positive in a column; the others are 0 there."""
     zero = [row for row in rows if not row[column]]
     live = [row for row in rows if row[column]]
     while len(live) > 1:

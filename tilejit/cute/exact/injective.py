@@ -1,7 +1,8 @@
-"""Whether a layout meets an offset twice: by its strides, by differences of few coordinates, last by a table.
+"""Whether a layout reaches an offset twice, by its strides, differences of few coordinates, or a table.
 
-Coordinates c and c' meet where x = c - c' has sum(x[k] * stride[k]) = 0 with |x[k]| < size[k]. A mode whose
-stride passes all smaller ones, or that comes back to the lattice of all others only past its size, has x = 0.
+Coordinates c and c' have the same offset if x = c - c' satisfies sum(x[k] * stride[k]) = 0 with |x[k]| <
+size[k]. A mode has x = 0 if its stride exceeds the range of all smaller ones, or if it returns to the lattice
+of the others only past its size.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from tilejit.cute.modes import flat_modes, from_modes
 MAX_PAIRED = 200
 MAX_DIFFERENCES = 1 << 22
 MAX_MARKS = 1 << 27
-"""Offsets that have a mark each, 128 MiB."""
+"""The most offsets to mark in a table, 128 MiB."""
 
 
 Moves = list[tuple[Mode, int]]
-"""Modes, and how many of their steps make no way together."""
+"""Modes, and the numbers of steps whose offsets cancel."""
 
 
 def is_injective(layout: Layout) -> bool:
@@ -51,12 +52,12 @@ def is_injective(layout: Layout) -> bool:
 
 
 def meeting(layout: Layout) -> tuple[int, int] | None:
-    """Two indices of one offset, the smaller first; None where pairs of modes, and differences, show none.
+    """Two indices with one offset, the smaller first; None if pairs of modes and differences give none.
 
     (4,4):(1,2) -> (2, 4)    (4,8):(1,5) -> None
 
     Args:
-        layout: of positive strides; coalesced indices count all its modes.
+        layout: a layout of positive strides; coalesced indices count all its modes.
     """
     weights: dict[Mode, list[int]] = {}
     weight = 1
@@ -80,7 +81,7 @@ def distinct_offsets(layout: Layout) -> NDArray[np.int64]:
     (2,3):(1,1) -> [0, 1, 2, 3]
 
     Raises:
-        LayoutError: more than 2^27 offsets, or one beyond 64 bits.
+        LayoutError: there are more than 2^27 offsets, or one exceeds 64 bits.
     """
     table = offsets(layout)
     reach = cosize(layout)
@@ -92,7 +93,7 @@ def distinct_offsets(layout: Layout) -> NDArray[np.int64]:
 
 
 def distinct(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers of a table in ascending order, each once; np.unique hashes them, which takes longer."""
+    """The numbers of a table in ascending order, each once; np.unique is slower because it hashes them."""
     ordered = np.sort(table)
     first = np.ones(ordered.size, bool)
     first[1:] = ordered[1:] != ordered[:-1]
@@ -105,7 +106,7 @@ def _reach(modes: list[Mode]) -> int:
 
 
 def _core(modes: list[Mode]) -> list[Mode]:
-    """Modes that may have a part in a meeting.
+    """Modes that may take part in a collision.
 
     (4, 2), (4, 3), (5, 1000) -> (4, 2), (4, 3)
     """
@@ -123,13 +124,13 @@ def _core(modes: list[Mode]) -> list[Mode]:
 
 
 def _apart(mode: Mode, lattice: int) -> bool:
-    """Whether no multiple of the stride within the size is on the lattice, but 0."""
+    """Whether 0 is the only multiple of the stride within the size that lies on the lattice."""
     size, step = mode
     return step > 0 and (lattice == 0 or lattice // gcd(lattice, step) >= size)
 
 
 def _meeting_pair(core: list[Mode]) -> Moves | None:
-    """Two modes of which a multiple of the one is one of the other, and how often each is taken."""
+    """Two modes that share a multiple, and how many steps each takes."""
     if len(core) > MAX_PAIRED:
         return None
     for a, b in combinations(core, 2):
@@ -142,14 +143,14 @@ def _meeting_pair(core: list[Mode]) -> Moves | None:
 
 
 def _met_by_last(core: list[Mode], reach: int) -> Moves | None:
-    """A difference of all modes but the last that is a multiple of its stride within its size."""
+    """A difference of all modes but the last that is a multiple of the last stride within its size."""
     kind = np.int64 if reach < 1 << 61 else object
     sums = np.zeros(1, kind)
     for size, step in core[:-1]:
         sums = (np.arange(1 - size, size).astype(kind)[:, None] * step + sums).reshape(-1)
     size, step = core[-1]
     met = (sums % step == 0) & (abs(sums) // step < size)
-    met[sums.size // 2] = False  # no difference at all
+    met[sums.size // 2] = False  # no difference
     at = int(met.argmax())
     if not met[at]:
         return None

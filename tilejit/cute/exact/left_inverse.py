@@ -1,4 +1,4 @@
-"""left_inverse: the layout L with L(A(i)) = i, by the chain of A's strides or a search over mixed radices.
+"""left_inverse: the layout L with L(A(i)) = i, from the chain of A's strides or a search over mixed radices.
 
 L is a sum of digit times stride in some mixed radix; `radices` finds one through all points (A(i), i).
 """
@@ -23,17 +23,17 @@ from tilejit.cute.witness import NoLayoutError, Witness
 from tilejit.support.tokens import MAX_INT64, named
 
 MAX_TABLE = 1 << 21
-"""Elements of the largest layout of which all points are looked at."""
+"""The most elements of a layout whose points are all used."""
 MAX_SAMPLE = 1 << 12
-"""Points of larger ones to begin with."""
+"""The number of points to start with for larger layouts."""
 MAX_ROUNDS = 20
-"""Answers through some points that others refute."""
+"""The most candidates that fit some points but not others."""
 
 
 def left_inverse_of_layout(layout: Layout) -> Layout:
     """`left_inverse` of a Layout."""
     if layout.size == 0:
-        raise NoLayoutError(f"{named(layout)} has no elements to find\n  give it some")
+        raise NoLayoutError(f"{named(layout)} has no elements\n  use a layout with elements")
     digits: list[Digit] = []
     weight = 1
     for size, step in flat_modes(layout):
@@ -41,8 +41,9 @@ def left_inverse_of_layout(layout: Layout) -> Layout:
             digits.append(Digit(size, step, 0, weight))
         if size > 1 and step < 0:
             raise NoLayoutError(
-                f"{named(layout)} has no left inverse: index {shown(weight)} gives {step}, "
-                "before any element\n  give strides of 0 or more",
+                f"{named(layout)} has no left inverse: index {shown(weight)} gives {step}, before any "
+                "element\n"
+                "  use nonnegative strides",
                 Witness(weight, step, None),
             )
         weight *= size
@@ -51,7 +52,7 @@ def left_inverse_of_layout(layout: Layout) -> Layout:
 
 
 def _chain(digits: Sequence[Digit]) -> Layout | None:
-    """Each stride divides the next and ends before it: the radices are the strides."""
+    """The chain whose radices are the strides, if each stride divides the next and ends before it."""
     out: list[Mode] = []
     current, below, slope = 1, 0, 0
     for size, step, _, weight in digits:
@@ -67,7 +68,7 @@ def _chain(digits: Sequence[Digit]) -> Layout | None:
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """A without stride 0: its modes as a layout, and the indices it should give back, as another."""
+    """A without modes of stride 0: its modes as a layout, and the indices to return, as another layout."""
 
     layout: Layout
     core: Layout
@@ -80,7 +81,7 @@ class _Problem:
         return _Problem(layout, core, trusted(sizes, tuple(digit.weight for digit in digits)))
 
     def solved(self) -> Layout:
-        """L: through all points of A, or through some and those that it then gets wrong, until none is."""
+        """L through all points of A, or through some, adding those it gets wrong until none is left."""
         tops = extent(self.core)[1], extent(self.wanted)[1]
         whole = self.core.size <= MAX_TABLE and max(tops) <= MAX_INT64
         if not whole and (pair := meeting(self.core)):
@@ -100,12 +101,12 @@ class _Problem:
                 return found
             points = self.points(np.array(mistakes, object), points)
         raise LayoutError(
-            f"{named(self.layout)}: too many mixed radices would have to be tried\n"
-            "  give strides of which each is a multiple of the one before"
+            f"{named(self.layout)}: there are too many mixed radices to try\n"
+            "  use strides of which each is a multiple of the one before"
         )
 
     def sample(self) -> Table:
-        """Indices of a corner, the middle and the end of each mode, together where there is room for it."""
+        """Indices of a corner, the middle and the end of each mode, combined if there are few."""
         together, alone = np.zeros(1, object), [0]
         scale, room = 1, MAX_SAMPLE
         sizes = flat_sizes(self.core)
@@ -119,7 +120,7 @@ class _Problem:
         return narrowed(np.append(together, np.array(alone, object)))
 
     def points(self, places: Table, others: tuple[Table, Table] | None = None) -> tuple[Table, Table]:
-        """Offsets in ascending order and the indices to give back, of elements and of other points.
+        """Offsets in ascending order and the indices to return for them, for elements and other points.
 
         Raises:
             NoLayoutError: two indices have one offset.
@@ -140,19 +141,20 @@ class _Problem:
     def twice(self, first: int, second: int, offset: int) -> NoLayoutError:
         """The error for two indices of one offset."""
         return NoLayoutError(
-            f"{named(self.layout)} has no left inverse: indices {shown(first)} and {shown(second)} "
-            f"both give {shown(offset)}\n  give strides that meet no offset twice",
+            f"{named(self.layout)} has no left inverse: indices {shown(first)} and {shown(second)} both "
+            f"give {shown(offset)}\n"
+            "  use strides whose offsets are distinct",
             Witness(second, first, second),
         )
 
     def no_radix(self, table: Table, wanted: Table, whole: bool) -> NoLayoutError:
-        """The error for points that no layout goes through, with the first that those before rule out.
+        """The error for points that no layout passes through, with the first that the earlier ones rule out.
 
-        They are taken in the order of the indices to give back; a search that takes too long ends with a
-        layout through fewer of them.
+        Points are added in the order of the indices to return; if the search takes too long, the error
+        describes a layout through fewer of them.
         """
         ordered = np.sort(wanted)
-        before, none, step = EMPTY_MODE, ordered.size, 1  # so many points have no layout
+        before, none, step = EMPTY_MODE, ordered.size, 1  # no layout passes through that many points
         work = [MAX_WORK // 4]
         while True:
             values = before(table)
@@ -177,7 +179,7 @@ class _Problem:
         )
 
     def mistakes(self, found: Layout) -> list[int]:
-        """Indices that L gets wrong; none when it is right."""
+        """Indices that L gets wrong; empty if it is right."""
         try:
             back = compose_layouts(found, self.core)
         except NoLayoutError as error:
@@ -199,7 +201,7 @@ class _Problem:
         return out
 
     def with_parts(self, index: int) -> list[int]:
-        """An index and its coordinates, each alone."""
+        """An index, and each of its coordinates alone."""
         out = [index]
         scale = 1
         rest = index
@@ -212,7 +214,7 @@ class _Problem:
 
 
 def _spread(size: int, count: int) -> Table:
-    """All coordinates of a mode, or so many: half of them first, the others in the middle and last."""
+    """All coordinates of a mode, or a limited number: half from the start, others from the middle and end."""
     if size <= count:
         return np.arange(size)
     quarter = count // 4

@@ -1,8 +1,8 @@
-"""The longest right inverse where offsets are met twice or strides are negative: two searches by values.
+"""The longest right inverse if offsets occur twice or strides are negative: two searches by values.
 
-`run_by_room` looks at runs that never carry. A carry out of digit k changes the value by d[k+1] - S[k]*d[k];
-where these all have one sign no carries cancel, and nothing else need be looked at. Otherwise `run_by_table`
-goes on.
+`run_by_room` examines runs that never carry. A carry out of digit k changes the value by d[k+1] - S[k]*d[k].
+If all of these have one sign, carries cannot cancel and no other runs exist. Otherwise `run_by_table`
+continues.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tilejit.support.tokens import MAX_INT64, named
 
 
 def longest_run(layout: Layout, found: Layout) -> Layout:
-    """The longest R with A(R(i)) = i, or `found` where nothing is longer.
+    """The longest R with A(R(i)) = i, or `found` if nothing is longer.
 
     (4,4):(1,2) -> (4,2):(1,8), of 8 elements; the chain of strides ends after 4
 
     Raises:
-        LayoutError: there are too many ways to try them all, or the longest has strides past 64 bits.
+        LayoutError: there are too many candidates to try, or the longest has strides beyond 64 bits.
     """
     digits = joined(flat_modes(layout))
     search: ByRoom | ByTable = ByRoom.of(digits, found.size)
@@ -40,8 +40,9 @@ def longest_run(layout: Layout, found: Layout) -> Layout:
     except TooManyError:
         best = _better(search, best)
         raise LayoutError(
-            f"{named(layout)}: too many ways to a right inverse; the longest found so far is {named(best)}, "
-            f"of {best.size} elements\n  give strides that are not negative and meet no offset twice"
+            f"{named(layout)}: there are too many right inverses to try; the longest found so far is "
+            f"{named(best)}, of {best.size} elements\n"
+            "  use nonnegative strides with distinct offsets"
         ) from None
     best = _better(search, best)
     if any(mode.stride > MAX_INT64 for mode in flat_modes(best)):
@@ -52,5 +53,5 @@ def longest_run(layout: Layout, found: Layout) -> Layout:
 
 
 def _better(search: ByRoom | ByTable, best: Layout) -> Layout:
-    """What a search has found, or what was there before where that is nothing."""
+    """The result of a search, or the previous one if it found nothing."""
     return from_modes(joined(search.best)) if search.best else best

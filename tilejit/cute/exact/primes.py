@@ -1,4 +1,4 @@
-"""Prime factors of numbers of 64 bits."""
+"""Prime factors of 64-bit numbers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from math import gcd
 from codegen import cached
 
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
-"""To these bases no composite number below 3.3e24 passes for a prime (Sorenson and Webster, 2015)."""
+"""With these bases, no composite number below 3.3e24 passes the test (Sorenson and Webster, 2015)."""
 
 
 @cached(4096)
 def prime_factors(number: int) -> frozenset[int]:
-    """The primes that divide a number from 1 on.
+    """The prime factors of a positive integer.
 
     60 -> {2, 3, 5}    1 -> {}
     """
@@ -34,7 +34,7 @@ def prime_factors(number: int) -> frozenset[int]:
 
 
 def is_prime(number: int) -> bool:
-    """Whether a number has no divisors but 1 and itself, by the test of Miller and Rabin."""
+    """Whether a number is prime, by the Miller-Rabin test."""
     if number < 2 or any(number % p == 0 for p in _SMALL):
         return number in _SMALL
     odd, twos = number - 1, 0
@@ -55,7 +55,7 @@ def _passes(number: int, base: int, odd: int, twos: int) -> bool:
 
 
 def _factor(number: int) -> int:
-    """A divisor of a composite number without small ones, by Pollard's rho: 2^16 steps for 64 bits."""
+    """A divisor of a composite number without small factors, by Pollard's rho: 2^16 steps for 64 bits."""
     for shift in range(1, number):
         slow = fast = 2
         divisor = 1

@@ -1,4 +1,4 @@
-"""Layouts through given points, by a search over mixed radices; the strides solve equations in integers.
+"""Find layouts through given points by a search over mixed radices; the strides solve integer equations.
 
 A layout is L(x) = the sum of e[k] * (x // q[k]) over weights 1 = q[0] | q[1] | … and integers e: with the
 radices r[k] = q[k+1] / q[k] its strides are d[0] = e[0] and d[k+1] = e[k+1] + r[k] * d[k]. Of neighboring
@@ -6,15 +6,16 @@ points x < y that says
 
     L(y) - L(x) = the sum of e[k] * (how many multiples of q[k] are in (x, y])
 
-Say that no integers solve these equations for some of the pairs, with the weights q[0] … q[k] alone. A layout
-whose weights begin so has a multiple of q[k+1] in one of those pairs: else none of its later weights has, for
-they are multiples of that, and e[0] … e[k] would solve the equations. A weight more takes no layout away, so
-that q[k+1] may be q[k] times a prime, and the prime divides a number m for which q[k] * m is in one of the
-pairs. Pairs with few multiples of q[k] leave few primes, pairs without any leave no layout at all: they are
-taken in the order of their multiples, until they have no solution.
+Suppose that no integers solve these equations for some of the pairs, with the weights q[0] … q[k] alone. A
+layout whose weights start with these has a multiple of q[k+1] in one of those pairs. Otherwise none of its
+later weights, which are multiples of q[k+1], would have one either, and e[0] … e[k] would solve the
+equations. Adding a weight excludes no layout, so q[k+1] may be q[k] times a prime, and the prime divides a
+number m for which q[k] * m is in one of the pairs. Pairs with few multiples of q[k] leave few primes, and
+pairs without any leave no layout. So pairs are added in the order of their multiples, until they have no
+solution.
 
-What pairs without a multiple of q[k] ask for holds however the weights go on. Weights that end alike and have
-the same functions left after that are one case.
+The equations of pairs without a multiple of q[k] hold for every continuation of the weights. Weights with the
+same end and the same remaining functions are one case.
 """
 
 from __future__ import annotations
@@ -37,30 +38,30 @@ from tilejit.cute.tables import Table
 from tilejit.support.tokens import MAX_INT64
 
 MAX_WORK = 20_000
-"""Before a search is given up: a second or two."""
+"""Work before a search gives up: a second or two."""
 STEP_WORK = 3
-"""Of weights that are tried, besides that of the numbers in their equations."""
+"""Work for each weight that is tried, in addition to the numbers in its equations."""
 NUMBERS = 1 << 13
-"""One more work."""
+"""One unit of work."""
 
 MOST_FACTORED = 64
-"""Numbers whose prime factors are found; where there are more, primes are tried in turn."""
+"""The most numbers to factor; if there are more, primes are tried in turn."""
 
 MOST_DROPPED = 6
-"""Pairs that are left out of those without a solution, to see whether the others have one."""
+"""Pairs to drop from those without a solution, to see whether the others have one."""
 
 EACH, MOST = 64, 2048
-"""Pairs of one gap and one rise that a search begins with, and of all."""
+"""The number of pairs with one gap and one rise, and of all pairs, that a search starts with."""
 
 State = tuple[int, tuple[tuple[int, ...], ...]]
-"""The last weight, and those before that functions are left of: weight, base, free rows."""
+"""The last weight, and the earlier weights that still have free functions: weight, base, free rows."""
 
 Span = tuple[int, int]
-"""Numbers behind the first, up to the second."""
+"""The numbers after the first, up to the second."""
 
 
 class TooManyError(Exception):
-    """A longer search than anyone waits for."""
+    """The work limit was exceeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Pairs:
 
     Attributes:
         low, high: their offsets.
-        rise: what the layout is to give for the higher one, less what for the lower one.
+        rise: the layout's value for the higher offset minus its value for the lower one.
     """
 
     low: Table
@@ -78,22 +79,22 @@ class Pairs:
 
     @staticmethod
     def of(offsets: Table, values: Table) -> Pairs:
-        """Of points in ascending order of their offsets, the first of which is 0 and gives 0."""
+        """Pairs of points in ascending order of offsets; the first point is 0 and maps to 0."""
         return Pairs(offsets[:-1], offsets[1:], np.diff(values))
 
     def multiples(self, weights: Sequence[int]) -> Table:
-        """How many multiples of each weight are behind the lower point, up to the higher one."""
+        """The number of multiples of each weight after the lower point, up to the higher one."""
         out = np.empty((self.low.size, len(weights)), self.low.dtype)
         for place, weight in enumerate(weights):
             out[:, place] = self.high // weight - self.low // weight
         return out
 
     def at(self, places: NDArray[np.intp]) -> Pairs:
-        """Some of them."""
+        """A subset of the pairs."""
         return Pairs(self.low[places], self.high[places], self.rise[places])
 
     def typical(self) -> Pairs:
-        """Some of each gap and rise, small gaps first: these ask for about the same."""
+        """A few pairs for each gap and rise, small gaps first, because they give similar equations."""
         if self.low.size <= MOST or self.low.dtype == object:
             return self
         gap = self.high - self.low
@@ -106,14 +107,14 @@ class Pairs:
         return self.at(np.sort(np.append(picked[:MOST], _spread(picked[MOST:], MOST))))
 
     def joined(self, more: Pairs) -> Pairs:
-        """Both, one after the other."""
+        """Both lists, one after the other."""
         return Pairs(
             np.append(self.low, more.low), np.append(self.high, more.high), np.append(self.rise, more.rise)
         )
 
 
 def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """At most so many of them, from begin to end."""
+    """At most that many of them, from begin to end."""
     return places[:: max(1, -(-places.size // count))]
 
 
@@ -124,11 +125,11 @@ class Radices:
     Attributes:
         every: all pairs.
         steps: numbers, such as strides, whose divisors are tried before other weights.
-        primes: those that divide any of them.
-        work: how much there may be yet, in a list that searches after this one go on with.
-        some: pairs that weights are judged by; those that all of these allow are judged by every one.
-        divisors_alone: whether others are not tried at all.
-        failed: cases that no layout begins with.
+        primes: the primes that divide any of them.
+        work: the remaining work, in a list that later searches share.
+        some: pairs that filter weights; weights that satisfy all of them are checked against every pair.
+        divisors_alone: whether only divisors are tried.
+        failed: cases that no layout starts with.
     """
 
     every: Pairs
@@ -141,11 +142,11 @@ class Radices:
 
     @staticmethod
     def through(offsets: Table, values: Table, steps: Sequence[int], work: list[int]) -> Layout | None:
-        """A layout through points in ascending order of their offsets, (0, 0) the first; None where none is.
+        """A layout through points in ascending order of their offsets, (0, 0) first; None if there is none.
 
         Raises:
-            TooManyError: more work than the limit.
-            LayoutError: its strides pass 64 bits.
+            TooManyError: the work limit was exceeded.
+            LayoutError: the strides exceed 64 bits.
         """
         if offsets.size == 1:
             return EMPTY_MODE
@@ -160,7 +161,7 @@ class Radices:
         return search.extend((1,), Solutions())
 
     def extend(self, weights: tuple[int, ...], before: Solutions) -> Layout | None:
-        """Close with a digit without end, or go on with a weight more; `before` has no part for the last."""
+        """Finish with an unbounded digit, or continue with another weight; `before` excludes the last one."""
         rows = self.some.multiples(weights)
         self.spend(rows.size * (1 + len(before.free)), STEP_WORK)
         order = np.argsort(rows[:, -1], kind="stable")
@@ -189,7 +190,7 @@ class Radices:
         return self.extend(weights, before)
 
     def wrong(self, weights: Sequence[int], known: Solutions) -> NDArray[np.intp]:
-        """Some of all pairs that rule out solutions."""
+        """Some of all pairs that rule out the solutions."""
         rows = self.every.multiples(weights)
         self.spend(rows.size)
         return _spread(np.flatnonzero(known.broken(rows, self.every.rise)), EACH)
@@ -213,24 +214,24 @@ class Radices:
                 yield number
 
     def in_order(self, primes: Iterable[int], weight: int) -> list[int]:
-        """First those whose product with the weight divides a step, then those that divide one."""
+        """Sort: first primes whose product with the weight divides a step, then those that divide one."""
         divide = {p for p in primes if any(step % (weight * p) == 0 for step in self.steps)}
         chosen = divide if self.divisors_alone else primes
         return sorted(chosen, key=lambda p: (p not in divide, p not in self.primes, p))
 
     def spend(self, numbers: int, steps: int = 0) -> None:
-        """Count the work of so many numbers.
+        """Count the work for that many numbers.
 
         Raises:
-            TooManyError: that was too many.
+            TooManyError: the work limit was exceeded.
         """
-        slow = 16 if self.every.high[-1] >= 1 << 31 else 1  # products pass 64 bits
+        slow = 16 if self.every.high[-1] >= 1 << 31 else 1  # products exceed 64 bits
         self.work[0] -= steps + slow * numbers // NUMBERS
         if self.work[0] < 0:
             raise TooManyError
 
     def layout(self, weights: Sequence[int], known: Solutions) -> Layout:
-        """One solution: strides that run on where they may, and small ones where those pass 64 bits."""
+        """One solution: strides that continue each other, or small ones if those exceed 64 bits."""
         radices = [b // a for a, b in pairwise(weights)]
         on = known
         for place in range(1, len(weights)):
@@ -248,7 +249,7 @@ class Radices:
 
 
 def _strides(coefficients: Sequence[int], radices: Sequence[int]) -> tuple[int, ...]:
-    """The strides of digits, of coefficients of weights."""
+    """The strides of digits from the coefficients of weights."""
     out = [coefficients[0]]
     for radix, more in zip(radices, coefficients[1:], strict=True):
         out.append(more + radix * out[-1])
@@ -261,7 +262,7 @@ def _meets(spans: Sequence[Span], number: int) -> bool:
 
 
 def _narrowed(known: Solutions, rows: Table, rise: Table, taken: list[int]) -> Solutions | None:
-    """The solutions that satisfy all rows; `taken` gets the places of rows that took some away, in order."""
+    """The solutions of all rows; `taken` receives the positions of rows that excluded some, in order."""
     at, block = 0, 64
     while at < rise.size:
         wrong = known.broken(rows[at : at + block], rise[at : at + block])
@@ -279,7 +280,7 @@ def _narrowed(known: Solutions, rows: Table, rise: Table, taken: list[int]) -> S
 
 
 def _needed(known: Solutions, rows: Table, rise: Table, taken: list[int]) -> list[int]:
-    """Rows without a common solution, fewer of them where some, the last ones first, can be left out."""
+    """Rows without a common solution; fewer if some can be dropped, the last ones first."""
     for drop in taken[-2 : -2 - MOST_DROPPED : -1]:
         others = [place for place in taken if place != drop]
         if _narrowed(known, rows[others], rise[others], []) is None:
@@ -288,7 +289,7 @@ def _needed(known: Solutions, rows: Table, rise: Table, taken: list[int]) -> lis
 
 
 def _state(weights: Sequence[int], settled: Solutions) -> State:
-    """What tells this case from others, the same for the same functions."""
+    """A key for this case, the same for the same functions."""
     free = tuple(row[:-1] for row in settled.free if any(row[:-1]))
     own = Solutions(settled.base[:-1], free).canonical()
     columns = zip(weights, own.base, *own.free, strict=False)

@@ -1,7 +1,7 @@
-"""Repeats of a tile that need not begin at 0: which ascending layouts meet every offset of a window once.
+"""Repeats of a tile that need not start at 0: which ascending layouts reach every offset of a window once.
 
-Offsets below the window are met or not, so that more than one choice may go on: all are tried. Sets of
-offsets are the bits of integers, so that a repeat is a shift.
+Offsets below the window may or may not be reached, so several choices may continue, and all are tried. Sets
+of offsets are the bits of integers, so a repeat is a shift.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from tilejit.cute.exact.injective import distinct_offsets
 from tilejit.cute.layout import Layout, cosize
 
 MAX_REACH = 1 << 14
-"""Offsets, to the end of the window, that are looked at one by one; then the last mode goes on."""
+"""The most offsets, up to the end of the window, to examine one by one; then the last mode continues."""
 MAX_TRIES = 1_500_000
-"""Layouts and strides: a second or two."""
+"""The most layouts and strides to try: a second or two."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Repeats:
-    """An ascending layout, its last mode open, and the offsets that its repeats of the tile meet.
+    """An ascending layout whose last mode is open, and the offsets that its repeats of the tile reach.
 
     Attributes:
-        modes: of the layout; the last one goes on with `unit`, what the modes before it meet.
+        modes: of the layout; the last one continues with `unit`, the offsets that the modes before it reach.
         top: its highest offset.
-        met: what all repeats meet, each once.
+        met: the offsets that all repeats reach, each once.
     """
 
     modes: tuple[Mode, ...]
@@ -35,9 +35,9 @@ class _Repeats:
     met: int
 
     def next(self, first: int) -> Iterator[_Repeats]:
-        """One repeat more of the last mode, or a new mode of two, each offset met once at most.
+        """One more repeat of the last mode, or a new mode of two, with each offset reached at most once.
 
-        `first` is not met yet, and never is where the next repeat begins behind it.
+        `first` is not reached yet, and never will be if the next repeat starts after it.
         """
         if self.modes:
             size, step = self.modes[-1]
@@ -53,11 +53,11 @@ class _Repeats:
 
 
 def window_repeats(tile: Layout, begin: int, end: int) -> list[Mode] | int | None:
-    """Modes of an ascending layout whose repeats of the tile meet begin to end - 1 once, or an offset.
+    """Modes of an ascending layout whose repeats of the tile reach begin to end - 1 once, or an offset.
 
-    (2,2):(2,3), 5, 9 -> (2, 4)    (4,2):(3,1), 10, 15 -> 13, that none meet with 10 to 12
+    (2,2):(2,3), 5, 9 -> (2, 4)    (4,2):(3,1), 10, 15 -> 13, which none reach together with 10 to 12
 
-    The offset is the first that no layout meets together with all before it; None where there are too many
+    The offset is the first that no layout reaches together with all before it; None if there are too many
     layouts to try.
     """
     if cosize(tile) > MAX_REACH:
@@ -91,10 +91,10 @@ def window_repeats(tile: Layout, begin: int, end: int) -> list[Mode] | int | Non
 
 
 def _to_the_end(found: _Repeats, last: int, end: int) -> list[Mode] | None:
-    """The modes, the last one as long as it takes from `last`, to which all is met once, to the end.
+    """The modes, with the last one extended from `last`, where all is reached once, to the end.
 
-    Repeats of what its unit meets are periodic from the unit's highest offset on. None where that is not
-    before `last`, or where they meet an offset twice.
+    Repeats of the unit's offsets are periodic from the unit's highest offset on. None if that is not before
+    `last`, or if they reach an offset twice.
     """
     if end <= last:
         return list(found.modes)

@@ -1,8 +1,8 @@
 """The longest right inverse whose digits never carry, found by values and by the room that digits leave.
 
-Write indices in the mixed radix of A's coalesced sizes. A mode n:s of R whose digits never carry gives n
-times the value of s; so modes are found by their values, and by how much room their digits leave: a
-digit of size S has room S - 1, and a mode takes n - 1 times its part.
+Write indices in the mixed radix of A's coalesced sizes. A mode n:s of R whose digits never carry maps to n
+times the value of s. So modes are found by their values and by how much room their digits leave: a digit of
+size S has room S - 1, and a mode takes n - 1 times its share.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tilejit.cute.digits import Digit, Mode
 from tilejit.cute.exact.radices import TooManyError
 
 MAX_WORK = 2_000_000
-"""Steps of the search, two or three a microsecond."""
+"""Steps of the search; a microsecond runs two or three."""
 
 Rooms = tuple[tuple[int, int], ...]
-"""Stride and room of each digit that has room left."""
+"""Stride and room of each digit with remaining room."""
 
 
 @dataclass(slots=True)
@@ -28,10 +28,10 @@ class ByRoom:
 
     Attributes:
         sizes, steps, weights: of each digit; the weight is the index at which it is 1.
-        length: elements of the longest R.
-        best: its modes; none while the one that was there before is the longest.
-        seen: values reached, with the rooms that were left.
-        work: how much there may be yet.
+        length: the number of elements of the longest R.
+        best: its modes; empty while the previous R is the longest.
+        seen: values reached, with the rooms left.
+        work: the remaining work.
     """
 
     sizes: list[int]
@@ -44,7 +44,7 @@ class ByRoom:
 
     @staticmethod
     def of(digits: Sequence[Mode], length: int) -> ByRoom:
-        """The search for something longer than `length`."""
+        """The search for an R longer than `length`."""
         moving: list[Digit] = []
         weight = 1
         for size, step in digits:
@@ -56,10 +56,10 @@ class ByRoom:
         return ByRoom(sizes, steps, weights, length)
 
     def run(self) -> int:
-        """Try all; returns what no R can be longer than.
+        """Try all; return an upper bound on the length of R.
 
         Raises:
-            TooManyError: more work than the limit.
+            TooManyError: the work limit was exceeded.
         """
         rooms = tuple(size - 1 for size in self.sizes)
         self.extend(1, rooms, ())
@@ -84,7 +84,7 @@ class ByRoom:
                     break
 
     def bound(self, reach: int, rooms: Sequence[int]) -> int:
-        """How many times longer R can become: values grow by what the rooms hold, smaller strides first."""
+        """The factor by which R can grow: values grow by the contents of the rooms, smaller strides first."""
         least = sum(-d * r for d, r in zip(self.steps, rooms, strict=True) if d < 0)
         most = reach - 1
         for step, room in sorted(zip(self.steps, rooms, strict=True)):
@@ -95,7 +95,7 @@ class ByRoom:
         return (most + 1) // reach
 
     def counts(self, reach: int, rooms: Sequence[int], bound: int) -> Iterator[int]:
-        """Sizes of the next mode, the largest first, that leave a chance to be longer than the longest."""
+        """Sizes of the next mode, the largest first, that could beat the longest R."""
         low, high = 1, bound
         while low < high:
             middle = (low + high + 1) // 2
@@ -115,7 +115,7 @@ class ByRoom:
             count -= 1
 
     def sums(self, value: int, rooms: Sequence[int], count: int) -> Iterator[list[int]]:
-        """Parts of the digits whose value it is, and that have room count - 1 times."""
+        """Shares of the digits that have that value and room for count - 1 times."""
         self.spend(10 + 2 * len(rooms))
         room = _Room.of(self.steps, rooms, count)
         if not room.fits(0, value):
@@ -140,10 +140,10 @@ class ByRoom:
                 ways.append(room.choices(place + 1, rest, parts))
 
     def spend(self, work: int) -> None:
-        """Count some work.
+        """Count work.
 
         Raises:
-            TooManyError: that was too much.
+            TooManyError: the work limit was exceeded.
         """
         self.work -= work
         if self.work < 0:
@@ -152,13 +152,13 @@ class ByRoom:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """What a mode of some size can take of each digit, and what values that makes.
+    """The shares of each digit that a mode of some size can take, and the values they give.
 
     Attributes:
         steps: of each digit.
-        boxes: the largest part of each digit.
+        boxes: the largest share of each digit.
         lows, highs, divisors: of the values of all digits from each one on.
-        ends: behind the last digit that is like each one.
+        ends: one past the last digit that equals each one.
     """
 
     steps: Sequence[int]
@@ -170,7 +170,7 @@ class _Room:
 
     @staticmethod
     def of(steps: Sequence[int], rooms: Sequence[int], count: int) -> _Room:
-        """For a mode of `count`."""
+        """The room for a mode of `count`."""
         boxes = [room // (count - 1) for room in rooms]
         last = len(boxes)
         lows, highs, divisors = [0] * (last + 1), [0] * (last + 1), [0] * (last + 1)
@@ -184,13 +184,13 @@ class _Room:
         return _Room(steps, boxes, lows, highs, divisors, ends)
 
     def fits(self, place: int, value: int) -> bool:
-        """Whether the digits from one on may make a value: it is within reach, and a multiple."""
+        """Whether the digits from one on may give a value: it is within range, and a multiple."""
         divisor = self.divisors[place]
         within = self.lows[place] <= value <= self.highs[place]
         return within and (value % divisor == 0 if divisor else value == 0)
 
     def choices(self, place: int, rest: int, parts: Sequence[int]) -> Iterator[int]:
-        """What a digit can take, if those behind it can make up for the rest; like ones take ever less."""
+        """The shares of a digit, given what later digits cover; equal digits take non-increasing shares."""
         step, most, end = abs(self.steps[place]), self.boxes[place], self.ends[place]
         if place and self.ends[place - 1] == end:
             most = min(most, parts[place - 1])

@@ -1,4 +1,4 @@
-"""The longest right inverse where carries may cancel: a search in a table of A's offsets."""
+"""The longest right inverse if carries may cancel: a search in a table of A's offsets."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from tilejit.cute.layout import Layout, offsets
 
 MAX_TABLE = 1 << 20
 MAX_WORK = 700_000
-"""Of the search, each about a microsecond."""
+"""Steps of the search, each about a microsecond."""
 
 SHORT = 16
-"""Multiples of many strides that are looked at together before those of each."""
+"""Multiples of many strides to examine together, before those of each stride."""
 
 Offsets: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(slots=True)
 class ByTable:
-    """A table of A's offsets, the most elements that any R can have, and the best R so far.
+    """A table of A's offsets, an upper bound on the length of R, and the best R so far.
 
     Attributes:
         table: the offset of each index.
         order, values: the indices by offset, in ascending order, and these offsets.
-        limit: elements that no R can be longer than.
-        length: elements of the longest R.
-        best: its modes; none while the one that was there before is the longest.
-        work: how much there may be yet.
+        limit: an upper bound on the number of elements of R.
+        length: the number of elements of the longest R.
+        best: its modes; empty while the previous R is the longest.
+        work: the remaining work.
     """
 
     table: Offsets
@@ -46,7 +46,7 @@ class ByTable:
 
     @staticmethod
     def of(layout: Layout, length: int) -> ByTable:
-        """The search for something longer than `length`.
+        """The search for an R longer than `length`.
 
         Raises:
             TooManyError: the layout is too large for a table.
@@ -60,10 +60,10 @@ class ByTable:
         return ByTable(table, order, table[order], int(gap[0]) if gap.size else met.size, length)
 
     def run(self) -> int:
-        """Try all; returns what no R can be longer than.
+        """Try all; return an upper bound on the length of R.
 
         Raises:
-            TooManyError: more work than the limit.
+            TooManyError: the work limit was exceeded.
         """
         self.extend((), np.zeros(1, np.int64))
         return self.limit
@@ -89,14 +89,14 @@ class ByTable:
                     self.extend((*modes, Mode(count, step)), wider)
 
     def fewest(self, reach: int) -> int:
-        """The size of the smallest mode that may lead to something longer."""
+        """The size of the smallest mode that may lead to a longer R."""
         reaches = np.arange(2, self.limit // reach + 1) * reach
         self.spend(10 + reaches.size // 200)
         hopeful = reaches * (self.limit // reaches) > self.length
         return 2 + int(hopeful.argmax()) if hopeful.any() else self.limit + 1
 
     def steps(self, reach: int) -> tuple[Offsets, Offsets]:
-        """Indices of that value, and how far the values of their multiples go on as they should."""
+        """Indices with that value, and how many of their multiples have the right values."""
         begin, end = np.searchsorted(self.values, (reach, reach + 1))
         steps = self.order[begin:end]
         tops = np.ones(steps.size, np.int64)
@@ -117,7 +117,7 @@ class ByTable:
         return steps, tops
 
     def most(self, places: Offsets, step: int, top: int) -> int:
-        """The longest mode of that stride which may follow, at most `top`."""
+        """The longest mode of that stride that may follow, at most `top`."""
         reach, last = places.size, self.table.size - 1
         begin, width = 1, SHORT
         while begin < top:
@@ -134,10 +134,10 @@ class ByTable:
         return top
 
     def spend(self, work: int) -> None:
-        """Count some work.
+        """Count work.
 
         Raises:
-            TooManyError: that was too much.
+            TooManyError: the work limit was exceeded.
         """
         self.work -= work
         if self.work < 0:

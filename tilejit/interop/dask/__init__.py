@@ -1,8 +1,8 @@
 """Tiled arrays larger than memory, chunk by chunk on the workers of a cluster. The extra `dask`.
 
-Tasks carry the layout of a chunk as a Shape, never a compiled kernel: each worker loads kernels from the
-store of its machine, or builds them. A task needs the elements of its chunk and nothing else, so one that is
-lost with its worker is done again.
+Tasks carry the layout of a chunk as a Shape, never a compiled kernel. Each worker loads kernels from its
+machine's store, or compiles them. A task needs only the elements of its chunk, so it can run again if its
+worker is lost.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 if find_spec("dask") is None:
-    raise ImportError(
-        "tilejit.interop.dask works on arrays of dask: pip install 'tilejit[dask]'", name="dask"
-    )
+    raise ImportError("tilejit.interop.dask needs dask: pip install 'tilejit[dask]'", name="dask")
 
 from tilejit.interop.dask.flat import to_flat
 from tilejit.interop.dask.tiled_dask import TiledDask, from_zarr, pack

@@ -1,4 +1,4 @@
-"""What workers do with one chunk: functions of a module, on arrays and layouts alone."""
+"""The work on one chunk: module-level functions of arrays and layouts, which workers run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pack_block(block: Array, *, chunk: Spec, dims: Dims, threads: int | None, bl
     """The buffer of a chunk, [1, …, 1, slots].
 
     Raises:
-        LayoutError: the block is not as large as the array says.
+        LayoutError: the block's size differs from the array's chunks.
     """
     extents = extents_at(block_id, chunk, dims)
     if block.shape != extents:
@@ -47,13 +47,13 @@ def relayout_block(
 
 
 def extents_at(block_id: Dims, chunk: Spec, dims: Dims) -> Dims:
-    """The extents of the chunk at a place of the grid, which the array's end may cut off."""
+    """The extents of the chunk at a grid position, which the end of the array may cut off."""
     place = block_id[: len(dims)]
     return tuple(min(e, n - k * e) for k, e, n in zip(place, chunk.dimensions, dims, strict=True))
 
 
 def buffer_dtype(spec: Spec) -> np.dtype[Any]:
-    """The dtype of a buffer: the elements', or uint8 where they share bytes."""
+    """The dtype of a buffer: the elements', or uint8 if they share bytes."""
     return np.dtype(np.uint8) if spec.packed else spec.dtype
 
 

@@ -1,4 +1,4 @@
-"""Which chunks an array is cut into so that each is packed on its own, and the layouts of those."""
+"""How to cut an array into chunks that can be packed separately, and the layouts of the chunks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_layout(
     padding: PaddingNumber | None,
     parameters: dict[str, Any],
 ) -> tuple[Spec | None, Spec]:
-    """The layout of a whole array, None where there is only one of chunks; and one to cut chunks of.
+    """The layout of a whole array, or None if the layout describes one chunk; and the layout of chunks.
 
     f32[1000,300], "{1,0:T(8,128)}" -> f32[1000,300]{1,0:T(8,128)}, the same
     f32[1000,300], "(16,256):(256,1)" -> None, f32[16,256] (16,256):(256,1)
@@ -46,7 +46,7 @@ def read_layout(
     Raises:
         LayoutError: the layout cannot be read, pads the whole array by padded_dimensions, or the padding does
             not fit.
-        TypeError: an argument is of a wrong type, or a keyword is not the layout's.
+        TypeError: an argument has the wrong type, or the layout does not take a keyword.
     """
     if isinstance(padding, str):
         raise LayoutError(f"padding={padding[:40]!r}: write a number, or None")
@@ -63,7 +63,7 @@ def read_layout(
 
 
 def _fitted(layout: Any, dims: Dims) -> Dims:
-    """The dimensions, or as much of them as the modes of a CuTe layout hold."""
+    """The dimensions, limited to the modes of a CuTe layout."""
     layout = parse_cute(layout) if isinstance(layout, str) and is_cute(layout) else layout
     if not isinstance(layout, CuteLayout | ComposedLayout):
         return dims
@@ -74,7 +74,7 @@ def _fitted(layout: Any, dims: Dims) -> Dims:
 
 
 def _of_any_size(spec: Shape) -> Shape:
-    """The shape, if its layout is one of arrays of any size, with the order written out."""
+    """The shape with its order written out, if its layout applies to arrays of any size."""
     if spec.padded_dimensions not in (None, spec.dimensions):
         raise LayoutError(
             f"the layout pads the whole array to {dims_text(spec.padded_dimensions or ())}, and chunks are "
@@ -85,10 +85,10 @@ def _of_any_size(spec: Shape) -> Shape:
 
 
 def known_dims(x: Any) -> Dims:
-    """The dimensions of an array of dask.
+    """The dimensions of a dask array.
 
     Raises:
-        LayoutError: chunks are of unknown sizes, as after x[x > 0].
+        LayoutError: chunks have unknown sizes, as after x[x > 0].
     """
     if any(math.isnan(n) for n in x.shape):
         raise LayoutError("chunks of the array have unknown sizes\n  x.compute_chunk_sizes() finds them out")
@@ -96,13 +96,13 @@ def known_dims(x: Any) -> Dims:
 
 
 def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Chunks | None) -> Spec:
-    """The layout of a whole chunk, of the extents that are asked for, or of about those that the array has.
+    """The layout of a whole chunk, with the requested extents or about those of the array's chunks.
 
     f32[1000,300]{1,0:T(8,128)}, chunks of 100x100 -> f32[104,128]{1,0:T(8,128)}
 
     Raises:
-        LayoutError: chunks of those extents would cut tiles, or have no room in a CuTe layout.
-        TypeError: they are no integers.
+        LayoutError: chunks of those extents would cut tiles, or do not fit a CuTe layout.
+        TypeError: they are not integers.
     """
     if isinstance(spec, CuteShape):
         room = spec.dimensions
@@ -126,12 +126,12 @@ def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Chunks | None) -> Sp
 
 
 def _rounded(extents: Dims, tile: Dims, dims: Dims) -> Dims:
-    """Extents as whole tiles; the array's own where that is all of it."""
+    """Extents rounded up to whole tiles; the array's own if they cover it."""
     return tuple(min(n, ceil_div(e, t) * t) for e, t, n in zip(extents, tile, dims, strict=True))
 
 
 def _asked(asked: Any, dims: Dims) -> Dims:
-    """Extents of chunks as they are asked for: one number for all dimensions, or each; -1 is all of it."""
+    """The requested extents of chunks: one number for all dimensions, or one for each; -1 takes all."""
     try:
         given = (asked,) * len(dims) if hasattr(asked, "__index__") else tuple(asked)
         extents = tuple(operator.index(e) for e in given)
@@ -148,7 +148,7 @@ def _asked(asked: Any, dims: Dims) -> Dims:
 
 
 def is_aligned(spec: Spec, extents: Dims, dims: Dims) -> bool:
-    """Whether chunks of those extents are whole tiles of a layout, or have room in one of CuTe."""
+    """Whether chunks of those extents consist of whole tiles, or fit a CuTe layout."""
     if isinstance(spec, CuteShape):
         return all(map(operator.le, extents, spec.dimensions))
     return extents == _rounded(extents, tile_extents(spec), dims)
@@ -156,11 +156,11 @@ def is_aligned(spec: Spec, extents: Dims, dims: Dims) -> bool:
 
 @cached(256)
 def tile_extents(spec: Shape) -> Dims:
-    """The elements along each dimension that the tiles of all steps span together.
+    """The elements along each dimension that the tiles of all levels span together.
 
     bf16[5,7]{1,0:T(8,128)(2,1)} -> (8, 128)    f32[5,7]{1,0:T(4,8)(2,4,8)} -> (4, 16)
 
-    1 along dimensions that `*` merges: no chunks fit those.
+    1 along dimensions that `*` merges, because no chunks fit them.
     """
     reach = [1] * spec.rank
     # Of each axis the dimension that it counts and how many elements at a time; None within tiles.
@@ -179,7 +179,7 @@ def tile_extents(spec: Shape) -> Dims:
 
 
 def holds(spec: Spec, dtype: np.dtype[Any]) -> bool:
-    """Whether elements of a layout are packed from arrays of a dtype, in either byte order."""
+    """Whether a layout's elements can be packed from arrays of a dtype, in either byte order."""
     narrow = spec.element.byte_dtype  # compared with None, a dtype is float64
     native = dtype.newbyteorder("=")
     return native == spec.dtype or (narrow is not None and native == narrow)
@@ -187,7 +187,7 @@ def holds(spec: Spec, dtype: np.dtype[Any]) -> bool:
 
 @cached(256)
 def edge_layout(chunk: Spec, extents: Dims) -> Spec:
-    """The layout of a chunk that the array's end cuts off: as large as a whole one, the rest padding.
+    """The layout of a chunk at the end of the array: as large as a whole one, with the rest as padding.
 
     f32[16,256]{1,0:T(8,128)}, (5, 256) -> f32[5,256]{1,0:T(8,128)} padded to 16x256
     """

@@ -1,4 +1,4 @@
-"""The buffer of a whole array in one file, written range by range by whoever has the elements."""
+"""The buffer of a whole array in one file, written range by range by the workers that have the elements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tilejit.layout.indexing import shape_name
 from tilejit.programs.tuning import PaddingNumber
 
 CHUNK_BYTES = 32 << 20
-"""What a task makes of the buffer at one time."""
+"""Bytes of the buffer for each task."""
 
 
 def to_flat(

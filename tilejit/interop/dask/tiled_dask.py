@@ -1,4 +1,4 @@
-"""TiledDask: an array of dask whose chunks are packed, each in a buffer of its own."""
+"""TiledDask: a dask array whose chunks are packed, each in its own buffer."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from tilejit.programs.tuning import PaddingNumber
 
 @dataclass(frozen=True, slots=True)
 class TiledDask:
-    """An array of dask in packed chunks; nothing is computed before it is asked for.
+    """A dask array in packed chunks, computed lazily.
 
-    >>> t = pack(dask.array.ones((50000, 30000), "f4"), "{1,0:T(8,128)}")
-    >>> t.array[2, 0].compute()     # the buffer of the chunk at (2, 0)
+        >>> t = pack(dask.array.ones((50000, 30000), "f4"), "{1,0:T(8,128)}")
+        >>> t.array[2, 0].compute()     # the buffer of the chunk at (2, 0)
 
-    The chunks are a regular grid. The chunk at (i, j, …) is the box that begins at (i, j, …) times the
-    extents of a chunk, and `array[i, j, …]` holds the bytes of `tilejit.pack` of that box in the layout of a
-    chunk. A box that the end of the array cuts off has a whole chunk's buffer; what lies beyond is padding.
+        The chunks form a regular grid. The chunk at (i, j, …) is the box that starts at (i, j, …) times the
+        extents of a
+    chunk, and `array[i, j, …]` holds the bytes of `tilejit.pack` for that box in the chunk's layout. A box at
+    the end of the array has a whole chunk's buffer, and the excess is padding.
 
-    Attributes:
-        array: [*chunks along each dimension, slots], a block for each chunk's buffer: of the element dtype,
-            or uint8 where elements share bytes.
-        shape: the dimensions of the array.
-        chunk: the layout of a whole chunk; `chunk.dimensions` are the elements of one.
-        layout: that of the whole array, which `to_flat` writes; None where a CuTe layout holds one chunk.
-        threads: of TileJIT in a task; None for one.
+        Attributes:
+            array: [*chunks along each dimension, slots], a block for each chunk's buffer: of the element
+                dtype, or uint8 if elements share bytes.
+        shape: the dimensions of the array. chunk: the layout of a whole chunk; `chunk.dimensions` are the
+            elements of one. layout: the layout of the whole array, which `to_flat` writes; None if a CuTe
+            layout describes one chunk. threads: TileJIT's threads in a task; None for one.
     """
 
     array: Any
@@ -76,7 +76,7 @@ class TiledDask:
         return f"TiledDask({whole},\n  {chunks} chunks of {shape_name(self.chunk)}, {self.nbytes} bytes)"
 
     def unpack(self) -> Any:
-        """The array of dask with the same chunks, bit for bit.
+        """Return the dask array with the same chunks, bit for bit.
 
         >>> t.unpack()[:8, :128].compute()
         """
@@ -134,28 +134,30 @@ class TiledDask:
         return TiledDask(array, self.shape, into, whole, self.threads)
 
     def persist(self, **keywords: Any) -> TiledDask:
-        """The same, its buffers computed and held by the workers: `dask.array.Array.persist`."""
+        """Compute the buffers and keep them on the workers, like `dask.array.Array.persist`."""
         return replace(self, array=self.array.persist(**keywords))
 
     def to_zarr(self, store: Any, *, overwrite: bool = False, compute: bool = True) -> Any:
-        """Write the buffers as the chunks of an array of zarr with the codec `tilejit.tile`.
+        """Write the buffers as the chunks of a zarr array with the codec `tilejit.tile`.
 
-        >>> t.to_zarr("weights.zarr")
+                        >>> t.to_zarr("weights.zarr")
 
-        What zarr stores of the chunk at (i, j, …) is the buffer `array[i, j, …]`, byte for byte. Types that
-        zarr has no name for are integers of as many bytes there. store: a path, a URL or a store of zarr that
-        all workers reach. overwrite: True to remove, at once, what is there. compute: False for a
-        dask.delayed.Delayed that writes when it is computed.
+                        zarr stores the buffer `array[i, j, …]` byte for byte as the chunk at (i, j, …). Types
+                        without a zarr name become
+                integers of the same width. store: a path, a URL or a zarr store that all workers can access.
+                overwrite: True removes an existing array immediately. compute: False returns a
+                dask.delayed.Delayed that writes when it is computed.
 
-        What describes the array, zarr.json, is written last: of a run that fails or ends early chunks may be
-        left, but no array, so nobody takes missing chunks for zeros.
+                        `zarr.json`, which makes the chunks an array, is written last. A run that fails or
+                        ends early may leave chunks but no
+        array, so missing chunks are never read as zeros.
 
-        Raises:
-            LayoutError: there is an array already and `overwrite` is False, one is made there meanwhile, or
-                no text says the layout.
-            TilejitError: the store is one that a single process fills from end to end, as a ZIP file is.
-            TypeError: it is not a store.
-            ImportError: zarr is not installed.
+                        Raises:
+                            LayoutError: an array exists and `overwrite` is False, another one is created
+                                there at the same time, or the layout has no text form.
+                            TilejitError: only a single process can write the store, such as a ZIP file.
+                            TypeError: it is not a store.
+                            ImportError: zarr is not installed.
         """
         from tilejit.interop.dask.zarr_chunks import write
 
@@ -187,7 +189,7 @@ def pack(
     threads: int | None = None,
     **parameters: Any,
 ) -> TiledDask:
-    """Put an array of dask into tiled buffers, chunk by chunk and lazily.
+    """Pack a dask array into tiled buffers, chunk by chunk and lazily.
 
     >>> t = tilejit.interop.dask.pack(x, "{1,0:T(8,128)(2,1)}")
     >>> t = tilejit.interop.dask.pack(x, "tenstorrent", chunks=(4096, 4096))
@@ -239,7 +241,7 @@ def _packed(x: Any, whole: Spec | None, chunk: Spec, threads: int | None) -> Til
 
 
 def _buffers(grid: Dims, chunk: Spec) -> dict[str, Any]:
-    """What `map_blocks` is told of an array of buffers."""
+    """The metadata of an array of buffers, for `map_blocks`."""
     dtype = blocks.buffer_dtype(chunk)
     return {
         "chunks": (*((1,) * n for n in grid), (blocks.buffer_slots(chunk),)),
@@ -249,7 +251,7 @@ def _buffers(grid: Dims, chunk: Spec) -> dict[str, Any]:
 
 
 def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
-    """An array of zarr with the codec `tilejit.tile`, lazily, as the buffers that its chunks are.
+    """Read a zarr array with the codec `tilejit.tile` lazily, as the buffers of its chunks.
 
     >>> from_zarr("weights.zarr").relayout("tenstorrent").to_zarr("others.zarr")
 
@@ -258,7 +260,7 @@ def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
     Raises:
         LayoutError: its chunks are not buffers alone: of another codec, compressed or in shards; and when it
             is computed, a chunk is of another size.
-        FileNotFoundError: there is no such array; and whatever else zarr raises when it opens one.
+        FileNotFoundError: the array does not exist. Other errors are those of zarr.
         ImportError: zarr is not installed.
     """
     from tilejit.interop.dask.zarr_chunks import opened, read

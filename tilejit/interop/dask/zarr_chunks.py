@@ -1,4 +1,4 @@
-"""Buffers of chunks as the chunks of an array of zarr, byte for byte, and back."""
+"""Buffers of chunks as the chunks of a zarr array, byte for byte, and back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack
 from tilejit.interop.dask.blocks import buffer_dtype, buffer_slots, extents_at
 from tilejit.interop.dask.chunks import Dims, edge_layout, holds
-from tilejit.interop.zarr import TileCodec, chunk_spec_of  # says what to install without zarr
+from tilejit.interop.zarr import (
+    TileCodec,
+    chunk_spec_of,
+)  # reports a missing zarr
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import shape_name
@@ -28,7 +31,7 @@ from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError, ContainsGroupError
 
 DESCRIPTION = "zarr.json"
-"""What makes an array of a folder of chunks: it is written last."""
+"""The file that makes a folder of chunks an array; it is written last."""
 
 
 def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
@@ -41,7 +44,7 @@ def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
     """
     codec, held = codec_of(tiled.chunk)
     if store is None:
-        raise TypeError("a store is a path, a URL or a store of zarr, not None")
+        raise TypeError("expected a path, a URL or a zarr store, got None")
     if isinstance(store, Store) and not store.supports_deletes:
         raise TilejitError(
             f"{store} cannot be filled by several workers\n  write to a folder, and put that into it"
@@ -93,15 +96,15 @@ def codec_of(chunk: Spec) -> tuple[TileCodec, np.dtype[Any]]:
 
 
 def opened(store: Any) -> Any:
-    """An array of zarr, to be read."""
+    """Open a zarr array for reading."""
     return store if isinstance(store, zarr.Array) else zarr.open_array(store, mode="r")
 
 
 def read(z: Any) -> tuple[Any, Dims, Spec, Spec | None]:
-    """Its chunks as buffers, its shape, and the layouts of a chunk and of the whole, if there is one.
+    """Its chunks as buffers, its shape, and the layouts of a chunk and of the whole array, if there is one.
 
     Raises:
-        LayoutError: its chunks are not buffers alone, or it has no elements.
+        LayoutError: its chunks are not plain buffers, or it has no elements.
     """
     codecs = tuple(getattr(z.metadata, "codecs", ()))
     if len(codecs) != 1 or not isinstance(codecs[0], TileCodec):
@@ -132,14 +135,14 @@ def _of_the_whole(chunk: Spec, dims: Dims) -> Spec | None:
 
 
 def _write_block(z: Any, block: Array, block_id: Dims) -> Array:
-    """Store the buffer of the chunk at a place; a chunk that is written twice is the same."""
+    """Store the buffer of the chunk at a grid position; writing it twice has the same effect."""
     raw = np.ascontiguousarray(block).reshape(-1).view(np.uint8)
     sync(_chunk(z, block_id).set(buffer_prototype.buffer.from_array_like(raw)))
     return np.ones((1,) * block.ndim, bool)
 
 
 def _read_block(z: Any, chunk: Spec, dims: Dims, block_id: Dims) -> Array:
-    """The buffer of the chunk at a place; of one that is not stored, that of the array's fill value."""
+    """The buffer of the chunk at a grid position, or the array's fill value if it is not stored."""
     data = sync(_chunk(z, block_id).get(prototype=buffer_prototype))
     if data is None:
         buffer = _filled(chunk, extents_at(block_id, chunk, dims), z.fill_value)
@@ -164,12 +167,12 @@ def _filled(chunk: Spec, extents: Dims, value: Any) -> Array:
 
 
 def _chunk(z: Any, block_id: Dims) -> Any:
-    """Where an array stores the chunk at a place of the grid."""
+    """The location of the chunk at a grid position in the store."""
     return z.store_path / z.metadata.encode_chunk_key(block_id[:-1])
 
 
 def _taken_away(z: Any) -> bytes:
-    """What describes an array, removed until its chunks are there."""
+    """Remove the array's metadata until its chunks are written."""
     place = z.store_path / DESCRIPTION
     description = sync(place.get(prototype=buffer_prototype)).to_bytes()
     sync(place.delete())
@@ -177,10 +180,10 @@ def _taken_away(z: Any) -> bytes:
 
 
 def _finish(z: Any, description: bytes, _: Any) -> None:
-    """Let there be an array, now that all chunks are written; twice is the same.
+    """Write the array's metadata after all chunks; doing so twice has the same effect.
 
     Raises:
-        LayoutError: another one has been made there meanwhile.
+        LayoutError: another array was created there at the same time.
     """
     place = z.store_path / DESCRIPTION
     there = sync(place.get(prototype=buffer_prototype))

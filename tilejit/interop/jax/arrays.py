@@ -1,4 +1,4 @@
-"""Arrays of jax as NumPy arrays and tiled buffers, and back, over the same memory where jax allows it."""
+"""Convert jax arrays to NumPy arrays and tiled buffers and back, sharing memory if jax allows it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def to_jax(t: TiledArray | Array, /, *, copy: bool | None = None) -> jax.Array:
     >>> to_jax(tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}"))  # bfloat16[384000], nothing copied
 
     t: a TiledArray, whose packed elements (four bits and fewer) come as uint8, or a NumPy array of any shape
-    and strides. copy: None to copy where jax needs it: where the first element does not start a line of
-    64 bytes, the strides leave holes or run backwards, the memory is read-only, or elements are narrower than
-    a byte. False to raise instead, True to copy always. jax takes its arrays for unchangeable: do not write
+    and strides. copy: None to copy where jax needs it: where the first element does not start a line of 64
+    bytes, the strides leave holes or run backwards, the memory is read-only, or elements are narrower than a
+    byte. False to raise instead, True to copy always. jax assumes that its arrays never change: do not write
     to memory that it shares.
 
     Raises:
@@ -36,9 +36,9 @@ def to_jax(t: TiledArray | Array, /, *, copy: bool | None = None) -> jax.Array:
     """
     array = t.buffer if isinstance(t, TiledArray) else t
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"to_jax takes a TiledArray or a NumPy array, not {type(t).__name__}")
+        raise TypeError(f"to_jax: expected a TiledArray or a NumPy array, got {type(t).__name__}")
     if copy is not None and not isinstance(copy, bool | np.bool_):
-        raise TypeError(f"copy is True, False or None, not {type(copy).__name__}")
+        raise TypeError(f"copy: expected True, False or None, got {type(copy).__name__}")
     return jax_array_over(np.asarray(array), copy)
 
 
@@ -157,7 +157,7 @@ def numpy_view(array: jax.Array) -> Array:
             "  call it outside, or through jax.pure_callback"
         )
     if not isinstance(array, jax.Array):
-        raise TypeError(f"the array is a jax.Array, not {type(array).__name__}")
+        raise TypeError(f"expected a jax.Array, got {type(array).__name__}")
     if array.is_deleted():
         raise LayoutError("the array has been deleted, or donated to a function\n  use it before that")
     _refuse_devices(array.devices())

@@ -1,4 +1,4 @@
-"""NumPy arrays into jax by DLPack, with the dtypes of ml_dtypes, which NumPy's own export refuses."""
+"""Export NumPy arrays to jax by DLPack, including ml_dtypes dtypes, which NumPy's own export rejects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPE_CODES = {
     "f8e5m2fnuz": 13,
     "f8e8m0fnu": 14,
 }
-"""DLDataTypeCode of the types that NumPy does not export, from dlpack.h of DLPack 1.1."""
+"""DLDataTypeCode of types that NumPy does not export, from dlpack.h of DLPack 1.1."""
 _CODE_AT = 20
 """Bytes before the type code in a DLTensor: the address, the device's type and number, and the rank."""
 
@@ -36,7 +36,7 @@ _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 @dataclass(frozen=True, slots=True)
 class _Renamed:
-    """NumPy's export of an array of integers, whose elements are called by another type of the same width."""
+    """NumPy's export of an integer array whose elements are declared as another type of the same width."""
 
     integers: Array
     code: int
@@ -54,7 +54,7 @@ def jax_array_over(array: Array, copy: bool | None) -> jax.Array:
     """A jax array over the memory of a NumPy array, or of a copy of it; see `tilejit.interop.jax.to_jax`.
 
     Raises:
-        LayoutError: jax has no such dtype, or copy is False and there is no way without.
+        LayoutError: jax has no such dtype, or copy is False and a copy is needed.
     """
     element = from_numpy(array.dtype)
     _refuse_dtype(array.dtype)
@@ -74,7 +74,7 @@ def jax_array_over(array: Array, copy: bool | None) -> jax.Array:
 
 
 def _refuse_dtype(dtype: np.dtype[Any]) -> None:
-    """Raise a LayoutError unless jax keeps elements of a dtype as they are."""
+    """Raise a LayoutError unless jax keeps elements of a dtype unchanged."""
     try:
         own = jax.dtypes.canonicalize_dtype(dtype.newbyteorder("="))
     except TypeError as error:
@@ -87,7 +87,7 @@ def _refuse_dtype(dtype: np.dtype[Any]) -> None:
 
 
 def _why_copied(array: Array) -> str:
-    """What keeps jax from using the memory of an array as it is; nothing if it can."""
+    """Why jax cannot use the memory of an array directly; empty if it can."""
     element = from_numpy(array.dtype)
     if element.bits < 8 and element.kind != "pred":
         return "it packs elements narrower than a byte"

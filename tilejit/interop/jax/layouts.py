@@ -1,4 +1,4 @@
-"""jax's Layout and Format to shapes in XLA's terms, and back."""
+"""Convert jax's Layout and Format to shapes in XLA's terms, and back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def layout_of(obj: Any, /, *, dtype: ElementLike | None = None, dims: Iterable[i
     Raises:
         LayoutError: dtype or dims is missing, or is not the array's; the layout is AUTO or None, or of
             another rank.
-        TypeError: the object is none of jax's.
+        TypeError: the object does not belong to jax.
     """
     if isinstance(obj, jax.core.Tracer):
         raise TypeError(
@@ -52,7 +52,7 @@ def layout_of(obj: Any, /, *, dtype: ElementLike | None = None, dims: Iterable[i
             "  ask an array, or a compiled function's input_formats and output_formats"
         )
     if not isinstance(layout, jax_layout.Layout):
-        raise TypeError(f"a jax.Array, a Layout or a Format is wanted, not {type(obj).__name__}")
+        raise TypeError(f"expected a jax.Array, a Layout or a Format, got {type(obj).__name__}")
     if shape is None or element is None:
         missing = " and ".join(name for name, have in (("dtype", element), ("dims", shape)) if have is None)
         raise LayoutError(f"a layout of jax does not say the array's {missing}\n  pass {missing}")
@@ -128,7 +128,7 @@ def to_jax_format(
 
 
 def xla_packs(element: PrimitiveType) -> bool:
-    """Whether XLA packs elements of a type into bytes untold: those of 1, 2 and 4 bits, but not pred."""
+    """Whether XLA packs elements of a type into bytes by default: those of 1, 2 and 4 bits, but not pred."""
     return element.bits in (1, 2, 4) and element.kind != "pred"
 
 
@@ -147,7 +147,7 @@ def _shape(layout: Any, element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
 
 
 def _agreed(name: str, given: Any, own: Any) -> Any:
-    """What an array has itself; raises where a caller says something else."""
+    """Return the array's own value; raise if the caller gives another one."""
     if given is not None and given != own:
         raise LayoutError(f"the array has {name} of its own, and others than given\n  leave {name}= out")
     return own

@@ -1,7 +1,8 @@
-"""Between XLA's shapes and CuTe's layouts, exact: one says what the other says, or an index shows it cannot.
+"""Exact conversions between XLA's shapes and CuTe's layouts; an index shows where one does not exist.
 
-Without `*` each dimension of an XLA shape is a sum of digits of its own, so it becomes a mode of a layout
-over a box no smaller than the array. Back, the modes are digits whose order in storage tiles must spell.
+Without `*`, each dimension of an XLA shape is a sum of digits of its own. It becomes a mode of a CuTe layout
+over a box at least as large as the array. In the other direction, modes are digits, and tiles must produce
+their order in storage.
 """
 
 from tilejit.layout.bridge.from_offsets import from_offsets

@@ -1,4 +1,4 @@
-"""Chains of digits, the modes of CuTe layouts, in digit trees and within bounds."""
+"""Chains of digits (the modes of CuTe layouts) in digit trees and within bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilejit.cute.witness import Witness
 
 
 def cut_chain(chain: Chain, bound: int) -> Chain:
-    """The chain of the fewest digits, and the least box, with the same offsets on [0, bound).
+    """Return the chain with the fewest digits and the smallest box that has the same offsets on [0, bound).
 
     (((2, 1), (4, 10)), 5) -> ((2, 1), (3, 10))    (((3, 1), (4, 3)), 5) -> ((5, 1),)
     """
@@ -22,11 +22,11 @@ def cut_chain(chain: Chain, bound: int) -> Chain:
 
 
 def tree_chain(tree: Tree, extent: int) -> Chain | Witness:
-    """The chain of a storage tree on [0, extent), or the first index that breaks it; never enumerates.
+    """Return the chain of a storage tree on [0, extent), or the first index that breaks it; never enumerates.
 
-    There is none only where a digit below the top is cut short (`Split(6, 4, ..)` as the low side of a
-    Split): past it the chain law asks for a slot that the tree keeps for padding, and slots are never
-    shared. Trees of Leaf and Split nodes only.
+    A chain is missing only if a digit below the top is cut short (`Split(6, 4, ..)` as the low side of a
+    Split): past it, the chain would need a slot that the tree keeps for padding, and slots are never shared.
+    The tree consists of Leaf and Split nodes only.
     """
     digits: list[Mode] = []
     whole = rest = coalesce_tree(truncate_tree(tree, extent))
@@ -45,13 +45,13 @@ def tree_chain(tree: Tree, extent: int) -> Chain | Witness:
 
 
 def _short_digit(tree: Tree) -> tuple[int, int] | None:
-    """The index at which the lowest digit that is cut short first carries, and its offset without the carry.
+    """Return the index at which the lowest short digit first carries, and its offset without the carry.
 
     Split(12, 6, high, Split(6, 4, Leaf(2, 16), Leaf(4, 1))) -> (6, 18)    The tree is coalesced.
     """
     if not isinstance(tree, Split):
         return None
-    if isinstance(tree.low, Split):  # a whole digit would have been coalesced into the levels above
+    if isinstance(tree.low, Split):  # a complete digit would have been coalesced into the levels above
         return _short_digit(tree.low) or (tree.tile, evaluate_tree(tree.low, tree.tile))
     above = _short_digit(tree.high)
     return above and (above[0] * tree.tile, above[1])

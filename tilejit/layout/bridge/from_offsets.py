@@ -1,4 +1,4 @@
-"""Offset tables to CuTe layouts: the recognizer."""
+"""Recognize the CuTe layout of a table of offsets."""
 
 from __future__ import annotations
 
@@ -41,42 +41,42 @@ def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:
     if 0 in values.shape:
         found = layout_of((Mode(n, 0),) for n in values.shape)
         return found[0] if values.ndim == 1 else found
-    found = recognized(values, "the table", _mend(boxed), whole=not boxed)
+    found = recognized(values, "the table", _fix(boxed), whole=not boxed)
     return found[0] if values.ndim == 1 else found
 
 
-def recognized(values: Table, name: str, mend: str, *, whole: bool = True) -> Layout:
-    """The layout of a table that is not empty, one mode an axis; `name` and `mend` are for the message.
+def recognized(values: Table, name: str, fix: str, *, whole: bool = True) -> Layout:
+    """Return the layout of a nonempty table, one mode for each axis; `name` and `fix` appear in the message.
 
     Raises:
-        NoLayoutError: there is none.
+        NoLayoutError: the table is not a layout.
     """
     first = int(values.reshape(-1)[0])  # NumPy's flat has at most 32 dimensions
     if first:
         raise NoLayoutError(
-            f"{name} is not a CuTe layout: index 0 gives {shown(first)}, where a layout gives 0\n  {mend}",
+            f"{name} is not a CuTe layout: index 0 gives {shown(first)}, but a layout starts at 0\n  {fix}",
             Witness(0 if values.ndim == 1 else (0,) * values.ndim, first, 0),
         )
     found = table_chains(values, whole=whole)
     if isinstance(found, Witness):
-        refuse(name, found, mend)
+        refuse(name, found, fix)
     return layout_of(found)
 
 
-def _mend(boxed: bool) -> str:
-    """What a caller can do about a table that is no layout."""
-    law = "a layout adds what each digit of each index gives"
+def _fix(boxed: bool) -> str:
+    """Suggest a fix for a table that is not a layout."""
+    law = "the offset of a layout is a sum over the digits of each index"
     return law if boxed else f"{law}; boxed=True lets the last digit of an axis end early"
 
 
-def refuse(name: str, witness: Witness, mend: str) -> NoReturn:
-    """Raise the error that a witness of a table proves; of one axis its index is a number."""
+def refuse(name: str, witness: Witness, fix: str) -> NoReturn:
+    """Raise the error that a witness of a table proves; for one axis, its index is a number."""
     if len(witness.multi_index) == 1:
         witness = Witness(witness.multi_index[0], witness.value, witness.expected)
     place = shown(witness.index) if isinstance(witness.index, int) else witness.index
     expected = "none" if witness.expected is None else shown(witness.expected)
     raise NoLayoutError(
         f"{name} is not a CuTe layout: index {place} gives {shown(witness.value)}, "
-        f"where the indices before it ask for {expected}\n  {mend}",
+        f"but the indices before it require {expected}\n  {fix}",
         witness,
     )

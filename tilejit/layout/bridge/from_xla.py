@@ -1,4 +1,4 @@
-"""XLA to CuTe: each dimension a mode, over a box no smaller than the array."""
+"""Convert XLA shapes to CuTe layouts: each dimension becomes a mode over a box that holds the array."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BoundedLayout:
         return self.box == self.bound
 
     def __str__(self) -> str:
-        """The layout's text, with box, bound and slots where they say more."""
+        """The layout's text, with box, bound and slots if they add information."""
         box = "" if self.exact else f", box {dims_text(self.box)} of {dims_text(self.bound)}"
         return f"{self.layout}{box}, {self.slots} slots"
 
@@ -97,7 +97,7 @@ def bounded(shape: Shape) -> BoundedLayout:
 def _bounded(shape: Shape, call: str) -> BoundedLayout:
     if not isinstance(shape, Shape):
         raise TypeError(
-            f"{call} takes a Shape, not {type(shape).__name__}\n  read a text with tilejit.as_layout(...)"
+            f"{call}: expected a Shape, got {type(shape).__name__}\n  read text with tilejit.as_layout(...)"
         )
     slots = shape.physical_size
     if 0 in shape.dimensions:

@@ -1,4 +1,4 @@
-"""The digits of a layout in the order they lie in storage: nested, the holes between them as padding."""
+"""The digits of a layout in storage order, nested, with the holes between them as padding."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from codegen import dataclass
 from tilejit.cute.digits import Chain, Digit, digits_of
 
 BLOCK = -1
-"""In place of a dimension: pieces that an earlier stage merged."""
+"""Marks pieces that an earlier stage merged, in place of a dimension."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One digit of a dimension, or a hole between digits, at its place in storage.
+    """One digit of a dimension, or a hole between digits, in storage.
 
     Attributes:
-        dim: the dimension it counts, or BLOCK; None for a hole, of which only index 0 is used.
-        extent: the indices it has.
-        room: those that its place in storage has; more than `extent` are padding above it.
+        dim: the dimension that it counts, or BLOCK; None for a hole, of which only index 0 is used.
+        extent: its number of indices.
+        room: the number of indices that its position in storage has; the excess over `extent` is padding.
         weight: the index of the dimension at which it is 1; 0 for a hole or a block.
     """
 
@@ -31,14 +31,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class StorageOrder:
-    """Every piece, the most major first; the position in `pieces` is the name of a piece.
+    """Every piece, the most major first; a piece is named by its position in `pieces`.
 
     ((2,2),(2,3)):((2,12),(1,4)) -> dim 0 extent 2, dim 1 extent 3, dim 0 extent 2, dim 1 extent 2
 
     Attributes:
-        pieces: digits, and a hole above each digit whose room is a multiple of its extent: a tiling may
-            spell that padding either way. A hole at the end is there where the least stride is above 1.
-        rank: dimensions of the array.
+        pieces: digits, and a hole above each digit whose room is a multiple of its extent, because tiles may
+            produce that padding in either way. If the smallest stride exceeds 1, a hole follows at the end.
+        rank: the number of dimensions of the array.
     """
 
     pieces: tuple[Piece, ...]
@@ -46,40 +46,40 @@ class StorageOrder:
 
     @cached_property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """For each dimension its pieces, the one of most weight first."""
+        """For each dimension its pieces, the one with the largest weight first."""
         outer_first = sorted(range(len(self.pieces)), key=lambda k: -self.pieces[k].weight)
         return tuple(tuple(k for k in outer_first if self.pieces[k].dim == dim) for dim in range(self.rank))
 
     @cached_property
     def holes(self) -> frozenset[int]:
-        """The pieces that count no dimension."""
+        """The pieces that do not count a dimension."""
         return frozenset(k for k, piece in enumerate(self.pieces) if piece.dim is None)
 
     @cached_property
     def short(self) -> frozenset[int]:
-        """The pieces with more room than extent: padded themselves, or with the hole above them."""
+        """The pieces with more room than extent: they are padded themselves, or the hole above them is."""
         return frozenset(k for k, piece in enumerate(self.pieces) if piece.room != piece.extent)
 
     @cached_property
     def last_hole(self) -> int | None:
-        """The hole below every digit, which nothing else can spell."""
+        """The hole below every digit, which only its own padding can produce."""
         last = len(self.pieces) - 1
         return last if last in self.holes else None
 
     def hole_above(self, piece: int) -> int | None:
-        """The hole that may spell the padding of a short piece."""
+        """The hole that may produce the padding of a short piece."""
         return piece - 1 if piece - 1 in self.holes else None
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Tiles that put every piece of an order at its place, and then merge the lowest ones into one axis.
+    """Tiles that put every piece of an order in its position and then merge the lowest ones into one axis.
 
     Attributes:
-        order: the pieces; those of later stages stand above as they are, without holes or room.
-        above: how many they are.
-        extent: of the axis that the others merge into.
-        room: what that axis is then cut or padded to. The last stage merges nothing.
+        order: the pieces; those of later stages are above, unchanged and without holes or room.
+        above: the number of those.
+        extent: the extent of the axis that the others merge into.
+        room: the extent that this axis is then cut or padded to. The last stage merges nothing.
     """
 
     order: StorageOrder
@@ -90,15 +90,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A stride that lies among the offsets of smaller ones.
-
-    Attributes:
-        index: the index that is 1 in its digit and 0 in all others; its offset is the stride.
-        offset: that offset.
-        twin: an index of smaller strides with the same offset, or None.
-        far: the index of smaller strides that goes furthest.
-        reach: its offset.
-    """
+    """A stride that lies among the offsets of smaller strides."""
 
     index: tuple[int, ...]
     offset: int
@@ -108,11 +100,11 @@ class Unplaced:
 
 
 def storage_stages(chains: tuple[Chain, ...]) -> tuple[Stage, ...] | Unplaced:
-    """What one chain a dimension asks of storage, or a stride that clashes with smaller ones.
+    """Return what the chains of all dimensions require of storage, or a stride that conflicts.
 
-    Mostly this is one stage: each stride a multiple of the next lower one, and past all of that digit's
-    offsets. Where a stride is not, all below it becomes one axis by `*`, cut or padded to the stride. The
-    chains are coalesced.
+    There is usually one stage: each stride is a multiple of the next lower one and exceeds all of that
+    digit's offsets. Where a stride is not such a multiple, `*` merges everything below it into one axis,
+    which is cut or padded to the stride. The chains are coalesced.
 
     (5,16,5):(5,32,1) -> the pieces of strides 5 and 1 merge into an axis of 25, padded to 32
     """
@@ -147,18 +139,18 @@ def storage_stages(chains: tuple[Chain, ...]) -> tuple[Stage, ...] | Unplaced:
 
 
 def _piece(digit: Digit, room: int = 0) -> Piece:
-    """The place of a digit in storage; without more room than it needs by default."""
+    """The position of a digit in storage; by default without extra room."""
     return Piece(digit.dim, digit.size, room or digit.size, digit.weight)
 
 
 def _hole(extent: int, room: int) -> list[Piece]:
-    """The hole that would spell the padding from extent to room, where one can."""
+    """The hole that could produce the padding from extent to room, if possible."""
     count, rest = divmod(room, extent)
     return [Piece(None, count, count, 0)] if count > 1 and not rest else []
 
 
 def _unplaced(digit: Digit, smaller: list[Digit], rank: int) -> Unplaced:
-    """The clash of a digit's stride with the offsets of those of smaller strides, which nest."""
+    """The conflict of a digit's stride with the offsets of smaller strides, which nest."""
     index, twin, far = [0] * rank, [0] * rank, [0] * rank
     index[digit.dim] = digit.weight
     rest = digit.stride

@@ -1,8 +1,8 @@
-"""The fewest tiles that put digits into a given storage order: a search, deeper level by level.
+"""Search, by iterative deepening, for the fewest tiles that put digits into a given storage order.
 
-A tile step is a stable partition: it cuts each axis of a suffix in a high and a low part, and puts all high
-parts before all low ones. So a step at most doubles the ascending runs that the wanted order has in the
-order before it; states with too many runs for the steps that are left are not looked into.
+A tile step is a stable partition: it cuts each axis of a suffix into a high and a low part and puts all high
+parts before all low parts. So a step at most doubles the ascending runs of the target order. The search
+prunes states with too many runs for the remaining steps.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from codegen import dataclass
 from tilejit.layout.bridge.storage_order import StorageOrder
 
 Axis: TypeAlias = tuple[int, ...]
-"""Pieces that one axis still holds, the one of most weight first; none where its extent is 1."""
+"""Pieces that one axis still holds, the one with the largest weight first; empty if its extent is 1."""
 
 Tile: TypeAlias = tuple[int, ...]
 
 Cut: TypeAlias = "int | Axis"
-"""How many pieces of an axis are high (-1: none, nor is it padded); of an empty one the holes it becomes."""
+"""The number of high pieces of an axis (-1: none, no padding); for an empty axis, the holes it becomes."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Axes along the way, the most major first, and the short pieces that were padded to their room."""
+    """Axes at a step of the search, the most major first, and the short pieces that have been padded."""
 
     axes: tuple[Axis, ...]
     padded: frozenset[int] = frozenset()
 
     def reading(self) -> list[int]:
-        """The pieces in the order they lie now."""
+        """The pieces in their current order."""
         return [piece for axis in self.axes for piece in axis]
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Tiles, and the state they end in."""
+    """Tiles, and the state that they lead to."""
 
     tiles: tuple[Tile, ...]
     end: State
 
     @property
     def cost(self) -> tuple[int, int]:
-        """Tiles, then sizes in all of them."""
+        """The number of tiles, then of their sizes."""
         return len(self.tiles), sum(map(len, self.tiles))
 
 
 @dataclass(slots=True)
 class Search:
-    """One search: the order that is wanted, and how many states may still be looked into."""
+    """One search: the target order, and how many more states it may visit."""
 
     order: StorageOrder
     budget: int
     known: dict[tuple[State, int], Way | None] = field(default_factory=dict)
 
     def way(self, state: State, steps: int) -> Way | None:
-        """The shortest tiles of exactly so many steps, or None where none were found."""
+        """The shortest tiles with exactly that many steps, or None if none were found."""
         if self._steps_at_least(state) > steps:
             return None
         if steps == 0:
@@ -84,13 +84,13 @@ class Search:
         return best
 
     def _steps_at_least(self, state: State) -> int:
-        """A number of steps that cannot be gone below."""
+        """A lower bound on the number of steps."""
         place = {piece: k for k, piece in enumerate(state.reading())}
         runs = 1 + len(self._descents(place))
         return max((runs - 1).bit_length(), 0 if self._complete(state, place) else 1)
 
     def _descents(self, place: dict[int, int]) -> list[int]:
-        """The pieces that lie before the one they should follow."""
+        """The pieces that precede the one they should follow."""
         out, last = [], -1
         for piece in sorted(place):
             at = place[piece]
@@ -100,17 +100,17 @@ class Search:
         return out
 
     def _complete(self, state: State, place: dict[int, int]) -> bool:
-        """Whether every short piece has its room, in one of the two ways, and the last hole is there."""
+        """Whether every short piece is padded, in one of the two ways, and the last hole exists."""
         order = self.order
         if order.last_hole is not None and order.last_hole not in place:
             return False
         return all((piece in state.padded) != (order.hole_above(piece) in place) for piece in order.short)
 
     def _last(self, state: State) -> Way | None:
-        """One tile that ends in the wanted order, of the fewest entries."""
+        """One tile that produces the target order, with the fewest sizes."""
         axes = ((), *state.axes)  # a tile may have one dimension more than there are axes
         reading = state.reading()
-        # What is low begins at the one descent; without any it may begin anywhere.
+        # The low part begins at the only descent; without a descent, it may begin anywhere.
         bounds = self._descents({piece: k for k, piece in enumerate(reading)}) or [
             *sorted(reading),
             len(self.order.pieces),
@@ -130,7 +130,7 @@ class Search:
         return min(ways, key=lambda way: way.cost, default=None)
 
     def _closing_cuts(self, axes: tuple[Axis, ...], bound: int, state: State) -> tuple[Cut, ...] | None:
-        """Cuts that make pieces below `bound` high, with the holes that belong between the low ones."""
+        """Cuts that make pieces below `bound` high, with the holes that belong between the low pieces."""
         cuts: list[Cut] = []
         low = -1
         there = set(state.reading())
@@ -156,7 +156,7 @@ class Search:
         return tuple(cuts)
 
     def _moves(self, state: State) -> Iterator[tuple[State, Tile]]:
-        """Every step from here; a hole that is missing may come from an axis of one put in front."""
+        """Every possible step; a missing hole may come from an axis of extent 1 added in front."""
         missing = sorted(self.order.holes - set(state.reading()) - {piece - 1 for piece in state.padded})
         holes: list[Cut] = [tuple(missing[a:b]) for a, b in _spans(len(missing))]
         options = [self._cuts(axis, state, missing) if axis else [(), *holes] for axis in state.axes]
@@ -170,7 +170,7 @@ class Search:
                 yield step(self.order, led, cuts)
 
     def _cuts(self, axis: Axis, state: State, missing: list[int]) -> list[Cut]:
-        """Where an axis may be cut, with and without the padding of its top piece."""
+        """The positions at which an axis may be cut, with and without padding its top piece."""
         cuts: list[Cut] = list(range(len(axis) + 1))
         above = self.order.hole_above(axis[0])
         if above is None or axis[0] not in self.order.short or axis[0] in state.padded:
@@ -179,18 +179,18 @@ class Search:
 
 
 def _once(cuts: tuple[Cut, ...]) -> bool:
-    """Whether no hole is made twice."""
+    """Whether no hole is produced twice."""
     made = [hole for cut in cuts if isinstance(cut, tuple) for hole in cut]
     return len(set(made)) == len(made)
 
 
 def _spans(count: int) -> list[tuple[int, int]]:
-    """Where runs of one or two of so many things begin and end."""
+    """The bounds of one or two runs among a number of things."""
     return [(a, b) for a in range(count) for b in (a + 1, a + 2) if b <= count]
 
 
 def step(order: StorageOrder, state: State, cuts: tuple[Cut, ...]) -> tuple[State, Tile]:
-    """The state after one tile over the last axes, and that tile."""
+    """Apply one tile to the last axes, and return the new state and the tile."""
     first = len(state.axes) - len(cuts)
     highs: list[Axis] = []
     lows: list[Axis] = []

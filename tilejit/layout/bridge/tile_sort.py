@@ -1,8 +1,8 @@
-"""Tiles that put digits into any storage order: never many, though seldom the fewest.
+"""Find tiles for any storage order by sorting: always few, though rarely the fewest.
 
-Each step is one pass of a radix sort. Axes are cut in halves until each holds one piece; then the pieces are
-sorted by the number of the ascending run they belong to, its lowest bit first. `*` merges axes of extent 1
-into their neighbors, so that the axes do not double with every step.
+Each step is a pass of a radix sort. Axes are halved until each holds one piece. Then the pieces are sorted by
+the number of their ascending run, lowest bit first. `*` merges axes of extent 1 into their neighbors, so that
+the number of axes does not double with every step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tilejit.layout.tiling import MERGE
 
 
 def sorting_way(order: StorageOrder, state: State) -> Way:
-    """Tiles that take the axes of a state to the wanted order, whatever they are."""
+    """Return tiles that take the axes of any state to the target order."""
     tiles: list[Tile] = []
     while any(len(axis) > 1 for axis in state.axes):
         state = _pass(order, state, {p for axis in state.axes for p in _lower_half(axis)}, tiles)
@@ -32,7 +32,7 @@ def sorting_way(order: StorageOrder, state: State) -> Way:
 
 
 def _pass(order: StorageOrder, state: State, lows: set[int], tiles: list[Tile]) -> State:
-    """One tile, noted in `tiles`, that puts the pieces `lows` behind all others from their first axis on."""
+    """Append one tile that moves the pieces `lows` behind all others, starting at their first axis."""
     first = next(k for k, axis in enumerate(state.axes) if lows & set(axis))
     axes: list[Axis] = []
     stars: list[int] = []
@@ -54,12 +54,12 @@ def _pass(order: StorageOrder, state: State, lows: set[int], tiles: list[Tile]) 
 
 
 def _lower_half(axis: Axis) -> Axis:
-    """The pieces that an axis of several puts low."""
+    """The pieces of an axis that move to the low part."""
     return axis[(len(axis) + 1) // 2 :] if len(axis) > 1 else ()
 
 
 def _runs(state: State) -> dict[int, int]:
-    """For each piece the ascending run of the wanted order it belongs to, in the order there is now."""
+    """For each piece, the ascending run of the target order that it belongs to, in the current order."""
     runs: dict[int, int] = {}
     place = {piece: k for k, piece in enumerate(state.reading())}
     run, last = 0, -1

@@ -1,4 +1,4 @@
-"""Storage order to `minor_to_major` and tiles: the fewest found by searching, else by sorting."""
+"""Convert a storage order to `minor_to_major` and tiles: the fewest found by search, otherwise by sorting."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tilejit.layout.tiling import MERGE
 
 MOST_STEPS = 5
 MOST_STATES = 6000
-"""Looked into at one depth, over all orders of the dimensions: about a tenth of a second."""
+"""States to visit at one depth, over all orders of the dimensions: about a tenth of a second."""
 MOST_PERMUTED = 5
 MOST_DEAD = 16
-"""Dimensions of extent 1 that are tried elsewhere than in front."""
+"""How many dimensions of extent 1 the search tries in positions other than the front."""
 
 
 def spelled(stages: tuple[Stage, ...]) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
-    """minor_to_major and tiles that put every piece at its place: fewest tiles first, then fewest sizes.
+    """Return minor_to_major and tiles that put every piece in place: fewest tiles first, then fewest sizes.
 
     ((2,2),(2,3)):((2,12),(1,4)) -> (1, 0), ((2, 2),)
     """
@@ -34,7 +34,7 @@ def spelled(stages: tuple[Stage, ...]) -> tuple[tuple[int, ...], tuple[Tile, ...
 
 
 def _shortest(order: StorageOrder, states: list[State]) -> tuple[int, Way]:
-    """The shortest way found from one of the states, and its number."""
+    """The shortest way found from one of the states, and the number of that state."""
     for steps in range(MOST_STEPS):
         found: list[tuple[int, Way]] = []
         exhausted = True
@@ -52,7 +52,7 @@ def _shortest(order: StorageOrder, states: list[State]) -> tuple[int, Way]:
 
 
 def _merged(stage: Stage, state: State, following: StorageOrder) -> Way:
-    """Tiles that merge a stage's lowest pieces into one axis, and the state in the next stage's names."""
+    """Tiles that merge a stage's lowest pieces into one axis, and the state with the next stage's names."""
     first = next(k for k, axis in enumerate(state.axes) if axis and axis[-1] >= stage.above)
     stars = (MERGE,) * (len(state.axes) - first - 1)
     axes = list(state.axes[:first])
@@ -64,7 +64,7 @@ def _merged(stage: Stage, state: State, following: StorageOrder) -> Way:
     if stage.extent < stage.room:
         tiles.append((*stars, stage.room))
         axes.append(())
-    else:  # holes past the last offset are cut off; they go in front of everything
+    else:  # holes past the last offset are cut off; they move to the front
         whole = (prod(stage.order.pieces[piece].extent for piece in axis) for axis in axes)
         tiles.append((*whole, *stars, stage.room))
     names = {(piece.dim, piece.weight): k for k, piece in enumerate(following.pieces)}
@@ -74,7 +74,7 @@ def _merged(stage: Stage, state: State, following: StorageOrder) -> Way:
 
 
 def _physical_orders(order: StorageOrder) -> list[tuple[int, ...]]:
-    """Orders of the dimensions to begin with, most major first, row-major before all others."""
+    """Orders of the dimensions to start from, most major first; row-major comes first."""
     live = tuple(dim for dim in range(order.rank) if order.axes[dim])
     dead = tuple(dim for dim in range(order.rank) if not order.axes[dim])
     ways: list[tuple[int, ...]] = [live]
@@ -86,14 +86,14 @@ def _physical_orders(order: StorageOrder) -> list[tuple[int, ...]]:
     starts = [(*dead, *way) for way in ways]
     if len(dead) <= MOST_DEAD:
         starts.insert(0, tuple(range(order.rank)))
-        if order.holes:  # an axis of one may become a hole, so its place counts
+        if order.holes:  # an axis of extent 1 may become a hole, so its position matters
             starts += [(*way, *dead) for way in ways]
             starts += permutations(range(order.rank)) if order.rank < MOST_PERMUTED else []
     return list(dict.fromkeys(starts))
 
 
 def _state(order: StorageOrder, start: tuple[int, ...]) -> State:
-    """The axes of an order of the dimensions, without leading ones of extent 1, which a tile adds itself."""
+    """The axes for an order of the dimensions, without leading ones of extent 1, which a tile adds itself."""
     axes = [order.axes[dim] for dim in start]
     first = next((k for k, axis in enumerate(axes) if axis), len(axes))
     return State(tuple(axes[first:]))

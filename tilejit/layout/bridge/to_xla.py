@@ -1,4 +1,4 @@
-"""CuTe to XLA: the digits of the modes, whose order in storage tiles must spell."""
+"""Convert CuTe layouts to XLA shapes: tiles must produce the storage order of the modes' digits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tilejit.layout.shape import Shape
 from tilejit.support.tokens import named
 
 MOST_AXES = 64
-"""Of a NumPy array."""
+"""Of a NumPy array, which witnesses index."""
 
 
 def to_xla(
@@ -74,7 +74,7 @@ def to_xla(
         layout = _plain(layout)
     if not isinstance(layout, Layout):
         raise TypeError(
-            f"to_xla takes a Layout, not {type(layout).__name__}\n  read a text with cute.parse(...)"
+            f"to_xla: expected a Layout, got {type(layout).__name__}\n  read text with cute.parse(...)"
         )
     sizes = tuple(mode.size for mode in layout)
     slots = None if slots is None else integer(slots, "slots")
@@ -83,7 +83,7 @@ def to_xla(
     if 0 in bound:
         if slots:
             raise LayoutError(
-                f"an array without elements has no slots, not {shown(slots)}\n  give 0, or none"
+                f"an array without elements has 0 slots, not {shown(slots)}\n  pass slots=0 or leave it out"
             )
         return make_shape(type_name, bound, element_size_in_bits=element_size_in_bits)
     chains = tuple(cut_chain(tuple(flat_modes(mode)), n) for mode, n in zip(layout, bound, strict=True))
@@ -96,7 +96,8 @@ def to_xla(
         return shape
     if slots < shape.physical_size:
         raise LayoutError(
-            f"the tiles need {shape.physical_size} slots, not {shown(slots)}\n  give as many, or none"
+            f"the tiles need {shape.physical_size} slots, not {shown(slots)}\n"
+            "  pass that number, or leave slots out"
         )
     return make_shape(
         type_name,
@@ -109,24 +110,24 @@ def to_xla(
 
 
 def _plain(composed: ComposedLayout) -> Layout:
-    """The layout that says the same as a composed one."""
+    """The plain layout that equals a composed one."""
     if composed.rank > MOST_AXES:
         raise LayoutError(f"{named(composed)} has {composed.rank} modes\n  compose at most {MOST_AXES}")
     table = offsets(composed).reshape(tuple(map(product, modes(composed.shape))), order="F")
     if table.size == 0:
         return Layout(table.shape)
-    return recognized(table, named(composed), "XLA's tiles know no swizzles and no first offset")
+    return recognized(table, named(composed), "XLA's tiles express neither swizzles nor a first offset")
 
 
 def _bound(layout: Layout, sizes: tuple[int, ...], dims: Iterable[int] | None) -> tuple[int, ...]:
-    """The dimensions asked for, checked against the modes."""
+    """The requested dimensions, checked against the modes."""
     if dims is None:
         return sizes
     bound = int_tuple(dims, "dims")
     if len(bound) != len(sizes) or not all(0 <= n <= size for n, size in zip(bound, sizes, strict=False)):
         raise LayoutError(
             f"an array {dims_text(bound)} does not fit the modes of {named(layout)}\n"
-            f"  give dims within {dims_text(sizes)}"
+            f"  pass dims of at most {dims_text(sizes)}"
         )
     return bound
 
@@ -138,10 +139,10 @@ def _refuse_tiles(layout: Layout, fault: Unplaced) -> NoReturn:
     elif fault.offset < 0:
         cause = f"{here}, and slots count from 0"
     else:
-        cause = f"{here}, inside a smaller stride's way to {fault.reach}, the offset of index {fault.far}"
+        cause = f"{here}, within the range of smaller strides, which reach {fault.reach} at index {fault.far}"
     index = fault.index[0] if len(fault.index) == 1 else fault.index
     raise NoLayoutError(
-        f"{named(layout)} has no tiles: {cause}\n"
-        "  give strides above 0, each past all offsets of the smaller ones",
+        f"{named(layout)} cannot be expressed by tiles: {cause}\n"
+        "  use positive strides, each larger than all offsets of the smaller ones",
         Witness(index, fault.offset, None if fault.offset < 0 else fault.reach + 1),
     )

@@ -1,4 +1,4 @@
-"""The chain of digits of each dimension of an XLA shape, or an index whose slot no chains give."""
+"""The chain of digits of each dimension of an XLA shape, or an index whose slot no chains produce."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.strides import buffer_digits
 
 MOST_LISTED = 1 << 21
-"""Elements whose slots are listed where no argument decides."""
+"""The most elements whose slots are enumerated if nothing else decides."""
 PROBES = 1 << 18
 
 
 def xla_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
-    """For each dimension a chain of digits, whose sum is the slot of every element.
+    """Return for each dimension a chain of digits; their sum is the slot of every element.
 
     f32[3,5]{1,0:T(2,2)} -> ((2, 2), (2, 12)), ((2, 1), (3, 4))
 
-    Nothing is listed unless the tiles of a `*` cut through its dimensions. The shape has elements.
+    Slots are enumerated only if the tiles of a `*` cut through its dimensions. The shape has elements.
 
     Raises:
-        LayoutError: the tiles of a `*` leave dimensions of more than 2^21 elements cut through, and no index
-            that is tried shows whether padding hides it.
+        LayoutError: the tiles of a `*` cut through dimensions of more than 2^21 elements, and no sampled
+            index shows whether padding hides it.
     """
     roots = logical_roots(access_map(shape))
     if any(len(root.dims) > 1 or isinstance(root.tree, Opaque) for root in roots):
@@ -51,7 +51,7 @@ def xla_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
 
 
 def _digit_chains(shape: Shape) -> tuple[Chain, ...] | None:
-    """The chains where no tile cuts a merged axis between two of its digits; None where one does."""
+    """The chains if no tile cuts a merged axis between two of its digits, otherwise None."""
     found = buffer_digits(*tile_steps_of(shape))
     if found is None:
         return None
@@ -74,7 +74,7 @@ def _digit_chains(shape: Shape) -> tuple[Chain, ...] | None:
 
 
 def _listed_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
-    """As `xla_chains`, by the slots themselves."""
+    """As `xla_chains`, from the slots themselves."""
     if prod(shape.dimensions) <= MOST_LISTED:
         table = np.asarray(linear_index(shape, tuple(np.indices(shape.dimensions, sparse=True))))
         return table_chains(_exact(table, shape), whole=False)
@@ -93,9 +93,9 @@ def _listed_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
                 tuple(int(i[first]) for i in index), int(slots[first]), int(np.asarray(wanted)[first])
             )
     raise LayoutError(
-        f"{shape_name(shape)} may be a layout or not: its * leaves merged dimensions cut through, which only "
-        f"all slots can tell, up to {MOST_LISTED} of them\n"
-        "  write tiles without *, or ask for smaller dimensions"
+        f"{shape_name(shape)} cannot be checked: its tiles cut through the dimensions that * merges, so all "
+        f"slots must be compared, and at most {MOST_LISTED} are\n"
+        "  write tiles without *, or use smaller dimensions"
     )
 
 
@@ -105,6 +105,6 @@ def _exact(slots: NDArray[np.int64], shape: Shape) -> Table:
 
 
 def _samples(count: int) -> Iterator[NDArray[np.int64]]:
-    """Numbers of elements to try: the first ones, then some from everywhere."""
+    """Numbers of elements to try: the first ones, then some across the whole range."""
     yield np.arange(PROBES)
     yield np.sort(np.random.default_rng(0).integers(0, count, PROBES))

@@ -1,4 +1,4 @@
-"""Formats with a name, patterns and tags: from an array's dimensions and dtype to its layout."""
+"""Named formats, patterns and tags: from the dimensions and dtype of an array to its layout."""
 
 from tilejit.layout.formats.description import FormatDescription, describe_format
 from tilejit.layout.formats.registry import formats, register_format

@@ -1,4 +1,4 @@
-"""Formats that pad, reshape and transpose, each written as a pattern; oneDNN's tags among them."""
+"""Formats that pad, reshape and transpose, each written as a pattern; oneDNN's tags are among them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _tenstorrent(
     rows, columns = (min(16, height), min(16, width)) if face is None else _pair(face, "face")
     if height % rows or width % columns:
         raise LayoutError(
-            f"a tile of {height} x {width} has no whole faces of {rows} x {columns}\n"
+            f"faces of {rows} x {columns} do not divide a tile of {height} x {width}\n"
             "  give face= sizes that divide those of tile="
         )
     return {"mf": height // rows, "m": rows, "nf": width // columns, "n": columns}
@@ -65,8 +65,8 @@ def _scales(name: str, element: Element) -> Sizes:
 
 
 def _aiter_preshuffle(element: Element) -> Sizes:
-    mend = "convert to a 16-bit or an 8-bit type"
-    k = _width("aiter-preshuffle", element, {16: 8, 8: 16}, mend)
+    fix = "convert to a 16-bit or an 8-bit type"
+    k = _width("aiter-preshuffle", element, {16: 8, 8: 16}, fix)
     return {"k2": 32 // k, "k": k}
 
 
@@ -84,7 +84,7 @@ def _blis_b(element: Element, nr: int | None = None) -> Sizes:
 
 
 def _fixed(element: Element) -> Sizes:
-    """The sizes of a pattern that says all of them."""
+    """The sizes of a pattern that specifies all of them."""
     return {}
 
 
@@ -96,7 +96,7 @@ def _morton(element: Element, dims: Dims, *, size: int = 8) -> Blocking:
 
 
 def _morton_pattern(bits: int) -> str:
-    """Blocks of 2**bits rows and columns; a digit for each bit."""
+    """Blocks of 2**bits rows and columns, with a digit for each bit."""
     rows, columns = (" ".join(f"{axis}{bit}" for bit in range(bits)) for axis in "mn")
     mixed = [f"{axis}{bit}" for bit in range(bits) for axis in "mn"]
     sizes = ", ".join(f"{name}=2" for name in mixed)
@@ -104,7 +104,7 @@ def _morton_pattern(bits: int) -> str:
 
 
 def _blocked(name: str, pattern: str, dims: Dims, sizes: Sizes) -> Blocking:
-    """A pattern of a format, refused in the format's name for arrays of a wrong rank."""
+    """The blocking of a format's pattern; raises in the format's name for arrays of the wrong rank."""
     parsed = parse_pattern(pattern)
     groups = [group for group in parsed.groups if not group.ellipsis]
     open_ended = len(groups) < len(parsed.groups)
@@ -112,33 +112,34 @@ def _blocked(name: str, pattern: str, dims: Dims, sizes: Sizes) -> Blocking:
         names = ", ".join(group.axes[0].text for group in groups)
         more = " or more" if open_ended else ""
         raise LayoutError(
-            f"the format {name!r} is of {len(groups)}{more} dimensions, the last {names}; "
-            f"the array is {dims_text(dims)}\n  reshape it, or choose another format"
+            f"the format {name!r} takes {len(groups)}{more} dimensions, the last {names}; got an array "
+            f"{dims_text(dims)}\n"
+            "  reshape it, or choose another format"
         )
     return parsed.blocking(dims, sizes)
 
 
-def _width(name: str, element: Element, rule: dict[int, int], mend: str) -> int:
-    """What a format's rule says for elements of that width, in bits."""
-    # pred has one bit and is stored as a byte; types of 4 or 6 bits are no bytes.
+def _width(name: str, element: Element, rule: dict[int, int], fix: str) -> int:
+    """The entry of a format's rule for elements of that width in bits."""
+    # pred has one bit but is stored as a byte; types of 4 or 6 bits do not fill a byte.
     bits = 8 if element.name == "pred" else element.bits
     if bits not in rule:
-        raise LayoutError(f"the format {name!r} has no rule for {element.name}\n  {mend}")
+        raise LayoutError(f"the format {name!r} has no rule for {element.name}\n  {fix}")
     return rule[bits]
 
 
 def _c0(name: str, element: Element, c0: int | None) -> int:
-    """Elements of the innermost block on Ascend: 32 bytes of 16-bit and 8-bit types."""
+    """Elements of the innermost block on Ascend: 32 bytes for 16-bit and 8-bit types."""
     if c0 is not None:
         return checked_size("c0", c0)
     return _width(name, element, {16: 16, 8: 32}, "give its innermost block, e.g. c0=16")
 
 
 def _packed(name: str, element: Element, pack: int | None) -> int:
-    """Rows that share 32 bits."""
+    """The number of rows that share 32 bits."""
     if pack is not None:
         return checked_size("pack", pack)
-    return _width(name, element, {16: 2, 8: 4}, "say how many rows lie side by side, e.g. pack=8")
+    return _width(name, element, {16: 2, 8: 4}, "give the number of rows that lie side by side, e.g. pack=8")
 
 
 def _pair(sizes: object, name: str) -> tuple[int, int]:
@@ -156,10 +157,10 @@ ONEDNN = "oneDNN, dnnl_format_tag_t in dnnl_types.h"
 
 
 def tag_format(tag: str, description: str | None = None, example: tuple[Dims, str] | None = None) -> Format:
-    """The format that a blocked tag of oneDNN's stands for.
+    """Return the format for a oneDNN blocked tag.
 
     Raises:
-        LayoutError: a mistake in the tag.
+        LayoutError: the tag has a mistake.
     """
     parsed = parse_tag(tag)
 
@@ -168,7 +169,7 @@ def tag_format(tag: str, description: str | None = None, example: tuple[Dims, st
 
     blocked = {letter: prod(n for n, name in parsed.blocks if name == letter) for _, letter in parsed.blocks}
     plain = [letter for letter in parsed.dims if letter not in blocked]
-    # A picture shows two dimensions of more than one index: those with blocks, or the last without.
+    # A picture shows two dimensions with more than one index: blocked ones, otherwise the last ones.
     small = dict.fromkeys(parsed.dims, 1 if blocked else 2) | {d: 2 * n for d, n in blocked.items()}
     if len(blocked) == 1 and plain:
         small[plain[-1]] = 4
@@ -187,9 +188,9 @@ def pattern_format(
     rule: str = "",
     parameters: tuple[str, ...] = (),
 ) -> Format:
-    """A format that is a pattern.
+    """Create a format from a pattern.
 
-    sizes: sizes(element, **parameters) -> those that the pattern leaves out. rule: what they are, in words.
+    sizes: sizes(element, **parameters) -> the sizes that the pattern leaves out. rule: those sizes in words.
     """
 
     def build(element: Element, dims: Dims, **given: Any) -> Blocking:

@@ -1,4 +1,4 @@
-"""`Blocking`: an array cut into digits, and the order of the digits in memory: pad, reshape, transpose."""
+"""`Blocking`: an array cut into digits, and the digits' order in memory: pad, reshape, transpose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilejit.support.tokens import MAX_INT64
 
 
 class DigitName(NamedTuple):
-    """A dimension, and the number of a digit in it, the most major first."""
+    """A dimension, and the number of a digit in it, the most major digit first."""
 
     dim: int
     number: int
@@ -21,20 +21,21 @@ class DigitName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """Digits of each dimension, and where they go.
+    """The digits of each dimension, and their order in memory.
 
-    [40,300] as (5,8) and (3,128), the blocks kept whole:
+    [40,300] as (5,8) and (3,128), with contiguous blocks:
     Blocking((40, 300), ((5, 8), (3, 128)), ((0, 0), (1, 0), (0, 1), (1, 1)))
 
     Attributes:
-        dimensions: of the array, in elements.
-        digits: for each dimension the sizes of its digits, the most major first; where they make more than
-            the dimension, the rest is padding.
-        order: every digit once, in the order of memory, the most major first.
+        dimensions: the dimensions of the array, in elements.
+        digits: for each dimension the sizes of its digits, the most major first; a product beyond the
+            dimension is padding.
+        order: every digit once, in memory order, the most major first.
 
     Raises:
-        LayoutError: at construction, for digits smaller than a dimension, or an order that is none.
-        TypeError: at construction, for anything but integers.
+        LayoutError: at construction, if digits are smaller than a dimension, or the order does not name each
+            digit once.
+        TypeError: at construction, if a value is not an integer.
     """
 
     dimensions: tuple[int, ...]
@@ -42,19 +43,19 @@ class Blocking:
     order: tuple[DigitName, ...]
 
     def __post_init__(self) -> None:
-        """Check that digits hold the dimensions and that the order names each once."""
+        """Check that digits cover the dimensions and that the order names each once."""
         dims = int_tuple(self.dimensions, "dimensions")
         digits = tuple(int_tuple(sizes, "digits") for sizes in self.digits)
         set_fields(self, dimensions=dims, digits=digits)
         if len(digits) != len(dims):
             raise LayoutError(
-                f"there are digits for {len(digits)} of {len(dims)} dimensions\n  give them for each"
+                f"digits are given for {len(digits)} of {len(dims)} dimensions\n  give them for each"
             )
         for size, sizes in zip(dims, digits, strict=True):
             _check_digits(size, sizes)
         order = tuple(int_tuple(digit, "a digit") for digit in self.order)
         if sorted(order) != self.places:
-            raise LayoutError("the order is not one of the digits\n  name each (dimension, digit) once")
+            raise LayoutError("the order does not name the digits\n  name each (dimension, digit) once")
         set_fields(self, order=tuple(DigitName(*digit) for digit in order))
 
     @property
@@ -64,36 +65,36 @@ class Blocking:
 
     @property
     def padded(self) -> tuple[int, ...]:
-        """The dimensions with their padding."""
+        """The dimensions, padding included."""
         return tuple(map(prod, self.digits))
 
     @property
     def heads(self) -> tuple[int, ...] | None:
-        """The dimensions in the order of their first digits, if these stand before all others; else None."""
+        """The dimensions in the order of their first digits, if these precede all others; otherwise None."""
         rank = len(self.dimensions)
         first = self.order[:rank]
         return tuple(dim for dim, _ in first) if all(number == 0 for _, number in first) else None
 
     def extent(self, digits: Sequence[DigitName]) -> int:
-        """Elements of some digits together, at least 1: no tile has size 0."""
+        """The number of elements of some digits together, at least 1, because a tile cannot have size 0."""
         return max(1, prod(self.digits[dim][k] for dim, k in digits))
 
     def is_padded(self, dim: int) -> bool:
-        """Whether the digits make more than the dimension."""
+        """Whether the digits cover more than a dimension."""
         return prod(self.digits[dim]) > self.dimensions[dim]
 
     def is_grown(self, dim: int) -> bool:
-        """Whether whole steps of the first digit are padding: the digits below it make none of these."""
+        """Whether whole steps of the first digit are padding, beyond the padding of lower digits."""
         first, *rest = self.digits[dim]
         return first > -(-self.dimensions[dim] // max(1, prod(rest)))
 
     def recipe(self, heading: str, fill: str = "") -> str:
-        """The source of `pack(x)`, which brings an array to its flat buffer: pad, reshape, transpose.
+        """Write the source of `pack(x)`, which converts an array to its flat buffer: pad, reshape, transpose.
 
-        heading: what the docstring of `pack` says. fill: the rest of np.pad's arguments, comma first.
+        heading: the docstring of `pack`. fill: further arguments of np.pad, starting with a comma.
 
         Raises:
-            LayoutError: NumPy's 64 dimensions do not suffice.
+            LayoutError: the code needs more than NumPy's 64 dimensions.
         """
         out = Recipe(self.dimensions, fill)
         out.pad(self.padded)
@@ -105,12 +106,13 @@ class Blocking:
 
 def _check_digits(size: int, digits: tuple[int, ...]) -> None:
     if not digits:
-        raise LayoutError("a dimension has no digits\n  give it one, of its own size")
+        raise LayoutError("a dimension has no digits\n  give it one digit of its own size")
     for digit in digits:
         if not 0 <= digit <= MAX_INT64:
             raise LayoutError(f"a digit is {shown(digit)}\n  give a size from 0 to 2^63-1")
     if prod(digits) < size:
         raise LayoutError(
-            f"the digits {' x '.join(map(str, digits))} make {shown(prod(digits))}, "
-            f"less than the dimension's {shown(size)}\n  make them larger"
+            f"the digits {' x '.join(map(str, digits))} cover {shown(prod(digits))} elements, less than the "
+            f"dimension's {shown(size)}\n"
+            "  make them larger"
         )

@@ -1,4 +1,4 @@
-"""`describe_format`: what a named format is, and which arrays it takes."""
+"""`describe_format`: describes a named format and the arrays that it takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilejit.layout.formats.format import Format
 from tilejit.layout.formats.registry import find_format
 
 MAX_RANK = 12
-"""Of every format that has one: oneDNN's."""
+"""The most dimensions of any format with a limit, which is oneDNN's."""
 WIDTH = 80
 
 
@@ -110,7 +110,7 @@ def describe_format(name: str) -> FormatDescription:
 
 
 def _elements() -> tuple[str, ...]:
-    """The dtypes of arrays."""
+    """The dtypes that arrays can have."""
     return tuple(name for name, row in PRIMITIVE_TYPES.items() if row.is_array_element)
 
 

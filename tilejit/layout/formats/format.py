@@ -1,4 +1,4 @@
-"""`Format`: a name, what it stands for, and the function from an array to its layout; names it can't take."""
+"""`Format`: a name, a description, and a function from an array to its layout; also the reserved names."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tilejit.layout.dtypes import PrimitiveType
 
 Dims = tuple[int, ...]
 ELEMENT_SIZE = "element_size_in_bits"
-"""What all layouts of blocks take; a format may have it as a parameter of its own, a pattern no such axis."""
+"""A parameter of every blocked layout; a format may define it too, but no axis of a pattern has the name."""
 RESERVED = (
     *("layout", "dtype", "dims", "out", "padding", "casting", "threads", "tensors"),
     *("virtual_vector_size", "specialize", "tune"),
 )
-"""Keywords of the calls that hand all others to a layout."""
+"""Keywords of the calls that pass all other keywords to a layout."""
 
-_MEND = f"choose another name; the calls keep {', '.join(RESERVED)}"
+_FIX = f"choose another name; the calls reserve {', '.join(RESERVED)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,13 @@ class Format:
     """A named format.
 
     Attributes:
-        name: what `as_layout` knows it by.
-        description: what it is, in one line.
-        build: build(element, dims, **parameters) -> anything `as_layout` reads but a name, or a Blocking.
-        parameters: the keywords beside dtype and dims, None where it takes any.
-        example: dimensions and dtype of a small array, for pictures; None where there is none.
-        formula: a pattern, and what its sizes are behind a semicolon; or the rule in words.
+        name: the name that `as_layout` reads.
+        description: one line on what it is.
+        build: build(element, dims, **parameters) -> a Blocking, or anything that `as_layout` reads except a
+            name.
+        parameters: the keywords apart from dtype and dims; None if it takes any.
+        example: dimensions and dtype of a small array for pictures; None if there is none.
+        formula: a pattern, followed by its sizes after a semicolon; or the rule in words.
         source: where it is defined.
     """
 
@@ -44,10 +45,10 @@ class Format:
     source: str = ""
 
     def layout(self, element: PrimitiveType, dims: Dims, parameters: dict[str, Any]) -> object:
-        """What `build` says of an array.
+        """Return the result of `build` for an array.
 
         Raises:
-            TypeError: a parameter that the format does not take.
+            TypeError: the format does not take a parameter.
         """
         self.check_parameters(parameters)
         return self.build(element, dims, **parameters)
@@ -65,25 +66,23 @@ class Format:
 
 
 def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
-    """The parameters of a function after the first two that can be given by keyword; None where any can.
+    """The parameters of a function after the first two that can be given by keyword; None if any can.
 
     def f(dtype, dims, *, block=8) -> ("block",)
 
     Raises:
-        TypeError: it is not a function, or cannot be called with dtype and dims by place.
+        TypeError: it is not a function, or cannot be called with dtype and dims by position.
     """
     if not callable(function):
-        raise TypeError(f"a format is a function of dtype and dims, not {type(function).__name__}")
+        raise TypeError(f"expected a function of dtype and dims as a format, got {type(function).__name__}")
     try:
         found: Signature = signature(function)
         found.bind_partial(None, ())
     except ValueError as error:
-        raise TypeError(
-            f"nothing is known of the function's parameters: {error}; wrap it in a def"
-        ) from error
+        raise TypeError(f"cannot inspect the function's parameters: {error}; wrap it in a def") from error
     except TypeError as error:
         raise TypeError(
-            f"a format is called with dtype and dims, its parameters by keyword; this is not: {error}"
+            f"a format must take dtype and dims by position and parameters by keyword: {error}"
         ) from error
     rest = list(found.parameters.values())
     rest = rest[
@@ -95,20 +94,20 @@ def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
 
 
 def reserved_mistake(name: str, what: str) -> tuple[str, str] | None:
-    """What is wrong with a name, and what to do; None where it is free.
+    """What is wrong with a name, and what to do; None if it is free.
 
-    ("threads", "an axis") -> ("an axis is named threads, as a keyword of pack, …", "choose another name; …")
+    ("threads", "an axis") -> ("an axis has the name threads, which is a keyword …", "choose another name; …")
     """
     if name not in (*RESERVED, ELEMENT_SIZE):
         return None
-    return f"{what} is named {name}, as a keyword of pack, relayout and the like", _MEND
+    return f"{what} has the name {name}, which is a keyword of pack, relayout and similar calls", _FIX
 
 
 def refuse_reserved(name: str, what: str) -> None:
-    """Raise where a parameter could not be told from a call's own keyword.
+    """Raise if a parameter has the name of a call's own keyword.
 
     Raises:
-        LayoutError: it has the name of one.
+        LayoutError: it has such a name.
     """
     wrong = reserved_mistake(name, what) if name != ELEMENT_SIZE else None
     if wrong:

@@ -1,4 +1,4 @@
-"""Layouts written as einops writes them: "(m mi) (n ni) -> m n mi ni"."""
+"""Layouts written in einops' notation: "(m mi) (n ni) -> m n mi ni"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Sizes = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The axes of one dimension, the most major first, units left out, and where it stands in the text."""
+    """The axes of one dimension, the most major first, without units, and their position in the text."""
 
     axes: tuple[Token, ...]
     at: int
@@ -25,7 +25,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A parsed pattern: the groups of the left side, the names in the order of memory, the sizes it gives."""
+    """A parsed pattern: the groups of the left side, the names in memory order, and the sizes in the text."""
 
     text: str
     groups: tuple[Group, ...]
@@ -34,20 +34,21 @@ class Pattern:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The axes of the left side, the ellipsis left out."""
+        """The axes of the left side, without the ellipsis."""
         return tuple(axis.text for group in self.groups for axis in group.axes)
 
     def blocking(self, dims: tuple[int, ...], sizes: Sizes) -> Blocking:
-        """The digits of an array of those dimensions.
+        """Return the digits of an array with those dimensions.
 
         "(m mi) (n ni) -> m n mi ni" of [30,300] with mi=8, ni=128: (4,8) and (3,128), in the order 0 2 1 3
 
-        Of the axes of a dimension one may have no size: it is the least that makes the dimension fit. What
-        the sizes make beyond the dimension is padding.
+        Within a dimension, one axis may lack a size: it gets the smallest size that covers the dimension. The
+        excess over the dimension is padding.
 
         Raises:
-            LayoutError: another number of dimensions, sizes missing, given twice, below 1 or too small.
-            TypeError: a size is not an integer, or of an axis that the pattern has not.
+            LayoutError: the number of dimensions differs, or a size is missing, given twice, below 1 or too
+                small.
+            TypeError: a size is not an integer, or belongs to an unknown axis.
         """
         known = self._known(sizes)
         groups = self._spread(dims)
@@ -67,7 +68,7 @@ class Pattern:
         return Blocking(dims, tuple(digits), tuple(_with_units(order, units)))
 
     def _known(self, sizes: Sizes) -> dict[str, int]:
-        """Sizes from the text and from keywords together."""
+        """The sizes from both the text and keywords."""
         known = dict(self.sizes)
         for name, size in sizes.items():
             if name not in self.names:
@@ -76,7 +77,7 @@ class Pattern:
                 )
             if name in known:
                 raise LayoutError(
-                    f"the size of {name} stands in the pattern and in a keyword\n  give it once"
+                    f"the size of {name} is given both in the pattern and as a keyword\n  give it once"
                 )
             known[name] = checked_size(name, size)
         return known
@@ -90,9 +91,9 @@ class Pattern:
             least = "" if spread is None else "at least "
             count = len(self.groups) - (spread is not None)
             raise LayoutError(
-                f"the pattern {cut(self.text)!r} is of {least}{count} dimensions, "
-                f"the array is {dims_text(dims)}\n"
-                "  write one name or one (…) for each, or ... for those in front"
+                f"the pattern {cut(self.text)!r} takes {least}{count} dimensions; got an array "
+                f"{dims_text(dims)}\n"
+                "  write a name or (…) for each, or ... for those in front"
             )
         more = len(dims) - len(self.groups) + 1
         return [*self.groups[:spread], *[self.groups[spread]] * more, *self.groups[spread + 1 :]]
@@ -104,11 +105,11 @@ class Pattern:
             raise mistake(
                 self.text,
                 unknown[1].at,
-                f"{first} and {second} are both of unknown size",
+                f"{first} and {second} both lack a size",
                 f"give one of them, e.g. {second}=8",
             )
         total = prod(known.get(axis.text, 1) for axis in group.axes)
-        if size == 0:  # no elements, no buffer, whatever the sizes
+        if size == 0:  # an array without elements has an empty buffer, regardless of the sizes
             return (0, *(known.get(axis.text, 1) for axis in group.axes[1:]))
         if unknown:
             rest = -(-size // total)
@@ -118,14 +119,14 @@ class Pattern:
             raise mistake(
                 self.text,
                 group.at,
-                f"the sizes of {what} make {shown(total)}, but dimension {dim} has {shown(size)}",
+                f"the sizes of {what} cover {shown(total)} elements, but dimension {dim} has {shown(size)}",
                 "make them larger, or leave one out",
             )
         return tuple(known[axis.text] for axis in group.axes)
 
 
 def checked_size(name: str, size: object) -> int:
-    """A size that a caller gave by keyword, as an int.
+    """Return a size that a caller gave by keyword, as an int.
 
     Raises:
         LayoutError: it is not from 1 to 2^63-1.
@@ -138,7 +139,7 @@ def checked_size(name: str, size: object) -> int:
 
 
 def _with_units(order: list[DigitName], units: list[int]) -> list[DigitName]:
-    """The order with the digits of empty groups, each where it moves nothing: before the next dimension's."""
+    """The order with the digits of empty groups inserted before the next dimension; they move nothing."""
     before: dict[int, list[DigitName]] = {}
     for dim in units:
         run = before.pop(dim, [])
@@ -152,5 +153,5 @@ def _with_units(order: list[DigitName], units: list[int]) -> list[DigitName]:
 
 
 def cut(text: str) -> str:
-    """A text for a message, shortened where it is long."""
+    """Shorten a long text for a message."""
     return text if len(text) <= 40 else text[:40] + "…"

@@ -1,4 +1,4 @@
-"""The formats there are: those that come with TileJIT, and those that users register."""
+"""The registry of formats: TileJIT's own, and those that users register."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilejit.support.tokens import MAX_TEXT, mistake, small_int
 
 MAX_NAME = 64
 SHOWN = 6
-"""Formats that a message names."""
+"""The number of formats that a message names."""
 _NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
 _PARAMETER = lazy_pattern(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*([0-9]+)\s*", re.ASCII)
 _FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.FORMATS)}
@@ -47,16 +47,16 @@ def register_format(name: str, function: Callable[..., object], description: str
         raise TypeError(f"a format's name is a str, not {type(name).__name__}")
     if not _NAME().fullmatch(name) or len(name) > MAX_NAME:
         raise LayoutError(
-            f"{_cut(name)!r} cannot be a format's name\n"
-            f"  begin with a letter and go on with letters, digits, - _ and . up to {MAX_NAME}"
+            f"{_cut(name)!r} cannot be the name of a format\n"
+            f"  start with a letter and continue with letters, digits, - _ and . up to {MAX_NAME}"
         )
     if name in _FORMATS or _spells_a_tag(name):
-        kind = "a format" if name in _FORMATS else "a tag of oneDNN's"
-        raise LayoutError(f"{kind} named {name!r} is there already\n  choose another name")
+        kind = "a format" if name in _FORMATS else "a oneDNN tag"
+        raise LayoutError(f"{kind} named {name!r} already exists\n  choose another name")
     if name.lower() in PRIMITIVE_TYPES:
         raise LayoutError(f"{name!r} is a dtype\n  choose another name")
     if description is not None and not isinstance(description, str):
-        raise TypeError(f"a description is a str, not {type(description).__name__}")
+        raise TypeError(f"description: expected a str, got {type(description).__name__}")
     parameters = keywords_of(function)
     for parameter in parameters or ():
         refuse_reserved(parameter, f"a parameter of the format {name!r}")
@@ -68,7 +68,7 @@ def register_format(name: str, function: Callable[..., object], description: str
             return function(element.numpy, dims, **given)
         except RecursionError as error:
             raise LayoutError(
-                f"the function of the format {name!r} calls itself without end\n"
+                f"the function of the format {name!r} calls itself endlessly\n"
                 "  return a layout, or one of another format"
             ) from error
 
@@ -93,10 +93,10 @@ def formats() -> tuple[str, ...]:
 
 
 def find_format(name: str) -> Format:
-    """The format of that name, or of a blocked tag such as aBcd16b.
+    """Return the format with that name, or for a blocked tag such as aBcd16b.
 
     Raises:
-        LayoutError: there is no such format, and the message names the nearest; or a mistake in the tag.
+        LayoutError: the format does not exist (the message names the nearest), or the tag has a mistake.
         TypeError: the name is not a str.
     """
     if not isinstance(name, str):
@@ -109,24 +109,24 @@ def find_format(name: str) -> Format:
     words = len(name.split()) > 1
     near = _nearest(name)
     some = ", ".join(list(_FORMATS)[:SHOWN])
-    mend = (
+    fix = (
         f"write {near!r}"
         if near
         else f"write one of {some} and {len(_FORMATS) - SHOWN} more, which tilejit.formats() lists, "
         "or a layout such as {1,0:T(8,128)}"
     )
     if words and not near:
-        mend = f"a pattern has an arrow before the order of memory: write e.g. {_cut(name) + ' -> …'!r}"
-    raise LayoutError(f"there is no format {_cut(name)!r}\n  {mend}")
+        fix = f"a pattern has an arrow before the memory order: write e.g. {_cut(name) + ' -> …'!r}"
+    raise LayoutError(f"there is no format {_cut(name)!r}\n  {fix}")
 
 
 def read_call(text: str) -> tuple[str, dict[str, int]]:
-    """A format's name and the parameters that follow it in a text.
+    """Return a format's name and the parameters that follow it in a text.
 
     "blis-a, mr=8" -> ("blis-a", {"mr": 8})    " tpu " -> ("tpu", {})
 
     Raises:
-        LayoutError: a parameter is not written as KEY=NUMBER, or twice.
+        LayoutError: a parameter is not of the form KEY=NUMBER, or occurs twice.
     """
     name, *rest = text[:MAX_TEXT].split(",")
     given: dict[str, int] = {}
@@ -135,7 +135,7 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
         match = _PARAMETER().fullmatch(part)
         value = small_int(match[2]) if match else None
         if match is None or value is None:
-            raise mistake(text, at, "a comma comes before a parameter of the format", "write e.g. mr=8")
+            raise mistake(text, at, "expected a comma before a parameter of the format", "write e.g. mr=8")
         if match[1] in given:
             raise mistake(text, at, f"{_cut(match[1])} is given twice", "give it once")
         given[match[1]] = value
@@ -144,7 +144,7 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
 
 
 def _nearest(name: str) -> str | None:
-    """The format whose name begins so, or differs in little; None where there is none.
+    """The format whose name starts like this one or differs slightly; None if there is none.
 
     "nvfp4" -> "nvfp4-scales"    "tenstorent" -> "tenstorrent"    "marlin" -> None
     """
@@ -158,7 +158,7 @@ def _nearest(name: str) -> str | None:
 
 
 def _spells_a_tag(name: str) -> bool:
-    """Whether a name is a tag without a mistake."""
+    """Whether a name is a correct tag."""
     if not is_tag(name):
         return False
     try:

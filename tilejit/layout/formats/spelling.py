@@ -1,10 +1,10 @@
-"""XLA's tiles for a blocking: the shortest that a bounded search finds, else some.
+"""XLA's tiles for a blocking: the shortest that a bounded search finds, otherwise sufficient ones.
 
-A tile whose sizes are 1 or a whole axis is a stable partition: what it takes goes to the end, the rest
-stays, both in the order they had; a size between cuts the axis as well. So tiles sort digits as a radix
-sort does that begins with the lowest bit of their keys: tile k takes the digits whose bit k is set. Keys
-grow along the wanted order, strictly where it goes back in the order before; and of two digits of one
-dimension the more major one may not be taken alone.
+A tile whose sizes are 1 or a whole axis is a stable partition: the parts it takes move to the end, the rest
+stays, and both keep their order. A size in between also cuts the axis. So tiles sort digits like a radix sort
+that starts with the lowest bit of the keys: tile k takes the digits whose bit k is set. Keys ascend along the
+target order, strictly where it steps back in the order before; and of two digits of one dimension, the more
+major one cannot be taken alone.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ Tiles = tuple[tuple[int, ...], ...]
 Order = tuple[int, ...]
 
 CANDIDATES = 150
-"""Assignments of keys that are compared; those found first tend to be the short ones."""
+"""The number of key assignments to compare; those found first tend to be short."""
 VISITS = 3000
 """Keys that the search tries before it gives up."""
 MOST_TILES = 5
-"""The search goes no further; two or three tiles do for every format in use."""
+"""The most tiles that the search tries; two or three suffice for every format in use."""
 MOST_DIGITS = 40
-"""Beyond so many digits there is no search."""
+"""The most digits for which there is a search."""
 
 
 @cached(256)
 def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> Shape:
-    """The Shape of a blocked array, elements narrower than a byte one to a byte if `bits` is 0.
+    """Return the Shape of a blocked array; if `bits` is 0, elements narrower than a byte take one byte each.
 
-    [40,300] as (5,8) and (3,128), blocks kept whole, of f32 -> f32[40,300]{1,0:T(8,128)}
+    [40,300] as (5,8) and (3,128), with contiguous blocks, of f32 -> f32[40,300]{1,0:T(8,128)}
     the same of s4, 4 bits -> s4[40,300]{1,0:T(8,128)E(4)}
 
     Raises:
-        LayoutError: more digits than tiles can put in order, a buffer beyond 2^63 bits, or `bits`
-            that are neither the element's own nor those it is stored in.
+        LayoutError: there are more digits than tiles can order, the buffer exceeds 2^63 bits, or `bits` is
+            neither the element's width nor its storage width.
     """
     if bits not in (0, element.bits, element.storage_bits):
         raise LayoutError(
@@ -54,12 +54,12 @@ def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> 
 
 
 def spell(blocking: Blocking) -> tuple[Order, Tiles]:
-    """minor_to_major and tiles of the buffer.
+    """Return minor_to_major and tiles of the buffer.
 
     [40,256] as (10,4) and (2,128), order (0,0) (1,0) (0,1) (1,1) -> (1, 0), ((4, 128),)
 
     Raises:
-        LayoutError: so many digits that the tiles would cut the array into too many axes.
+        LayoutError: the tiles for that many digits would cut the array into too many axes.
     """
     blocking = _without_units(blocking)
     orders = _orders(blocking)
@@ -77,7 +77,7 @@ def spell(blocking: Blocking) -> tuple[Order, Tiles]:
 
 
 def _without_units(blocking: Blocking) -> Blocking:
-    """The same without digits of size 1, first ones apart: they move nothing, and no tile need name them."""
+    """The blocking without digits of size 1, except first ones: they move nothing, so tiles can omit them."""
     kept = [[k for k, size in enumerate(sizes) if k == 0 or size != 1] for sizes in blocking.digits]
     digits = tuple(tuple(sizes[k] for k in ks) for sizes, ks in zip(blocking.digits, kept, strict=True))
     order = tuple(DigitName(dim, kept[dim].index(k)) for dim, k in blocking.order if k in kept[dim])
@@ -85,7 +85,7 @@ def _without_units(blocking: Blocking) -> Blocking:
 
 
 def _orders(blocking: Blocking) -> list[Order]:
-    """Orders of the dimensions, most major first, to begin from."""
+    """Orders of the dimensions to start from, most major first."""
     if blocking.heads is not None:
         return [blocking.heads]
     plain = tuple(range(len(blocking.dimensions)))
@@ -98,12 +98,12 @@ def _orders(blocking: Blocking) -> list[Order]:
 
 
 def _cost(tiles: Tiles) -> tuple[int, int, int]:
-    """Fewer tiles, shorter ones, fewer ones among their sizes."""
+    """Fewer tiles, then shorter ones, then fewer sizes of 1."""
     return len(tiles), sum(map(len, tiles)), sum(tile.count(1) for tile in tiles)
 
 
 def _shortest(blocking: Blocking, order: Order) -> Tiles | None:
-    """The fewest tiles, and of those the shortest, for one order of the dimensions; None: none found."""
+    """The fewest tiles, and among those the shortest, for one order of the dimensions; None if not found."""
     if len(blocking.order) > MOST_DIGITS:
         return None
     search = _Search(blocking, order)
@@ -117,14 +117,14 @@ def _shortest(blocking: Blocking, order: Order) -> Tiles | None:
 
 
 class _Search:
-    """Keys for the digits in their wanted order, depth first, smaller keys first."""
+    """A depth-first search for the keys of the digits in target order, smaller keys first."""
 
     def __init__(self, blocking: Blocking, order: Order) -> None:
         self.blocking = blocking
         self.visits = 0
-        # First digits that lead stay where they are: then no tile has a size that depends on the array's.
+        # Leading first digits stay in place, so no tile has a size that depends on the array's.
         self.heads_stay = blocking.heads is not None
-        # An axis is padded where it is cut, or taken whole; cut in any case, tiles are the same at any size.
+        # An axis that is cut gets padding. Cutting it always keeps the tiles the same for every size.
         dims = range(len(blocking.dimensions))
         self.cut = [self.heads_stay or blocking.is_padded(dim) for dim in dims]
         self.grown = [blocking.is_grown(dim) for dim in dims]
@@ -133,7 +133,7 @@ class _Search:
         self.left = [sum(self.steps[k + 1 :]) for k in range(len(self.steps))]
 
     def keys(self, count: int) -> Iterator[Keys]:
-        """Assignments of keys of `count` bits, at most CANDIDATES."""
+        """At most CANDIDATES assignments of keys with `count` bits."""
         for own in self.placed:
             own.clear()
         for found, keys in enumerate(self._extend({}, 0, 0, 1 << count), 1):
@@ -142,7 +142,7 @@ class _Search:
                 return
 
     def _extend(self, keys: dict[DigitName, int], place: int, low: int, limit: int) -> Iterator[Keys]:
-        """Every way to go on from a place, with keys from `low` on and below `limit`; `keys` holds each."""
+        """Every continuation from a position, with keys from `low` up to `limit`; `keys` holds each."""
         if place == len(self.blocking.order):
             yield keys
             return
@@ -159,7 +159,7 @@ class _Search:
                 del keys[digit]
 
     def _fits(self, digit: DigitName, key: int) -> bool:
-        """Whether a key suits a digit and those keys that other digits of its dimension have."""
+        """Whether a key is consistent with the keys of other digits of its dimension."""
         dim, number = digit
         if number == 0 and (key == 0 if self.grown[dim] else key > 0 and self.heads_stay):
             return False
@@ -178,19 +178,19 @@ def _taken_alone(major: int, minor: int) -> bool:
 
 
 def _goes_back(blocking: Blocking, order: Order) -> list[bool]:
-    """For each digit as wanted: whether it stands before its predecessor at first."""
+    """For each digit in target order: whether it precedes its predecessor at first."""
     at = [(order.index(dim), number) for dim, number in blocking.order]
     return [k > 0 and at[k] < at[k - 1] for k in range(len(at))]
 
 
 def _sure_keys(blocking: Blocking, order: Order) -> Keys:
-    """Keys that always do: low bits take each dimension apart, the rest count on along the wanted order."""
+    """Keys that always work: low bits separate the dimensions, the rest count on along the target order."""
     dims = range(len(blocking.dimensions))
     bits = (max((len(blocking.digits[d]) for d in dims), default=1) - 1).bit_length()
     keys: dict[DigitName, int] = {}
     run, last = int(any(blocking.is_grown(d) for d in dims)), 0
     for digit, back in zip(blocking.order, _goes_back(blocking, order), strict=True):
-        # The digit's number, its bits the other way round: the lowest parts the upper half from the lower.
+        # The digit's number with its bits reversed: the lowest bit separates the upper half from the lower.
         code = sum(1 << (bits - 1 - k) for k in range(bits) if digit.number >> k & 1)
         run += back or code < last
         last = code
@@ -214,6 +214,6 @@ def _tiles(blocking: Blocking, order: Order, keys: Keys) -> Tiles:
         if len(axes) > MAX_TILED_AXES:
             raise LayoutError(
                 f"{len(blocking.order)} digits in this order need more than {MAX_TILED_AXES} axes of tiles\n"
-                "  use fewer, or join those that stay side by side"
+                "  use fewer, or merge those that stay adjacent"
             )
     return tuple(tiles)

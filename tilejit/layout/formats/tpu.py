@@ -1,4 +1,4 @@
-"""What TPUs store arrays in: the rule that compiled programs follow today, and the list of XLA's page."""
+"""TPU formats: the rule that compiled programs follow today, and the list on XLA's page."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tilejit.layout.from_parts import make_shape
 from tilejit.layout.shape import Shape
 
 LANES = 128
-# The tile height that a second-minor size must be a multiple of to get it, by elements to 32 bits.
+# For each number of elements in 32 bits, the tile height, which applies if it divides the second-minor size.
 _FULL_HEIGHT = {1: 8, 2: 8, 4: 32, 8: 64}
 Tiles = tuple[tuple[int, ...], ...]
 
 
 def _tpu(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
-    """What compiled TPU programs use: derived from 3,895 observations, v4 to v7.
+    """The layout in compiled TPU programs, derived from 3,895 observations on v4 to v7.
 
     s4[64,130] -> {1,0:T(64,128)(8,1)E(4)}    s4[70,130] -> {0,1:T(8,128)(8,1)E(4)}
-    Tiles have their full height only where it divides the second-minor size; of the orders of dimensions
-    the one that pads least is taken: 136 x 128 elements for [70,130], where {1,0} takes 72 x 256.
+    Tiles have their full height only if it divides the second-minor size. Among the orders of dimensions, the
+    rule takes the one with the least padding: 136 x 128 elements for [70,130], instead of 72 x 256 for {1,0}.
     """
     packing = _packing(element)
     width = 4 if packing == 8 else 0
@@ -38,7 +38,7 @@ def _tpu(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
 
 
 def _packing(element: PrimitiveType) -> int:
-    """How many elements share 32 bits; 1 for 32 bits and more, 4 for pred."""
+    """The number of elements that share 32 bits; 1 for 32 bits and more, 4 for pred."""
     bits = 8 if element.name == "pred" else element.bits
     packing = max(1, 32 // bits)
     if packing not in _FULL_HEIGHT or 32 % min(bits, 32):
@@ -68,10 +68,10 @@ def _tile_height(size: int, packing: int) -> int:
 
 
 def _minor_pair(dims: tuple[int, ...], packing: int) -> tuple[int, int]:
-    """The dimensions to be minor and second-minor: least padding wins, then the descending order."""
+    """The minor and second-minor dimensions: the least padding wins, then the descending order."""
     total = math.prod(dims)
     last = len(dims) - 1
-    # Of dimensions of one size only the last two can win a tie; so the pairs stay few whatever the rank.
+    # Among dimensions of equal size only the last two can win a tie, so there are few pairs for any rank.
     seen: dict[int, int] = {}
     candidates: list[int] = []
     for dim in range(last, -1, -1):
@@ -93,7 +93,7 @@ def _round_up(size: int, multiple: int) -> int:
 
 
 def _tpu_doc(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
-    """The list of XLA's page on tiled layouts, pred with one bit an element."""
+    """The list on XLA's page on tiled layouts, with one bit for a pred element."""
     if len(dims) < 2 or element.bits >= 64:
         return make_shape(element, dims)
     if element.name == "pred":

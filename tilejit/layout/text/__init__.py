@@ -1,1 +1,1 @@
-"""Texts of layouts: XLA's, JSON, patterns, oneDNN's tags, and NumPy recipes."""
+"""Text forms of layouts: XLA's text, JSON, patterns, oneDNN's tags, and NumPy recipes."""

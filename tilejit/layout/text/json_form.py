@@ -1,4 +1,4 @@
-"""Shapes in JSON's own types, padding included; strict on the way back."""
+"""Shapes in JSON's own types, padding included; reading is strict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAYOUT_FIELDS = (
 
 
 def shape_to_json(shape: ShapeFields) -> dict[str, Any]:
-    """A dict that json.dumps takes as it is; infinities and NaN are spelled as strings.
+    """Return a dict that json.dumps accepts; infinities and NaN are strings.
 
     {"primitive_type": "f32", "dimensions": [2, 3], "layout": {"minor_to_major": [0, 1], …}, …}
     """
@@ -33,14 +33,14 @@ def shape_to_json(shape: ShapeFields) -> dict[str, Any]:
 
 
 def shape_from_json(data: dict[str, Any], makers: Makers, depth: int = 0) -> Any:
-    """The shape of a dict that `shape_to_json` made; fields left out take their defaults.
+    """Read the shape from a dict that `shape_to_json` returned; missing fields take their defaults.
 
     Raises:
-        LayoutError: a field is unknown, missing or wrong.
-        TypeError: not a dict.
+        LayoutError: a field is unknown, missing or invalid.
+        TypeError: `data` is not a dict.
     """
     if not isinstance(data, dict):
-        raise TypeError(f"a shape's JSON form is a dict, not {type(data).__name__}")
+        raise TypeError(f"expected a dict as the JSON form of a shape, got {type(data).__name__}")
     if depth > MAX_DEPTH:
         raise LayoutError(f"physical shapes nest more than {MAX_DEPTH} deep\n  nest them less")
     _check_fields(data, _SHAPE_FIELDS, ("primitive_type", "dimensions"))
@@ -56,7 +56,7 @@ def shape_from_json(data: dict[str, Any], makers: Makers, depth: int = 0) -> Any
         )
     except (TypeError, AttributeError, KeyError, IndexError) as error:
         raise LayoutError(
-            f"the JSON form of a shape has a field of a wrong type: {error}\n  see Shape.to_json()"
+            f"the JSON form of a shape has a field of the wrong type: {error}\n  see Shape.to_json()"
         ) from error
 
 
@@ -79,11 +79,11 @@ def _layout_from_json(form: dict[str, Any], makers: Makers, depth: int) -> Any:
 def _check_fields(form: dict[str, Any], known: tuple[str, ...], needed: tuple[str, ...]) -> None:
     if not isinstance(form, dict):
         raise LayoutError(
-            f"a dict with {known[0]} is wanted, found {type(form).__name__}\n  see Shape.to_json()"
+            f"expected a dict with {known[0]}, got {type(form).__name__}\n  see Shape.to_json()"
         )
     for name in form:
         if name not in known:
-            raise LayoutError(f"there is no field {str(name)[:40]!r}\n  the fields are {', '.join(known)}")
+            raise LayoutError(f"unknown field {str(name)[:40]!r}\n  the fields are {', '.join(known)}")
     for name in needed:
         if name not in form:
             raise LayoutError(f"the field {name!r} is missing\n  see Shape.to_json()")

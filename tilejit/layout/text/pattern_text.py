@@ -1,9 +1,9 @@
 """The text of a pattern.
 
 pattern := item* "->" target* size*
-item    := NAME | "1" | "..." | "(" (NAME | "1")* ")"        one a dimension of the array
-NAME    := letters, digits and _, no digit first; not a keyword of the calls (`format.py`)
-target  := NAME | "1" | "..." | "(" target* ")"              the order of memory, the most major first
+item    := NAME | "1" | "..." | "(" (NAME | "1")* ")"        one for each dimension of the array
+NAME    := letters, digits and _, not starting with a digit; not a keyword of the calls (`format.py`)
+target  := NAME | "1" | "..." | "(" target* ")"              the memory order, the most major first
 size    := "," NAME "=" INT
 """
 
@@ -24,7 +24,7 @@ _PATTERN = Grammar.of(
     int="[0-9]+",
     sign=r"->|\.\.\.|[(),=]",
 )
-# A comment that nothing closes reaches to the end: looked for from each /* on, its end would cost the square.
+# An unclosed comment extends to the end. Searching for its end from each /* would take quadratic time.
 _COMMENT = lazy_pattern(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 MAX_AXES = 1024
 ROW_MAJOR = ("C", "c")
@@ -32,7 +32,7 @@ ROW_MAJOR = ("C", "c")
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text means a pattern: it has an arrow, and XLA's texts have none but in comments.
+    """Whether a text is meant as a pattern: it has an arrow, which XLA's texts have only in comments.
 
     "a b -> b a" -> True    "f32[2] // a -> b" -> False
     """
@@ -53,11 +53,11 @@ def parse_pattern(text: str) -> Pattern:
     "(m mi) n -> m n mi, mi=8" -> groups (m mi), (n); order m n mi; sizes mi=8
 
     Raises:
-        LayoutError: a mistake in the text; the message shows where and what to write instead.
-        TypeError: not a str.
+        LayoutError: the text has a mistake; the message shows where and what to write instead.
+        TypeError: the text is not a str.
     """
     if not isinstance(text, str):
-        raise TypeError(f"a pattern is a str, not {type(text).__name__}")
+        raise TypeError(f"expected a pattern as a str, got {type(text).__name__}")
     return _parse(str(text))
 
 
@@ -67,7 +67,7 @@ def _parse(text: str) -> Pattern:
 
 
 class _Reader(Reader):
-    """A method for each rule of the grammar."""
+    """A reader with a method for each rule of the grammar."""
 
     def pattern(self) -> Pattern:
         groups = self.left()
@@ -77,7 +77,11 @@ class _Reader(Reader):
         missing = next((axis for axis in axes.values() if axis.text not in order), None)
         if missing or (spread and "..." not in order):
             lost = missing or Token("sign", "...", spread.at if spread else 0)
-            self.fail(f"{cut(lost.text)} is missing right of ->", "name it there: no axis may get lost", lost)
+            self.fail(
+                f"{cut(lost.text)} is missing right of ->",
+                "name it there; every axis needs a place in memory",
+                lost,
+            )
         sizes = self.sizes(axes)
         return Pattern(self.text, tuple(groups), tuple(order), tuple(sizes.items()))
 
@@ -90,7 +94,7 @@ class _Reader(Reader):
                 self.fail(f"the pattern has more than {MAX_AXES} dimensions", "use fewer")
             if self.accept("..."):
                 if any(group.ellipsis for group in groups):
-                    self.fail("... stands twice", "keep one", start)
+                    self.fail("... occurs twice", "keep one", start)
                 groups.append(Group((), start.at, ellipsis=True))
             elif self.accept("("):
                 axes: list[Token] = []
@@ -101,20 +105,23 @@ class _Reader(Reader):
                 groups.append(Group(tuple(self.axis(seen, "'->' is missing", "write -> here")), start.at))
         return groups
 
-    def axis(self, seen: set[str], cause: str, mend: str) -> list[Token]:
-        """A new name, or a unit, which is none."""
+    def axis(self, seen: set[str], cause: str, fix: str) -> list[Token]:
+        """Read a new name, or a unit, which has no name."""
         token = self.now
         if token.kind == "int":
             self.unit()
             return []
         if token.kind != "name":
             if token.text == "..." and cause.startswith("')'"):
-                self.fail("... stands in a parenthesis", "each dimension it stands for is one of its own")
+                self.fail(
+                    "... is inside a parenthesis",
+                    "write it outside; each dimension it stands for is separate",
+                )
             if token.text == "(" and cause.startswith("')'"):
-                self.fail("a parenthesis stands in another", "one is enough for a dimension")
-            self.fail(f"{cause}: {self.found()}", mend)
+                self.fail("a parenthesis is inside another one", "write one for each dimension")
+            self.fail(f"{cause}: {self.found()}", fix)
         if token.text in seen:
-            self.fail(f"{cut(token.text)} stands twice left of ->", "give each axis a name of its own")
+            self.fail(f"{cut(token.text)} occurs twice left of ->", "give each axis a name of its own")
         wrong = reserved_mistake(token.text, "an axis")
         if wrong:
             self.fail(*wrong)
@@ -142,13 +149,13 @@ class _Reader(Reader):
                 opened.pop()
             elif token.kind == "name" or token.text == "...":
                 if token.text not in known:
-                    self.fail(f"{cut(token.text)} does not stand left of ->", "name it there, or take it out")
+                    self.fail(f"{cut(token.text)} does not occur left of ->", "name it there, or take it out")
                 if token.text in order:
-                    self.fail(f"{cut(token.text)} stands twice right of ->", "keep one")
+                    self.fail(f"{cut(token.text)} occurs twice right of ->", "keep one")
                 order[token.text] = None
                 self.take()
             else:
-                self.fail(f"{cut(token.text)!r} has no place here", "write the axes in the order of memory")
+                self.fail(f"{cut(token.text)!r} is not allowed here", "write the axes in memory order")
         if opened:
             self.fail("')' is missing", "close the parenthesis", opened[-1])
         return list(order)
@@ -158,7 +165,7 @@ class _Reader(Reader):
         while self.accept(","):
             token = self.now
             if token.kind != "name" or token.text not in axes:
-                self.fail(f"a comma comes before an axis and its size: {self.found()}", "write e.g. mi=8")
+                self.fail(f"expected a comma before an axis and its size: {self.found()}", "write e.g. mi=8")
             if token.text in sizes:
                 self.fail(f"the size of {cut(token.text)} is given twice", "give it once")
             self.take()

@@ -1,4 +1,4 @@
-"""Shapes and layouts as Python code, which `repr` shows."""
+"""Shapes and layouts as Python code, for `repr`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilejit.layout.text.xla_print import print_layout, print_shape
 
 
 def shape_code(shape: ShapeFields) -> str:
-    """The expression that makes a shape, from its text where that says everything.
+    """The expression that creates a shape, from its text if that is complete.
 
     Shape.parse('f32[3,5]{1,0:T(2,2)}')    Shape('f32', (3, 5))
     Shape('f32', (3, 5), Layout.parse('{0,1}'), padded_dimensions=(4, 8), padding_value=0.0)
@@ -30,7 +30,7 @@ def shape_code(shape: ShapeFields) -> str:
 
 
 def layout_code(layout: LayoutFields) -> str:
-    """The expression that makes a layout: Layout.parse('{1,0:T(2,2)}').
+    """The expression that creates a layout: Layout.parse('{1,0:T(2,2)}').
 
     Only a physical shape without a text has all fields written out.
     """
@@ -43,7 +43,7 @@ def layout_code(layout: LayoutFields) -> str:
 
 
 def _has_text(shape: ShapeFields) -> bool:
-    """Whether XLA's text says all about a shape: it has no padding, and without a layout it is row-major."""
+    """Whether XLA's text describes a shape completely: without padding, and row-major if without a layout."""
     if shape.padded_dimensions is not None or shape.padding_value is not None:
         return False
     if shape.layout is None:

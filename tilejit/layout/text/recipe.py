@@ -1,4 +1,4 @@
-"""Layouts as NumPy code a person can read and run: pad, reshape, transpose, flatten."""
+"""Layouts as readable, runnable NumPy code: pad, reshape, transpose, flatten."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MAX_NUMPY_RANK = 64
 
 
 class Recipe:
-    """The lines of `pack(x)`, written one by one; those that change nothing are left out.
+    """The lines of `pack(x)`, written one by one; lines without an effect are omitted.
 
     Attributes:
-        dims: of `x` after the lines so far.
-        fill: the rest of np.pad's arguments, comma first.
+        dims: the dimensions of `x` after the lines so far.
+        fill: further arguments of np.pad, starting with a comma.
         lines: assignments to `x`.
     """
 
@@ -36,20 +36,20 @@ class Recipe:
             self.dims = dims
 
     def reshape(self, dims: tuple[int, ...]) -> None:
-        """Other dimensions of the same elements."""
+        """Reshape to other dimensions."""
         _check_rank(len(dims))
         if dims != self.dims:
             self.lines.append(f"x = x.reshape({_numbers(dims)})")
             self.dims = dims
 
     def transpose(self, axes: tuple[int, ...]) -> None:
-        """The dimensions in another order."""
+        """Reorder the dimensions."""
         if axes != tuple(range(len(axes))):
             self.lines.append(f"x = x.transpose({_numbers(axes)})")
             self.dims = tuple(self.dims[axis] for axis in axes)
 
     def flatten(self, slots: int) -> None:
-        """One dimension, padded to so many elements."""
+        """Flatten to one dimension, padded to that many elements."""
         self.lines.append("x = x.reshape(-1)")
         rest = slots - prod(self.dims)
         if rest > 0:
@@ -57,7 +57,7 @@ class Recipe:
         self.dims = (slots,)
 
     def source(self, heading: str) -> str:
-        """The source of `pack(x)`; the heading is its docstring."""
+        """The source of `pack(x)`, with the heading as its docstring."""
         *before, last = self.lines
         lines = [*before, f"return {last.removeprefix('x = ')}"]
         body = "\n".join(f"    {line}" for line in lines)
@@ -65,7 +65,7 @@ class Recipe:
 
 
 def shape_recipe(shape: ShapeFields) -> str:
-    """The source of `pack(x)`, which brings an array of the shape's dimensions to its flat buffer.
+    """Write the source of `pack(x)`, which converts an array of the shape's dimensions to its flat buffer.
 
     f32[3,5]{1,0:T(2,2)} ->
         x = np.pad(x, ((0, 1), (0, 1)))
@@ -73,11 +73,11 @@ def shape_recipe(shape: ShapeFields) -> str:
         x = x.transpose(0, 2, 1, 3)
         return x.reshape(-1)
 
-    The buffer is flat, of x's dtype; of uint8 where E packs several elements into a byte.
+    The buffer is flat and has x's dtype, or uint8 if E packs several elements into a byte.
 
     Raises:
-        LayoutError: the shape has no size, E is not a width that can be packed, an array of more than
-            NumPy's 64 dimensions would be needed.
+        LayoutError: the size of the shape is unknown, E is not a width that can be packed, or the code needs
+            more than NumPy's 64 dimensions.
     """
     steps, _ = tile_steps(shape)
     out = Recipe(shape.dimensions, fill_text(shape))
@@ -91,7 +91,7 @@ def shape_recipe(shape: ShapeFields) -> str:
 
 
 def _add_step(out: Recipe, step: TileStep) -> None:
-    """One tile: merge what `*` merges, pad to whole tiles, split, bring the tile to the end."""
+    """Write one tile: merge the axes of `*`, pad to whole tiles, split, and move the tile to the end."""
     axes = (1,) * step.lead + out.dims
     kept = axes[: step.untouched]
     out.reshape((*kept, *(prod(axes[axis] for axis in group) for group in step.groups)))
@@ -103,14 +103,14 @@ def _add_step(out: Recipe, step: TileStep) -> None:
 
 
 def _add_packing(out: Recipe, shape: ShapeFields) -> None:
-    """Several elements to a byte, the first in the low bits."""
+    """Pack several elements into a byte, the first in the low bits."""
     bits = shape.bits
     if bits == shape.element.storage_bits:
         return
     if bits != shape.element.bits or 8 % bits:
         raise LayoutError(
-            f"E({bits}) is not a width that {shape.primitive_type} elements can have in a buffer\n"
-            f"  leave E out, or write E({shape.element.bits}) where that is 1, 2 or 4"
+            f"E({bits}) is not a valid width of {shape.primitive_type} elements in a buffer\n"
+            f"  leave E out, or write E({shape.element.bits}) if that is 1, 2 or 4"
         )
     group = 8 // bits
     rest = -shape.physical_size % group
@@ -122,10 +122,10 @@ def _add_packing(out: Recipe, shape: ShapeFields) -> None:
 
 
 def fill_text(shape: ShapeFields) -> str:
-    """The argument of np.pad that gives the padding value, if it is not NumPy's own zero."""
+    """The argument of np.pad for the padding value, unless it is NumPy's own zero."""
     value = shape.padding_value
     if value is None and shape.primitive_type == "f8e8m0fnu":
-        value = 2.0**-127  # its zero bits: the type has no zero
+        value = 2.0**-127  # zero bits, because the type has no zero
     if value is None or repr(value) in ("0", "0.0", "False"):
         return ""
     text = repr(value)
@@ -147,5 +147,6 @@ def _numbers(items: tuple[object, ...]) -> str:
 def _check_rank(rank: int) -> None:
     if rank > MAX_NUMPY_RANK:
         raise LayoutError(
-            f"the recipe needs an array of {rank} dimensions\n  NumPy holds {MAX_NUMPY_RANK}; use fewer"
+            f"the recipe needs {rank} dimensions, but NumPy allows {MAX_NUMPY_RANK}\n"
+            "  use fewer dimensions or tiles"
         )

@@ -2,8 +2,8 @@
 
 tag := LETTER+ (INT letter)*
 
-The letters before the first number name the dimensions in the order of memory, upper case where blocks of
-the dimension follow; each number and letter after them is a block, the outermost first.
+The letters before the first number name the dimensions in memory order, in upper case if blocks of the
+dimension follow. Each number and letter after them is a block, the outermost first.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tilejit.support.tokens import MAX_INT64, mistake, small_int
 
 MAX_TAG = 256
 MAX_RANK = 12
-"""oneDNN's own limit: dimensions a to l."""
+"""oneDNN's limit: dimensions a to l."""
 _FAMILIES = (
     *("abcdefghijkl"[:rank] for rank in range(1, MAX_RANK + 1)),
     *(lead + space for lead in ("nc", "oi", "goi") for space in ("", "w", "hw", "dhw")),
     *("x", "tn", "tnc", "ldnc", "ldigo", "ldio", "ldgo"),
 )
 _LETTERS = {frozenset(family): family for family in _FAMILIES}
-"""Logical dimensions in their order, by the letters of a tag."""
+"""For the letters of a tag, the logical dimensions in order."""
 _AS_MEANT = {
     "OhwI24o": "Ohwi24o",
     "OhwI32o": "Ohwi32o",
@@ -37,7 +37,7 @@ _AS_MEANT = {
     "gIOhw2i8o16i2o": "gOIhw2i8o16i2o",
     "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
 }
-"""Tags of dnnl_types.h whose letters say something else than the tag that they stand for there."""
+"""Tags of dnnl_types.h whose letters differ from the tag that they are defined as."""
 _FORM = lazy_pattern(r"[A-Za-z]+(?:[0-9]+[A-Za-z])*[0-9]*")
 _BLOCK = lazy_pattern(r"([0-9]+)([A-Za-z]?)")
 _DIGIT = lazy_pattern("[0-9]")
@@ -45,7 +45,7 @@ _DIGIT = lazy_pattern("[0-9]")
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A parsed tag: its dimensions in logical and in memory's order, and the blocks, the outermost first."""
+    """A parsed tag: its dimensions in logical and memory order, and the blocks, the outermost first."""
 
     text: str
     dims: str
@@ -70,7 +70,7 @@ class Tag:
         return ", ".join([f"{left} -> {right}", *(f"{name}={size}" for name, size in blocks)])
 
     def blocking(self, dims: tuple[int, ...]) -> Blocking:
-        """The digits of an array of those dimensions.
+        """The digits of an array with those dimensions.
 
         nChw16c of [2,20,5,7]: (2), (2,16), (5), (7) in the order n C h w c
 
@@ -79,8 +79,9 @@ class Tag:
         """
         if len(dims) != len(self.dims):
             raise LayoutError(
-                f"{self.text} is of {len(self.dims)} dimensions, {' '.join(self.dims)}, but the array is "
-                f"{dims_text(dims)}\n  give it an array of that rank, or write a tag with a letter for each"
+                f"{self.text} takes {len(self.dims)} dimensions, {' '.join(self.dims)}; got an array "
+                f"{dims_text(dims)}\n"
+                "  pass an array of that rank, or write a tag with a letter for each"
             )
         digits: list[tuple[int, ...]] = []
         for letter, size in zip(self.dims, dims, strict=True):
@@ -95,7 +96,7 @@ class Tag:
 
 
 def is_tag(text: str) -> bool:
-    """Whether a text is meant as a tag, right or wrong: a tag's form, and dimensions that oneDNN knows.
+    """Whether a text is meant as a tag, correct or not: it has a tag's form and dimensions that oneDNN knows.
 
     nChw16c, nchw, nchw16c, aBc -> True    col32, tpu, NC1HWC0, BF16 -> False
     """
@@ -114,7 +115,7 @@ def parse_tag(text: str) -> Tag:
     OIhw4i16o4i -> dimensions o i h w, blocks 4 of i, 16 of o, 4 of i
 
     Raises:
-        LayoutError: a mistake in the tag; the message shows where and what to write instead.
+        LayoutError: the tag has a mistake; the message shows where and what to write instead.
     """
     if text in _AS_MEANT:
         return replace(parse_tag(_AS_MEANT[text]), text=text)
@@ -122,8 +123,8 @@ def parse_tag(text: str) -> Tag:
     order = letters.lower()
     for at, letter in enumerate(order):
         if letter in order[:at]:
-            mend = "name each dimension once, and put blocks behind, e.g. aBcd16b"
-            raise mistake(text, at, f"{letter} stands twice", mend)
+            fix = "name each dimension once, followed by the blocks, e.g. aBcd16b"
+            raise mistake(text, at, f"{letter} occurs twice", fix)
     dims = _LETTERS.get(frozenset(order))
     if dims is None:
         raise mistake(
@@ -143,34 +144,34 @@ def _block(text: str, order: str, match: re.Match[str]) -> tuple[int, str]:
     number, letter = match.groups()
     size = small_int(number)
     if not letter:
-        mend = f"write its dimension, e.g. 16{order[0]}"
-        raise mistake(text, len(text), f"the block {number[:20]} has no letter", mend)
+        fix = f"write its dimension, e.g. 16{order[0]}"
+        raise mistake(text, len(text), f"the block {number[:20]} has no letter", fix)
     if letter not in order:
-        mend = f"write {letter.lower()}" if letter.lower() in order else f"write one of {' '.join(order)}"
-        raise mistake(text, match.start(2), f"{letter} is not a dimension of the tag", mend)
+        fix = f"write {letter.lower()}" if letter.lower() in order else f"write one of {' '.join(order)}"
+        raise mistake(text, match.start(2), f"{letter} is not a dimension of the tag", fix)
     if size is None or size < 2:
         raise mistake(text, match.start(), f"a block of {number[:20]}", "write a size from 2 to 2^63-1")
     return size, letter
 
 
 def _check_cases(text: str, letters: str, blocks: tuple[tuple[int, str], ...]) -> None:
-    """Raise unless just the blocked dimensions stand in upper case, with blocks of a size there is."""
+    """Raise unless exactly the blocked dimensions are in upper case, with blocks of a possible size."""
     for at, written in enumerate(letters):
         letter = written.lower()
         sizes = [size for size, name in blocks if name == letter]
         if sizes and written == letter:
-            raise mistake(
-                text, at, f"{letter} has blocks, but stands in lower case", f"write {letter.upper()}"
-            )
+            raise mistake(text, at, f"{letter} has blocks but is in lower case", f"write {letter.upper()}")
         if not sizes and written != letter:
             raise mistake(
                 text,
                 at,
-                f"{written} stands in upper case, but no block of {letter} follows",
-                f"write {letter}, or its block behind, e.g. 16{letter}",
+                f"{written} is in upper case, but no block of {letter} follows",
+                f"write {letter}, or add its block, e.g. 16{letter}",
             )
         if prod(sizes) > MAX_INT64:
-            raise mistake(text, at, f"the blocks of {letter} make more than 2^63-1", "write smaller ones")
+            raise mistake(
+                text, at, f"the blocks of {letter} multiply to more than 2^63-1", "write smaller ones"
+            )
 
 
 def _order(text: str) -> str:

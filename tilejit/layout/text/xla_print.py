@@ -1,4 +1,4 @@
-"""Shapes and layouts as XLA's text: lower-case dtypes, defaults left out."""
+"""Print shapes and layouts as XLA's text: lower-case dtypes, defaults omitted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from tilejit.layout.fields import LayoutFields, ShapeFields
 from tilejit.layout.tiling import MERGE
 
 PADDING_WORDS = (", padded to ", ", filled with ")
-"""What stands before a shape's padding: outside XLA's grammar, so that no reader drops the padding."""
+"""Precedes a shape's padding. It is outside XLA's grammar, so that no reader silently drops the padding."""
 
 
 def print_shape(shape: ShapeFields) -> str:
-    """The text of an array's shape, which `Shape.parse` reads back; padding follows in words.
+    """The text of an array's shape, which `Shape.parse` reads; padding follows in words.
 
     f32[3,<=5]{1,0:T(2,2)}    f32[]    f32[]{:T(256)}    token[]
     f32[2,3]{0,1}, padded to [3,5], filled with 0.0
 
-    `Shape.parse` refuses the words: otherwise the padding would be lost.
+    `Shape.parse` rejects these words, so that the padding cannot get lost.
     """
     text, (padded, filled) = array_text(shape), PADDING_WORDS
     if shape.padded_dimensions is not None:
@@ -28,7 +28,7 @@ def print_shape(shape: ShapeFields) -> str:
 
 
 def array_text(shape: ShapeFields) -> str:
-    """The text of an array's shape with any padding left out."""
+    """The text of an array's shape, without padding."""
     dims = ",".join(
         _dimension(size, dynamic) for size, dynamic in zip(shape.dimensions, shape.dynamic, strict=True)
     )
@@ -47,7 +47,7 @@ def print_layout(layout: LayoutFields) -> str:
 
 
 def print_tuple(members: Sequence[str]) -> str:
-    """The text of a tuple of shapes; before every fifth stands its index as a comment."""
+    """The text of a tuple of shapes, with its index as a comment before every fifth."""
     parts = [f"/*index={i}*/{text}" if i and i % 5 == 0 else text for i, text in enumerate(members)]
     return f"({', '.join(parts)})"
 
@@ -59,7 +59,7 @@ def _dimension(size: int, dynamic: bool) -> str:
 
 
 def _properties(layout: LayoutFields) -> str:
-    """What stands after the colon, in XLA's order."""
+    """The properties after the colon, in XLA's order."""
     parts: list[str] = []
     if layout.tiles:
         parts.append("T" + "".join(f"({_tile(tile)})" for tile in layout.tiles))

@@ -1,4 +1,4 @@
-"""XLA's text of shapes and layouts, read strictly: a mistake is one LayoutError with the place and the mend.
+"""A strict reader of XLA's text of shapes and layouts; a LayoutError shows a mistake with a caret and a fix.
 
 shape  := dtype '[' dims ']' layout? | '(' (shape (',' shape)*)? ')' | 'b(' shape ')'
 dim    := INT | '<=' INT | '?'
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from codegen import LayoutError, cached
-from tilejit.layout.checks import memory_space_fault, order_fault, order_mend, tile_fault
+from tilejit.layout.checks import memory_space_fault, order_fault, order_fix, tile_fault
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, nearest_dtype
 from tilejit.layout.fields import MAX_DEPTH, UNBOUNDED, Makers, SplitConfig
 from tilejit.layout.text.xla_print import PADDING_WORDS
@@ -33,13 +33,13 @@ XLA = Grammar.of(
 """The tokens of shapes and layouts."""
 
 _STARS = ("*", "\u2217", "-1")
-"""What merges a dimension in a tile."""
+"""Marks a dimension that a tile merges."""
 
 
 def read_shape(text: str, makers: Makers) -> Any:
     """Read a shape, a tuple or a buffer; see `Shape.parse`."""
     if not isinstance(text, str):
-        raise TypeError(f"a shape's text is a str, not {type(text).__name__}")
+        raise TypeError(f"expected the text of a shape as a str, got {type(text).__name__}")
     return _read_shape(str(text), makers)
 
 
@@ -56,8 +56,8 @@ def _read_shape(text: str, makers: Makers) -> Any:
         raise mistake(
             text,
             at,
-            "padding that a shape prints in words is not read",
-            "make the shape with tilejit.make_shape(..., padded_dimensions=..., padding_value=...)",
+            "padding in words cannot be read",
+            "create the shape with tilejit.make_shape(..., padded_dimensions=..., padding_value=...)",
         ) from error
     return shape
 
@@ -65,7 +65,7 @@ def _read_shape(text: str, makers: Makers) -> Any:
 def read_layout(text: str, rank: int | None, makers: Makers) -> Any:
     """Read a layout alone, such as "{1,0:T(8,128)}"; see `Layout.parse`."""
     if not isinstance(text, str):
-        raise TypeError(f"a layout's text is a str, not {type(text).__name__}")
+        raise TypeError(f"expected the text of a layout as a str, got {type(text).__name__}")
     return _read_layout(str(text), rank, makers)
 
 
@@ -73,14 +73,14 @@ def read_layout(text: str, rank: int | None, makers: Makers) -> Any:
 def _read_layout(text: str, rank: int | None, makers: Makers) -> Any:
     reader = _Reader(text, makers)
     if reader.now.text != "{":
-        reader.fail("a layout begins with {", "write e.g. {1,0:T(8,128)}")
+        reader.fail("expected a layout to begin with {", "write e.g. {1,0:T(8,128)}")
     layout = reader.layout(rank, 0)
     reader.expect_end()
     return layout
 
 
 class _Reader(Reader):
-    """A method for each rule of the grammar."""
+    """A reader with a method for each rule of the grammar."""
 
     def __init__(self, text: str, makers: Makers) -> None:
         super().__init__(text, XLA)
@@ -96,28 +96,28 @@ class _Reader(Reader):
             self.fail("the layout is empty", "leave {} out, or name the dimensions, e.g. {1,0}")
         if self.now.text == "{":
             self.fail(
-                "no layout can stand here",
+                "a layout is not allowed here",
                 "a layout begins with a dimension or a colon, e.g. {1,0} or {:T(256)}",
             )
         super().expect_end()
 
-    def number(self, what: str, least: int = 0, mend: str = "") -> int:
+    def number(self, what: str, least: int = 0, fix: str = "") -> int:
         token = self.now
         if token.kind != "int":
             self.fail(f"{what} is missing: {self.found()}", "write a whole number")
         value = small_int(token.text)
-        mend = mend or f"write {least} or more"
+        fix = fix or f"write {least} or more"
         if token.text.startswith("-") and (value is None or value < least):
-            self.fail(f"{what} is negative", mend)
+            self.fail(f"{what} is negative", fix)
         if value is None:
             self.fail(f"{what} passes 2^63-1", "write a smaller number")
         if value < least:
-            self.fail(f"{what} is {value}", mend)
+            self.fail(f"{what} is {value}", fix)
         self.take()
         return value
 
     def list_of(self, item: Callable[[], Item]) -> list[Item]:
-        """One or more items with commas between."""
+        """Read one or more items separated by commas."""
         items = [item()]
         while self.accept(","):
             items.append(item())
@@ -178,7 +178,7 @@ class _Reader(Reader):
         return self.build(start, lambda: self.make.shape(name, sizes, layout, flags))
 
     def element_name(self) -> str:
-        """A dtype in lower or upper case; given back in lower."""
+        """Read a dtype in lower or upper case, and return it in lower case."""
         token = self.now
         if token.kind != "name":
             self.fail(
@@ -187,25 +187,25 @@ class _Reader(Reader):
             )
         name = token.text.lower() if token.text.isupper() else token.text
         if name not in PRIMITIVE_TYPES:
-            mend = "write a buffer as b(f32[2])" if token.text == "B" else nearest_dtype(token.text)
-            self.fail("there is no such dtype", mend)
+            fix = "write a buffer as b(f32[2])" if token.text == "B" else nearest_dtype(token.text)
+            self.fail("there is no such dtype", fix)
         self.take()
         return name
 
     def dimension(self) -> tuple[int, bool]:
-        """A size and whether it is dynamic."""
+        """Read a size and whether it is dynamic."""
         if self.accept("?"):
             return UNBOUNDED, True
         dynamic = self.accept("<=")
         return self.number("a dimension"), dynamic
 
     def build(self, start: Token, make: Callable[[], Item]) -> Item:
-        """What `make` builds; a refusal of the whole gets the text and a caret at its start."""
+        """Call `make`; if it raises, add the text with a caret at its start."""
         try:
             return make()
         except LayoutError as error:
-            cause, _, mend = str(error).partition("\n")
-            self.fail(cause, mend.strip() or "change it", start)
+            cause, _, fix = str(error).partition("\n")
+            self.fail(cause, fix.strip() or "change it", start)
 
     # --- layouts ---
 
@@ -222,7 +222,7 @@ class _Reader(Reader):
         if self.now.text != "}":
             self.fail(
                 f"'}}' is missing after the layout: {self.found()}",
-                f"close the layout; its parts stand in the order {_PARTS}",
+                f"close the layout; its parts must be in the order {_PARTS}",
             )
         self.take()
         return self.build(start, lambda: self.make.layout(order, **fields))
@@ -239,11 +239,11 @@ class _Reader(Reader):
         fault = order_fault(order, rank)
         if fault:
             place, cause = fault
-            self.fail(cause, order_mend(rank), places[place] if place < len(places) else self.now)
+            self.fail(cause, order_fix(rank), places[place] if place < len(places) else self.now)
         return tuple(order)
 
     def properties(self, rank: int, depth: int) -> dict[str, Any]:
-        """The parts after the colon, each at most once and in XLA's order."""
+        """Read the parts after the colon, each at most once and in XLA's order."""
         readers: tuple[tuple[str, str, Callable[[], Any]], ...] = (
             ("D", "", lambda: self.level_types(rank)),
             ("T", "tiles", self.tiles),
@@ -310,7 +310,7 @@ class _Reader(Reader):
         return sizes
 
     def level_types(self, rank: int) -> None:
-        """D(D,C+,…): read, checked for form and dropped; every dimension here is dense."""
+        """Read D(D,C+,…), check its form and drop it, because every dimension here is dense."""
         start = self.now
 
         def level() -> str:
@@ -346,7 +346,7 @@ class _Reader(Reader):
             token = self.now
             dim = self.number("a split dimension")
             if dim >= rank:
-                self.fail(f"the split config names dimension {dim}", order_mend(rank), token)
+                self.fail(f"the split config names dimension {dim}", order_fix(rank), token)
             if dim in seen:
                 self.fail(
                     f"the split config names dimension {dim} twice", "give its indices in one place", token
@@ -373,7 +373,7 @@ class _Reader(Reader):
         start = self.now
         shape = self.shape(depth + 1)
         if not isinstance(shape, self.make.shape) or not shape.element.is_array_element:
-            self.fail("a physical shape is an array's", "write e.g. P(s32[10,20]{1,0})", start)
+            self.fail("a physical shape must be that of an array", "write e.g. P(s32[10,20]{1,0})", start)
         return shape
 
     def row_major(self, rank: int) -> Any:
