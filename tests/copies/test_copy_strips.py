@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.pipeline.proofs import prove_launch
+from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
+from tilejit.programs import compiled as programs
+from tilejit.programs.copy_programs import copy_program
 
 Array = np.ndarray[Any, Any]
 
@@ -150,3 +154,21 @@ def test_a_super_vector_longer_than_runs_has_several_of_them(size: Any) -> None:
     text = became.get(size, "32x256 became 32x128 (its loops have no more)")
     explained = tj.explain("f32[256,1024]{1,0:T(8,128)}", None, virtual_vector_size=size)
     assert f"virtual_vector_size {text}\n" in explained.report()
+
+
+def test_super_vectors_of_more_rows_than_there_are_stay_in_their_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows of two digits have a table. The last super-vector requests no entries far beyond its end."""
+    monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
+    copy_program.cache_clear()
+    x = counted(8, 128, 32, dtype="u8")
+    src = x.transpose(2, 1, 0)
+    dst = Guarded(x.nbytes).place(x.nbytes, at_end=True).view("u8").reshape(src.shape)
+    plan = tj.plan_copy(dst, src, virtual_vector_size=(1 << 17, 8), threads=3)
+    copy_program.cache_clear()
+    launches = plan._program.launches if plan._program else ()
+    assert any("next_i = " in x.step.kernel.source for x in launches)
+    assert all(prove_launch(launch) for launch in launches)
+    plan(dst, src)
+    assert np.array_equal(dst, src)

@@ -126,13 +126,17 @@ def next_tile(t: Transpose, src: str) -> Statement:
 def _begin(t: Transpose, src: str, moves_on: dict[str, bool]) -> Body:
     """The view of a tile: each loop moves on, begins again, or stays.
 
-    With a table of rows, the first row is an index into it, and not in the address.
+    With a table of rows, the first row is an index into it, and not in the address. The outermost loop also
+    moves on from its last tile. If it runs over rows, that index is at most their number: super-vectors may
+    have many more rows than the table has.
     """
     at: dict[str, Index] = {}
     for x in tile_loops(t):
         here = plus(x.index, x.step if moves_on.get(x.axis) else 0)
         at[x.axis] = index_of(0) if moves_on.get(x.axis) is False else here
     table = isinstance(t, TransposeTiles) and isinstance(t.row_step, OffsetTable)
+    if table and t.loops[0].axis == "rows" and moves_on.get("rows"):
+        at["rows"] = least(at["rows"], t.rows)
     offsets = (x.offset("src", at[x.axis]) for x in tile_loops(t) if not (table and x.axis == "rows"))
     view = View("next_tile", src, plus(*offsets))
     return (let("next_i", at.get("rows", 0)), view) if table else (view,)
