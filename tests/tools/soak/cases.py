@@ -17,15 +17,17 @@ import tests.tools.strategies as random_of
 from codegen.frontend import box_copy
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
-from codegen.pipeline import calibrate
+from codegen.pipeline import calibrate, stage_boxes, stage_digits
 from codegen.pipeline import copies as pipeline
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
     choose_cuts,
+    choose_digits,
     choose_grid,
     choose_joined,
     choose_permuted,
+    choose_shuffle,
     choose_stages,
     choose_transpose,
     transpose_box,
@@ -56,7 +58,7 @@ from tilejit.copies.sizes import SIZES
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
-from tilejit.programs import pack_programs
+from tilejit.programs import copy_programs, pack_programs
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.relayout_programs import relayout_program, single_pass_relayout
 from tilejit.tiled import boxes, conversions, plans, tiled_array
@@ -123,7 +125,13 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (conversions, "PIECE_BYTES", (64, 1000)),
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
     (choose_grid, "MOST_SORTS", (1,)),
+    (choose_grid, "NEAR_BLOCK_BYTES", (300, 2000)),
     (choose_stages, "moves_little", (lambda largest: True, lambda largest: False)),
+    (stage_boxes, "outgrows_caches", (lambda footprint: True,)),
+    (stage_digits, "outgrows_caches", (lambda footprint: True,)),
+    (stage_digits, "goes_in_digits", (lambda *given: True,)),
+    (choose_digits, "RUN_BYTES", ((512, 128, 32), (100,), (7,))),
+    (choose_digits, "PITCH_BYTES", (0, 64)),
 )
 """What decides by size or by number, and the values to try instead."""
 
@@ -132,7 +140,9 @@ REPEATS = 4
 
 FOR_LARGE = (
     *((SIZES, "small_elements"), (SIZES, "small_run_bytes")),
-    *((choose_stages, "LEAST_BYTES"), (choose_permuted, "LEAST_BYTES")),
+    *((choose_stages, "LEAST_BYTES"), (choose_permuted, "LEAST_BYTES"), (choose_shuffle, "LEAST_BYTES")),
+    *((stage_digits, "STAGED_BYTES"), (copy_programs, "STAGED_BYTES")),
+    *((choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),
 )
 """Sizes below which NumPy copies, or a copy is not cut into blocks: none here."""
 

@@ -17,6 +17,7 @@ from codegen.ir.strided_box import StridedBox
 from codegen.maps.boxed_copy import BoxedCopy
 from codegen.pipeline import copies, proofs
 from codegen.pipeline.proofs import prove_launch
+from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.kernel import Kernel
 from codegen.runtime.launch import Launch
@@ -76,7 +77,14 @@ class Sample:
 
     @contextmanager
     def replacing(self) -> Iterator[None]:
-        """Inside the block, TILEJIT_VERIFY checks what is in the sample."""
+        """Inside the block, TILEJIT_VERIFY checks the sample, and copies in two stages are counted."""
+        prepare = StagedProgram.prepare
+
+        def counted(program: StagedProgram, dst: int) -> None:
+            self.counts["staged"] += 1
+            self.counts["staged with requests"] += any(program.requests.values())
+            prepare(program, dst)
+
         own = (
             (proofs, "prove_launch", prove_launch),
             (copies, "verify_copy", verify_copy),
@@ -84,8 +92,10 @@ class Sample:
         )
         for module, name, _ in own:
             setattr(module, name, getattr(self, name))
+        StagedProgram.prepare = counted  # type: ignore[method-assign]
         try:
             yield
         finally:
             for module, name, original in own:
                 setattr(module, name, original)
+            StagedProgram.prepare = prepare  # type: ignore[method-assign]
