@@ -112,7 +112,7 @@ class KernelStore:
     def put(self, key: StoreKey, code: bytes) -> None:
         """Store object code; a full or read-only disk is not an error."""
         if self.is_writable:
-            self._write(self._path(key.digest, "kernel"), asdict(key), code)
+            self._write(self._path(key.digest, "kernel"), asdict(key), code, MAX_ENTRY_BYTES)
 
     def get_note(self, name: str) -> dict[str, Any] | None:
         """The facts stored under a name, or None if they are absent, damaged or untrusted.
@@ -133,9 +133,9 @@ class KernelStore:
 
         Facts that are too long for readers are not stored.
         """
-        body = json.dumps(dict(facts), sort_keys=True).encode() if self.is_writable else b""
-        if 0 < len(body) <= MAX_NOTE_BYTES:
-            self._write(self._path(name, "note"), _note_head(name), body, may_scan=False)
+        if self.is_writable:
+            body = json.dumps(dict(facts), sort_keys=True).encode()
+            self._write(self._path(name, "note"), _note_head(name), body, MAX_NOTE_BYTES, may_scan=False)
 
     def get_source_digest(self, structure_digest: str) -> str | None:
         """The digest of a kernel's source, which saves lowering and printing it; None if it is not noted."""
@@ -165,12 +165,15 @@ class KernelStore:
             with suppress(OSError):
                 self.trim(lowering_digest(self))
 
-    def _write(self, path: str, head: dict[str, Any], body: bytes, *, may_scan: bool = True) -> None:
+    def _write(
+        self, path: str, head: dict[str, Any], body: bytes, most_bytes: int, *, may_scan: bool = True
+    ) -> None:
         if len(body) > self.most_bytes:
             self.reason = f"not all kernels could be kept: TILEJIT_CACHE_BYTES is {self.most_bytes}"
             return
         try:
-            write_checked(path, head, body)
+            if not write_checked(path, head, body, most_bytes):
+                return
             self._writes_until_trim -= 1
             if self._writes_until_trim < 0 and may_scan:
                 self._writes_until_trim = self.trim().files // FILES_PER_WRITE

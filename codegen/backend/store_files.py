@@ -53,6 +53,8 @@ def read_checked(path: str, head: dict[str, Any], most_bytes: int) -> bytes | No
     """The body of a file, or None if its first line is not the head with the body's checksum.
 
     Marks the file as used.
+
+    most_bytes: the largest file to read, its first line included
     """
     try:
         handle = open_safely(path)
@@ -82,13 +84,17 @@ def open_safely(path: str | os.PathLike[str]) -> int:
     return os.open(path, os.O_RDONLY | _SAFELY | getattr(os, "O_NONBLOCK", 0))
 
 
-def write_checked(path: str, head: dict[str, Any], body: bytes) -> int:
+def write_checked(path: str, head: dict[str, Any], body: bytes, most_bytes: int) -> int:
     """Write a file under a temporary name and rename it; return its size in bytes.
+
+    Return 0 and write nothing if the file would be larger than `most_bytes`: `read_checked` would refuse it.
 
     Raises:
         OSError: the file could not be written; no other file has changed.
     """
     data = memoryview(_first_line(head, body) + body)
+    if len(data) > most_bytes:
+        return 0
     unfinished = os.path.join(os.path.dirname(path), UNFINISHED + os.urandom(8).hex())
     handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600)
     try:

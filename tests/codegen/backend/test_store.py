@@ -146,8 +146,25 @@ def test_notes_are_kept_beside_kernels(store: KernelStore, key: StoreKey) -> Non
 
 
 def test_a_note_that_no_reader_takes_is_not_written(store: KernelStore) -> None:
-    store.put_note("tiles", {"text": "x" * store_module.MAX_NOTE_BYTES})
-    assert store.notes() == []
+    """The limit counts the whole file. Whatever is written can be read."""
+    most = store_module.MAX_NOTE_BYTES
+    written = []
+    for length in range(most - 400, most + 1):
+        facts = {"text": "x" * length}
+        store.put_note("tiles", facts)
+        written.append(store.notes() != [])
+        assert store.get_note("tiles") == (facts if written[-1] else None)
+        store.clear()
+    assert written == sorted(written, reverse=True)
+    assert (written[0], written[-1]) == (True, False)
+
+
+def test_a_kernel_that_no_reader_takes_is_not_written(
+    store: KernelStore, key: StoreKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MAX_ENTRY_BYTES", 1000)
+    store.put(key, bytes(1000))
+    assert store.entries() == []
 
 
 @pytest.mark.parametrize("change", ["byte", "end", "name", "size", "link", "pipe", "no facts", "junk"])
@@ -163,16 +180,18 @@ def test_a_damaged_note_is_a_miss(store: KernelStore, change: str, tmp_path: Pat
         case "name":
             path = path.rename(path.with_name("other.note"))
         case "size":
-            store._write(path, {"note": "tiles", "format": store_module.FORMAT}, b" " * (1 << 14) + b"{}")
+            store._write(
+                path, {"note": "tiles", "format": store_module.FORMAT}, b" " * (1 << 14) + b"{}", 1 << 20
+            )
         case "link":
             path.symlink_to(path.rename(tmp_path / "elsewhere"))
         case "pipe":
             path.unlink()
             os.mkfifo(path)
         case "no facts":
-            store._write(path, {"note": "tiles", "format": store_module.FORMAT}, b"[1]")
+            store._write(path, {"note": "tiles", "format": store_module.FORMAT}, b"[1]", 1 << 20)
         case "junk":
-            store._write(path, {"note": "tiles", "format": store_module.FORMAT}, b"[" * 9000)
+            store._write(path, {"note": "tiles", "format": store_module.FORMAT}, b"[" * 9000, 1 << 20)
     assert store.get_note("tiles") is None
     assert store.get_note("other") is None
 
