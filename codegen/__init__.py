@@ -182,7 +182,6 @@ if _TYPE_CHECKING:
     from codegen.schedule.call_limits import COMPUTES as COMPUTES
     from codegen.schedule.call_limits import COPIES_HOLD_GIL_BYTES as COPIES_HOLD_GIL_BYTES
     from codegen.schedule.call_limits import LEND_BUFFER_BYTES as LEND_BUFFER_BYTES
-    from codegen.schedule.call_limits import LOOPS_HOLD_GIL_BYTES as LOOPS_HOLD_GIL_BYTES
     from codegen.schedule.call_limits import STAGED_BYTES as STAGED_BYTES
     from codegen.schedule.call_limits import STAGED_DIGITS as STAGED_DIGITS
     from codegen.schedule.call_limits import TRANSPOSES as TRANSPOSES
@@ -190,6 +189,7 @@ if _TYPE_CHECKING:
     from codegen.schedule.choose_strips import strips_text as strips_text
     from codegen.schedule.choose_tiles import runs_in_tiles as runs_in_tiles
     from codegen.schedule.choose_tiles import transposed_tile as transposed_tile
+    from codegen.schedule.hold_gil import loops_hold_gil as loops_hold_gil
     from codegen.schedule.machine import machine as machine
     from codegen.schedule.slowness import has_costly as has_costly
     from codegen.schedule.slowness import slowness_of as slowness_of
@@ -305,12 +305,13 @@ _HOMES = {
     "runtime.step": "Step",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.call_limits": (
-        "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES LOOPS_HOLD_GIL_BYTES STAGED_BYTES "
+        "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES STAGED_BYTES "
         "STAGED_DIGITS TRANSPOSES"
     ),
     "schedule.choose_lanes": "choose_shape",
     "schedule.choose_strips": "strips_text",
     "schedule.choose_tiles": "runs_in_tiles transposed_tile",
+    "schedule.hold_gil": "loops_hold_gil",
     "schedule.machine": "machine",
     "schedule.slowness": "has_costly slowness_of",
     "schedule.vector_size": "MOST_DIMS Size read_vector_sizes sizes_in_elements",

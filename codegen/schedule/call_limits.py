@@ -30,6 +30,12 @@ UNEVEN = 8
 LOOPS_HOLD_GIL_BYTES = 1 << 14
 """Kernels on arrays up to this size hold the GIL: releasing it costs more than the call."""
 
+LOOPS_HOLD_GIL_ITERATIONS = 1 << 16
+"""Kernels with more iterations release the GIL even on small arrays.
+
+So many take at most about 1 ms, while Python lets a thread hold the GIL for 5 ms.
+"""
+
 COPIES_HOLD_GIL_BYTES = 1 << 15
 """Copies up to this size hold the GIL: releasing it costs more than the copy."""
 

@@ -9,7 +9,6 @@ from typing import Any, TypeGuard
 
 from codegen import (
     CALIBRATED_FROM_BYTES,
-    LOOPS_HOLD_GIL_BYTES,
     ArrayArg,
     BoundKernel,
     Cache,
@@ -37,6 +36,7 @@ from codegen import (
     lazy,
     limits_call,
     loop_kernel,
+    loops_hold_gil,
     machine,
     machine_thresholds,
     nested_accesses,
@@ -329,7 +329,7 @@ class BoundCall:
         shared = program.shared and not alone
         slowness, wanted = slowness_of(program.function), program.options.threads
         self._threads = threads_by_size(wanted, size_bytes, slowness) if shared else 1
-        self._hold = size_bytes <= LOOPS_HOLD_GIL_BYTES
+        self._hold = loops_hold_gil(program.function, size_bytes, known)
 
     @lazy
     def _scalar(self) -> BoundKernel:
