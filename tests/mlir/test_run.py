@@ -329,7 +329,7 @@ def test_options_are_checked() -> None:
     for wrong in (None, True, 4.0):
         with pytest.raises(TypeError, match="virtual_vector_size is a number"):
             mlir.super_vectorize(VECRED, virtual_vector_size=wrong)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="is True, False or names of loop indices, not int"):
+    with pytest.raises(TypeError, match="expected True, False or names of loop indices, got int"):
         mlir.super_vectorize(VECRED, virtual_vector_size=4, vectorize_reductions=0)  # type: ignore[arg-type]
     eight = mlir.super_vectorize(VECRED, virtual_vector_size=np.int64(8))  # type: ignore[arg-type]
     assert eight == mlir.super_vectorize(VECRED, virtual_vector_size=8)

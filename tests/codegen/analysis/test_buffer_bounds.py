@@ -85,5 +85,5 @@ def test_a_loop_inside_may_carry_more_than_the_one_around() -> None:
 def test_an_instruction_that_does_not_count_its_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     uncounted = replace(instruction("stream_fence"), touched={0: 1})
     monkeypatch.setattr(footprints, "instruction", lambda name: uncounted)
-    with pytest.raises(KernelError, match="stream_fence does not say how many bytes it touches"):
+    with pytest.raises(KernelError, match="stream_fence does not declare how many bytes it touches"):
         check_body((Call("stream_fence", ("dst",)),))

@@ -160,7 +160,7 @@ def test_names_are_looked_up() -> None:
         "splat_bf16x2",
     ):
         assert not is_routine(other)
-    with pytest.raises(KernelError, match="no routine load_f32x3"):
+    with pytest.raises(KernelError, match="the routine load_f32x3 does not exist"):
         name_of("load", "f32", 3)
 
 
