@@ -9,6 +9,7 @@ from codegen.schedule.choose_interleave import strip_of
 from codegen.schedule.choose_transfer import Selection
 from codegen.schedule.schedule import (
     COLUMNS,
+    LOOPS_END,
     OUTER_RANKS,
     ROWS,
     STRIP,
@@ -23,7 +24,7 @@ from codegen.support.dataclasses import dataclass
 MOST_GROUPS = 1 << 16
 """Short reversed runs per call, so that threads can share them."""
 
-LOOPS_END, NO_ROOM = "its loops have no more", f"kernels have {OUTER_RANKS[-1]} loops at most"
+NO_ROOM = f"kernels have {OUTER_RANKS[-1]} loops at most"
 """Why super-vectors of a copy are smaller than requested."""
 
 

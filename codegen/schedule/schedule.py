@@ -153,6 +153,10 @@ ROWS = "row_strip"
 """The axis that counts strips of a loop around a transfer, of whose iterations super-vectors have several."""
 
 
+LOOPS_END = "its loops have no more"
+"""Why super-vectors are smaller than requested where all iterations of their loops are in one."""
+
+
 @dataclass(frozen=True, slots=True)
 class GivenSize:
     """The caller's virtual_vector_size, and what it became.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.ir.blocks import block_shape
-from codegen.schedule.schedule import GivenSize, TileSize, TransposeSchedule, VectorSize
+from codegen.schedule.schedule import LOOPS_END, GivenSize, TileSize, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox
 
 MOST_LINES = 16
 """Maximum lines of each result row in a panel of the caller's size, so that it stays in the second cache."""
 
-PANEL_ENDS, LOOPS_END = "a panel in cache has only these", "its loops have only these"
+PANEL_ENDS = "a panel in cache has no more"
 """Why super-vectors of a transpose are smaller than requested."""
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from codegen.schedule.choose import choose, outer_loops
-from codegen.schedule.choose_copy_strips import LOOPS_END, NO_ROOM, choose_copy_strips
-from codegen.schedule.schedule import ROWS, GivenSize
+from codegen.schedule.choose_copy_strips import NO_ROOM, choose_copy_strips
+from codegen.schedule.schedule import LOOPS_END, ROWS, GivenSize
 from tests.tools.boxes import box_of
 
 RUNS = box_of([(70, 1000, 804), (200, 4, 4)], 4)
