@@ -39,16 +39,9 @@ if _TYPE_CHECKING:
     from tilejit.copies.tiles import gather_tiles, scatter_tiles
     from tilejit.expressions.elementwise import Elementwise, elementwise
     from tilejit.expressions.no_array import UnknownAttributeError
+    from tilejit.kernels.declarations import min_distance, parallel, permutation, reduction, scan
     from tilejit.kernels.failures import KernelWarning
-    from tilejit.kernels.kernel import (
-        Kernel,
-        kernel,
-        min_distance,
-        parallel,
-        permutation,
-        reduction,
-        scan,
-    )
+    from tilejit.kernels.kernel import Kernel, kernel
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout, named_format
     from tilejit.layout.formats import FormatDescription, describe_format, formats, register_format
     from tilejit.layout.from_parts import make_shape
@@ -206,7 +199,8 @@ _HOMES = {
     "expressions.elementwise": "Elementwise elementwise",
     "expressions.no_array": "UnknownAttributeError",
     "kernels.failures": "KernelWarning",
-    "kernels.kernel": "Kernel kernel min_distance parallel permutation reduction scan",
+    "kernels.declarations": "min_distance parallel permutation reduction scan",
+    "kernels.kernel": "Kernel kernel",
     "layout.as_layout": "ArrayUnknownError as_layout named_format",
     "layout.formats": "FormatDescription describe_format formats register_format",
     "layout.from_parts": "make_shape",

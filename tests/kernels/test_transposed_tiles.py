@@ -11,7 +11,7 @@ import tilejit as tj
 from codegen.schedule.choose_tiles import TILED_CACHES, runs_in_tiles, transposed_tile
 from codegen.schedule.machine import machine
 from tests.tools.guard import Guarded
-from tilejit.kernels import program
+from tilejit.kernels import loop_kernels
 
 ROWS, COLUMNS = transposed_tile((16, 16)) or (0, 0)
 
@@ -47,7 +47,7 @@ def sides(shape: tuple[int, int], dtype: Any = "f4") -> tuple[np.ndarray, np.nda
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "runs_in_tiles", lambda size_bytes: True)
+    monkeypatch.setattr(loop_kernels, "runs_in_tiles", lambda size_bytes: True)
 
 
 def test_only_squares_of_large_arrays_run_in_tiles() -> None:

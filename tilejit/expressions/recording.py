@@ -32,12 +32,13 @@ class Part(NamedTuple):
 class Stage:
     """A recorded reduction of an expression along some of its dimensions.
 
-    name       of the array that holds its result for later expressions how        sum, mean, min, max, dot or
-    exponent: the smallest exponent, which must not be negative combiner   the operation that combines two
-    elements, in `dtype`, which is the result's axes       the reduced dimensions, counted from the first pair
-    for a dot product the arrays on its two sides, whose last dimensions must match forms      the memory
-    forms whose order NumPy's result takes over; empty for C order core       the number of their last
-    dimensions that are excluded from that, because a product consumes them
+    name       of the array that holds its result for later expressions
+    how        sum, mean, min, max or dot; exponent: the smallest exponent, which must not be negative
+    combiner   the operation that combines two elements, in `dtype`, the dtype of the result
+    axes       the reduced dimensions, counted from the first
+    pair       the arrays on the two sides of a dot product, whose last dimensions must match
+    forms      the memory forms whose order NumPy's result takes over; empty for C order
+    core       the number of their last dimensions that don't count for it, because a product consumes them
     """
 
     name: str

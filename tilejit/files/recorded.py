@@ -13,11 +13,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from codegen import LayoutError
+from codegen import LayoutError, cached
 from tilejit.files.whole_file import open_ordinary, replacing
 from tilejit.layout.cute_shape import Spec, spec_from_json
 from tilejit.tiled.buffers import check_packable
@@ -28,11 +27,11 @@ MAX_LAYOUTS_BYTES = 100_000_000
 
 
 def read_layouts(directory: Path) -> Mapping[str, Any]:
-    """What is recorded of each file of a directory, by its name, as JSON; nothing where no file records it.
+    """The recorded layouts of a directory's files by name, as JSON; empty if the directory has no record.
 
     Raises:
-        LayoutError: the file that records it is damaged.
-        OSError: it cannot be read.
+        LayoutError: the record is damaged.
+        OSError: the record cannot be read.
     """
     path = directory / LAYOUTS_NAME
     try:
@@ -135,7 +134,7 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def _read(path: str, inode: int, size: int, mtime_ns: int) -> Mapping[str, Any]:
     with open_ordinary(path) as file:
         raw = file.read(MAX_LAYOUTS_BYTES + 1)

@@ -14,7 +14,7 @@ from codegen.schedule.thresholds import Thresholds
 from tests.codegen.simd.levels import AtLevels
 from tests.conftest import SEED
 from tests.tools.guard import Guarded
-from tilejit.kernels import program as loop_program
+from tilejit.kernels import loop_kernels
 
 
 def scaled(x, y):
@@ -76,8 +76,8 @@ DTYPES = [np.float32, np.float64, np.int16, np.uint8, ml_dtypes.bfloat16]
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of any size are taken for larger than the cache."""
     for name in ("CALIBRATED_FROM_BYTES", "LEAST_RUN_BYTES"):
-        monkeypatch.setattr(loop_program, name, 0)
-    monkeypatch.setattr(loop_program, "machine_thresholds", lambda _: Thresholds(stream_bytes=0))
+        monkeypatch.setattr(loop_kernels, name, 0)
+    monkeypatch.setattr(loop_kernels, "machine_thresholds", lambda _: Thresholds(stream_bytes=0))
 
 
 @pytest.mark.parametrize("function", STREAMED, ids=lambda f: f.__name__)
@@ -97,7 +97,7 @@ def test_only_masked_tails_have_a_head(tail: str) -> None:
 
 def test_only_large_arrays_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     """By all bytes of a call, if a good part of them is written."""
-    monkeypatch.setattr(loop_program, "machine_thresholds", lambda _: Thresholds(stream_bytes=8 << 20))
+    monkeypatch.setattr(loop_kernels, "machine_thresholds", lambda _: Thresholds(stream_bytes=8 << 20))
     x = np.zeros(4 << 20, np.uint8)
     program = tj.kernel(scaled).specialize(x, x).program
     assert program.sized_kernel({"x": x, "y": x}) is program.streaming_kernel
