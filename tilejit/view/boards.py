@@ -43,7 +43,7 @@ def other_extents(shape: Spec) -> list[int]:
 
 
 def prefixes(others: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Indices of the other dimensions in row-major order, one by one: there may be more than memory holds."""
+    """Indices of the other dimensions in row-major order, one by one: they may be too many for memory."""
     for number in range(prod(others)):
         index = []
         for extent in reversed(others):
@@ -53,7 +53,7 @@ def prefixes(others: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def slice_name(shape: Spec, prefix: tuple[int, ...]) -> str:
-    """How NumPy writes a slice: "[:, 0, :]"."""
+    """The slice in NumPy's notation: "[:, 0, :]"."""
     drawn, rest = drawn_dimensions(shape.dimensions), iter(prefix)
     names = (":" if d in drawn else str(next(rest)) for d in range(shape.rank))
     return f"[{', '.join(names)}]"
@@ -80,7 +80,7 @@ def slots_at(shape: Spec, index: tuple[Grid, ...]) -> Grid:
 
 
 def held(shape: Spec) -> Iterator[tuple[int, ...] | None]:
-    """The index that each slot holds, None for padding."""
+    """The index in each slot, None for padding."""
     return (multi_index(shape, slot) for slot in range(shape.physical_size))
 
 
@@ -107,12 +107,12 @@ def padded_shape(shape: Spec) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The tiles of one level: which tile holds what, and its color.
+    """The tiles of one level: which tile holds each element, and its color.
 
     Attributes:
-        alone: the shape with the tiles up to this level only; there each tile is contiguous.
-        unit: elements of the tile; without tiles, the run that is contiguous.
-        counts: how many tiles there are along each axis, most major first; empty without tiles.
+        alone: the shape with the tiles up to this level only, in which each tile is contiguous.
+        unit: elements of the tile; without tiles, the contiguous run.
+        counts: the number of tiles along each axis, most major first; empty without tiles.
     """
 
     alone: Spec

@@ -47,7 +47,7 @@ class Cell:
     """A cell of a picture.
 
     Attributes:
-        text: what stands in it.
+        text: its text.
         color: its number in the palette; None for padding.
         tiles: the tile that it belongs to at each level, the outermost first.
         tip: its tooltip.
@@ -66,9 +66,9 @@ class Cells:
     Attributes:
         heading: the line above.
         rows: the cells, row by row.
-        more: whether something is left out to the right, and below.
-        row_names: what stands left of each row.
-        column_names: what stands above each column.
+        more: whether cells are left out to the right, and below.
+        row_names: the names left of the rows.
+        column_names: the names above the columns.
         low: width and height of cells without text, in pixels; None for cells with text.
     """
 
@@ -81,26 +81,26 @@ class Cells:
 
     @property
     def columns(self) -> int:
-        """Cells of the longest row."""
+        """The number of cells in the longest row."""
         return max(map(len, self.rows), default=0)
 
     @property
     def cell_size(self) -> tuple[int, int]:
-        """Width and height of a cell in pixels, of the longest text."""
+        """Width and height of a cell in pixels, by the longest text."""
         if self.low:
             return self.low
         return text_width(max((len(cell.text) for row in self.rows for cell in row), default=1)), CELL
 
 
 def text_width(characters: int) -> int:
-    """Pixels of a cell with so many characters."""
+    """Pixels of a cell with that many characters."""
     return max(CELL, int(characters * CHARACTER) + 8)
 
 
 def cells_of(spec: Spec, coloring: Coloring) -> tuple[list[Cells], list[Cells], list[str]]:
-    """The array's slices, memory, and notes on what is left out; the shape has elements.
+    """The array's slices, memory, and notes on omitted parts; the shape must have elements.
 
-    Memory is missing where it takes a large table to tell what the slots hold.
+    Memory is missing if finding the elements of its slots takes a large table.
     """
     drawing = _Drawing.of(spec, coloring)
     large = isinstance(spec, CuteShape) and prod(spec.dimensions) > MAX_LOOKED_UP
@@ -174,7 +174,7 @@ class _Drawing:
         return list(islice(prefixes(other_extents(self.spec)), MAX_SLICES))
 
     def notes(self) -> list[str]:
-        """What is left out."""
+        """Notes on omitted parts."""
         whole, shown, notes = board_extents(self.spec), self.shown, []
         part = min(shown[0], whole[0]), min(shown[1], whole[1])
         if part != whole:

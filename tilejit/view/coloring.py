@@ -1,4 +1,4 @@
-"""What the colors of a picture say: the tile, the order in memory, or the bank and the row of a swizzle."""
+"""The meaning of colors in a picture: the tile, the order in memory, or the bank and the row of a swizzle."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MAX_PERIOD = 1024
 
 @dataclass(frozen=True, slots=True)
 class Coloring:
-    """How a slot gets its color.
+    """The color of each slot.
 
     Attributes:
-        color: what colors stand for.
+        color: the meaning of colors.
         period: slots that the gradient of memory order spans.
-        bank: the lowest bit of the bank in a slot's number, and how many bits; None without a swizzle.
+        bank: the lowest bit of the bank in a slot's number, and the number of bits; None without a swizzle.
         row: the same for the row.
     """
 
@@ -95,7 +95,7 @@ class Coloring:
 
     @property
     def note(self) -> str:
-        """What the colors say, in words; empty for tiles, which have edges."""
+        """A description of the colors; empty for tiles, which have edges."""
         match self.color:
             case "tile":
                 return ""

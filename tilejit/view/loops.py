@@ -1,4 +1,4 @@
-"""The loops of a kernel as SVG: a box in a box, those that run as lanes marked."""
+"""The loops of a kernel as SVG: nested boxes, with marks on those that run as lanes."""
 
 from __future__ import annotations
 

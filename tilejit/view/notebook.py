@@ -1,4 +1,4 @@
-"""What notebooks show of shapes, layouts, tiled arrays and kernels: HTML with the picture as SVG inside."""
+"""Shapes, layouts, tiled arrays and kernels in notebooks: HTML with the picture as SVG inside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPEN = ' open=""'
 
 
 def layout_html(layout: Spec | CuteLayout, heading: str = "", color: str | None = None) -> str | None:
-    """The picture of a layout; None, so that a notebook prints the text, where there is none to draw.
+    """The picture of a layout; None if there is none, so that a notebook prints the text.
 
     layout_html(Shape.parse("f32[3,5]{1,0:T(2,2)}")) -> '<div style="..."><svg ...'
     """

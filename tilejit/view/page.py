@@ -213,12 +213,12 @@ def _cute_digits(shape: CuteShape) -> dict[str, Any]:
 
 @cached(8)
 def asset(name: str) -> str:
-    """The text of a file that the page is made of."""
+    """The text of one of the page's files."""
     return (files("tilejit.view") / "assets" / name).read_text("ascii")
 
 
 def _plain(value: Any) -> Any:
-    """In JSON's own types, integers past 2^53 as strings."""
+    """JSON types only, with integers above 2^53 as strings."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -229,11 +229,11 @@ def _plain(value: Any) -> Any:
 
 
 def _json(data: dict[str, Any]) -> str:
-    """JSON that stands in a <script>: nothing in it can end one, or begin a comment."""
+    """JSON for a <script>: nothing in it can end the element, or start a comment."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _digest(text: str) -> str:
-    """What the page's policy knows a script or a style by."""
+    """The hash by which the page's policy identifies a script or a style."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

@@ -1,4 +1,4 @@
-"""The picture of a layout as text: what lies where in memory, tiles told apart by color or by lines."""
+"""The picture of a layout as text: the position of each element, with tiles marked by color or by lines."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Style:
 
     @property
     def more(self) -> str:
-        """What stands for all that is left out."""
+        """The mark for omitted parts."""
         return " …" if self.color else " ..."
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A rectangle of cells: the slot of each, the tile each belongs to, and whether more lies beyond."""
+    """A rectangle of cells: the slot and the tile of each, and whether more lies beyond."""
 
     slots: Grid
     tiles: Grid
@@ -169,7 +169,7 @@ def _board_width(slots: Grid, more: bool, style: Style) -> int:
 
 
 def _paint(tiling: Tiling, number: int, style: Style) -> str:
-    """A tile's style on a terminal of colors."""
+    """A tile's style on a terminal with colors."""
     return f"black on {PALETTE[tiling.color(number)]}" if style.color else ""
 
 

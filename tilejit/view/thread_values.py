@@ -1,4 +1,4 @@
-"""The picture of a thread-value layout: who holds each element of a tile."""
+"""The picture of a thread-value layout: the holder of each element of a tile."""
 
 from __future__ import annotations
 
