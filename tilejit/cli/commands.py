@@ -15,7 +15,7 @@ def tilejit(
     context: typer.Context,
     version: Annotated[bool, typer.Option("-V", "--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """What stands before a command: the version, or the help where there is nothing more."""
+    """Options before a command: print the version, or the help if no command follows."""
     if version:
         from tilejit import __version__
 

@@ -35,7 +35,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 _CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<known>'.*')")
-"""What typer says of a word that is none of an option's."""
+"""The message of typer for a word that an option does not take."""
 
 
 class Group(TyperGroup):

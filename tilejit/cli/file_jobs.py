@@ -135,10 +135,8 @@ def _check(job: _Job, options: Options, rules: Rules | None) -> None:
         files = "this file" if len(plans) == 1 else "these files"
         why = ", because no rule gives a tensor a layout" if rules else ""
         unknown = options.done != "packed" and any(plan.source.one_array for plan in plans)
-        mend = (
-            "\n  no layouts are recorded beside them: give each .npy file's with --shape" if unknown else ""
-        )
-        raise TilejitError(f"there is nothing to be {options.done} in {files}{why}{mend}")
+        fix = "\n  no layouts are recorded beside them: give each .npy file's with --shape" if unknown else ""
+        raise TilejitError(f"there is nothing to be {options.done} in {files}{why}{fix}")
 
 
 def _notes(job: _Job, options: Options, rules: Rules | None) -> None:

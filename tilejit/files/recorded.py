@@ -126,7 +126,7 @@ def kept_up(path: str | os.PathLike[str], spec: Spec | None) -> Iterator[None]:
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is replaced; None where there is none."""
+    """What changes when a file is replaced; None if it does not exist."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What pictures of layouts share: which dimensions are drawn, the slots of a corner, and the tiles."""
+"""The common part of all pictures of layouts: drawn dimensions, the slots of a corner, and the tiles."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def page(layout: Spec | CuteLayout) -> str:
 
 
 def page_data(layout: Spec | CuteLayout) -> dict[str, Any]:
-    """What the script knows of a layout: its sizes and its digits, nothing for each element.
+    """The data of the script: the sizes and the digits of a layout, nothing per element.
 
     Sizes and strides are in elements. What an integer of JavaScript does not hold is a string.
 
@@ -116,7 +116,7 @@ def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
     if isinstance(layout, Shape | CuteShape):
         return layout, str(layout)
     if not isinstance(layout, Layout | ComposedLayout):
-        raise TypeError(f"a Shape or a CuTe layout is wanted, not {type(layout).__name__}")
+        raise TypeError(f"expected a Shape or a CuTe layout, got {type(layout).__name__}")
     from tilejit.cute.function import function_of
 
     return make_cute_shape("u8", function_of(layout).sizes, layout), str(layout)
