@@ -628,7 +628,7 @@ def test_a_map_from_loops_to_reductions(mlir: Any, loops: Any) -> None:
     assert found == (19900, 19900)
     with pytest.raises(tj.KernelError, match="no loop has the index %q\n  the loops have %i, %k"):
         wide(mlir, TWO_SUMS, vectorize_reductions=("k", "q"))
-    with pytest.raises(TypeError, match="True, False or names of loop indices, not int"):
+    with pytest.raises(TypeError, match="True, False or names of loop indices, got int"):
         wide(mlir, TWO_SUMS, vectorize_reductions=1)
 
 
