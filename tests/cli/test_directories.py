@@ -69,7 +69,7 @@ def test_tensors_of_a_directory_by_name(shards: Path) -> None:
     assert (row["file"], row["tensor"]) == (SHARDS[1], "bias")
     assert (packed / SHARDS[0]).read_bytes() == (shards / SHARDS[0]).read_bytes()
     out = shards.with_name("out")
-    assert "no tensor 'nope'" in fails("pack", shards, out, "--layout", "tpu", "--tensor", "nope")
+    assert "tensor 'nope' does not exist" in fails("pack", shards, out, "--layout", "tpu", "--tensor", "nope")
     assert "tensor 'bias'" in fails("pack", shards, out, "--layout", "tenstorrent", "--tensor", "bias")
     assert not out.exists()
 

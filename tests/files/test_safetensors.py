@@ -180,7 +180,7 @@ def test_progress_counts_every_byte(source: Path) -> None:
     ("options", "words"),
     [
         ({"layout": "{1,0:T(8,128)}", "tensors": ["weight", "bias"]}, "tensor 'bias'"),
-        ({"layout": "tpu", "tensors": ["none"]}, "there is no tensor 'none'"),
+        ({"layout": "tpu", "tensors": ["none"]}, "tensor 'none' does not exist"),
         ({"layout": "bf16[40,300]", "tensors": ["weight"]}, "--dtype bf16"),
         ({"layout": "bf16[40,300]", "tensors": ["weight"], "dtype": "f16"}, "becomes f16"),
         ({"layout": "tpu", "dtype": "f128"}, "there is no dtype"),
