@@ -155,7 +155,7 @@ def test_found(operation: Callable[..., Any], arguments: tuple[Any, ...], answer
         (composition, ("(4,4):(1,100)", "6:1"), "index 4 gives 100, not 4"),
         (composition, ("(4,8):(1,4)", "<2,2,2>"), "3 modes were requested"),
         (complement, ("(2,2):(2,3)", 12), "no complement in 12"),
-        (complement, ("(4,2):(-3,-1)", 5), "no repeats that meet all offsets from 0 to 2 meet 3"),
+        (complement, ("(4,2):(-3,-1)", 5), "repeats that reach all offsets from 0 to 2 cannot reach 3"),
         (complement, ("(2,2):(-100000,-300001)", 9), "too many complements in 9"),
         (left_inverse, ("(4,4):(1,2)",), "both give 2"),
         (left_inverse, ("(4,4):(1,-8)",), "index 4 gives -8"),

@@ -71,7 +71,7 @@ def test_rows(layout: str, dims: tuple[int, ...] | None, shape: str) -> None:
         ("(3,2):(1,2)", r"index \(0, 1\) gives 2, and so does index \(2, 0\)"),
         (
             "(3,2):(2,3)",
-            r"\(0, 1\) gives 3, inside a smaller stride's way to 4, the offset of index \(2, 0\)",
+            r"\(0, 1\) gives 3, within the range of smaller strides, which reach 4 at index \(2, 0\)",
         ),
         ("((2,3),2):((1,2),4)", r"index \(0, 1\) gives 4, and so does index \(4, 0\)"),
         ("Sw<1,0,1> o 0 o 4:1", "index 3 gives 2, but the indices before it require 4"),
