@@ -530,7 +530,7 @@ def test_keywords_and_defaults() -> None:
         {"vectorize_at": "now"},
         {"virtual_vector_size": 0},
         {"virtual_vector_size": (8, -1)},
-        {"virtual_vector_size": (1, 2, 3, 4)},
+        {"virtual_vector_size": (1,) * 9},
         {"virtual_vector_size": ()},
         {"virtual_vector_size": "wide"},
         {"virtual_vector_size": 1 << 30},

@@ -375,7 +375,7 @@ def test_tuning_is_read() -> None:
         ({"virtual_vector_size": 4.0}, TypeError, "float"),
         ({"virtual_vector_size": True}, TypeError, "bool"),
         ({"virtual_vector_size": None}, TypeError, "NoneType"),
-        ({"virtual_vector_size": (4, "4")}, TypeError, "str"),
+        ({"virtual_vector_size": (4, 4.0)}, TypeError, "float"),
         ({"specialize": "shape"}, tj.LayoutError, '"sizes"'),
         ({"specialize": 1}, TypeError, "int"),
         ({"tune": 1}, TypeError, "int"),
