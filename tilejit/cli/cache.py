@@ -17,7 +17,7 @@ from tilejit.support.units import human_bytes
 
 app = typer.Typer(
     cls=Group,
-    help="The compiled kernels on disk.",
+    help="Manage the compiled kernels on disk.",
     invoke_without_command=True,
     callback=help_if_alone,
     rich_markup_mode=None,
@@ -25,8 +25,8 @@ app = typer.Typer(
 
 
 @app.command("info", cls=Command)
-def info(as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False) -> None:
-    """Say where compiled kernels are and how many."""
+def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show where compiled kernels are, and how many."""
     from codegen import default_store, remembered_thresholds
 
     store = default_store()
@@ -69,17 +69,19 @@ def warm(
         list[str] | None,
         typer.Argument(
             metavar="FORMAT...",
-            help='Formats by name, with parameters as in "blis-a, mr=8"; NumPy\'s transposes if absent.',
+            help='Formats by name, with parameters as in "blis-a, mr=8"; by default NumPy\'s transposes.',
             show_default=False,
             autocompletion=completion.layouts,
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing but errors, and JSON.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Print only errors, and JSON if --json is given.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compile kernels ahead of time.
 
-    Kernels that pack and unpack the formats, or NumPy's transposes if none is named.
+    Compiles the kernels that pack and unpack the formats, or NumPy's transposes if no format is named.
     """
     from codegen import default_store
     from tilejit.copies.warming import check_format, warm_format, warm_transposes
@@ -103,13 +105,13 @@ def warm(
 
 @app.command("verify", cls=Command)
 def verify(
-    repair: Annotated[bool, typer.Option("--repair", help="Remove what is damaged.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Remove damaged entries.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check every compiled kernel and note.
+    """Check all entries of the kernel store.
 
-    Damaged ones do no harm: they are compiled, or measured, again when they are needed. The exit code is 1 if
-    damaged ones stay.
+    Damaged entries do no harm: TileJIT compiles or measures them again when it needs them. The exit code is 1
+    if damaged entries remain.
     """
     from codegen import default_store, remove_entries, verify_store
 

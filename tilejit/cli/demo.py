@@ -45,7 +45,8 @@ def demo(
         int, typer.Option("--mib", metavar="N", min=1, max=1 << 16, help="Size of the bf16 matrix in MiB.")
     ] = 64,
     threads: Annotated[
-        int | None, typer.Option("--threads", metavar="N", min=1, help="Threads; all CPUs if absent.")
+        int | None,
+        typer.Option("--threads", metavar="N", min=1, help="Threads; by default one for each CPU."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the timings as JSON.")] = False,
 ) -> None:

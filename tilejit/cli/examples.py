@@ -16,14 +16,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "tilejit demo": (("a matrix of 16 MiB, on one thread", "tilejit demo --mib 16 --threads 1"),),
     "tilejit pack": (
-        ("an array; the command that unpacks it is printed, too", "tilejit pack x.npy y.npy --layout tpu"),
+        ("an array; also prints the command that unpacks it", "tilejit pack x.npy y.npy --layout tpu"),
         ("a format with parameters", "tilejit pack x.npy panels.npy --layout blis-a mr=4"),
         (
             "the tensors of a model, as bf16",
             "tilejit pack model.safetensors packed.safetensors --layout tpu --dtype bf16",
         ),
         (
-            "what a directory would take, by rules",
+            "the sizes of a packed directory, by rules",
             "tilejit pack model/ packed/ --rules rules.toml --layout tpu --dry-run",
         ),
         (
@@ -51,7 +51,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("a named format", 'tilejit show "f32[16,16]" --layout tenstorrent'),
         ("what a file holds", "tilejit show packed.safetensors"),
         ("as a picture", 'tilejit show "f32[3,5]{1,0:T(2,2)}" --svg > layout.svg'),
-        ("a text from standard input", 'echo "f32[3,5]{1,0:T(2,2)}" | tilejit show -'),
+        ("a layout from standard input", 'echo "f32[3,5]{1,0:T(2,2)}" | tilejit show -'),
     ),
     "tilejit view": (
         ("one page to explore", 'tilejit view "bf16[4096,4096]{1,0:T(8,128)(2,1)}" -o layout.html'),
@@ -67,7 +67,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "tilejit vectorize": (
         (
-            "functions of Python, two loops in super-vectors",
+            "Python functions, two loops vectorized",
             "tilejit vectorize add.py --virtual-vector-size 32,256",
         ),
         ("the same from standard input", "tilejit vectorize - --python < add.py"),
@@ -83,9 +83,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "tilejit cache": (("where it is, and how large", "tilejit cache info"),),
     "tilejit cache info": (("as JSON", "tilejit cache info --json"),),
     "tilejit cache warm": (
-        ("what packs and unpacks of two formats take", 'tilejit cache warm tpu "blis-a, mr=8"'),
-        ("what NumPy's transposes take", "tilejit cache warm"),
+        ("the kernels of two formats", 'tilejit cache warm tpu "blis-a, mr=8"'),
+        ("the kernels of NumPy's transposes", "tilejit cache warm"),
     ),
-    "tilejit cache verify": (("look at every kernel, remove damaged ones", "tilejit cache verify --repair"),),
-    "tilejit cache clear": (("all kernels; they are built again when needed", "tilejit cache clear"),),
+    "tilejit cache verify": (
+        ("check every kernel, and remove damaged ones", "tilejit cache verify --repair"),
+    ),
+    "tilejit cache clear": (("remove all kernels", "tilejit cache clear"),),
 }

@@ -38,7 +38,7 @@ ATTRIBUTES = {
     Stage.ASM: "assembly",
 }
 
-SIDE = 'A full shape; or, beside one, a layout as --layout takes, such as "tpu", or C for row-major.'
+SIDE = 'A complete shape; or, if the other one is complete, a layout such as "tpu", or C for row-major.'
 
 
 def explain(
@@ -49,12 +49,14 @@ def explain(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="TARGET", help="The same of the result.", autocompletion=completion.layouts_or_row_major
+            metavar="TARGET",
+            help="The layout of the result, in the same notation.",
+            autocompletion=completion.layouts_or_row_major,
         ),
     ],
     parameters: Parameters = None,
     stage: Annotated[
-        Stage | None, typer.Option("--stage", help="Only this stage; a report if absent.")
+        Stage | None, typer.Option("--stage", help="Print only this stage instead of a report.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the stages as one JSON object.")] = False,
 ) -> None:

@@ -25,50 +25,50 @@ Out = Annotated[
     Path,
     typer.Argument(
         metavar="OUT",
-        help="A file of the same kind, replaced only when all is written; a directory; or - for stdout.",
+        help="A file of the same kind, replaced atomically; a directory; or - for stdout.",
     ),
 ]
 PackedShape = Annotated[
     str | None,
-    typer.Option("--shape", metavar="S", help="The full shape of a packed .npy, as `pack` printed it."),
+    typer.Option(
+        "--shape", metavar="S", help="The complete shape of a packed .npy file, as pack printed it."
+    ),
 ]
 Tensors = Annotated[
     list[str] | None,
     typer.Option(
         "--tensor",
         metavar="NAME",
-        help="Only this tensor of a .safetensors file; may be given again.",
+        help="Convert only this tensor of a .safetensors file; may be repeated.",
         autocompletion=completion.tensors,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", metavar="N", min=1, help="Threads of a copy; the size decides if absent."),
+    typer.Option("--threads", metavar="N", min=1, help="Threads of a copy; by default chosen by its size."),
 ]
-Quiet = Annotated[
-    bool, typer.Option("-q", "--quiet", help="Print nothing but errors, and what --json asks for.")
-]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors, and JSON if --json is given.")]
 RulesFile = Annotated[
     Path | None,
     typer.Option(
         "--rules",
         metavar="FILE",
-        help="A TOML file of layouts by names of tensors; --layout is for the others.",
+        help="A TOML file of layouts by tensor name; --layout applies to all other tensors.",
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print sizes and padding; write nothing, read no elements.")
+    bool, typer.Option("--dry-run", help="Print sizes and padding without converting anything.")
 ]
 NoClobber = Annotated[
     bool,
-    typer.Option("-n", "--no-clobber", help="Fail if OUT, or one of its files, exists; it is kept."),
+    typer.Option("-n", "--no-clobber", help="Fail if OUT, or one of its files, exists."),
 ]
 Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Leave what is written in OUT.partial if the run ends early; go on from there the next time.",
+        help="Keep OUT.partial if the run ends early, and continue from it the next time.",
     ),
 ]
 
@@ -84,7 +84,7 @@ def pack(
         typer.Option(
             "--dtype",
             metavar="D",
-            help="The packed dtype, e.g. bf16; also how raw '|V2' elements are read.",
+            help="The packed dtype, e.g. bf16; also the dtype of raw '|V2' elements.",
             autocompletion=completion.dtypes,
         ),
     ] = None,
@@ -98,12 +98,12 @@ def pack(
 ) -> None:
     """Convert files to a tiled layout.
 
-    The array of a .npy file is packed, or the tensors of a .safetensors file. Tensors that the layout does
-    not fit, such as biases for one of matrices, stay as they are, unless --tensor names them. Of a directory
-    every file is packed, or every shard that its model.safetensors.index.json names; other files stay behind.
+    Packs the array of a .npy file, or the tensors of a .safetensors file. Tensors that the layout does not
+    fit, such as biases with a matrix layout, stay unchanged, unless --tensor names them. In a directory,
+    packs every such file, or every shard that model.safetensors.index.json names. Other files are not copied.
 
-    For a .npy file, the full shape is printed, and on stderr the command that unpacks the file. For a
-    directory of .npy files, tilejit-layouts.json records the layouts.
+    For a .npy file, prints the complete shape, and on stderr the command that unpacks the file. For a
+    directory of .npy files, records the layouts in tilejit-layouts.json.
     """
     from tilejit.files.draft import draft_pack
 
@@ -127,7 +127,7 @@ def unpack(
 ) -> None:
     """Convert packed files back.
 
-    The array of a .npy file is unpacked, or the packed tensors of a .safetensors file.
+    Unpacks the array of a .npy file, or the packed tensors of a .safetensors file.
     """
     from tilejit.files.draft import draft_unpack
 
@@ -153,7 +153,7 @@ def relayout(
 ) -> None:
     """Convert packed files to another layout.
 
-    Tensors that the layout does not fit stay as they are, unless --tensor names them.
+    Tensors that the layout does not fit stay unchanged, unless --tensor names them.
     """
     from tilejit.files.draft import draft_relayout
 

@@ -23,7 +23,7 @@ def formats(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="A format, a tag of oneDNN's or a pattern; all formats if absent.",
+            help="A format, a oneDNN tag or a pattern; without it, all formats are listed.",
             autocompletion=completion.layouts,
         ),
     ] = None,
@@ -35,7 +35,7 @@ def formats(
         str | None,
         typer.Option("--dtype", metavar="T", help="Its dtype, e.g. bf16.", autocompletion=completion.dtypes),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the named formats, or describe one.
 

@@ -20,7 +20,7 @@ WIDEST = 80
 LEAST = 20
 EXIT_CODES = [
     ("0", "done"),
-    ("1", "the command failed, the program reading its output left, or `cache verify` left damage"),
+    ("1", "the command failed, the reader of its output closed the pipe, or `cache verify` left damage"),
     ("2", "the command line is wrong: an option, an argument, or a layout that cannot be read"),
     ("130", "interrupted by Ctrl-C"),
     ("143, 129", "ended by SIGTERM, SIGHUP"),

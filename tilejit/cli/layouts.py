@@ -28,7 +28,7 @@ Layout = Annotated[
     typer.Option(
         "--layout",
         metavar="L",
-        help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", "(8,8):(8,1)", a full shape, C for row-major, ...',
+        help='"tpu", "blis-a", "{1,0:T(8,128)(2,1)}", "(8,8):(8,1)", a pattern, C for row-major, ...',
         autocompletion=completion.layouts_or_row_major,
     ),
 ]

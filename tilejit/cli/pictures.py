@@ -51,17 +51,17 @@ def show(
     ],
     layout: Layout = None,
     parameters: Parameters = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the facts and the indices as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print sizes and slots as JSON.")] = False,
     as_svg: Annotated[bool, typer.Option("--svg", help="Print the picture as SVG.")] = False,
     color: Annotated[
         Color | None,
-        typer.Option("--color", help="What the colors of the SVG show; bank and row are for swizzles."),
+        typer.Option("--color", help="The meaning of the SVG's colors; bank and row are for swizzles."),
     ] = None,
 ) -> None:
     """Draw a layout, or list the tensors of a file.
 
-    Every cell of the picture shows where its element lives in memory. The list of a file shows layouts and
-    padding; the layout of a packed .npy file is known if tilejit-layouts.json beside it records it.
+    Each cell of the picture shows the element's slot in memory. For a file, the list shows layouts and
+    padding. The layout of a packed .npy file comes from tilejit-layouts.json beside it.
     """
     if as_json and as_svg:
         raise misused("--json and --svg print different things\ngive one of them")
@@ -91,14 +91,12 @@ def view(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The page; - for standard output.")
     ] = Path(PAGE),
-    no_clobber: Annotated[
-        bool, typer.Option("-n", "--no-clobber", help="Fail if FILE exists; it is kept.")
-    ] = False,
+    no_clobber: Annotated[bool, typer.Option("-n", "--no-clobber", help="Fail if FILE exists.")] = False,
 ) -> None:
     """Write an HTML page to explore a layout.
 
-    It shows the array, memory, and the digits between them. The page needs no network. Without -o it is
-    tilejit-view.html in this folder, replaced if it is there.
+    The page shows the array, its memory, and the digits of an index. It works offline. Without -o, it is
+    written to tilejit-view.html in the current directory.
     """
     from tilejit.view.page import page
 

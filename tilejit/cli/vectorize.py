@@ -26,7 +26,8 @@ def vectorize(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="MLIR (.mlir), Python functions (.py), or - for stdin: MLIR, or --python."
+            metavar="FILE",
+            help="MLIR (.mlir), Python functions (.py), or - for stdin, which is MLIR unless --python.",
         ),
     ],
     sizes: Annotated[
@@ -34,7 +35,7 @@ def vectorize(
         typer.Option(
             "--virtual-vector-size",
             metavar="N[,N…]",
-            help="One to three sizes, outermost first, such as 32,256 or 2*hw; 256 without it.",
+            help="One to eight sizes, outermost first, such as 32,256 or 2*hw. [default: 256]",
         ),
     ] = None,
     fastest: Annotated[
@@ -42,11 +43,11 @@ def vectorize(
         typer.Option(
             "--fastest-varying",
             metavar="D[,D…]",
-            help="For each size the memory dimension that it walks, counted from the innermost.",
+            help="For each size, the dimension that it traverses, counted from the innermost.",
         ),
     ] = None,
     reductions: Annotated[
-        bool, typer.Option("--reductions", help="Reductions too; changes rounding.")
+        bool, typer.Option("--reductions", help="Also vectorize reductions; changes rounding of floats.")
     ] = False,
     scans: Annotated[
         bool,
@@ -59,7 +60,7 @@ def vectorize(
         typer.Option(
             "--options",
             metavar="TEXT",
-            help="Sizes, dimensions and reductions as mlir-opt takes them, in one string.",
+            help="Sizes, dimensions and reductions in one string, in the form of mlir-opt.",
         ),
     ] = None,
     dtype: Annotated[
@@ -72,7 +73,7 @@ def vectorize(
         Masks,
         typer.Option(
             "--masks",
-            help="Masks of stores; none prints the lines of MLIR's pass, if arrays end with their loops.",
+            help="Masks of stores; none prints exactly what MLIR's pass prints, if no store needs a mask.",
         ),
     ] = Masks.NEEDED,
     check: Annotated[
@@ -80,16 +81,17 @@ def vectorize(
         typer.Option(
             "--check",
             metavar="OTHER",
-            help="Print nothing: run FILE and its super-vector form OTHER on random arrays and compare.",
+            help="Run FILE and its super-vector form OTHER on random arrays, and compare.",
         ),
     ] = None,
     python: Annotated[
-        bool, typer.Option("--python", help="Standard input holds Python functions; its code is executed.")
+        bool,
+        typer.Option("--python", help="Read Python functions from standard input; the code is executed."),
     ] = False,
 ) -> None:
-    """Print the loops of a file in super-vectors.
+    """Vectorize the loops of a file, and print them.
 
-    Comments say what became of each loop.
+    Comments say which loops vectorized, and why others did not.
     """
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
