@@ -286,7 +286,7 @@ def test_dimensions_are_chosen_and_stepped_through(opened: Any) -> None:
     shown = "const e = tilejit.explorer; return [e.cells.array.rows, e.cells.array.columns]"
     assert browser.execute_script(shown) == [4, 6], "of dimension 2, padding included"
     browser.execute_script(SET, "element", "0, 0, 0, 0")
-    plus = "return document.querySelector('[aria-label=\"dimension 3: one more\"]')"
+    plus = "return document.querySelector('[aria-label=\"dimension 3: next index\"]')"
     for _ in range(9):
         browser.execute_script(plus).click()
     assert f"Element [0, 0, 0, 5] is in slot {tj.linear_index(spec, (0, 0, 0, 5))}," in said(browser)
@@ -294,7 +294,7 @@ def test_dimensions_are_chosen_and_stepped_through(opened: Any) -> None:
     assert "Element [3, 2, 4, 1] " in said(browser)
     assert browser.execute_script("return tilejit.explorer.fixed.slice(1, 2)") == [2]
     browser.execute_script(SET, "element", "9, 9, 9, 9")
-    assert said(browser) == "Write 4 indices with commas between, inside [4, 3, 5, 6]."
+    assert said(browser) == "Enter 4 indices, separated by commas, inside [4, 3, 5, 6]."
     browser.execute_script(SET, "element", "1, 2, 3, 4")
     assert "Element [1, 2, 3, 4] " in said(browser)
 
@@ -322,7 +322,7 @@ def test_rows_of_memory_have_a_width_to_choose(opened: Any) -> None:
     shown = "const c = tilejit.explorer.cells.memory; return [c.rows, c.columns]"
     assert browser.execute_script(shown) == [5, 5]
     browser.execute_script(SET, "width", "0")
-    assert said(browser).startswith("Write how many slots")
+    assert said(browser).startswith("Enter the number of slots")
     assert browser.execute_script(shown) == [5, 5]
 
 

@@ -49,7 +49,7 @@ class Controls {
       const copied = document.execCommand("copy");
       field.remove();
       focused.focus();
-      this.explorer.say(copied ? done : "This browser does not allow copying here.");
+      this.explorer.say(copied ? done : "The browser does not allow copying here.");
     };
     if (!navigator.clipboard) return fallback();
     navigator.clipboard.writeText(text).then(() => this.explorer.say(done), fallback);
@@ -66,7 +66,7 @@ class Controls {
     const { map } = this.explorer, field = this.fields.element, index = integers(map, field.value);
     const wrong = !index || index.length !== map.rank || !map.inside(index) || map.empty;
     const dims = `[${map.dims.join(", ")}]`;
-    if (!this.refuse(field, wrong, `Write ${map.rank} indices with commas between, inside ${dims}.`)) {
+    if (!this.refuse(field, wrong, `Enter ${map.rank} indices, separated by commas, inside ${dims}.`)) {
       this.explorer.select(this.explorer.ofIndex(index));
     }
   }
@@ -74,14 +74,14 @@ class Controls {
   goToSlot() {
     const { map } = this.explorer, field = this.fields.slot, found = integers(map, field.value);
     const wrong = !found || found.length !== 1 || found[0] >= map.size;
-    if (!this.refuse(field, wrong, `Write a slot from 0 to ${map.size - map.one}.`)) {
+    if (!this.refuse(field, wrong, `Enter a slot from 0 to ${map.size - map.one}.`)) {
       this.explorer.select(this.explorer.ofSlot(found[0]));
     }
   }
 
   changeWidth() {
     const field = this.fields.width, text = field.value.trim(), width = Number(text);
-    if (this.refuse(field, !/^\d{1,9}$/.test(text) || width < 1, "Write how many slots a row of memory has: 1 or more.")) return;
+    if (this.refuse(field, !/^\d{1,9}$/.test(text) || width < 1, "Enter the number of slots per row: 1 or more.")) return;
     this.explorer.chooseWidth(width);
     this.explorer.firstView.arrange();
     this.explorer.refresh();
@@ -137,7 +137,7 @@ class Controls {
     const by = (step) => go(this.explorer.fixed[dim] + this.explorer.map.N(step));
     field.addEventListener("change", () => {
       const found = integers(this.explorer.map, field.value), wrong = !found || found.length !== 1 || found[0] >= extent;
-      const why = `Write an index of dimension ${dim} from 0 to ${extent - this.explorer.map.one}.`;
+      const why = `Enter an index of dimension ${dim} from 0 to ${extent - this.explorer.map.one}.`;
       if (!this.refuse(field, wrong, why)) go(found[0]);
     });
     field.addEventListener("keydown", (event) => {
@@ -148,8 +148,8 @@ class Controls {
     });
     this.steppers.push({ dim, field });
     const button = (text, step, label) => make("button", { type: "button", text, "aria-label": label, onclick: () => by(step) });
-    return make("span", { class: "stepper" }, `i${dim} `, button("\u2212", -1, `dimension ${dim}: one less`), field,
-      button("+", 1, `dimension ${dim}: one more`));
+    return make("span", { class: "stepper" }, `i${dim} `, button("\u2212", -1, `dimension ${dim}: previous index`), field,
+      button("+", 1, `dimension ${dim}: next index`));
   }
 
   /* Fields say what is selected. */
@@ -179,7 +179,7 @@ class Controls {
     const button = document.getElementById("theme");
     document.documentElement.dataset.theme = theme;
     button.textContent = theme[0].toUpperCase() + theme.slice(1);
-    button.setAttribute("aria-label", `Colors: ${theme === "auto" ? "those of the system" : theme}`);
+    button.setAttribute("aria-label", `Colors: ${theme === "auto" ? "system" : theme}`);
     this.recolor();
   }
 

@@ -52,7 +52,7 @@ function bytesText(map, slot) {
 
 function selectionText(map, selection, depth) {
   const { index, slot, padding, unknown } = selection;
-  if (unknown) return `Slot ${slot}${bytesText(map, slot)}: this layout is too large to look up what lives there.`;
+  if (unknown) return `Slot ${slot}${bytesText(map, slot)}: this layout is too large to find its element.`;
   if (padding) {
     const where = index ? `, at [${index.join(", ")}] beyond the array` : "";
     return `Slot ${slot}${bytesText(map, slot)} is padding${where}.`;

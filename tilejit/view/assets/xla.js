@@ -122,7 +122,7 @@ class XlaMap extends LayoutMap {
     }];
     let labels = this.order.map((d) => names[d]);
     if (this.order.some((d, a) => d !== a)) {
-      lines.push({ title: "in the order of memory, most major first", digits: this.axes(levels[0], 0, labels), depth: 0 });
+      lines.push({ title: "in memory order, most major first", digits: this.axes(levels[0], 0, labels), depth: 0 });
     }
     this.steps.forEach((step, k) => {
       const all = Array(step.lead).fill("0").concat(labels);
