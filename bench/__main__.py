@@ -49,31 +49,47 @@ PICTURES: dict[str, Callable[[Runs], str]] = {
 }
 """Suites with a chart of their own; others have bars."""
 
+SUITE_HELP = (
+    f"suites, separated by commas: {', '.join(NAMES)}; by default all but "
+    f"{', '.join(name for name in NAMES if name in LONG or name not in SUITES)}"
+)
+
 
 def main(
-    suite: Annotated[str | None, typer.Argument(help="suites, with commas between; all if absent")] = None,
+    suite: Annotated[str | None, typer.Argument(help=SUITE_HELP)] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="also save the run there, or add it")
+        Path | None, typer.Option("--json", help="save the figures in this file, or add them to it")
     ] = None,
-    markdown_file: Annotated[Path | None, typer.Option("--markdown", help="and as Markdown")] = None,
-    plot_file: Annotated[Path | None, typer.Option("--plot", help="and a picture of them, SVG")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="rounds that medians are taken of")] = 9,
+    markdown_file: Annotated[
+        Path | None, typer.Option("--markdown", help="write the tables to this file as Markdown")
+    ] = None,
+    plot_file: Annotated[
+        Path | None, typer.Option("--plot", help="draw a chart of the figures in this SVG file")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="rounds of each case; tables show medians")] = 9,
     threads: Annotated[int, typer.Option(min=1, help="threads of TileJIT, memcpy and peers")] = 1,
-    only: Annotated[str, typer.Option(help="only cases with this text in table, group or name")] = "",
-    against: Annotated[str, typer.Option("--peers", help="all, none, or names: numpy,torch")] = ALL,
+    only: Annotated[str, typer.Option(help="only cases with this text in their table, group or name")] = "",
+    against: Annotated[
+        str,
+        typer.Option("--peers", help="libraries to compare with: all, none, or names such as numpy,torch"),
+    ] = ALL,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="small arrays, few rounds; without a suite, a look at all in a minute"),
+        typer.Option(
+            "--quick", help="small arrays and few rounds; without a suite, one case of each group in a minute"
+        ),
     ] = False,
-    cases: Annotated[int | None, typer.Option(min=1, help="only so many of each suite, the first")] = None,
-    runs: Annotated[int, typer.Option(min=1, help="runs one after the other; their median is kept")] = 1,
-    seconds: Annotated[float | None, typer.Option(help="stop after the first case that ends later")] = None,
+    cases: Annotated[int | None, typer.Option(min=1, help="only the first N cases of each suite")] = None,
+    runs: Annotated[
+        int, typer.Option(min=1, help="repeat each case in this number of runs, and keep the median")
+    ] = 1,
+    seconds: Annotated[float | None, typer.Option(help="begin no case after this time")] = None,
 ) -> None:
-    """Measure, print, and keep the figures.
+    """Measure TileJIT and other libraries, and print tables.
 
-    Shares are of memcpy (numpy.copyto of contiguous arrays of the same size) in the same run; "x numpy" says
-    how many times as fast as NumPy TileJIT is. Nothing but a wrong answer makes the exit code 1. Ctrl-C
-    prints the figures so far and makes it 130.
+    "of memcpy" columns show the speed as a share of memcpy: numpy.copyto of contiguous arrays of the same
+    size, in the same run. "x numpy" says how many times as fast as NumPy TileJIT is. The exit code is 1 if an
+    answer is wrong. Ctrl-C prints the figures so far and exits with 130.
     """
     brief = quick and suite is None and not only and cases is None
     suite = ALL if suite is None else suite

@@ -160,8 +160,8 @@ def filled(page: str, runs: Runs) -> str:
 
 
 def main(
-    results: Annotated[Path, typer.Option(help="the folder of saved results")] = FOLDER,
-    images: Annotated[Path, typer.Option(help="the folder of the charts")] = IMAGES,
+    results: Annotated[Path, typer.Option(help="the directory of saved results")] = FOLDER,
+    images: Annotated[Path, typer.Option(help="the directory of the charts")] = IMAGES,
 ) -> None:
     """Draw the charts and write the tables."""
     runs = load(results)
