@@ -261,14 +261,14 @@ FORMATS = (
     ),
     pattern_format(
         "col4_4r2_8c",
-        "cuBLASLt: int8 B for Turing, array M N",
+        "cuBLASLt: int8 matrix B for Turing, array M N",
         "... (M m4 m2) (N n4 n2 n) -> ... N M m2 n4 n2 m4 n, m4=4, m2=2, n4=4, n2=2, n=4",
         ((16, 64), _BYTE),
         f"{_CUBLASLT} CUBLASLT_ORDER_COL4_4R2_8C",
     ),
     pattern_format(
         "col32_2r_4r4",
-        "cuBLASLt: int8 B for Ampere, array M N",
+        "cuBLASLt: int8 matrix B for Ampere, array M N",
         "... (M m8 m2 m) (N n) -> ... N M m2 m8 m n, m8=4, m2=4, m=2, n=32",
         ((64, 64), _BYTE),
         f"{_CUBLASLT} CUBLASLT_ORDER_COL32_2R_4R4",
@@ -300,7 +300,7 @@ FORMATS = (
     ),
     pattern_format(
         "fractal_nz",
-        "Ascend: blocks of m0 x c0, columns of blocks one after the other, array M N",
+        "Ascend: blocks of m0 x c0, column by column, array M N",
         "... (M m) (N n) -> ... N M m n",
         ((32, 32), "f16"),
         f"{_ASCEND} FRACTAL_NZ",
@@ -339,7 +339,7 @@ FORMATS = (
     ),
     Format(
         "morton",
-        "textures: in blocks of size x size, the bits of row and column by turns, array M N",
+        "textures: blocks of size x size, the bits of row and column interleaved, array M N",
         _morton,
         ("size",),
         ((16, 16), "u8"),

@@ -112,7 +112,7 @@ def _tpu_doc(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
 FORMATS = (
     Format(
         "tpu",
-        "what TPU programs use today: the order that pads least, full tiles where they divide the size",
+        "what TPU programs use today: the dimension order with the least padding, tiles by dtype and size",
         _tpu,
         (),
         ((16, 256), "bf16"),
@@ -123,7 +123,7 @@ FORMATS = (
     ),
     Format(
         "tpu-doc",
-        "XLA's documented TPU tiles: descending order, (8,128) and a second tile by dtype",
+        "XLA's documented TPU tiles: row-major, tiles of 8 x 128, a second tile for narrow dtypes",
         _tpu_doc,
         (),
         ((16, 256), "bf16"),
