@@ -45,9 +45,9 @@ def _iterations(loop: Loop, domain: Domain, values: Mapping[str, int]) -> int | 
 
 def _trips(loop: For, domain: Domain, values: Mapping[str, int]) -> int | None:
     """The most iterations of a loop, whatever the indices around it are; None if that is unknown."""
-    towards = 1 if loop.step > 0 else -1
+    toward = 1 if loop.step > 0 else -1
     lengths = [
-        extremes_in(domain, scale_index(add_indices(end, scale_index(start, -1)), towards), values)[1]
+        extremes_in(domain, scale_index(add_indices(end, scale_index(start, -1)), toward), values)[1]
         for start in loop.lower
         for end in loop.upper
     ]
