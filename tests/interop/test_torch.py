@@ -195,7 +195,7 @@ def test_arguments_of_a_wrong_type_or_size() -> None:
     ("array", "words"),
     [
         (np.ones(3)[::-1], "strides"),
-        (np.ones(3, ">f4"), "bytes in order"),
+        (np.ones(3, ">f4"), "native byte order"),
         (np.broadcast_to(np.ones(3), (2, 3)), "read-only"),
         (np.zeros(3, ml_dtypes.int4), "int4"),
         (np.zeros(3, "M8[s]"), "datetime64"),
