@@ -98,6 +98,14 @@ class TileSchedule:
     separate: bool = False
     strips: tuple[int, int] | None = None
 
+    def around(self, tile: tuple[int, int]) -> tuple[int, int]:
+        """Rows and columns of one iteration of the outer loops: of the larger of tiles and super-vectors.
+
+        Super-vectors that are longer than tiles in either direction hold several of them.
+        """
+        strips = self.strips or tile
+        return strips if any(strip > size for strip, size in zip(strips, tile, strict=True)) else tile
+
 
 @dataclass(frozen=True, slots=True)
 class TransposeSchedule(TileSchedule):

@@ -74,10 +74,11 @@ def with_loops(box: TransposeBox, cut: TransposeSchedule, threads: int = 1) -> T
     rows, columns = (tuple(axes[name] for name in names) for names in (cut.rows, cut.columns))
     taken = (*cut.rows, *cut.columns)
     steps = {x.name: (abs(x.src), x.extent) for x in box.axes if x.name not in taken}
+    tall, wide = cut.around(cut.tile)
     if cut.block != "short" or (cut.stage and not steps):
-        steps["columns"] = cut.tile[1] * box.source_width, -(-size_of(columns) // cut.tile[1])
+        steps["columns"] = wide * box.source_width, -(-size_of(columns) // wide)
     if not cut.stage:
-        steps["rows"] = _row_step(rows, cut.tile[0]), -(-size_of(rows) // cut.tile[0])
+        steps["rows"] = _row_step(rows, tall), -(-size_of(rows) // tall)
     innermost = () if cut.stream else tuple(axis for axis in ("rows", "columns") if axis in steps)
     loops = _padded(_in_order(steps, threads, innermost), threads)
     if cut.stage:
@@ -178,13 +179,13 @@ def _nearly_shares_sets(box: TransposeBox) -> bool:
     return 0 < min(pitch % ALIAS_BYTES, -pitch % ALIAS_BYTES) < LINE_BYTES
 
 
-def _row_step(rows: tuple[Axis, ...], tile: int) -> int:
-    """The distance in the source from one tile of rows to the next."""
+def _row_step(rows: tuple[Axis, ...], count: int) -> int:
+    """The distance in the source from that many rows to the next ones."""
     joined = 1
     for row in rows:
         joined *= row.extent
-        if joined > tile:
-            return abs(row.src) * tile * row.extent // joined
+        if joined > count:
+            return abs(row.src) * count * row.extent // joined
     return max(abs(row.src) for row in rows)
 
 

@@ -102,19 +102,10 @@ class TransposeTiles(_Scheduled):
         return self.schedule.stage == "rows"
 
     @property
-    def _holds_tiles(self) -> bool:
-        """Whether super-vectors hold tiles."""
-        pairs = zip(self.schedule.strips or (0, 0), self.tile, strict=True)
-        return self.schedule.strips is not None and (
-            self.schedule.strips == self.tile or any(strip > tile for strip, tile in pairs)
-        )
-
-    @property
     def outer(self) -> TileLevel:
         """The level of the loops around blocks: tiles, or super-vectors if those hold tiles."""
-        if self.schedule.strips is not None and self._holds_tiles:
-            return TileLevel("strip", "stop", self.schedule.strips)
-        return TileLevel("tile", "stop", self.tile)
+        size = self.schedule.around(self.tile)
+        return TileLevel("strip" if size == self.schedule.strips else "tile", "stop", size)
 
     @property
     def inner(self) -> TileLevel | None:
@@ -122,7 +113,7 @@ class TransposeTiles(_Scheduled):
         strips = self.schedule.strips
         if strips is None or strips == self.tile:
             return None
-        if self._holds_tiles:
+        if self.outer.size == strips:
             return TileLevel("tile", "tile_stop", self.tile)
         return TileLevel("strip", "strip_stop", strips)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tilejit as tj
+from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.proofs import prove_launch
 from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded, span_bytes, strided_view
@@ -165,10 +166,27 @@ def test_super_vectors_of_more_rows_than_there_are_stay_in_their_table(
     x = counted(8, 128, 32, dtype="u8")
     src = x.transpose(2, 1, 0)
     dst = Guarded(x.nbytes).place(x.nbytes, at_end=True).view("u8").reshape(src.shape)
-    plan = tj.plan_copy(dst, src, virtual_vector_size=(1 << 17, 8), threads=3)
+    plan = tj.plan_copy(dst, src, virtual_vector_size=(1 << 15, 32), threads=3)
     copy_program.cache_clear()
     launches = plan._program.launches if plan._program else ()
     assert any("next_i = " in x.step.kernel.source for x in launches)
     assert all(prove_launch(launch) for launch in launches)
     plan(dst, src)
     assert np.array_equal(dst, src)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "size"),
+    [(4096, 256, (1 << 17, 8)), (4096, 256, (1024, 8)), (256, 4096, (8, 1 << 17))],
+)
+def test_threads_share_the_loop_with_most_super_vectors(
+    rows: int, columns: int, size: tuple[int, int]
+) -> None:
+    """A loop over super-vectors longer than the array has one iteration, and would leave no work to share."""
+    x = counted(rows, columns)
+    dst = np.empty((columns, rows), x.dtype)
+    plan = tj.plan_copy(dst, x.T, virtual_vector_size=size, threads=3)
+    assert isinstance(plan._program, CopyProgram)
+    assert [launch.trips for launch in plan._program.launches] == [16]
+    plan(dst, x.T)
+    assert np.array_equal(dst, x.T)
