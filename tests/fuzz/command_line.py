@@ -89,10 +89,11 @@ class CommandLine:
         err.flush()
         said = err.buffer.getvalue().decode()
         changed = self._changed()
-        assert code in (0, 2), f"exit code {code}"
-        if code == 2:
+        assert code in (0, 1, 2), f"exit code {code}"
+        if code:
             assert said.startswith("tilejit: "), f"stderr is {said[:80]!r}"
-            assert said.count("\n") == 1, f"stderr has several lines: {said[:200]!r}"
+            assert said.count("tilejit: ") == 1, f"stderr has several messages: {said[:200]!r}"
+            assert "Traceback" not in said, f"stderr has a traceback: {said[:200]!r}"
             assert not changed, f"{changed} changed, though the command failed"
         return said or f"{arguments[:1]}"
 
