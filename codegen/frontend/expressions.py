@@ -127,7 +127,7 @@ def element(node: ast.Subscript, scope: Scope) -> tuple[ArrayArg, tuple[Index, .
             )
     if len(parts) != array.rank:
         has = _counted(array.rank, "dimension")
-        raise scope.error(node, f"{array.name} has {has}, and here {_counted(len(parts), 'subscript')}")
+        raise scope.error(node, f"{array.name} has {has}, got {_counted(len(parts), 'subscript')}")
     return array, tuple(_index(part, array.name, k, scope) for k, part in enumerate(parts))
 
 

@@ -59,7 +59,7 @@ _FIX = "use for loops over range(), assignments and `x if c else y`"
 
 
 def _named(statement: ast.stmt) -> str:
-    names = {"FunctionDef": "functions inside", "ClassDef": "classes", "Expr": "expressions without effect"}
+    names = {"FunctionDef": "functions inside", "ClassDef": "classes", "Expr": "expressions as statements"}
     return names.get(type(statement).__name__, type(statement).__name__.lower())
 
 

@@ -153,11 +153,13 @@ def threads_by_size(threads: int | None, size_bytes: int, slowness: int = BOUND_
     if type(threads) is int and 0 < threads <= MOST_THREADS:
         return threads
     if isinstance(threads, bool) or not hasattr(threads, "__index__"):
-        raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}")
+        raise TypeError(f"threads: expected a number of threads or None, got {type(threads).__name__}")
     try:
         count = operator.index(threads)
     except TypeError:  # arrays have __index__ too
-        raise TypeError(f"threads is a number of threads or None, not {type(threads).__name__}") from None
+        raise TypeError(
+            f"threads: expected a number of threads or None, got {type(threads).__name__}"
+        ) from None
     if count < 1:
         raise KernelValueError(f"threads={count}: a copy needs at least one thread")
     return min(count, MOST_THREADS)

@@ -207,6 +207,8 @@ def test_the_package_runs_as_the_command() -> None:
 def test_what_errors_say() -> None:
     assert explained(FileNotFoundError(2, os.strerror(2), "x.npy")) == "No such file or directory: 'x.npy'"
     assert explained(MemoryError()) == "out of memory"
+    missing = FileNotFoundError(2, os.strerror(2), "none/x.npy")
+    assert explained(missing) == "No such file or directory: 'none/x.npy'\n  there is no directory 'none'"
 
 
 def test_sizes_for_readers() -> None:

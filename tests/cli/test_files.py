@@ -139,13 +139,17 @@ def test_errors(model: Path, array: Path) -> None:
     assert "No such file" in fails("pack", "none.npy", other, "--layout", "tpu")
     missing = array.parent / "none" / "x.npy"
     assert f"No such file or directory: '{missing}'" in fails("pack", array, missing, "--layout", "tpu")
+    assert f"there is no directory '{missing.parent}'" in fails("pack", array, missing, "--layout", "tpu")
+    assert "in braces, such as {1,0}" in refuses("pack", array, other, "--layout", "1,0:T(8,128)")
     assert "--dtype bf16" in fails("pack", array, other, "--layout", "bf16[33,300]")
     assert "opaque" not in refuses("pack", array, other, "--layout", "tpu", "--dtype", "nope")
     assert "--layout" in refuses("pack", array, other)
     assert "--shape" in fails("unpack", array, other)
     assert "--shape is for .npy" in refuses("unpack", model, out, "--shape", "f32[3]")
     assert "--tensor is for" in refuses("pack", array, other, "--layout", "tpu", "--tensor", "x")
-    assert "nothing to be unpacked" in fails("unpack", model, out)
+    unpacked = fails("unpack", model, out)
+    assert f"nothing to be unpacked in '{model.name}'" in unpacked
+    assert "unpacked already" in unpacked
     assert "threads" in refuses("pack", array, other, "--layout", "tpu", "--threads", "0")
     assert not out.exists()
     assert not other.exists()

@@ -453,6 +453,13 @@ def test_ragged_lists_are_refused() -> None:
         tj.pack([[1, 2], [3]], "{1,0}")
 
 
+def test_arguments_in_the_other_order() -> None:
+    with pytest.raises(
+        TypeError, match="expected an array to pack, got str\n  pass the array before the layout"
+    ):
+        tj.pack(TILED, np.ones((3, 5), np.float32))
+
+
 def test_a_tiled_array_is_not_packed_again() -> None:
     with pytest.raises(TypeError, match="got a TiledArray"):
         tj.pack(tj.pack(np.ones((3, 5), np.float32), TILED), TILED)

@@ -262,6 +262,6 @@ def test_threads_are_checked_whoever_copies(name: str) -> None:
     call, x = WITH_THREADS[name], np.ones((3, 4), np.float32)
     with pytest.raises(KernelError, match="at least one thread"):
         call(x, 0)
-    with pytest.raises(TypeError, match=r"threads is a number of threads or None, not float"):
+    with pytest.raises(TypeError, match=r"threads: expected a number of threads or None, got float"):
         call(x, 2.5)
     assert np.array_equal(x, np.ones((3, 4)))

@@ -164,9 +164,17 @@ def explained(error: BaseException) -> str:
     """
     if isinstance(error, OSError) and error.strerror:
         if error.filename is not None:
-            return f"{error.strerror}: {error.filename!r}"
+            return f"{error.strerror}: {error.filename!r}{_missing_directory(error)}"
         return f"{error.strerror}: standard output" if error.errno in _OF_FULL_DISKS else error.strerror
     return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
+
+
+def _missing_directory(error: OSError) -> str:
+    """The next line of the message, if the directory of a missing file is missing too."""
+    folder = os.path.dirname(os.fspath(error.filename)) if isinstance(error.filename, str) else ""
+    if not isinstance(error, FileNotFoundError) or not folder or os.path.lexists(folder):
+        return ""
+    return f"\n  there is no directory {folder!r}"
 
 
 def fail(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,11 +132,16 @@ def _check(job: _Job, options: Options, rules: Rules | None) -> None:
     plans = job.plans.values()
     check_fits(plans, strictly=job.strictly)
     if not any(plan.converted for plan in plans):
-        files = "this file" if len(plans) == 1 else "these files"
+        files = repr(printable(next(iter(job.plans)))) if len(plans) == 1 else "these files"
         why = ", because no rule gives a tensor a layout" if rules else ""
-        unknown = options.done != "packed" and any(plan.source.one_array for plan in plans)
-        fix = "\n  no layouts are recorded beside them: give each .npy file's with --shape" if unknown else ""
+        fix = "" if options.done == "packed" else f"\n  {_why_unpacked(plans)}"
         raise TilejitError(f"there is nothing to be {options.done} in {files}{why}{fix}")
+
+
+def _why_unpacked(plans: Iterable[Plan]) -> str:
+    if any(plan.source.one_array for plan in plans):
+        return "no layouts are recorded beside them: give each .npy file's with --shape"
+    return "no tensor records a layout: none was packed, or all are unpacked already"
 
 
 def _notes(job: _Job, options: Options, rules: Rules | None) -> None:

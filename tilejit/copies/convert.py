@@ -239,6 +239,10 @@ def as_array(x: Any) -> Array:
     """
     if isinstance(x, TiledArray):
         raise TypeError("expected an array to pack, got a TiledArray\n  unpack it first")
+    if isinstance(x, str | bytes):
+        raise TypeError(
+            f"expected an array to pack, got {type(x).__name__}\n  pass the array before the layout"
+        )
     refuse_masked(x)
     try:
         array = np.asarray(as_numpy(x))

@@ -97,10 +97,23 @@ def fraction(A):
         A[i / 2] = 0
 
 
+@refused(A1)
+def printed(A):
+    """
+    kernels do not support expressions as statements
+      FILE, line N
+        print(A[i])
+        ^
+      use for loops over range(), assignments and `x if c else y`
+    """
+    for i in range(4):
+        print(A[i])
+
+
 @refused(A2)
 def row(A):
     """
-    A has 2 dimensions, and here 1 subscript
+    A has 2 dimensions, got 1 subscript
       FILE, line N
         A[i] = 0
         ^

@@ -68,7 +68,9 @@ class FormatDescription:
             "ranks": self.ranks,
             "source": self.source,
         }
-        lines = [f"{self.name}: {self.description}"]
+        lines = wrap(
+            f"{self.name}: {self.description}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
+        )
         for name, text in facts.items():
             rows = wrap(text, WIDTH - 12, break_long_words=False, break_on_hyphens=False)
             lines += [f"{name if k == 0 else '':12}{row}" for k, row in enumerate(rows)]

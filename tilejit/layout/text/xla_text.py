@@ -181,10 +181,9 @@ class _Reader(Reader):
         """Read a dtype in lower or upper case, and return it in lower case."""
         token = self.now
         if token.kind != "name":
-            self.fail(
-                f"a dtype is missing: {self.found()}",
-                "write a shape such as f32[2,3], a tuple (…) or a buffer b(…)",
-            )
+            braces = "write a complete shape such as f32[2,3]{1,0}, or a layout in braces, such as {1,0}"
+            shape = "write a shape such as f32[2,3], a tuple (…) or a buffer b(…)"
+            self.fail(f"a dtype is missing: {self.found()}", braces if token.kind == "int" else shape)
         name = token.text.lower() if token.text.isupper() else token.text
         if name not in PRIMITIVE_TYPES:
             fix = "write a buffer as b(f32[2])" if token.text == "B" else nearest_dtype(token.text)
