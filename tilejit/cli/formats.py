@@ -39,7 +39,7 @@ def formats(
 ) -> None:
     """List the named formats, or describe one.
 
-    A format is described by NumPy code, XLA's tiles, a CuTe layout and a picture.
+    Describes a format by NumPy code, XLA tiles, a CuTe layout and a picture.
     """
     if name is None:
         _list(as_json)
