@@ -36,9 +36,7 @@ Choice = Mapping[int, int]
 class Request:
     """The options of the super-vectorizer, as in its arguments.
 
-    most  loop numbers, and how many of their iterations may run together at most, because min_distance does
-    not
-          promise more
+    most  (loop number, the most iterations that may run together), because min_distance promises no more
     """
 
     sizes: tuple[int, ...]

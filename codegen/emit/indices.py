@@ -12,7 +12,7 @@ def index_text(index: Index) -> str:
 
 
 def index_expression(index: Index) -> Text:
-    """The same as an operand."""
+    """An index expression as an operand."""
     match index:
         case Affine() | Sum():
             return _sum(None, index)

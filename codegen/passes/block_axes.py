@@ -1,4 +1,4 @@
-"""Cut a box into blocks that stay in cache, which its outermost loops count."""
+"""Cut a box into blocks that stay in cache; its outermost loops count the blocks."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from codegen.ir.strided_box import Axis, StridedBox, cut_axis
 from codegen.schedule.choose_cache_blocks import CacheBlocks
 
 BLOCK = "block"
-"""The axis that counts the parts of the axis that is cut."""
+"""The axis that counts the blocks of the axis that is cut."""
 
 
 def block_axes(box: StridedBox, blocks: CacheBlocks) -> tuple[StridedBox, ...]:
-    """Move the loops around blocks outermost; the last, shorter part of the cut axis is a box of its own.
+    """Move the loops over blocks outermost; the last block of the cut axis, if shorter, is a separate box.
 
     before:  for i in 363: for j in 504: for k in 36:                  dst[36288*i + 72*j + 2*k] = src[…]
     after:   for block in 25: for i in 363: for j in 20: for k in 36:  dst[1440*block + 36288*i + …] = src[…]
              for block in 1:  for i in 363: for j in 4:  for k in 36:  dst[36000 + 36288*i + …] = src[…]
 
-    Both boxes have the same axes, so that they share kernels.
+    Both boxes have the same axes, so they share kernels.
     """
     parts = cut_axis(box, blocks.cut, blocks.extent, BLOCK)
     return tuple(_with_blocks_outermost(part, blocks.outer) for part in parts)

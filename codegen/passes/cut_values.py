@@ -13,11 +13,11 @@ from codegen.passes.new_names import wanted
 from codegen.support.dataclasses import dataclass
 
 Cut: TypeAlias = Callable[[tuple[Value, ...], int, list[Let]], tuple[Value, ...]]
-"""Values of one line and its number of characters -> the new values; appends the Lets for their parts."""
+"""(values on one line, characters of the line, lets) -> the new values; appends Lets for their parts."""
 
 
 def cut_values(function: Function, cut: Cut) -> Function:
-    """Cut the values that a statement evaluates in any case.
+    """Cut the values that each statement always evaluates.
 
     before:  A[i] = x * y + z
     after:   part = x * y; A[i] = part + z
@@ -31,14 +31,14 @@ def cut_values(function: Function, cut: Cut) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The statements of a body, this many blocks deep in the source."""
+    """Cuts the values of a body that is `depth` blocks deep in the source."""
 
     cut: Cut
     depth: int = 1
 
     @property
     def room(self) -> int:
-        """Characters of a line."""
+        """Characters of a line after its indentation."""
         return LINE_LENGTH - 4 * self.depth
 
     def body(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -49,7 +49,7 @@ class _Walk:
                 case Let(name, value):
                     made.append(replace(node, value=self.one(value, self.assigned(name), made)))
                 case Store():
-                    # A long call has each argument on a line of its own, with a comma.
+                    # A long call has each argument on its own line, with a comma.
                     room = self.inside.room - 1
                     value = self.one(node.value, room, made)
                     where = None if node.where is None else self.one(node.where, room, made)
@@ -76,7 +76,7 @@ class _Walk:
         return replace(loop, body=tuple(inside), carried=tuple(carried))
 
     def branch(self, node: If, before: list[Statement]) -> If:
-        """The branches, and the first test: the others are evaluated only if it holds."""
+        """The branches and the first test. The other tests are evaluated only if it holds."""
         first, *others = node.tests
         if not isinstance(first, Compare) and not others:
             first = self.one(first, self.room - len("if :"), before)
@@ -85,19 +85,19 @@ class _Walk:
 
     @property
     def inside(self) -> _Walk:
-        """The same for a block."""
+        """The same, one block deeper."""
         return _Walk(self.cut, self.depth + 1)
 
     def assigned(self, name: str) -> int:
-        """Characters for the value that a name gets."""
+        """Characters left for the value that is assigned to a name."""
         return self.room - len(wanted(name)) - len("_10 = ")
 
     def one(self, value: Value, room: int, before: list[Statement]) -> Value:
-        """A value that has a line for itself."""
+        """A value on its own line."""
         return self.several((value,), room, before)[0]
 
     def several(self, values: tuple[Value, ...], room: int, before: list[Statement]) -> tuple[Value, ...]:
-        """Values of one line; the Lets for their parts, which are cut themselves, go before it."""
+        """Values on one line. The Lets for their parts go before it, and are cut as well."""
         lets: list[Let] = []
         made = self.cut(values, room, lets)
         for let in lets:

@@ -1,4 +1,4 @@
-"""Remove accesses to empty arrays, if masks exclude all accesses outside."""
+"""Remove accesses to empty arrays, if masks exclude all out-of-bounds accesses."""
 
 from __future__ import annotations
 

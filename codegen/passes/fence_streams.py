@@ -1,4 +1,4 @@
-"""End a function that stores lines past the cache with a fence."""
+"""End a function whose stores bypass the cache with a fence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fence_streams(function: Function, _: object = None) -> Function:
 
 
 def streams(body: Sequence[Statement]) -> bool:
-    """Whether a body stores lines past the cache."""
+    """Whether any store of a body bypasses the cache."""
     return any(map(_streams, body))
 
 

@@ -16,7 +16,7 @@ from codegen.schedule.registers import RegisterSchedule
 from codegen.support.dataclasses import dataclass
 
 SUFFIX = len("_10")
-"""Characters that tell names apart which are wanted more than once."""
+"""Characters of the number that makes a repeated name unique."""
 
 ROUTINE = len("_f32x16()")
 """Characters of a call besides the family of its routine and its arguments."""
@@ -28,7 +28,7 @@ def fit_lines(function: Function, _: RegisterSchedule) -> Function:
     before:  C[4*i] = select(gt(A[4*i], 0.5), add(mul(A[4*i], 0.25), B[4*i]), 0.0)
     after:   test = gt(A[4*i], 0.5); part = add(mul(A[4*i], 0.25), B[4*i]); C[4*i] = select(test, part, 0.0)
 
-    The source is printed later, so that this estimates the characters. Constants stay where they are.
+    The source is printed later, so widths are estimates. Constants stay in place.
     """
     return cut_values(function, _Fit().values)
 
@@ -38,7 +38,7 @@ class _Fit:
     names: NewNames = field(default_factory=lambda: NewNames("fit"))
 
     def values(self, values: tuple[Value, ...], room: int, lets: list[Let]) -> tuple[Value, ...]:
-        """The values of one line. Several that are too long are all named, so that they keep their order."""
+        """The values on one line. If several are too long, all of them are named, to keep their order."""
         if len(values) == 1:
             return (self.value(values[0], room, lets),)
         if _list_width(values) <= room:
@@ -46,7 +46,7 @@ class _Fit:
         return tuple([self.named(value, lets) if _may_have_name(value) else value for value in values])
 
     def value(self, value: Value, room: int, lets: list[Let]) -> Value:
-        """The value with operands named, until it fits."""
+        """The value, with operands moved to locals until it fits."""
         if width(value) <= room:
             return value
         match value:
@@ -60,7 +60,7 @@ class _Fit:
         return value
 
     def operands(self, value: Op, operands: Sequence[Value], room: int, lets: list[Let]) -> tuple[Value, ...]:
-        """The operands, the first ones replaced by locals: so they are still evaluated in their order."""
+        """The operands, with the first ones replaced by locals, which keeps the order of evaluation."""
         excess, made = width(value) - room, list(operands)
         for k, operand in enumerate(operands):
             if excess > 0 and _may_have_name(operand):
@@ -76,7 +76,7 @@ class _Fit:
 
 
 def width(value: Value) -> int:
-    """About the number of characters of a value in source."""
+    """The approximate number of characters of a value in source."""
     match value:
         case Const(number):
             return len(repr(number)) + len("as_f32()")
@@ -111,7 +111,7 @@ def _index_width(index: Index) -> int:
 
 
 def _may_have_name(value: Value) -> bool:
-    """Whether a local in its place is worth a line: not for constants and locals."""
+    """Whether a local for a value is worth a line; it isn't for constants and locals."""
     match value:
         case Op("broadcast", (Const(),)) | Op("stack" | "row"):
             return False

@@ -1,4 +1,4 @@
-"""Load elements that are the same in all iterations of a loop over super-vectors before it."""
+"""Load loop-invariant elements once, before a loop over super-vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codegen.schedule.registers import LoopPlan, RegisterSchedule, VectorLoop
 
 
 def hoist_elements(function: Function, schedule: RegisterSchedule) -> Function:
-    """Name elements of arrays that a loop over super-vectors reads at the same place and does not write.
+    """Hoist the loads of elements that every iteration of a loop over super-vectors reads and none writes.
 
     before:  for j in 0..m step 64: C[i, j] = A[i, j] * broadcast(B[i])
     after:   if 0 < m:
@@ -26,8 +26,8 @@ def hoist_elements(function: Function, schedule: RegisterSchedule) -> Function:
 
     The same goes for elements that subscripts depend on: the row idx[i] of A[idx[i], j].
 
-    The loop runs at least once, so its first iteration would read the elements anyway. A loop that carries
-    values stays where it is: they must exist even if no iteration runs.
+    Inside the branch the loop runs at least once, so its first iteration would read the elements anyway. A
+    loop that carries values is left alone: they must exist even if no iteration runs.
     """
     names, plans = NewNames("element"), iter(schedule.loops)
     return replace(function, body=_body(function.body, plans, names))
@@ -46,7 +46,7 @@ def _body(body: tuple[Statement, ...], plans: Iterator[LoopPlan], names: NewName
 
 
 def _skipped(body: tuple[Statement, ...], plans: Iterator[LoopPlan], _: NewNames) -> tuple[Statement, ...]:
-    """A body under lanes, as it is."""
+    """A vectorized body, unchanged, after skipping the plans of its loops."""
     for statement in flat(body):
         if isinstance(statement, For):
             next(plans)

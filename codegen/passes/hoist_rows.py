@@ -1,4 +1,4 @@
-"""Add the offsets that are the same in all iterations of a loop over super-vectors before it."""
+"""Add loop-invariant offsets to addresses once, before a loop over super-vectors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Rows = dict[tuple[str, tuple[Index, ...]], View]
 
 
 def hoist_rows(function: Function, _: RegisterSchedule) -> Function:
-    """Name the address of each row that a loop over super-vectors accesses.
+    """Compute the address of each row before the loop over super-vectors that accesses it.
 
     before:  for j in 0..m step 64: C[i * C.stride[0], 4*j] = …
     after:   C_row = C + i * C.stride[0]
              for j in 0..m step 64: C_row[4*j] = …
 
-    The full blocks and the tail of a loop share a row. Blocks of two loops have none.
+    The full blocks and the tail of a loop share row addresses. Blocks of two loops have none.
     """
     return replace(function, body=_body(function.body, {}, NewNames("row")))
 

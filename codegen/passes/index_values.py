@@ -25,11 +25,11 @@ from codegen.ir.index import (
 from codegen.ir.values import Const, IndexValue, Load, Local, Op, Value, VectorShape
 
 Lanes: TypeAlias = tuple[tuple[str, int], ...]
-"""The loops over super-vectors around a value, outermost first: an index, and its step from lane to lane."""
+"""(index, step from lane to lane) of each loop over super-vectors around a value, outermost first."""
 
 
 def index_value(index: Index, lanes: Lanes, held: Callable[[Loaded], Value], shape: VectorShape) -> Value:
-    """An index expression as a number, or in each lane of a super-vector of these loops.
+    """An index expression as a number, or as a super-vector of the lanes of these loops.
 
     4 * idx[i] + j [16] -> index * 4 + broadcast(j)
 
@@ -51,9 +51,10 @@ def computed_index(
     constant: Callable[[int], Value],
     shape: VectorShape,
 ) -> Value:
-    """An index expression computed from the values of its parts, by shifts where it divides by powers of two.
+    """Compute an index expression from the values of its parts, with shifts for divisions by powers of two.
 
-    known: the value of a part, None for one to compute from its own parts; constant: a number in all lanes.
+    known     returns the value of a part, or None if it is computed from its own parts
+    constant  returns a number in all lanes
     """
 
     def value(index: Index) -> Value:

@@ -11,7 +11,7 @@ from codegen.schedule.transfers import CopyChunks, Gather, TransferNest
 
 
 def join_boxes(_: StridedBox, joined: JoinedBoxes) -> TransferNest:
-    """The nest of one transfer that reads a table of all boxes; the first one stands for all of them.
+    """Copy all boxes in one transfer, which reads their offsets or segments from a table.
 
     before:  for i in 9: for j in 2:  dst[64*i + 16*j] = src[64*i + 32*j]
              for i in 9: for j in 2:  dst[64*i + 16*j + 32] = src[64*i - 32*j + 48]

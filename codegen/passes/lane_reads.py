@@ -1,4 +1,4 @@
-"""Where a transpose of rows shorter than a lane may read full lanes, which end after the row."""
+"""Where a transpose of rows shorter than a lane may read full lanes, which extend past the row."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def lane_reads(
 
         other + row + 16 <= last_other + last_row + columns * width
 
-    Every row satisfies this where other <= last_other - (16 - columns * width), as row <= last_row. Wherever
-    the other digits are, a row does where row <= last_row - (16 - columns * width), as other <= last_other.
+    As row <= last_row, every row satisfies this if other <= last_other - (16 - columns * width). As
+    other <= last_other, a row satisfies it for all other digits if row <= last_row - (16 - columns * width).
     The remaining rows are closed, and so are the blocks that contain them.
     """
     missing = LANE_BYTES - columns * width

@@ -12,7 +12,7 @@ from codegen.passes.new_names import NewNames
 
 
 def ends(loop: For) -> tuple[Index, Index]:
-    """The first index of a loop, and the one that it ends before."""
+    """The first index of a loop, and the index before which it ends."""
     near, far = (greatest, least) if loop.step > 0 else (least, greatest)
     return tuple(
         bounds[0] if len(bounds) == 1 else which(*bounds)
@@ -26,7 +26,7 @@ def with_ends(loop: For, first: Index, last: Index) -> For:
 
 
 def named_ends(loop: For, names: NewNames) -> tuple[list[Let], Index, Index]:
-    """Both bounds as symbols or numbers, because they are used more than once, and the statements before."""
+    """Statements that name both bounds, and the bounds as symbols or numbers: both are used repeatedly."""
     lets: list[Let] = []
     found: list[Index] = []
     for bound, what in zip(ends(loop), ("lower", "upper"), strict=True):
@@ -38,7 +38,7 @@ def named_ends(loop: For, names: NewNames) -> tuple[list[Let], Index, Index]:
 
 
 def is_simple(index: Index) -> bool:
-    """Whether an index expression is a symbol or a number that is not negative."""
+    """Whether an index expression is a symbol or a nonnegative number."""
     if not isinstance(index, Affine):
         return False
     if not index.terms:

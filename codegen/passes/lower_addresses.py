@@ -42,17 +42,17 @@ from codegen.support.dataclasses import dataclass
 
 
 def lower_addresses(function: Function, _: RegisterSchedule) -> Function:
-    """Access arrays as flat buffers, with strides that are arguments unless they are known.
+    """Access arrays as flat buffers; strides that are not known are arguments.
 
     before:  C[i, j] = A[i, j] [64]             f32, contiguous along j
     after:   C[i * C.stride[0], 4*j] = A[i * A.stride[0], 4*j] [64]     buffers, lanes 4 bytes apart
 
-    The elements that subscripts depend on become locals, and the lanes that they move have offsets:
+    Elements in subscripts become locals, and lanes whose positions depend on them get offsets:
 
     before:  C[j] = A[idx[j]] [64]
     after:   index = idx[4*j] [64]; offsets = index * 4; C[4*j] = A[offsets] [64]
 
-    The lanes of other gathers still have subscripts of their own. Results become stores.
+    The lanes of other gathers keep their own subscripts. Results become stores.
     """
     arrays = {a.name: a for a in function.arguments if isinstance(a, ArrayArg)}
     scalars = [a for a in function.arguments if isinstance(a, ScalarArg)]
@@ -77,7 +77,7 @@ Access = TypeVar("Access", Load, Store)
 
 @dataclass(frozen=True, slots=True)
 class _Here:
-    """A body while its statements are lowered.
+    """The state while the statements of a body are lowered.
 
     lanes   the loops over super-vectors around it
     out     its statements so far
@@ -89,7 +89,7 @@ class _Here:
     known: dict[tuple[Index, VectorShape], Local] = field(default_factory=dict)
 
     def inside(self, lanes: Lanes) -> _Here:
-        """A body in this one."""
+        """The state for a body nested in this one."""
         return _Here(lanes, [], dict(self.known))
 
 

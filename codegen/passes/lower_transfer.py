@@ -126,7 +126,7 @@ def _entry(nest: TransferNest) -> list[Statement]:
 
 
 def _views(nest: TransferNest, around: Loop, outer: str, *, opaque: bool) -> list[Statement]:
-    """The views of both sides in one iteration of a loop; `outer` ends the names of those around it."""
+    """The views of both sides in one iteration of a loop; `outer` is the suffix of the views around it."""
     sides = [("dst", around.dst)] if not isinstance(nest.transfer, RequestRun) else []
     sides += [("src", around.src)] if not nest.fills else []
     return [

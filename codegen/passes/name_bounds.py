@@ -1,4 +1,4 @@
-"""Name bounds of loops that are elements of arrays, which are loaded once before the loop."""
+"""Load bounds of loops that are elements of arrays once, before the loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def name_bounds(function: Function) -> Function:
                k_end = ptr[i + 1]
                for k in k_first..k_end: y[i] += x[k]
 
-    The function stores to no array whose elements are bounds.
+    The function must not store to arrays whose elements are bounds.
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
 

@@ -1,4 +1,4 @@
-"""Split loops over blocks of a copy into full blocks and the iterations that fill none."""
+"""Split loops over blocks of a copy into full blocks and the remaining iterations."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def narrow_tails(function: Function, _: object = None) -> Function:
                i = min(i_block, rows - 16)
                …
 
-    Where a block must not run, because its lanes would end after the source, its narrower body does instead.
+    A block must not run if its lanes would end past the source. Its narrower body runs instead:
 
     before:  for i in i_tile..i_stop step 64: …         {latest = rows - 64; narrower where i >= start: …}
     after:   for i_block in i_tile..i_stop step 64:
                if i_block >= start: the narrower body, from i_block to min(i_block + 64, i_stop)
                else: i = min(i_block, rows - 64); …
 
-    Blocks that do not shift are followed by narrower ones: 4*n iterations at once, then single ones. Those
-    that store a part of iterations beyond them end before the last of these.
+    Blocks that do not shift are followed by narrower ones: 4*n iterations at once, then single ones. Blocks
+    that also store a part of the iterations after them leave at least those iterations to narrower ones.
     """
     return replace(function, body=rewrite_body(function.body, _narrowed))
 
 
 def run_narrower(loop: For, narrower: tuple[Narrow, ...], first: Index, last: Index) -> Body:
-    """The iterations of a loop over blocks from `first` to `last`, in blocks that are narrower."""
+    """The iterations of a loop over blocks from `first` to `last`, in narrower blocks."""
     compact = loop.blocks is not None and loop.blocks.compact
     widest, *others = narrower
     if isinstance(widest.count, str):
@@ -52,7 +52,7 @@ def body_at(loop: For, narrow: Narrow, index: Index, count: Index | None = None)
     """A body of a loop over blocks at an index; views that begin where their buffers do are dropped."""
     body = tuple(substituted(statement, loop.index, index) for statement in narrow.body)
     if isinstance(narrow.count, str):
-        assert count is not None, "a body that runs any number of iterations is told how many"
+        assert count is not None, "a body for any number of iterations needs their count"
         body = tuple(substituted(statement, narrow.count, count) for statement in body)
     same = {x.name: x.buffer for x in body if isinstance(x, View) and x.offset == Affine()}
     kept = (x for x in body if not isinstance(x, View) or x.name not in same)
@@ -75,7 +75,7 @@ def _narrowed(node: Statement) -> Body:
 
 
 def _clamped(loop: For, latest: Index, instead: tuple[Narrow, ...] = ()) -> For:
-    """Blocks that begin at `latest` at most; narrower bodies run those that must not run."""
+    """Blocks that begin at `latest` or earlier; narrower bodies replace blocks that must not run."""
     index = f"{loop.index}_block"
     body: Body = (let(loop.index, least(index, latest)), *loop.body)
     for narrow in instead:
@@ -87,7 +87,7 @@ def _clamped(loop: For, latest: Index, instead: tuple[Narrow, ...] = ()) -> For:
 
 
 def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, *, compact: bool) -> Body:
-    """The widest blocks that fit, the last of which begins early enough to be full."""
+    """The widest blocks that fit; the last one begins early enough to be full."""
     made: Body = ()
     for k, narrow in reversed(list(enumerate(bodies))):
         size = narrow.count
@@ -117,13 +117,13 @@ def _shifted(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, *
 
 
 def _followed(loop: For, bodies: tuple[Narrow, ...], first: Index, last: Index, beyond: int) -> Body:
-    """Full blocks, then narrower ones for the rest, which has at least the iterations beyond a block."""
+    """Full blocks, then narrower ones for the rest, which has at least `beyond` iterations."""
     widest, *others = bodies
     assert isinstance(widest.count, int), "the blocks of a loop have a size"
     whole = plus(first, multiple(minus(last, plus(first, beyond)), widest.count))
     stop = whole if first == Affine() and not beyond else minus(last, widest.count + beyond - 1)
     full = replace(loop, lower=(first,), upper=(stop,), step=widest.count, body=widest.body)
     if isinstance(others[0].count, str):
-        assert not beyond, "a body that runs any number of iterations runs fewer than a block has"
+        assert not beyond, "a body for any number of iterations runs fewer than a block"
         return full, *body_at(loop, others[0], whole, rest(minus(last, first), widest.count))
     return full, *run_narrower(loop, tuple(others), whole, last)

@@ -1,4 +1,4 @@
-"""Names that passes create, which no argument or local of a function has."""
+"""Names that passes create, distinct from all arguments and locals of a function."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from codegen.support.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """Numbered names of one pass: `j_whole:peel1`. In source, such a name is the part before the colon."""
+    """Numbered names of one pass: `j_whole:peel1`. The source uses the part before the colon."""
 
     by: str
     numbers: count[int] = field(default_factory=lambda: count(1))
 
     def name(self, wanted: str) -> str:
-        """A name that is made once."""
+        """A new name, never returned twice."""
         return f"{wanted}:{self.by}{next(self.numbers)}"
 
 
 def fresh_name(wanted: str, taken: set[str]) -> str:
-    """The name, with a number if it is taken; from now on, the result is taken."""
+    """The name, with a number if it is taken; adds the result to `taken`."""
     name, k = wanted, 2
     while name in taken:
         name, k = f"{wanted}{k}", k + 1
@@ -30,5 +30,5 @@ def fresh_name(wanted: str, taken: set[str]) -> str:
 
 
 def wanted(name: str) -> str:
-    """The part of a name that source may have."""
+    """The part of a name before the colon, which the source uses."""
     return name.partition(":")[0]

@@ -34,9 +34,9 @@ def request_next_panel(t: TransposeRuns, runs: For) -> Body:
 
 
 def _request(t: TransposeRuns) -> tuple[Statement, ...]:
-    """Request the line at ahead_x of the source row that starts at ahead_start; where the next one is.
+    """Request the line at ahead_x of the source row that starts at ahead_start, and advance to the next line.
 
-    The rest of a source row is a branch, which is predicted. Selects would make requests wait for each other.
+    The end of a source row is a branch, which is predicted. Selects would make requests wait for each other.
     """
     ahead = View("ahead", "next_tile", plus("ahead_start", "ahead_x"))
     names = ["ahead_x", "ahead_row", "ahead_start", *(["ahead_layer"] if t.layers != 1 else [])]
@@ -61,7 +61,7 @@ def _request(t: TransposeRuns) -> tuple[Statement, ...]:
 
 
 def _carrying(each: For, t: TransposeRuns, *, starts: bool = False, updates: bool = False) -> For:
-    """The loop, from one iteration of which to the next the next request moves on."""
+    """The loop, which carries the position of the next request from iteration to iteration."""
     zero = IndexValue(Affine())
     first: dict[str, Value] = {
         "ahead_x": zero,

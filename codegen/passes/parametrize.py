@@ -29,7 +29,7 @@ from codegen.schedule.transposes import LaneReads, TransposeRuns, TransposeTiles
 from codegen.support.dataclasses import dataclass
 
 NAMES = "abcdefgh"
-"""What loops around a transfer are called in the source of a kernel, which many copies share."""
+"""Names of the loops around a transfer in the source of a kernel, which many copies share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def parametrize_sizes(
     before:  for i in 9: dst += 512, src += 1200:          CopyRun(count=512)
     after:   for a in a_extent: dst += a_dst, src += a_src:  CopyRun(count=count)
 
-    is_literal  whether the size with a name remains a number
+    is_literal  whether the size of that name remains a number
     """
     values: dict[str, int] = {}
 
@@ -73,7 +73,7 @@ def parametrize_sizes(
 
 
 def loop_names(nest: TransferNest) -> tuple[str, ...]:
-    """What a kernel calls the loops around a transfer: letters, or their own names if over super-vectors."""
+    """A kernel's names for the loops around a transfer: letters, or their own names if over super-vectors."""
     names = iter(NAMES)
     return tuple(x.axis if x.axis in (ROWS, COLUMNS) else next(names) for x in nest.loops)
 
@@ -131,7 +131,7 @@ def _transfer(size: _Sizes, transfer: Transfer) -> Transfer:
 
 
 def axis_names(nest: TransferNest, schedule: Schedule) -> str:
-    """Which axes of a copy the loops of its kernel are: "a = one0, b = d2, i = d0, j = d1".
+    """The axis of the copy for each loop of its kernel: "a = one0, b = d2, i = d0, j = d1".
 
     i, j    the rows and columns of a transpose
     inside  the axes that other transfers take
@@ -163,7 +163,7 @@ def _tiles(size: _Sizes, transfer: TransposeTiles) -> TransposeTiles:
 
 
 def _runs(size: _Sizes, transfer: TransposeRuns) -> TransposeRuns:
-    """The same, and the size of panels is an argument as well."""
+    """As `_tiles`, with the size of panels as another argument."""
     names = iter(NAMES)
 
     def loop(given: Loop) -> Loop:

@@ -1,4 +1,4 @@
-"""Split loops over super-vectors into full blocks of registers and the iterations that fill none."""
+"""Split loops over super-vectors into full blocks of registers and the remaining iterations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
              for j in j_whole..m step 16: C[j] = A[j] [16]                j_live = min(m - j, 16) lanes
 
     A scalar tail runs element by element. A shifted tail is one register that begins early enough to be full.
-    Where lines are streamed, a masked register runs to the first full line.
+    If lines are streamed, a masked register handles the iterations before the first full line.
     """
     peel = _Peel(NewNames("peel"), iter(schedule.loops))
     body = peel.body(function.body)
@@ -35,7 +35,7 @@ def peel_tails(function: Function, schedule: RegisterSchedule) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """The accumulators of a loop after it: a register or more, and that of a scalar tail."""
+    """The accumulators that a loop leaves: those of one or more registers, and those of a scalar tail."""
 
     lanes: Local
     rest: Local | None
@@ -73,7 +73,7 @@ class _Peel:
                 return [map_values(node, self.value)]
 
     def skip(self, body: tuple[Statement, ...]) -> None:
-        """Skip the plans of the loops of a body, which run as they are."""
+        """Skip the plans of the loops of a body that stays unchanged."""
         for statement in body:
             if isinstance(statement, For):
                 next(self.plans)
@@ -101,7 +101,7 @@ class _Peel:
             self.rests[c.name] = Local(self.names.name(wanted(c.name)), c.start.dtype)
         body, carried = self.body(strips.body), [c for c in strips.carried if c not in sums]
         for c in sums:
-            assert isinstance(c.update, Local), "strips carry what their loops do"
+            assert isinstance(c.update, Local), "strips carry what their loops carry"
             found, rest = self.sums[c.update.name], self.rests[c.name]
             carried.append(replace(c, update=found.lanes))
             if found.rest is not None:
@@ -148,7 +148,7 @@ class _Peel:
         return out
 
     def end(self, loop: For, what: str, end: Index, out: list[Statement]) -> Index:
-        """The name of the index that a part of a loop ends before."""
+        """Name the index before which a part of a loop ends."""
         out.append(Let(self.names.name(f"{loop.index}_{what}"), IndexValue(end)))
         return index_symbol(out[-1].name)  # type: ignore[union-attr]
 
@@ -159,7 +159,7 @@ class _Peel:
         return replace(loop, body=(Let(name, IndexValue(count)), *loop.body), live=name)
 
     def with_sums(self, loop: For, sums: dict[str, Local]) -> list[Statement]:
-        """A loop over single registers that goes on with the first register of each accumulator."""
+        """A loop over single registers that continues with the first register of each accumulator."""
         shape = (loop.size,)
         new = {name: self.names.name(wanted(name)) for name in sums}
         given, loop = loop, _renamed(loop, new)
@@ -185,7 +185,7 @@ class _Peel:
         return with_ends(single, first, last), rest
 
     def after_strips(self, carried: Carried) -> Carried:
-        """The accumulator of a scalar tail, which goes on with that of the strips before."""
+        """The accumulator of a scalar tail, which continues that of the strips before."""
         match carried.start:
             case Local(name) if name in self.rests:
                 return replace(carried, start=self.rests[name])
@@ -234,7 +234,7 @@ class _Peel:
         return out
 
     def between(self, rows: For, loop: For, plan: TransposedLoops, count: int) -> tuple[Statement, ...]:
-        """The loops between the two of a block, then both."""
+        """The loops between the outer and the inner loop of a block, then these two."""
         if count:
             (inner,) = loop.body
             assert isinstance(inner, For), "a block's loops stand alone in each other"
@@ -261,7 +261,7 @@ class _Peel:
 
 
 def _going_on(loop: For) -> For:
-    """A loop whose scans start at the values that the part before it left them at."""
+    """A loop whose scans start from the final values of the part before it."""
     carried = tuple(
         c if c.start.shape else replace(c, start=Local(c.name, c.start.dtype)) for c in loop.carried
     )

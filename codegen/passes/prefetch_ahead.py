@@ -1,4 +1,4 @@
-"""Prefetch lines of the source some distance ahead of the block that is copied."""
+"""Prefetch source lines some distance ahead of the block that is being copied."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from codegen.schedule.segments import HALF
 
 
 def prefetch_ahead(function: Function, _: object = None) -> Function:
-    """Request what a block some bytes further on will load, after each block.
+    """After each block, prefetch the source some bytes further on.
 
     before:  for x in 0..count step 64: dst[x] = src[x] [64]        {prefetch_bytes = 256}
     after:   for x in 0..count step 64: dst[x] = src[x] [64]; prefetch src[x + 256] [64]
 
-    Chunks at the offsets of a table mostly follow each other in the source, as long as there are few. Where
-    there are more, the one that is some entries further on is requested.
+    If there are few chunks at the offsets of a table, most of them are adjacent in the source. If there are
+    more, the chunk some entries further on is prefetched:
 
     before:  for x in 0..count step 4: …       {prefetch_bytes = 256, entries_ahead = 64}
     after:   for x in 0..count step 4:
                dst[16*x] = joined(src[«line_offsets»[x..x + 4]] [4, 1]) streamed
                prefetch src[«line_offsets»[min(x + 64, count - 1)]]
 
-    Blocks with a prefetched buffer request its lines, at the offsets that they load. The entries of the table
-    are read before any store, so that LLVM reads them only once.
+    Blocks with a prefetched buffer request lines of that buffer, at the offsets from which they load. The
+    table entries are read before any store, so that LLVM reads them only once.
 
     before:  for move in 0..count step 4: buffer[«to»[move]] = src[«from»[move]] [4, 64]    {prefetched: next}
     after:   for move in 0..count step 4:
@@ -75,7 +75,7 @@ def _at_the_same_offsets(loop: For, blocks: Blocks) -> For:
 
 
 def _requesting(body: Body, buffer: str) -> Body:
-    """A block that requests lines; narrow chunks mostly share theirs, so that it requests fewer."""
+    """A block that also requests lines; fewer for narrow chunks, which mostly share them."""
     (load,) = _read(body)
     offsets, (count, width) = load.steps[0], load.shape
     assert isinstance(offsets, Entries), "chunks are loaded at the offsets of a table"

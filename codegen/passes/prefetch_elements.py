@@ -35,7 +35,7 @@ def prefetch_elements(function: Function, nest: TransferNest) -> Function:
 
 
 def _in_runs(node: For, nest: TransferNest) -> Body:
-    """Runs of elements, and the elements that fill none."""
+    """Full runs of elements, then the remaining elements."""
     stmt, sides, x, (count,) = nest.transfer, sides_of(nest), node.index, node.upper
     assert isinstance(stmt, Elementwise), "elements have steps"
     views = (

@@ -1,4 +1,4 @@
-"""Prefetch a later entry of the offset tables while a copy runs at this one."""
+"""Prefetch for a later entry of the offset tables while a copy runs at the current one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codegen.schedule.transfers import CopyRun, Interleave, TransferNest
 
 
 def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
-    """Request the source lines of a later entry, where lines are streamed: no hardware predicts entries.
+    """If lines are streamed, request the source lines of a later entry: hardware cannot predict entries.
 
     before:  for entry in begin..end: src_offset = src_offsets[entry]; …                  {ahead = entry}
     after:   for entry in begin..end: src_offset = src_offsets[entry]; …
@@ -37,7 +37,7 @@ def prefetch_later_entry(function: Function, nest: TransferNest) -> Function:
 
 
 def _in_entry(node: For, nest: TransferNest) -> For:
-    """The loop over entries, each of which requests the lines of a later one, or says how far they are."""
+    """The loop over entries, which requests the lines of a later entry, or computes the distance to them."""
     inner, body = nest.transfer, node.body
     later = least(plus(node.index, "prefetch_entries"), plus(*node.upper, -1))
     requests: Body = (Let("later_offset", Load(OFFSET_TABLES[0], (later,), "i64")),)
@@ -68,7 +68,7 @@ def _run_ahead(node: Statement) -> Body:
 
 
 def _rows_ahead(node: Statement) -> Body:
-    """Before packed rows are taken apart, request those of a later entry."""
+    """Request the packed rows of a later entry before these are deinterleaved."""
     if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
         return (node,)
     (count,), (load,) = node.upper, (x for s in node.body if isinstance(s, Let) for x in loads(s.value))

@@ -73,7 +73,7 @@ def _block(t: TransposeTiles, node: For) -> For:
 
 
 def _drained_row(t: TransposeTiles, node: For) -> Body:
-    """Each line that leaves the panel requests one of the next tile, whose elements it counts by rows."""
+    """Each line that leaves the panel requests a line of the next tile, counting its elements by rows."""
     rows, _ = t.tile
     columns = let("tile_columns", minus("j_stop", "j_first"))
     number = let("element", times(minus("j", "j_first"), rows))

@@ -10,13 +10,13 @@ from codegen.passes.new_names import NewNames, wanted
 from codegen.passes.register_scope import Lanes, Registers, spread
 
 IDEMPOTENT = ("min", "max", "and", "or")
-"""Combiners for which a value combined with itself is that value."""
+"""Idempotent combiners: a value combined with itself is that value."""
 
 
 def scanned(
     name: str, how: str, terms: Registers, lanes: Lanes, names: NewNames, out: list[Statement]
 ) -> tuple[Value, ...]:
-    """Each lane combined with all lanes before it; `out` gets the steps.
+    """Each lane combined with all lanes before it; the steps are appended to `out`.
 
     before:  s = scan_add(t) [16]                                        8 lanes
     after:   s_0 = below_1(t_0, 0) + t_0; s_0 = below_2(s_0, 0) + s_0; s_0 = below_4(s_0, 0) + s_0
@@ -26,7 +26,8 @@ def scanned(
     network). Lanes beyond the active ones take the neutral element. Sums and products of halves are computed
     as f32, and rounded once.
 
-    name  the name that the super-vector gets; how: the way in which lanes are combined
+    name  the name of the super-vector
+    how   the combiner of the lanes
     """
     combiner, registers = combiner_of(how), spread(terms, lanes)
     dtype = registers[0].dtype
@@ -40,7 +41,7 @@ def scanned(
 
     def joined(earlier: Value, later: Value) -> Value:
         both = combined(how, earlier, later, held, lanes.shape)
-        if isinstance(both, Op) and both.name == "select":  # which has each of them twice
+        if isinstance(both, Op) and both.name == "select":  # it uses each of them twice
             both = combined(how, named(earlier), later, held, lanes.shape)
         return named(both)
 
@@ -63,7 +64,7 @@ def scanned(
 
 
 def slid(first: Registers, registers: Registers, lanes: Lanes) -> tuple[Value, ...]:
-    """The lane before each lane: the last one of the register before, of `first` for the first register."""
+    """The preceding lane of each lane; lane 0 gets the last lane of the previous register, or of `first`."""
     (*_, before), made = spread(first, lanes), list[Value]()
     for register in spread(registers, lanes):
         made.append(Op("slide", (before, register), register.dtype, lanes.shape))

@@ -67,7 +67,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What locals hold; `columns` has the loads of a statement in a block that are transposed."""
+    """The values of locals; `columns` has the transposed loads of a statement in a block."""
 
     held: dict[str, Registers] = field(default_factory=dict)
     lanes: Lanes | None = None

@@ -1,4 +1,4 @@
-"""Loop functions in which several array arguments are the same array."""
+"""Specialize loop functions for calls that pass one array for several arguments."""
 
 from __future__ import annotations
 

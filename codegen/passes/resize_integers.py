@@ -1,4 +1,4 @@
-"""Compute with single integers in 64 bits, as Python's operators in kernels do, and cut each result."""
+"""Compute with single integers in 64 bits, as Python's operators in kernels do, and truncate each result."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from codegen.ir.values import Op, Value
 from codegen.schedule.registers import RegisterSchedule
 
 OPERATORS = ("add", "sub", "mul", "and", "or", "xor", "neg", "not")
-"""Operations that kernels run by an operator."""
+"""Operations that kernels express by an operator."""
 
 OF_BOOLEANS = {"min": "and", "max": "or"}
-"""Operations on booleans that run as another one's operator."""
+"""Operations on booleans that use the operator of another operation."""
 
 
 def resize_integers(function: Function, _: RegisterSchedule) -> Function:
-    """Replace operations on integers by ones on 64 bits, whose results are cast.
+    """Replace integer operations with 64-bit ones, and cast their results back.
 
     before:  t = add(x, y) : i32
     after:   t = cast(add(cast(x) : i64, cast(y) : i64) : i64) : i32

@@ -31,7 +31,7 @@ def scratch_rows(count: int) -> tuple[Statement, ...]:
 
 
 def chunk_rows(name: str, left: Index, size: Term, least: int) -> tuple[Statement, ...]:
-    """name = left if left < size + least else size: a rest below a line belongs to the chunk before it."""
+    """name = left if left < size + least else size: less than a line at the end joins the chunk before it."""
     rows = IndexValue(index_symbol("left"))
     is_last = Op("lt", (rows, IndexValue(plus(size, least))), "i1")
     chosen = Op("select", (is_last, rows, IndexValue(index_of(size))), "i64")
@@ -43,9 +43,9 @@ class Ahead:
     """What to prefetch while a row is drained: the lines of `source` from `offset` on.
 
     Attributes:
-        ratio: bytes to prefetch for how many bytes stored.
-        size: bytes to prefetch, which may need a line more than there are to store; 0 for as many lines.
-        opaque: as in `View`. Other users have more registers to spare than the drain of a panel.
+        ratio: (bytes to prefetch, bytes stored meanwhile).
+        size: bytes to prefetch, which may touch one line more than the stores; 0 if the lines match.
+        opaque: as in `View`; False in the drain of a panel, which has no registers to spare.
     """
 
     source: str
@@ -55,7 +55,7 @@ class Ahead:
     opaque: bool = True
 
     def view(self) -> View:
-        """What follows, so that `_scaled(x)` in it is requested while the line at `x` is stored."""
+        """The bytes to prefetch: those at `_scaled(x)` are requested while the line at `x` is stored."""
         return View("following", self.source, minus(self.offset, self._scaled("head")), self.opaque)
 
     def requests(self) -> tuple[Statement, ...]:
@@ -104,7 +104,7 @@ def drain_row(row: str, held: str, count: Term, is_first: Compare, is_last: Comp
 
 
 def prefetch_in_drain(body: Body, ahead: Ahead) -> Body:
-    """The statements of `drain_row`, maybe after others, which also prefetch a line for each line stored.
+    """The statements of `drain_row`, possibly after others, with a prefetch for each line stored.
 
     before:  for x in head..stop step 64: row[x] = held[x] [64] @streamed
     after:   for x in head..stop step 64: row[x] = held[x] [64] @streamed; prefetch source[offset + x - head]

@@ -37,7 +37,7 @@ def _loops(body: tuple[Statement, ...]) -> Iterator[For]:
 
 
 def _rows(statement: Statement, plans: Iterator[LoopPlan], position: int) -> Statement:
-    """A statement under `position` loops over super-vectors."""
+    """A statement inside `position` loops over super-vectors."""
     if not isinstance(statement, For):
         return statement
     loop = statement

@@ -13,12 +13,12 @@ from codegen.ir.values import Const, Local, Op, Value
 
 
 def prefix_name(scan: Scan) -> str:
-    """The local that holds the terms of a scan combined, from the first lane to each lane."""
+    """The local that holds the prefixes of a scan: in each lane, all terms up to it combined."""
     return f"{scan.name}.prefix"
 
 
 def with_prefixes(node: For, scans: Sequence[Scan]) -> For:
-    """The loop with the values of scans computed from the value before the first lane and from prefixes.
+    """The loop, with scans computed from the value before the first lane and from prefixes.
 
     before:  for i carrying s: s.1 = s + A[i]; Y[i] = s.1
     after:   for i carrying s: s.prefix = scan_add(A[i]); s.1 = s + s.prefix; Y[i] = s.1

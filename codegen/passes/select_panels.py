@@ -15,7 +15,7 @@ from codegen.schedule.transposes import LaneReads, TransposeRuns
 
 
 def in_panels(cut: TransposeSchedule, box: StridedBox) -> TransposeRuns:
-    """Loops over panels; all rows are in each, and columns and layers as far as they fit."""
+    """Loops over panels; each has all rows, and as many columns and layers as fit."""
     rows, columns = box.digits(cut.rows), box.digits(cut.columns)
     row_count, column_count = (prod(n for n, _, _ in side) for side in (rows, columns))
     others = {axis: box.digits((axis,))[0] for axis in cut.loops if axis in box.extents}
@@ -75,9 +75,9 @@ def _block(
 def _columns_of_panels(
     columns: tuple[Digit, ...], layout: DenseLayout
 ) -> tuple[tuple[Size | OffsetTable, Size | OffsetTable], tuple[OffsetTable | None, OffsetTable | None]]:
-    """How far apart columns are in the destination and in the panel; then the offsets of runs there, or None.
+    """The distances of columns in the destination and the panel, then the offsets of runs there or None.
 
-    Columns of several digits have tables of offsets.
+    If columns have several digits, tables of offsets replace the distances.
     """
     if len(columns) == 1:
         return (columns[0][2], layout.columns[0][1]), (None, None)

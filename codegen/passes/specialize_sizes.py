@@ -1,4 +1,4 @@
-"""Loop functions for arrays of one shape."""
+"""Specialize loop functions for arrays of known shapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codegen.ir.values import IndexValue, Value
 
 
 def specialize_sizes(function: Function, shapes: Mapping[str, tuple[int, ...]]) -> Function:
-    """Put numbers in place of the sizes of arrays.
+    """Replace the sizes of arrays by numbers.
 
     before:  for i in 0..A.shape[0]: C[i] = A[i]
     after:   for i in 0..1000: C[i] = A[i]

@@ -39,7 +39,7 @@ class _Split:
     names: NewNames
 
     def body(self, body: tuple[Statement, ...], scope: Scope) -> list[Statement]:
-        """The statements of a body; `scope.held` gets what they assign."""
+        """The statements of a body; `scope.held` records the values that they assign."""
         out: list[Statement] = []
         for statement in body:
             scope = with_columns(statement, scope, self.names, out)
@@ -139,7 +139,7 @@ class _Split:
         return [replace(inner, body=body, size=1, lanes=0)]
 
     def store(self, store: Store, scope: Scope) -> list[Statement]:
-        """The store of one element, or one for each register; under a condition if one decides for all.
+        """The store of one element, or one store for each register; a single mask becomes a branch.
 
         Raises:
             KernelError: all lanes would be stored to the same element.

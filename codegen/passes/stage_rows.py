@@ -65,7 +65,7 @@ def stage_rows(function: Function, nest: TransferNest) -> Function:
 
 
 def _fill(node: For) -> For:
-    """The loop over the blocks of a chunk, which has one at least, from the source into scratch."""
+    """The loop over the blocks of a chunk, at least one, from the source into scratch."""
 
     def block(statement: Statement) -> Statement:
         match statement:

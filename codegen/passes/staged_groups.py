@@ -22,7 +22,7 @@ from codegen.schedule.offset_tables import CHUNK_BYTES, GROUP_AHEAD, GROUP_COUNT
 
 
 def staged_groups(node: For) -> Body:
-    """Take apart the same elements of all groups, chunk by chunk, so that the source is read in order.
+    """Deinterleave the same elements of all groups, chunk by chunk, so that the source is read in order.
 
     before:  for group in 0..group_count:
                for row in 0..rows step 16: dst_at[4*row] = deinterleaved_2(src_at[…]) [2, 16]
@@ -32,7 +32,7 @@ def staged_groups(node: For) -> Body:
                for group in 0..group_count: for column in 0..2:
                  drain the row from scratch; prefetch what follows the chunk in source order
 
-    `run` elements, at least a line, are contiguous; a rest below a line belongs to the run before.
+    `run` elements, at least a line, are contiguous; less than a line at the end joins the run before it.
     """
     src_offset, dst_offset, src, dst, rows = node.body
     assert isinstance(src, View), "a group has a view of the source"

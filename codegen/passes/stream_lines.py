@@ -1,4 +1,4 @@
-"""Store the lines of a copy past the cache, where the destination allows it."""
+"""Store the lines of a copy without going through the cache, if the destination allows it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def stream_lines(function: Function, _: object = None) -> Function:
                the iterations from stop to count, in narrower blocks
              else: for x in 0..count step 64: dst[x] = src[x] [64]
 
-    Where the destination begins a line, the way `begun` streams all full blocks. Narrower ones that fill
-    lines follow, then the rest through the cache. The way `staged` is for `stage_rows`.
+    If the destination begins a line, `begun` streams all full blocks, then narrower ones that fill lines.
+    The rest goes through the cache. `staged` is for `stage_rows`.
     """
     return replace(function, body=rewrite_body(function.body, _alternatives))
 
 
 def _alternatives(node: Statement) -> Body:
-    """Each way to stream a loop, and last the loop as it is."""
+    """Each form of the streamed loop, and last the loop as it is."""
     if not isinstance(node, For) or node.blocks is None or not node.blocks.streamed:
         return (node,)
     ways, loop = node.blocks.streamed, replace(node, blocks=replace(node.blocks, streamed=()))
@@ -51,7 +51,7 @@ def _stores(loop: For) -> list[Store]:
 
 
 def _streaming(body: Body) -> Body:
-    """A body whose super-vectors are stored past the cache, also those in branches."""
+    """A body whose stores of super-vectors bypass the cache, including those in branches."""
 
     def streamed(node: Statement) -> Statement:
         match node:
@@ -142,7 +142,7 @@ def _headed(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
     ends = narrower if _count(narrower[-1]) else narrower[-1:]
     before = run_narrower(loop, ends, Affine(), index_symbol("head"))
     after = run_narrower(loop, ends, index_symbol("stop"), last)
-    if not way.least or _count(ends[0]):  # most have no such iterations, or branches find their number
+    if not way.least or _count(ends[0]):  # most have no such iterations, or branch on their number
         before = (If((compare("head", "gt", 0),), before),)
         after = (If((compare("stop", "lt", last),), after),)
     lines = _main(loop, index_symbol("head"), index_symbol("stop"), way)
@@ -158,7 +158,7 @@ def _staged(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
 
 
 def _given(loop: For, way: Streamed) -> tuple[tuple[Compare, ...], Body]:
-    """The loop with streamed stores; the call is only made for a destination whose rows begin lines."""
+    """The loop with streamed stores, for calls whose destination rows always begin lines."""
     return (), (replace(loop, body=_streaming(loop.body)),)
 
 
@@ -170,4 +170,4 @@ WAYS = {
     "aligned": _headed,
     "staged": _staged,
 }
-"""The tests and the body of each way to stream a loop."""
+"""The tests and the body of each form of a streamed loop."""

@@ -29,8 +29,8 @@ def strip_loops(function: Function, schedule: StripSchedule) -> Function:
                for i in i_strip..min(i_strip + 32, n):
                  for j in j_strip..min(j_strip + 256, m) step 64: C[i, j] = A[i, j] [64]
 
-    The order is that of super-vectors, and inside one that of elements, so it is legal if both are. Strips
-    carry the accumulators of a reduction from one to the next.
+    The order is that of super-vectors, and inside each one that of elements, so it is legal if both are.
+    Strips carry the accumulators of a reduction from one to the next.
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
     strips = _Strips(taken, iter(schedule.blocks), schedule.index)
@@ -44,7 +44,7 @@ class _Strips:
     index: str
 
     def body(self, body: tuple[Statement, ...], position: int = 0) -> tuple[Statement, ...]:
-        """A body under `position` loops over super-vectors."""
+        """A body inside `position` loops over super-vectors."""
         made: list[Statement] = []
         renamed: dict[str, Local] = {}
         for statement in body:
@@ -72,11 +72,11 @@ class _Strips:
     def carrying(self, strips: For, loop: For, block: int, renamed: dict[str, Local]) -> For:
         """The strips of a reduction, which carry an accumulator for each lane of a block."""
         (inner,) = strips.body
-        assert isinstance(inner, For), "the loop of a strip is alone in it"
+        assert isinstance(inner, For), "a strip contains only its loop"
         inside, outside = [], []
         mask, inner = lane_mask(inner, Lane(inner.index, block, inner.step // block)), full_blocks(inner)
         for each in inner.carried:
-            if not each.start.shape:  # a scan goes on where the strip before ended
+            if not each.start.shape:  # a scan continues where the strip before ended
                 number = Local(each.name, each.start.dtype)
                 inside.append(replace(each, start=number))
                 outside.append(replace(each, update=number))
@@ -92,7 +92,7 @@ class _Strips:
 
 
 def _in_blocks(loop: For, blocks: tuple[int, ...], names: list[str], position: int) -> For:
-    """The loops of one strip of each name, a block at once."""
+    """The loops inside strips: each runs through the strip of its name in blocks."""
     stop = index_symbol(names[0]) + Affine(loop.step)
     made = in_sizes(loop, blocks[0], position)
     made = replace(made, lower=(index_symbol(names[0]),), upper=(stop, *loop.upper), parallel=False)

@@ -29,7 +29,7 @@ def strip_mine(box: StridedBox, schedule: Schedule) -> tuple[StridedBox, ...]:
 
 
 def _cut(boxes: tuple[StridedBox, ...], name: str, block: int, strips: str) -> tuple[StridedBox, ...]:
-    """Every box in full strips, and in one for the remainder, which runs once."""
+    """Every box in full strips, and a box for the remainder, whose loop over strips runs once."""
     return tuple(
         _with_strips(part, name, strips) for box in boxes for part in cut_axis(box, name, block, strips)
     )

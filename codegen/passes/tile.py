@@ -30,7 +30,7 @@ def tile_loops(function: Function, sizes_of: Mapping[int, int]) -> TiledLoops:
 
     sizes_of: iterations per tile, by loop number, as `choose_tiles` returns them. A single loop is not tiled.
     Neither are loops that carry a local, whose bounds use each other's indices, or along which a dependence
-    goes back.
+    points backward.
     """
     roots = loops_of(function.body)
     accesses = accesses_of(function.body, roots)

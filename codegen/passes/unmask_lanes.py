@@ -15,7 +15,7 @@ def unmask_lanes(function: Function, _: RegisterSchedule) -> Function:
     before:  for i in 0..n step 64 carrying s = 0: s = select(i < n, s + A[i], s)
     after:   for i in 0..n step 64 carrying s = 0: s = s + A[i]
 
-    The tail of the loop masks its lanes, which is peeled off later; full blocks have no others.
+    The tail, which is peeled off later, masks its own lanes. Full blocks have no lanes to mask.
     """
     return replace(function, body=tuple(map(_unmasked, function.body)))
 

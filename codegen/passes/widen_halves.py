@@ -25,7 +25,7 @@ def widen_halves(function: Function, _: RegisterSchedule) -> Function:
     after:   t = cast(add(cast(x) : f32, cast(y) : f32) : f32) : bf16
 
     Halves are held as f32, so a cast to f32 costs nothing, and a cast from f32 rounds. Registers of other
-    dtypes are cast to halves by way of f32: f64 to f16 rounds to odd first, so that it rounds once in effect.
+    dtypes are cast to halves through f32: f64 to f16 rounds to odd first, so the result is correctly rounded.
     """
     body = tuple(map_values(s, lambda value: map_value(value, _widened)) for s in function.body)
     return replace(function, body=body)

@@ -20,7 +20,7 @@ from codegen.simd.register.memory import I32, I64, pointer, statement
 
 
 def _function(arguments: int) -> Any:
-    """An intrinsic that calls a C function by address; its arguments and result are 64-bit words."""
+    """An intrinsic that calls a C function by address; arguments and result are 64-bit words."""
     kind = ir.FunctionType(I64, [I64] * arguments)
     names = [f"a{k}" for k in range(arguments)]
 
@@ -91,7 +91,7 @@ def _word(address, index):
 
 @for_kernels
 def _addresses(space):
-    """Where the first fields of the arguments are, then the addresses of a new array and of own scratch."""
+    """The address of the table of the arguments' first fields, a new array, and the call's own scratch."""
     return space + fields.WORD * (fields.MOST_TABLE + 1)
 
 
@@ -353,7 +353,7 @@ def _by_python(self, args, count, names, head):
 
 @for_kernels
 def _note_last(head, number):
-    """Store that the entry of this number answers this thread's call."""
+    """Record the number of the entry that answers this thread's call."""
     thread = _ask_0(_word(head, fields.THREAD))
     first, slot = (thread >> fields.PAGE_BITS) + (thread >> fields.STACK_BITS), 0
     for probe in range(fields.SLOT_PROBES):

@@ -1,4 +1,4 @@
-"""The ABI of direct calls: the fields that machine code reads of an object and of its arguments.
+"""The ABI of direct calls: the fields that machine code reads from an object and from its arguments.
 
 An object that is called directly holds a tuple in its first slot. The tuple holds an array of 64-bit fields:
 a head, then one entry for each kind of arguments. `direct_calls` writes them, and `simd.direct` reads them.
@@ -72,7 +72,7 @@ HEAD_WORDS = LAST + 2 * LAST_SLOTS
     CALLS,
     FIRST_ARGUMENT,
 ) = range(15)
-"""An entry: its length; a number that tells it from others; the number of arguments, positional and keyword;
+"""An entry: its length; a number that identifies it; the number of arguments, positional and keyword;
 the only keyword name, or 0; whether the GIL is released; floating-point flags that no call may raise; how
 many calls, from the first on, may refuse values by writing a result other than 0; the return value (an
 argument's position, or a code below) and its dtype or field; the class and the value of the holder that an
@@ -81,7 +81,7 @@ or 0; the numbers of array pairs and of calls. The arguments, pairs and calls fo
 scratch is after that of a new array."""
 
 NOTHING, NUMBER, FRESH, PASSED_ON = -1, -2, -3, -4
-"""What an entry returns: None; a number of a dtype, which a kernel writes; a new array; the result of a
+"""The result of an entry: None; a number of a dtype, which a kernel writes; a new array; the result of a
 Python function that gets the arguments unchanged."""
 
 FRESH_DTYPE, FRESH_RANK, FRESH_BYTES, FRESH_SHAPE = range(4)

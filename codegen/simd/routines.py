@@ -1,6 +1,6 @@
 """Look up the routines that generated kernels call by name. Imports Numba, so import it lazily.
 
-A name is looked up in the tables of `codegen/ir/`. What stands there says which object to bind.
+Names are looked up in the tables of `codegen/ir/`, whose entries determine the object to bind.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ CONVERTED = "converted"
 
 
 def transposed_block(t: Transpose, src: str, j: Term = "j") -> tuple[tuple[Statement, ...], Op]:
-    """The statements that name the block at (i, j) `block`, converted; and its transpose.
+    """The statements that assign the converted block at (i, j) to `block`, and its transpose.
 
     block = convert_f32_to_bf16(src[i, j] [16, 16])
     """
@@ -39,9 +39,9 @@ def read_block(t: Transpose, src: str, i: Index, j: Index) -> Load:
 def _converted_block(t: Transpose, src: str, j: Index) -> tuple[tuple[Statement, ...], Load | Op]:
     """The block, after statements that convert it.
 
-    A conversion that takes no blocks goes through scratch row by row: LLVM would start it in all rows before
-    finishing it in the first, and spill intermediate values. Rows are read back at an opaque address, so that
-    their stores remain.
+    A conversion that cannot take blocks goes through scratch row by row: LLVM would start it in all rows
+    before finishing it in the first, and spill intermediate values. Rows are read back at an opaque address,
+    which keeps LLVM from removing their stores.
 
     for row in 0..16: converted[row] = convert_f32_to_f16(src[i + row, j] [16])
     block = converted [16, 16]
@@ -72,7 +72,7 @@ def goes_through_scratch(t: Transpose) -> bool:
 
 
 def element_text(t: Transpose, at: str) -> str:
-    """The value of an element, and which ones there are, for readers: bf16(f32 src[i, j]), …"""
+    """The value of an element and the range of its indices, for readers: bf16(f32 src[i, j]), …"""
     element, sizes = f"src[{at}i, j]", "i < rows, j < columns"
     if t.convert is None:
         return f"{element}, {sizes}, u{8 * t.width}"
@@ -93,7 +93,7 @@ def element_row(
 
 
 def row_at(step: Size | OffsetTable, table: str, index: Index) -> tuple[Index, Step]:
-    """The offset of a row and the step to the next one; with a table, the step has the offset too."""
+    """The offset of a row and the step to the next one; with a table, the step includes the offset."""
     if isinstance(step, OffsetTable):
         return index_of(0), Entries(table, index)
     return times(index, step), step

@@ -13,7 +13,7 @@ from codegen.schedule.transfers import CopyChunks
 
 
 def lower_chunks(chunks: CopyChunks, sides: Sides) -> Lowered:
-    """Join chunks to full lines of the destination, which go past the cache if streaming.
+    """Join chunks into full lines of the destination, which bypass the cache if streamed.
 
     before:  copy_chunks dst <- src, count chunks of 16 bytes
     after:   for x in 0..count step 4: dst[16*x] = joined(src[«line_offsets»[x..x + 4]] [4, 1])

@@ -29,8 +29,8 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
                for j in blocks, i in blocks:       panel[j, i] = transposed(src[i, j] [64, 64])
                for run in runs, x in its lines:    dst[run, x] = panel[run, x] [64] @streamed
 
-    Blocks have more rows than a short result row. The bytes that these write into the next column of the
-    panel are written again with that column.
+    Blocks have more rows than a short result row has elements. The extra bytes land in the next column of the
+    panel, and are overwritten with that column.
     """
     fill = _fill(t) if t.layers == 1 else _fill_layers(t)
     body = (*_views(t, sides), *run_sizes(t), *fill, *drain_panel(t))
@@ -102,7 +102,7 @@ def _fill(t: TransposeRuns) -> tuple[Statement, ...]:
 
 
 def _fill_short_rows(t: TransposeRuns, panel: str, src: str) -> tuple[Statement, ...]:
-    """The same if source rows are shorter than a lane."""
+    """As `_fill`, if source rows are shorter than a lane."""
     if t.lanes is None:
         raise AssertionError("short rows have lanes")
     layer = times("layer", layer_stride(t)) if t.layers != 1 else 0

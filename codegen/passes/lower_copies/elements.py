@@ -104,7 +104,7 @@ def _converted_run(stmt: Elementwise, dst: str, src: str) -> For:
 
 
 def _packed(stmt: Elementwise, sides: Sides) -> Statement:
-    """Elements at addresses in bits, one side of which or both are packed."""
+    """Elements at bit addresses; one side or both are packed."""
     views = [
         View(f"{name}_x", base, times("x", step), in_bytes=True)
         for name, base, step, element in (

@@ -1,4 +1,4 @@
-"""What the lowering of a transfer gets and returns."""
+"""The input and the result of lowering a transfer."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Lowered:
         prologue: statements before all loops, such as constants.
         axes: the loops of `body` that belong to the axes around `what`, outermost first. If the nest has no
             loops, the first one is parallel.
-        opaque: whether the views of the innermost loop are opaque, as those of outer loops are. A body of
-            several loops is faster so, because LLVM then keeps no pointer for each of them and each access.
+        opaque: whether the views of the innermost loop are opaque, as those of outer loops are. This makes a
+            body of several loops faster, because LLVM then keeps no pointer for each loop and access.
     """
 
     body: tuple[Statement, ...]
@@ -68,15 +68,15 @@ def named(name: str, value: Load | Op) -> Local:
 def moved_element(width: int, dst: str, to: Index, src: str, at: Index) -> tuple[Statement, ...]:
     """dst[to] = src[at], one element of `width` bytes, by its address.
 
-    LLVM would vectorize a loop whose offsets it sees: it collects addresses in registers and takes them out
-    one by one, which is up to 2.7 times as slow.
+    LLVM would vectorize a loop whose offsets it sees: it collects addresses in registers and extracts them
+    one by one, which takes up to 2.7 times as long.
     """
     move = Store("to", (index_of(0),), Load("at", (index_of(0),), f"bits{8 * width}"))
     return View("to", dst, to), View("at", src, at, opaque=True), move
 
 
 def converted(convert: tuple[str, str] | None, elements: Load) -> Load | Op:
-    """Elements as they are in the destination: still bits, whatever an instruction does with them.
+    """Elements as the destination holds them: converted if necessary, and typed as bits.
 
     (f32, bf16)   src[x] of bits32 -> convert_f32_to_bf16(src[x]) of bits16
     """

@@ -1,4 +1,4 @@
-"""Lower the packing of elements of 1, 2 or 4 bits, and their unpacking: runs, columns, strided elements."""
+"""Lower the packing and unpacking of elements of 1, 2 or 4 bits: runs, columns, strided elements."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _lowered(stmt: PackBits | UnpackBits, step: Size, sides: Sides) -> Lowered:
 
 
 def _strided(column: PackedColumns, dst: str, src: str, count: int | str) -> Statement:
-    """Byte by byte: its elements are a column of a few rows."""
+    """Pack or unpack byte by byte: the elements of a byte are a column of a few rows."""
     group = 8 // column.bits
     loose = times(times("x", group), column.step)
     to, at = ("x", loose) if column.packs else (loose, "x")

@@ -1,4 +1,4 @@
-"""Lower the packing of columns: 8 / bits elements of each row below each other become a byte, or back."""
+"""Lower the packing and unpacking of columns: a byte holds 8 / bits elements of a column."""
 
 from __future__ import annotations
 

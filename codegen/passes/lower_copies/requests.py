@@ -1,4 +1,4 @@
-"""Lower requests: lines of the source that a later copy reads, which nothing waits for."""
+"""Lower requests: prefetches of source lines that a later copy reads."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def part(dst: str, src: str, at: Term, count: Term) -> tuple[Statement, ...]:
 
 
 def lower_run(run: CopyRun, sides: Sides) -> Lowered:
-    """Copy `count` bytes, with full lines of the destination past the cache if streaming.
+    """Copy `count` bytes; full lines of the destination bypass the cache if streamed.
 
     before:  copy_run dst <- src, count bytes
     after:   if count >= 2048: memcpy
@@ -49,7 +49,7 @@ def lower_run(run: CopyRun, sides: Sides) -> Lowered:
 
 
 def _streams(run: CopyRun, sides: Sides) -> tuple[Streamed, ...]:
-    """Runs of full lines often follow each other. Others are too short, or long enough for unaligned ends.
+    """The ways to stream a run. Runs of full lines are often adjacent; others need a size worth their ends.
 
     Runs at table entries have one path, in which later entries are prefetched.
     """

@@ -75,7 +75,7 @@ def _part(shuffle: Shuffle, k: int) -> tuple[Statement, ...]:
 
 
 def _rows(shuffle: Shuffle, size: int) -> tuple[int, ...]:
-    """So many bytes of each period of a block."""
+    """The shape of `size` bytes of each period of a block."""
     return (size,) if shuffle.together == 1 else (shuffle.together, size)
 
 

@@ -11,7 +11,7 @@ from codegen.schedule.transfers import Interleave
 
 
 def small_transpose(stmt: Interleave, sides: Sides) -> tuple[Statement, ...]:
-    """Move element by element, by 64 bytes of 64 source rows, so that lines stay in cache.
+    """Move element by element, in blocks of 64 bytes of 64 source rows, so that lines stay in cache.
 
     before:  dst <- transpose src, rows rows of columns u16, rows row_step apart, columns column_step apart
     after:   for first_column in 0..columns step 32: for first_row in 0..rows step 64:

@@ -54,12 +54,12 @@ def part_of_line(moves: tuple[Any, ...]) -> Any:
 
 copy_part = part_of_line((move_1, move_2, move_4, move_8, move_16, move_32))
 drain_part = part_of_line((drain_1, drain_2, drain_4, drain_8, drain_16, drain_32))
-"""The same out of scratch."""
+"""As `copy_part`, out of scratch."""
 
 
 @for_kernels
 def fill_part(dst, count, low, high):
-    """Write the first `count` bytes of a 16-byte pattern, again and again."""
+    """Write `count` bytes of a repeated 16-byte pattern."""
     whole = count & ~15
     for k in range(0, whole, 16):
         store_u64(dst + k, low)

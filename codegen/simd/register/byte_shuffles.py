@@ -1,7 +1,7 @@
-"""Shuffles of the bytes of registers, in orders that are known at run time.
+"""Shuffles of the bytes of registers, in orders that are known only at run time.
 
-LLVM has no instruction for them that all levels share. In Numba's IR, each is a call of a weak function that
-picks the bytes one by one; `library` has its replacement for a level whose CPUs have such an instruction.
+LLVM has no instruction for them that all levels share. In Numba's IR, each is a call to a weak function that
+picks the bytes one by one; `library` defines its replacement for levels whose CPUs have such an instruction.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from codegen.simd.register.memory import I8, I32, vector
 from codegen.simd.register.super_vectors import SuperVector, from_parts, leaf, parts_of, super_vector
 
 PAIR_BYTES = 2 * LANE_BYTES
-"""Two rows that share an order are shuffled by one instruction, where registers have 32 bytes."""
+"""One instruction shuffles two rows that share an order, if registers have 32 bytes."""
 
 SYMBOLS = {size: f"tilejit.shuffle_bytes_{size}" for size in (LANE_BYTES, PAIR_BYTES, LINE_BYTES)}
-"""The functions that shuffle each lane of so many bytes in the order of the same lane."""
+"""The functions that shuffle registers of these sizes: each lane in the order of the same lane."""
 
 _NATIVE = {
     "avx512": {
@@ -54,7 +54,7 @@ def _native(builder: Any, level: str, register: Any, order: Any) -> Any:
     if size not in _NATIVE[level]:
         halves = zip(_halves(builder, register), _halves(builder, order), strict=True)
         return _joined(builder, *(_native(builder, level, *half) for half in halves))
-    if level == "neon":  # which gives 0 for every index beyond the register
+    if level == "neon":  # its instruction gives 0 for every index beyond the register
         order = builder.and_(order, _splat(0x8F, size))
     name, module = _NATIVE[level][size], builder.module
     function = module.globals.get(name) or ir.Function(module, _kind(size), name)
@@ -92,7 +92,7 @@ def _splat(byte: int, size: int) -> Any:
 
 
 def _picked(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
-    """The bytes with those numbers, of two registers one after the other."""
+    """The bytes with those numbers in the concatenation of two registers."""
     mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, k) for k in lanes])
     return builder.shuffle_vector(one, two, mask)
 
@@ -143,7 +143,7 @@ def _rows(given: Any, name: str) -> SuperVector:
 
 
 def _size(given: Any, name: str) -> int:
-    """The bytes that an order of its type has.
+    """The number of bytes in an order.
 
     Raises:
         TypingError: no registers are shuffled in orders of that size.
@@ -176,7 +176,7 @@ def _each(builder: Any, rows: Any, order: Any, size: int, others: list[Any] | No
 
 
 def _shuffle(builder: Any, register: Any, order: Any) -> Any:
-    """Each lane of a register in the order of the same lane."""
+    """Shuffle each lane of a register in the order of the same lane."""
     return builder.call(_placeholder(builder.module, register.type.count), [register, order])
 
 

@@ -162,8 +162,8 @@ memcpy = statement(_block_move, 3, "memcpy")
 def opaque(typing: Any, address: Any) -> Any:
     """The same address, opaque to LLVM, so that each loop increments an address of its own.
 
-    Otherwise strength reduction keeps a register per loop and access live through the entire nest, and
-    spills them in the innermost loop.
+    Otherwise strength reduction keeps a register per loop and access live throughout the nest, and spills
+    them in the innermost loop.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -55,7 +55,7 @@ def _groups_backward(group: int) -> Callable[[int], list[int]]:
 
 
 def _joined(name: str) -> Any:
-    """An instruction whose rows, which are a line at most, become one register: by pairs."""
+    """An instruction that joins rows, a line at most, into one register, pair by pair."""
 
     def rule(given: Any) -> tuple[Any, Callable[..., Any]]:
         kind = super_vector(given, name)

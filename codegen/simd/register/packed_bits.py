@@ -1,6 +1,6 @@
 """Packing elements of 1, 2 and 4 bits in registers, and unpacking them: pure functions of LLVM values.
 
-`codegen/ir/packed_bits.py` has the meaning. Columns of 64 rows use networks of in-lane shuffles.
+`codegen/ir/packed_bits.py` defines them. Columns of 64 rows use networks of in-lane shuffles.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def packed_bytes(builder: Any, elements: Any, bits: int) -> Any:
 
 
 def _joined_flags(builder: Any, parts: list[Any]) -> Any:
-    """One bit of each element, whether it is not zero; at most 64 elements per part."""
+    """One bit per element, set if it is not zero; at most 64 elements per part."""
     step = parts[0].type.count // 8
     words = vector(8 * step, len(parts))
     joined: Any = ir.Constant(words, ir.Undefined)

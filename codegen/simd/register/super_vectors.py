@@ -123,8 +123,8 @@ def lanes_as(builder: Any, part: Any, bits: int) -> Any:
 def row_addresses(builder: Any, address: Any, pitch: Any, rows: int) -> Iterator[Any]:
     """base, base + p, base + 2p, base + 3p, then a new base: x86 addressing modes, and two registers.
 
-    Each base is opaque. Otherwise LLVM keeps a multiple of the pitch for each row, in registers that it does
-    not have: streamed blocks of 16 x 16 u32 fell from 0.75 to 0.58 of memcpy (Zen 3, 2026-11).
+    Each base is opaque. Otherwise LLVM keeps a multiple of the pitch for each row, and runs out of registers:
+    streamed blocks of 16 x 16 u32 fell from 0.75 to 0.58 of memcpy (Zen 3, 2026-11).
     """
     base = address
     for row in range(rows):
@@ -155,7 +155,7 @@ def table_addresses(builder: Any, address: Any, table: Any, rows: int, how: str)
 
 
 def _starts(builder: Any, kind: SuperVector, how: str, address: Any, more: Sequence[Any]) -> Iterator[Any]:
-    """The address of each row, computed where the caller asks for it."""
+    """The address of each row, computed when the caller asks for it."""
     if not how:
         return iter([address])
     if how in ("at", "at_low", "at_high"):
@@ -194,7 +194,7 @@ def _write(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rule:
 
 
 def _write_first(kind: SuperVector, how: str, name: str, *, stream: bool) -> Rule:
-    """Stores of the first rows, a register each: one more inside each test of their number."""
+    """Stores of the first rows, a register each. Each of the nested tests of their number adds a store."""
 
     def emit(builder: Any, address: Any, *more: Any) -> None:
         *place, value, count = more
@@ -216,10 +216,10 @@ def _store(builder: Any, part: Any, address: Any, *, stream: bool) -> None:
 
 
 def _checked(kind: SuperVector, value: Any, name: str, emit: Callable[..., None]) -> Callable[..., None]:
-    """The builder of a store, if a value of that type has its shape.
+    """The builder of a store, after a check that a value of that type has its shape.
 
     Raises:
-        TypingError: it has not.
+        TypingError: the shape differs.
     """
     given = super_vector(value, name)
     if (given.bits * given.rows * given.columns) != kind.bits * kind.rows * kind.columns:

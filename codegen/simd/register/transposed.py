@@ -1,6 +1,6 @@
-"""Transposes of super-vectors in registers: [R, C] -> [C, R] for every element of 8 bits to a line.
+"""Transposes of super-vectors in registers: [R, C] -> [C, R] for elements from 8 bits to a line.
 
-Blocks whose rows are lines or lanes have networks of their own. Others, of rows up to a line, need no code.
+Blocks whose rows are lines or lanes have networks of their own. Others, with rows up to a line, need none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from codegen.simd.register.super_vectors import (
 
 
 def _rule(value: Any) -> tuple[Any, Callable[..., Any]]:
-    """transposed(value), whose rows are at most a line long, and so are those of the result."""
+    """transposed(value); the rows of the value and of the result are at most a line long."""
     given = super_vector(value, "transposed")
     width, rows, columns = given.bits // 8, given.rows, given.columns
     result = SuperVector(given.bits, columns, rows)

@@ -29,7 +29,7 @@ _PLACEHOLDERS = {
     for dtype in FLOATS
     for lanes in LANES
 }
-"""What each placeholder stands for."""
+"""The function that each placeholder stands for."""
 
 
 def _function(name: str) -> Emit:

@@ -1,4 +1,4 @@
-"""The routines of registers and of single numbers, by what `codegen/ir/routines.py` declares."""
+"""The routines on registers and single numbers that `codegen/ir/routines.py` declares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.ir.routines import MADE, NUMBERS, Routine
 from codegen.simd.vector import arithmetic, casts, math, memory, prefixes, scalars, transposes
 
 COMPUTING: dict[str, Any] = arithmetic.NAMED | casts.NAMED | math.NAMED | prefixes.NAMED
-"""Routines that take registers of every type that they are for, by name. Operators need no name."""
+"""Routines that accept registers of all their types, by name. Operators need no name."""
 
 _MADE = {
     "splat": casts.splat,

@@ -18,7 +18,7 @@ from codegen.simd.vector.values import MASK, Vector, bits_of, lanes_like, number
 def transposed(name: str, dtype: str, lanes: int) -> Any:
     """`transposed_f32x16((a, b, …))`: lane k of vector r moves to lane r of vector k, for sixteen vectors.
 
-    There are as many vectors as lanes. None for one lane.
+    There are as many vectors as lanes. Returns None for one lane.
     """
     if lanes == 1:
         return None
