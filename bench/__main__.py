@@ -1,4 +1,4 @@
-"""`python -m bench`: tables of figures, a JSON file and a picture of them where asked for."""
+"""`python -m bench`: tables of figures and, on request, a JSON file and a chart."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ PAGE_WIDTH = 240
 """Tables are never cut to fit a narrow window or a file."""
 
 PEER_SECONDS = 1.5
-"""What the rounds of one peer in one case may take, three rounds aside."""
+"""Time limit for one peer in one case; the first three rounds do not count."""
 
 QUICK_ROUNDS, QUICK_PEER_SECONDS = 3, 0.1
 BRIEF_SECONDS = 45.0
-"""When `--quick` alone begins no further case: with imports and tables it takes a minute."""
+"""`--quick` alone starts no case after this time: with imports and tables it takes a minute."""
 INTERRUPTED = 130
 
 TABLES: dict[str, Callable[[Sequence[Row]], Iterable[RenderableType]]] = {
@@ -99,8 +99,8 @@ def main(
     for name in names:
         if name not in NAMES:
             near = get_close_matches(name, (*NAMES, ALL), n=1, cutoff=0.7)
-            mend = f"did you mean {near[0]}?" if near else f"choose {', '.join((*NAMES, ALL))}"
-            raise typer.BadParameter(f"there is no suite {name}; {mend}")
+            mend = f"did you mean {near[0]}?" if near else f"choose from {', '.join((*NAMES, ALL))}"
+            raise typer.BadParameter(f"unknown suite {name}; {mend}")
     _check_outputs(json_file, markdown_file, plot_file)
     versions = peers.versions()
     os.environ["TILEJIT_THREADS"] = str(threads)  # for routines that are called as NumPy's, with no number
@@ -163,14 +163,14 @@ def main(
 
 
 def _check_outputs(*files: Path | None) -> None:
-    """Before a long run rather than after it; the last one is the picture."""
+    """Check before a long run that the files can be written; the last one is the chart."""
     *_, plot_file = files
     for path in files:
         if path is None:
             continue
         folder = path.absolute().parent
         if not folder.is_dir():
-            raise typer.BadParameter(f"{path}: there is no such directory; make it first")
+            raise typer.BadParameter(f"the directory of {path} does not exist; create it first")
         if path.is_dir():
             raise typer.BadParameter(f"{path} is a directory; name a file in it")
         if not os.access(path if path.exists() else folder, os.W_OK):
@@ -180,17 +180,17 @@ def _check_outputs(*files: Path | None) -> None:
 
 
 def _chosen(text: str, versions: dict[str, str]) -> tuple[str, ...]:
-    """The peers to measure, those that are installed."""
+    """The requested peers that are installed."""
     named = tuple(name for name in text.split(",") if name)
     wanted = peers.NAMES if text == ALL else () if text == "none" else named
     for name in wanted:
         if name not in peers.NAMES:
-            raise typer.BadParameter(f"there is no peer {name}; choose of {', '.join(peers.NAMES)}")
+            raise typer.BadParameter(f"unknown peer {name}; choose from {', '.join(peers.NAMES)}")
     return tuple(name for name in wanted if versions[name] != peers.NOT_INSTALLED)
 
 
 def _print_brief(figures: Figures, versions: dict[str, str]) -> None:
-    """One table as wide as the terminal, and what went wrong."""
+    """One table as wide as the terminal, then the problems."""
     console = Console()
     if figures.rows:
         console.print(brief_table(figures.rows, versions))
@@ -232,7 +232,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _problems(row: Row) -> Iterator[str]:
-    """What went wrong in a row, peers included."""
+    """The problems of a row and of its peers."""
     if row.problem:
         yield row.problem
     yield from (f"{name}: {p.problem}" for name, p in row.peers.items() if p.problem)

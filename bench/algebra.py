@@ -1,7 +1,7 @@
-"""`python -m bench.algebra`: microseconds of CuTe's algebra on fresh layouts, beside the peers there are.
+"""`python -m bench.algebra`: CuTe's algebra on fresh layouts, in microseconds, beside installed peers.
 
-The other suites compare bytes a second with memcpy; here nothing is copied, so this one stands apart. pycute
-comes with the package nvidia-cutlass, installed without its dependencies.
+The other suites compare bandwidth with memcpy. This one copies nothing, so it is separate. pycute comes with
+the package nvidia-cutlass, installed without its dependencies.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DIVIDES: tuple[tuple[str, Any], ...] = (
 
 
 def main(rounds: int = ROUNDS) -> None:
-    """Print the least time of a call over the rounds; the answer first, then the clock."""
+    """Print the least time of a call over the rounds, after checking the answer."""
     peers = {name: _module(name) for name in PEERS}
     table = Table("case", "answer", "tilejit us", *(f"{name} us" for name in peers))
     for name, calls in _cases(peers).items():
@@ -45,7 +45,7 @@ def main(rounds: int = ROUNDS) -> None:
 
 
 def _cases(peers: dict[str, Any]) -> dict[str, list[Any]]:
-    """Every case: its answer, our way, and a way for each peer, None where it is not installed."""
+    """Every case: its answer, TileJIT's call, and a call of each peer, or None if it is not installed."""
     out: dict[str, list[Any]] = {}
     modules = [cute, *peers.values()]
     for text in COMPOSITIONS:
@@ -69,7 +69,7 @@ def _cases(peers: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def _composing(module: Any, a: cute.Layout, b: cute.Layout) -> Callable[[], Any] | None:
-    """The composition of layouts that are made anew each time."""
+    """The composition of layouts that are created anew each time."""
     if module is None:
         return None
     compose = module.composition if hasattr(module, "composition") else module.compose
@@ -99,7 +99,7 @@ def _module(name: str) -> Any:
 
 
 def _least(way: Callable[[], Any], rounds: int) -> float:
-    """Microseconds a call."""
+    """Microseconds per call."""
     return min(timeit.repeat(way, number=CALLS, repeat=rounds)) / CALLS * 1e6
 
 

@@ -1,4 +1,4 @@
-"""The arrays that are measured: on cache lines, touched, filled with what every peer can read."""
+"""The arrays to measure: aligned to cache lines, touched, with values that every peer can read."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def filled(shape: tuple[int, ...], dtype: Any) -> Array:
-    """The same with reproducible values: floats in [0, 1) also behind u32 and u64, so that peers which
-    multiply by one, such as MKL, meet neither NaNs nor denormals."""
+    """The same with reproducible values. u32 and u64 also hold the bits of floats in [0, 1), so that peers
+    that multiply by one, such as MKL, meet neither NaNs nor denormals."""
     array = aligned(shape, dtype)
     rng = np.random.default_rng(0)
     if array.dtype == bool:
@@ -71,7 +71,7 @@ def short_name(dtype: Any) -> str:
 
 
 def shrunk(dims: tuple[int, ...], dtype: Any, quick: bool) -> tuple[int, ...]:
-    """The dimensions, or for a quick look those of an eighth of the array: multiples stay multiples.
+    """The dimensions, or those of an eighth of the array for a quick run: multiples stay multiples.
 
     (8192, 4096) -> (1024, 4096)    (8191, 4097) -> (1023, 4097)
     """

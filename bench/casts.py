@@ -15,11 +15,11 @@ FLAT, TRANSPOSED = (0, 1), (1, 0)
 DIMS = (4096, 6144)
 
 CASES: tuple[tuple[Any, Any], ...] = ((F32, BF16), (BF16, F32), (F32, F16), (F16, F32), (F64, F32))
-"""From, to."""
+"""(source dtype, destination dtype)."""
 
 
 def cases(quick: bool) -> list[Case]:
-    """Each pair of types both ways of walking."""
+    """Each pair of dtypes, flat and transposed."""
     return [
         _case(source, to, shrunk(DIMS, source, quick), order)
         for source, to in CASES

@@ -164,7 +164,7 @@ def by_size(cases: Sequence[Figure], group: str, kind: Callable[[list[float]], f
 
 
 def cliffs(runs: Runs) -> str:
-    """How random copies are distributed, large and small ones: sorted ratios to memcpy and to NumPy."""
+    """The distribution of large and small random copies: sorted ratios to memcpy and to NumPy."""
     run = latest(runs, "cliffs")
     cases = run.table("cliffs")
     groups = {f"{group} ({sum(f.group == group for f in cases)} cases)": group for group in CLIFFS}
@@ -188,20 +188,20 @@ CLIFFS = {"from 4 MiB": COLORS[OURS], "below 4 MiB": COLORS["torch"]}
 
 
 def sorted_points(values: Sequence[float]) -> Points:
-    """At each percent from 0 to 100, the value that so many of them are not above."""
+    """The percentiles from 0 to 100."""
     ordered = sorted(values)
     last = len(ordered) - 1
     return [(percent, ordered[round(percent / 100 * last)]) for percent in range(101)] if ordered else []
 
 
 def _array_bytes(figure: Figure) -> float:
-    """As the case says; older ones do not, and have no padding: half of what is read and written."""
+    """The size in the case's name. Older cases lack it and have no padding: half of the bytes moved."""
     found = re.search(r", (\d+) ([KM]iB),", figure.case)
     return int(found[1]) * {"KiB": KIB, "MiB": MIB}[found[2]] if found else figure.mb * 1e6 / 2
 
 
 def cold_start(runs: Runs) -> str:
-    """Milliseconds of the first copies of a process beside those of `import numpy`."""
+    """Milliseconds of a process's first copies, beside `import numpy`."""
     run = cold_start_run(runs)
     groups = [
         Group(step, "", {"NumPy" if step == "import numpy" else OURS: ms})
@@ -212,7 +212,7 @@ def cold_start(runs: Runs) -> str:
 
 
 def routines(runs: Runs) -> str:
-    """How many times as fast as NumPy's own its routines are in TileJIT, by size."""
+    """How many times as fast as NumPy TileJIT's versions of its routines are, by size."""
     legend = Legend(
         "NumPy's routines, by size of the array",
         "Times as fast as NumPy, geometric means",

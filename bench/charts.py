@@ -38,7 +38,7 @@ RESULTS = Path(__file__).parent / "results.md"
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """An SVG and its caption, which names machine, date and conditions."""
+    """An SVG and its caption, which names the machine, date and conditions."""
 
     name: str
     alt: str
@@ -137,7 +137,7 @@ TABLES: Mapping[str, Callable[[Runs], str]] = {
 
 
 def filled(page: str, runs: Runs) -> str:
-    """A page with the charts and tables between its markers written anew.
+    """A page whose charts and tables between markers are replaced.
 
     <!-- chart: speed --> … <!-- end -->    <!-- table: copies --> … <!-- end -->
 

@@ -1,7 +1,7 @@
-"""Random permutations of random shapes: where copies are slower than their neighbors.
+"""Random permutations of random shapes, to find copies that are slower than their neighbors.
 
-Other suites measure shapes that people chose. These are drawn, powers of two and their neighbors and short
-digits among them, so a cliff between two shapes that others measure shows up here.
+Other suites measure shapes that people chose. These are random, including powers of two, their neighbors, and
+short digits, so a cliff between two such shapes shows up here.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ COUNT, QUICK_COUNT = 2000, 30
 SEED = 24
 LEAST_BYTES, MOST_BYTES, QUICK_BYTES = 1 << 16, 95_000_000, 1 << 21
 LARGE_BYTES = 4 << 20
-"""Of an array: the two groups are those from here on, and the others, where memcpy runs from cache."""
+"""Arrays of at least this size are one group. Smaller ones are the other: memcpy runs from cache there."""
 DTYPES = (np.uint8, np.uint16, np.uint32, np.uint64)
 WORST = 20
 SLOWER = 0.95
 """Ratios to NumPy below this count as slower."""
 UNKNOWN = float("inf")
-"""The ratio where NumPy was not measured: no such case counts as slower."""
+"""The ratio if NumPy was not measured: such cases do not count as slower."""
 QUANTILES = 0.01, 0.05, 0.25, 0.5
 
 
 def cases(quick: bool) -> list[Case]:
-    """2,000 of them, the same in every run; the first of them are as mixed as all."""
+    """2,000 cases, the same in every run; the first ones are as mixed as all of them."""
     draw = random.Random(SEED)
     most = QUICK_BYTES if quick else MOST_BYTES
     return [_case(draw, most) for _ in range(QUICK_COUNT if quick else COUNT)]
@@ -61,7 +61,7 @@ def _case(draw: random.Random, most: int) -> Case:
 
 
 def _shape(draw: random.Random, rank: int, size: float) -> tuple[int, ...]:
-    """Extents with about that product: short ones, powers of two and their neighbors, and any."""
+    """Extents with about that product: short ones, powers of two, their neighbors, and others."""
     extents = [1] * rank
     places = draw.sample(range(rank), rank)
     for k, place in enumerate(places[:-1]):
@@ -76,7 +76,7 @@ def _shape(draw: random.Random, rank: int, size: float) -> tuple[int, ...]:
 
 
 def _job(shape: tuple[int, ...], order: tuple[int, ...], dtype: type, threads: int) -> Job:
-    """tilejit.copyto into an array that is there."""
+    """tilejit.copyto into an existing array."""
     view = filled(shape, dtype).transpose(order)
     out = aligned(view.shape, dtype)
     return Job(
@@ -123,7 +123,7 @@ DISTRIBUTION_HEADS = (
 def distribution(cases: Iterable[tuple[str, float, float]]) -> list[list[str]]:
     """One line per group of cases, each of which has a share of memcpy and a ratio to NumPy.
 
-    The share of 1 % of 200 cases is that of the second or third lowest, whichever is nearer.
+    The 1 % quantile of 200 cases is the second or third lowest, whichever is nearer.
     """
     groups: dict[str, list[tuple[float, float]]] = {}
     for group, *figures in cases:
@@ -155,7 +155,7 @@ def _ratio(row: Row) -> float:
 
 
 def _schedules(case: str) -> str:
-    """The schedules of the boxes of the copy of that name, that of the largest box first."""
+    """The schedules of the boxes of the named copy, largest box first."""
     dtype, shape, order = case.split(" ")
     source = np.empty(_numbers(shape), f"uint{dtype[1:]}").transpose(_numbers(order))
     steps = tj.explain(np.empty(source.shape, source.dtype), source).steps

@@ -1,12 +1,12 @@
-"""`python -m bench cold_start`: what a fresh process takes until its first copies are made.
+"""`python -m bench cold_start`: the time from the start of a process to the end of its first copies.
 
     python -m bench cold_start --rounds 21 --plot cold_start.svg
     python -m bench.cold_start --rounds 21 --empty 7
 
-Each figure is of a process of its own. Three kinds take turns: `import numpy` alone, the first copies with
-kernels from a store that the run fills first, and the first copies with an empty store, which compile kernels
-and measure this machine too. `import numpy` is no part of the copies' figures. Byte code is kept, in a folder
-of this run's, as it is where packages are installed.
+Each figure comes from a separate process. Three kinds alternate: `import numpy` alone, the first copies with
+kernels from a store that the run fills first, and the first copies with an empty store, which also compile
+kernels and calibrate this machine. The figures of copies exclude `import numpy`. Byte code is cached in a
+folder of this run, as for installed packages.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ COPIES = "first pack", "first unpack", "first transpose"
 FROM_IMPORT = "all of these"
 STORED, EMPTY = "first copies, kernels stored", "first copies, empty store"
 ROUNDS_AN_EMPTY_STORE = 3
-"""Processes with a filled store for each with an empty one, which takes some seconds."""
+"""Processes with a filled store per process with an empty one, which takes some seconds."""
 
 Milliseconds = dict[str, tuple[float, float]]
-"""Of the clock and of the processor, by what took them."""
+"""(wall time, processor time) by step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Processes of each kind: `import numpy` alone, copies with kernels in the store, and without."""
+    """Processes of each kind: `import numpy` alone, copies with a filled store, and with an empty one."""
 
     alone: list[Milliseconds] = field(default_factory=list)
     stored: list[Milliseconds] = field(default_factory=list)
     compiled: list[Milliseconds] = field(default_factory=list)
 
     def medians(self) -> dict[str, float]:
-        """Milliseconds of the clock, as `bench.saved` keeps them; `import tilejit` is part of the copies."""
+        """Median milliseconds of wall time, as `bench.saved` keeps them; copies include `import tilejit`."""
         found = {
             NUMPY: [start[NUMPY] for start in self.alone],
             TILEJIT: [start[TILEJIT] for start in self.stored],
@@ -93,10 +93,10 @@ def main(
 
 
 def measure(starts: Starts, rounds: int, empty: int, told: Callable[[str], None] = lambda line: None) -> None:
-    """Add processes, in turns; `told` hears of each. The first one, which no figure is of, fills the store.
+    """Add processes, in turns; `told` is called for each. The first one fills the store and is not counted.
 
     Raises:
-        CalledProcessError: an answer is wrong, or a process ends before it has one.
+        CalledProcessError: an answer is wrong, or a process ends without one.
         RuntimeError: copies with stored kernels imported Numba, or those with an empty store did not.
     """
     with tempfile.TemporaryDirectory() as name:
@@ -114,7 +114,7 @@ def measure(starts: Starts, rounds: int, empty: int, told: Callable[[str], None]
 
 
 def process(folder: Path, store: str, *, copies: bool = True, numba: bool | None = None) -> Milliseconds:
-    """One process: what each step took. numba: whether it must have imported Numba, None for either."""
+    """Run one process; return the times of its steps. numba: whether it must import Numba; None: either."""
     paths = [path for path in sys.path if path and Path(path).is_dir()]
     environment = {
         **os.environ,
@@ -134,7 +134,7 @@ def process(folder: Path, store: str, *, copies: bool = True, numba: bool | None
 
 
 def tables(starts: Starts) -> RenderableType:
-    """Medians of each kind of process, and what they are beside `import numpy`."""
+    """The medians of each kind of process, beside `import numpy`."""
     found: list[RenderableType] = [_table(starts.alone, f"{NUMPY} alone", (NUMPY,))] if starts.alone else []
     steps = (NUMPY, TILEJIT, *COPIES, FROM_IMPORT)
     if starts.stored:

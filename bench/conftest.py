@@ -1,4 +1,4 @@
-"""For `pytest bench`: other words for the names of tests, and the machine and the version in saved runs."""
+"""`pytest bench`: synonyms for test names, and the machine and version in saved runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bench.timing import conditions, machine
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let `-k` find a test by other usual words for what is in its name."""
+    """Let `-k` find a test by synonyms of the words in its name."""
     item.extra_keyword_matches.update(words_for(item.name))
 
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
-    """Keep in saved runs what tells them apart: the version, the machine and its conditions."""
+    """Add the version, the machine and its conditions to saved runs, which tell them apart."""
     machine_info["tilejit"] = {"version": tilejit.__version__, **machine(), **conditions()["versions"]}

@@ -1,4 +1,4 @@
-"""Transposes and changes of image order, in cache and out; fresh outputs; two threads."""
+"""Transposes and image layouts, in cache and out of it; fresh outputs; two threads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ THREADED = (
 
 
 def cases(quick: bool) -> list[Case]:
-    """The transposes, the changes of image order, and fresh outputs beside given ones."""
+    """The transposes, the image layouts, and fresh outputs beside given ones."""
     return [
         *(_transpose("in cache, 256²", d, (256, 256), quick) for d in BY_SIZE),
         *(_transpose("1000²", d, (1000, 1000), quick) for d in BY_SIZE),
@@ -63,7 +63,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def threaded(quick: bool) -> list[Case]:
-    """What one thread and two are compared on; `make` gets the number of threads."""
+    """The cases that compare one thread with two; `make` gets the number of threads."""
     found = []
     for dtype, full, order in THREADED:
         dims = shrunk(full, dtype, quick)
@@ -79,7 +79,7 @@ def _transpose(group: str, dtype: Any, dims: tuple[int, ...], quick: bool) -> Ca
 
 
 def _images(dtype: Any, nhwc: tuple[int, ...]) -> list[Case]:
-    """Both ways."""
+    """NHWC to NCHW and back."""
     n, h, w, c = nhwc
     return [
         Case(

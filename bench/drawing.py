@@ -1,6 +1,6 @@
-"""How charts look: 700 pixels wide, on a white card of their own, read at 400 pixels too.
+"""The look of charts: 700 pixels wide, on a white card, legible at 400 pixels.
 
-The text stays text, in the reader's own sans-serif font. The same figures give the same bytes.
+Text stays text, in the reader's sans-serif font. The same figures give the same bytes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 
 TITLE, LABEL, SMALL = 23, 18, 16
 """Font sizes in pixels."""
 BAR, GAP = 19, 18
-"""Height of a bar, and between groups."""
+"""Height of a bar, and the gap between groups."""
 ROW = 31
-"""Between the rows of dots."""
+"""The distance between rows of dots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What stands above a chart: a title, a line below it, names with their colors."""
+    """The header of a chart: a title, a line below it, names with their colors."""
 
     title: str
     subtitle: str
@@ -56,7 +56,7 @@ class Legend:
 
 
 def svg(draw: Callable[[Any], None], height: int, title: str) -> str:
-    """The chart that `draw` puts on a figure of 700 by `height` pixels, as text."""
+    """The SVG text of the chart that `draw` draws on a figure of 700 by `height` pixels."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -96,7 +96,7 @@ def svg(draw: Callable[[Any], None], height: int, title: str) -> str:
 
 
 def _finished(text: str, height: int, title: str) -> str:
-    """In pixels, with a title for screen readers and the reader's own font."""
+    """The SVG with sizes in pixels, a title for screen readers, and the reader's own font."""
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<\?xml.*?\?>\s*<!DOCTYPE.*?>\s*", "", text, flags=re.DOTALL)
     text = text.replace(
@@ -228,7 +228,7 @@ def _box(x: float, y: float, width: float, height: float, color: str, zorder: fl
 
 
 def text_width(text: str, size: float) -> float:
-    """Pixels of a text in the widest of the fonts that it may be read in."""
+    """The width of a text in pixels, in the widest font that readers may have."""
     from matplotlib.textpath import TextPath
 
     return float(TextPath((0, 0), text, size=size).get_extents().width)

@@ -1,4 +1,4 @@
-"""NumPy's routines by their names, against NumPy: with `out` and fresh, from small arrays to large."""
+"""TileJIT's versions of NumPy's routines against NumPy: with `out=` and fresh, from small to large arrays."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ U8, U16, F16, F32, F64 = (np.dtype(name) for name in ("u1", "u2", "f2", "f4", "f
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 SIDES = {"1 KiB": 16, "64 KiB": 128, "1 MiB": 512, "8 MiB": 1448, "64 MiB": 4096}
-"""Bytes of an array of f32 elements and the side of its square; the other types have as many bytes."""
+"""Bytes of an array, and the side of a square of that size in f32; other dtypes have as many bytes."""
 
 OUT_OF_CACHE = "64 MiB"
-"""Where what is transposed makes a group of its own."""
+"""Sizes at which transposes are a separate group."""
 
 QUICK_SIDES = {"1 KiB": 16, "64 KiB": 128}
 
@@ -45,7 +45,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def _rows(side: int) -> list[tuple[str, Any, tuple[int, ...], Routine, bool]]:
-    """Name, dtype, shape, what is called, and whether the view is copied to a given array too."""
+    """Name, dtype, shape, routine, and whether the view is also copied to a given array."""
     part = max(side // 16, 2)
     image = (4, max(side // 4, 2), max(side // 4, 2), 4)
     return [
@@ -147,7 +147,7 @@ def _order(shape: tuple[int, ...], axis: int) -> Array:
 
 @lru_cache(maxsize=1)
 def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Memory that calls of one case write."""
+    """The memory that calls of one case write to."""
     return aligned(shape, dtype)
 
 
@@ -155,7 +155,7 @@ TRANSPOSED = (_transposed, _permuted, _channels_first)
 
 
 class _Views:
-    """A module whose routines only make the view that would be copied."""
+    """A module whose routines only create the view to copy."""
 
     @staticmethod
     def ascontiguousarray(view: Array) -> Array:
@@ -163,7 +163,7 @@ class _Views:
 
 
 def _job(dtype: Any, shape: tuple[int, ...], call: Routine, way: str, threads: int) -> Job:
-    """Ours and NumPy's way to one result, the arrays made before; routines get threads by settings."""
+    """TileJIT's and NumPy's call for one result, on existing arrays; settings give routines their threads."""
     x = filled(shape, dtype)
     expected = call(np, x)
     out = aligned(expected.shape, expected.dtype)

@@ -1,8 +1,8 @@
 """`python -m bench.elementwise`: expressions and sums, against numpy, numexpr, torch, jax and numba.
 
-On one thread and on two: each in a process that has so many processors. Answers are checked before the clock,
-within 16 units in the last place; sums within 1e-4 of the sum of magnitudes. Ours and the peers take turns;
-figures are medians, and how many times as fast as each peer. Sizes of super-vectors come first.
+It runs on one thread and on two, each in a process with as many processors. Answers are checked first: within
+16 ulp, or 1e-4 of the sum of magnitudes for sums. TileJIT and its peers take turns. Figures are medians and
+speedups over each peer. Sizes of super-vectors come first.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ BEST = "the best peer"
 
 
 def seconds_of(what: str, job: Job, size: int, rounds: int) -> dict[str, float]:
-    """Median seconds of a call, by name; peers whose answers are off are left out.
+    """Median seconds of a call, by name; peers with wrong answers are left out.
 
     Raises:
-        AssertionError: ours is off.
+        AssertionError: TileJIT's answer is wrong.
     """
     ways: dict[str, Way] = {"ours": job.ours()}
     for name, make in job.peers.items():
@@ -60,7 +60,7 @@ def _several(way: Way, calls: int) -> None:
 
 
 def table(rounds: int, threads: int, sizes: Sequence[int], only: str) -> list[Json]:
-    """All cases on so many threads, printed as they come."""
+    """Measure all cases on that many threads, and print them as they finish."""
     print(
         "",
         f"{machine()['cpu']}, {today()}, threads {threads}, rounds {rounds}",
@@ -95,7 +95,7 @@ def table(rounds: int, threads: int, sizes: Sequence[int], only: str) -> list[Js
 def _all(
     rounds: int, threads: int, sizes: Sequence[int], only: str
 ) -> Iterator[tuple[str, str, int, dict[str, float]]]:
-    """(case, dtype, elements, seconds of ours and of every peer)."""
+    """(case, dtype, elements, seconds of TileJIT and of every peer)."""
     for dtype in DTYPES:
         for size in sizes:
             for case in [c for c in CASES if only in c.name]:
@@ -110,23 +110,25 @@ def _all(
 
 
 def processors() -> list[int]:
-    """Those that this process may run on; none where the system does not tell."""
+    """The processors that this process may run on; empty if the system does not tell."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def use_processors(which: Sequence[int]) -> None:
-    """Leave this process, and those that it starts, just these."""
+    """Restrict this process, and those that it starts, to these processors."""
     if which:
         os.sched_setaffinity(0, which)
 
 
 def main(
     rounds: Annotated[int, typer.Option(min=1)] = 9,
-    threads: Annotated[list[int], typer.Option(min=1, help="each is a run of its own")] = list(THREADS),  # noqa: B006
+    threads: Annotated[list[int], typer.Option(min=1, help="each is a separate run")] = list(THREADS),  # noqa: B006
     sizes: Annotated[list[int], typer.Option(help="elements: 1000, 100000, 10000000")] = list(SIZES),  # noqa: B006
-    only: Annotated[str, typer.Option(help="cases with this text, and no sizes of super-vectors")] = "",
+    only: Annotated[str, typer.Option(help="only cases with this text, without sizes of super-vectors")] = "",
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="a file for the tables")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="save the runs there, or add them")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="save the runs in this file, or add them to it")
+    ] = None,
 ) -> None:
     """Measure, print, and keep the figures."""
     if not set(sizes) <= set(SIZES):

@@ -1,4 +1,4 @@
-"""Expressions and sums that the bench `elementwise` has, and ways to compute them: ours and the peers'."""
+"""The expressions and sums of the bench `elementwise`, and how TileJIT and its peers compute them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MOST_OF_SUM = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One case: the function of arrays, as numexpr writes it, and how many arrays it has.
+    """One case: a function of arrays, in numexpr's syntax, and its number of arrays.
 
     reduces   whether the result is one number
-    views     what is made of the arrays first: strided or broadcast
-    numpy     what NumPy has for it, where that is no expression
+    views     the views of the arrays to take first: strided or broadcast
+    numpy     NumPy's function for it, if it is not an expression
     """
 
     name: str
@@ -42,7 +42,7 @@ class Expression:
 
 
 def _rows(x: Array, y: Array) -> tuple[Array, Array]:
-    """A matrix of 1000 columns, and one number a row."""
+    """A matrix of 1000 columns, and one number per row."""
     matrix = x[: x.size // 1000 * 1000].reshape(-1, 1000)
     return matrix, y[: len(matrix), None]
 
@@ -77,12 +77,12 @@ class Given:
     threads: int
 
     def result(self) -> Array:
-        """Memory for the result of an expression that is no sum."""
+        """Memory for the result of an expression; sums need none."""
         return np.empty(np.broadcast_shapes(*(x.shape for x in self.views)), self.views[0].dtype)
 
 
 def given(case: Expression, size: int, dtype: Any, threads: int) -> Given:
-    """Arrays of so many random elements each."""
+    """Arrays of that many random elements each."""
     rng = np.random.default_rng(SEED)
     arrays = tuple(rng.random(size).astype(dtype) for _ in range(case.arrays))
     return Given(case, arrays, case.views(*arrays) if case.views else arrays, threads)
@@ -125,7 +125,7 @@ def _torch(x: Given) -> Way:
 
 
 def _jax(x: Given) -> Way:
-    """Views are taken in the function: jax has none, and would be given dense copies."""
+    """Take views in the function: jax has no views, and would get dense copies."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -162,7 +162,7 @@ PEERS: dict[str, Callable[[Given], Way]] = {
     "jax": _jax,
     "numba": _numba,
 }
-"""How each peer computes a case, writing where it can; an ImportError where it is not installed."""
+"""How each peer computes a case, into given memory if it can; an ImportError if it is not installed."""
 
 
 def _loops(case: Expression, views: tuple[Array, ...]) -> list[str]:
@@ -180,7 +180,7 @@ def _loops(case: Expression, views: tuple[Array, ...]) -> list[str]:
 
 
 def _indexed(text: str, name: str, places: str) -> str:
-    """The text with subscripts behind a name; functions' names have more letters."""
+    """The text with subscripts after each array's name; function names have more letters."""
     from re import sub
 
     return sub(rf"\b{name}\b", name + places, text)
@@ -216,7 +216,7 @@ def job(case: Expression, size: int, dtype: Any, threads: int) -> Job:
 
 
 def judge(x: Given) -> Callable[[Any], bool]:
-    """Whether an answer is right, by NumPy's in twice the precision."""
+    """Whether an answer is right, compared with NumPy's in twice the precision."""
     reduces, dtype = x.case.reduces, x.views[0].dtype
     with np.errstate(all="ignore"):
         wide = [view.astype(np.longdouble if dtype == np.float64 else np.float64) for view in x.views]

@@ -1,9 +1,9 @@
-"""`python -m bench.first_calls [SUITES]`: what compiling takes, kernel by kernel, where no store has any.
+"""`python -m bench.first_calls [SUITES]`: the compile time of each kernel, starting from an empty store.
 
     python -m bench.first_calls permute,pack --most 10
 
-Numba is imported and has compiled a function before; the times are the processor's, of this thread. Copies
-stream from the default size on, whatever this machine would measure, so that the kernels are always the same.
+Numba is already imported and has compiled a function. Times are processor times of this thread. Copies stream
+from the default size on, regardless of calibration, so the kernels are always the same.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from codegen.support.cpu import cpu_level
 
 @dataclass(slots=True)
 class FirstCall:
-    """Seconds that a kernel's first call compiles; in Numba's half, routines that no kernel had before."""
+    """Seconds that a kernel takes to compile; Numba's part includes routines that no earlier kernel used."""
 
     case: str
     numba: float = 0.0
@@ -40,18 +40,18 @@ class FirstCall:
 
     @property
     def seconds(self) -> float:
-        """Both halves."""
+        """Numba's and LLVM's seconds together."""
         return self.numba + self.llvm
 
 
 def main(
-    suites: Annotated[str, typer.Argument(help="of `python -m bench`, with commas between")] = ",".join(
-        SUITES
-    ),
-    most: Annotated[int, typer.Option(help="how many of the slowest to list")] = 10,
+    suites: Annotated[
+        str, typer.Argument(help="suites of `python -m bench`, separated by commas")
+    ] = ",".join(SUITES),
+    most: Annotated[int, typer.Option(help="number of the slowest kernels to list")] = 10,
     seconds: Annotated[float, typer.Option(help="stop after the first case that ends later")] = 600.0,
 ) -> None:
-    """Make every case's kernels in a store of their own and list the slowest."""
+    """Compile the kernels of every case into a separate store, and list the slowest."""
     with tempfile.TemporaryDirectory() as directory:
         os.environ["TILEJIT_CACHE_DIR"] = directory
         remember(default_store(), DEFAULT_THRESHOLDS, cpu_level().name)

@@ -1,6 +1,6 @@
-"""The named formats that XLA's tiles can spell, each with its recipe, on an even and an uneven shape.
+"""The named formats that XLA's tiles can express, each with its recipe, on an even and an uneven shape.
 
-The recipes are those that the formats' users write; the bench checks every answer against them.
+The recipes are what users of the formats write; the bench checks every answer against them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Format:
     width: int = 0
 
     def recipe(self, dims: Dims) -> Recipe:
-        """Its recipe on an array of those dimensions."""
+        """The recipe on an array of those dimensions."""
         return Recipe(dims, self.split, self.order)
 
     def label(self, dims: Dims) -> str:

@@ -17,20 +17,20 @@ from bench.peers import Way
 NAME = "scale to bf16, T(8,128)(2,1)"
 TABLE = "elementwise"
 SHAPES = {1_000: (8, 128), 100_000: (96, 1024), 10_000_000: (1024, 9728)}
-"""About as many elements as the other expressions have, in whole tiles."""
+"""About as many elements as in the other expressions, in whole tiles."""
 SEED = 7
 BF16 = np.dtype(ml_dtypes.bfloat16)
 ORDER = (0, 3, 1, 4, 2)
 
 
 def cases(quick: bool) -> list[Case]:
-    """One a size, the largest left out for a quick look."""
+    """One case per size; a quick run leaves out the largest."""
     sizes = list(SHAPES)[: 2 if quick else None]
     return [Case(TABLE, "into tiles", f"{NAME} {size}", partial(job, size)) for size in sizes]
 
 
 def job(size: int, threads: int) -> Job:
-    """An array of float32 into a tiled buffer, all answers bit for bit."""
+    """An array of float32 into a tiled buffer; answers must agree bit for bit."""
     shape = SHAPES[size]
     x = np.random.default_rng(SEED).random(shape).astype(np.float32)
     tiles = (shape[0] // 8, 4, 2, shape[1] // 128, 128)
@@ -78,7 +78,7 @@ def _jax(x: Array, tiles: tuple[int, ...]) -> Way:
 
 
 def _bytes(answer: Any) -> bytes:
-    """The answer's memory; NumPy has no dtype for torch's bfloat16."""
+    """The memory of the answer, as NumPy has no dtype for torch's bfloat16."""
     if type(answer).__module__.partition(".")[0] == "torch":
         import torch
 

@@ -11,7 +11,7 @@ from bench.timing import Timing, interleaved, memcpy
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How much faster memcpy and TileJIT become."""
+    """The speedups of memcpy and TileJIT."""
 
     case: str
     moved_bytes: int
@@ -26,7 +26,7 @@ class Gain:
 
     @property
     def memcpy_gain(self) -> float:
-        """The same of memcpy, cut in two."""
+        """The same for memcpy, split in two."""
         return self.memcpy[1].median / self.memcpy[2].median
 
 

@@ -1,4 +1,4 @@
-"""Tiles in random order, out of a tiled array and back into it: every tile once."""
+"""Gather all tiles of a tiled array in random order, and scatter them back."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Tiles:
 
     @property
     def tile_bytes(self) -> int:
-        """Bytes that a tile takes in the buffer."""
+        """Bytes per tile in the buffer."""
         return prod(self.tile) * (self.width or 8 * np.dtype(self.dtype).itemsize) // 8
 
     def recipe(self, count: int) -> Recipe:
-        """From an array of so many tiles to what the buffer holds, tile after tile."""
+        """From an array of that many tiles to the contents of the buffer, tile after tile."""
         return Recipe((count, *self.tile), self.split, self.order)
 
 
 def _nested(dtype: Any, tile: tuple[int, int], high: int, shape: tuple[int, int], width: int = 0) -> Tiles:
-    """(high,1): so many elements of a column side by side."""
+    """(high,1): that many elements of a column side by side."""
     ending = f"E({width})" if width else ""
     layout = f"{{1,0:T({tile[0]},{tile[1]})({high},1){ending}}}"
     return Tiles(dtype, layout, tile, shape, ((), (high,), ()), (0, 1, 3, 2), width)

@@ -50,7 +50,7 @@ def gather_rows(y: Any, x: Any, idx: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A function of y, x and the indices, and what NumPy has for it."""
+    """A function of y, x and the indices, and NumPy's equivalent."""
 
     function: Callable[[Any, Any, Any], None]
     numpy: Callable[[Array, Array, Array], object]

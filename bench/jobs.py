@@ -1,4 +1,4 @@
-"""A case of the bench, and the jobs that most cases are made of: a permutation, a pack, an unpack."""
+"""A case of the bench, and the jobs of most cases: a permutation, a pack, an unpack."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bench.peers import Way
 from bench.recipe import Recipe, Steps
 
 UNTOUCHED = 0xA5
-"""What every byte of `out` holds before an answer is checked."""
+"""The value of every byte of `out` before an answer is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Arrays, the right answer, and how TileJIT and its peers get there.
+    """Arrays, the right answer, and how TileJIT and its peers compute it.
 
-    Ways are made when their turn comes, so that compiling is timed apart and memory stays small. A way
-    writes to `out`, or returns an array of its own. Where several answers are right, `agrees` judges in place
-    of `expected`.
+    Calls are built when their turn comes, so that compile time is measured separately and memory stays small.
+    A call writes to `out`, or returns a new array. If several answers are right, `agrees` replaces
+    `expected`.
     """
 
     moved_bytes: int
@@ -38,10 +38,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One row: the table it stands in, the group it is averaged with.
+    """One row: its table, and the group that it is averaged with.
 
-    `make` gets the number of threads. Where it `alternates`, ours and a peer are compared call by call, as
-    is fair where either allocates its result; else each takes turns with memcpy, some milliseconds at a time.
+    `make` gets the number of threads. If it `alternates`, TileJIT and a peer are compared call by call, which
+    is fair if either allocates its result. Otherwise each takes turns with memcpy, for some milliseconds.
     """
 
     table: str
@@ -52,7 +52,7 @@ class Case:
 
 
 def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, threads: int) -> Job:
-    """numpy.transpose into an array that is there."""
+    """numpy.transpose into an existing array."""
     x = filled(shape, dtype)
     recipe = Recipe.permutation(shape, order)
     out = aligned(recipe.packed, dtype)
@@ -72,7 +72,7 @@ def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, thre
 
 
 def conversion(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, to: Any, threads: int) -> Job:
-    """A permutation whose elements become another type on the way."""
+    """A permutation that also converts elements."""
     x = filled(shape, dtype)
     view = x.transpose(order)
     out = aligned(view.shape, to)
@@ -182,6 +182,6 @@ def _tiled(layout: str, recipe: Recipe, dtype: Any, width: int) -> tuple[Array, 
 
 
 def answer_of(way: Way, out: Array) -> Array:
-    """What the oracle writes, kept apart."""
+    """The oracle's answer, in separate memory."""
     way()
     return flat_bytes(out).copy()

@@ -21,7 +21,7 @@ SIDES, QUICK_SIDES = (256, 4096), (256,)
 
 
 def triad(a: Array, b: Array, c: Array) -> None:
-    """One multiplication and one addition an element."""
+    """One multiplication and one addition per element."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             c[i, j] = a[i, j] * 2 + b[i, j]
@@ -35,7 +35,7 @@ def stencil(a: Array, c: Array) -> None:
 
 
 def row_sums(a: Array, c: Array) -> None:
-    """One sum a row."""
+    """One sum per row."""
     for i in range(a.shape[0]):
         c[i] = 0
         for j in range(a.shape[1]):

@@ -1,4 +1,4 @@
-"""Charts of lines: panels one below the other, with one scale from left to right."""
+"""Line charts: panels stacked vertically, with a common horizontal scale."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Panels = Mapping[str, Mapping[str, Points]]
 """Points by series, by the title of the panel."""
 
 PANEL, BETWEEN = 210, 62
-"""Height of the drawing area of one panel, and what lies between two."""
+"""Height of the drawing area of one panel, and the gap between two."""
 FIRST_PANEL, LEGEND_LINE = 142, 26
-"""Where the first panel starts below a legend of one line, and what each further line adds."""
+"""The top of the first panel below a legend of one line, and the height of each further line."""
 LEFT, RIGHT = 66, WIDTH - MARGIN - 24
 KIB, MIB = 1 << 10, 1 << 20
 RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
@@ -38,7 +38,7 @@ RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How one series of points is drawn."""
+    """The style of one series of points."""
 
     color: str
     dashed: bool = False
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The scale from left to right: where values are, how they read, and which have labels."""
+    """The horizontal scale: the position and text of values, and which ones have labels."""
 
     place: Callable[[float], float]
     text: Callable[[float], str]
@@ -165,7 +165,7 @@ def _ratio_ticks(values: Sequence[float]) -> list[float]:
 
 
 def _legend_lines(series: Mapping[str, Line]) -> Iterator[list[str]]:
-    """As many names on a line as there is room for."""
+    """The names in lines, as many on each as fit."""
     names: list[str] = []
     used = 0.0
     for name in series:

@@ -45,7 +45,7 @@ def _run(run: Run) -> str:
 
 
 def means(found: Iterable[Mean]) -> str:
-    """A line a group."""
+    """One line per group."""
     heads = ["group", "cases", "share of memcpy, geometric mean", "lowest", *_times(NAMES)]
     body = [
         [f"{m.table}: {m.group}", str(m.cases), f"{m.share:.2f}", f"{m.least:.2f}", *_ratios(m.times, NAMES)]
@@ -60,19 +60,19 @@ def cold_start(run: Run) -> str:
 
 
 def shares(found: Iterable[Figure]) -> str:
-    """How the shares of memcpy of random copies are distributed, one line per group."""
+    """The distribution of random copies' shares of memcpy, one line per group."""
     figures = ((f.group, f.share, f.times.get("numpy", cliffs.UNKNOWN)) for f in found)
     return table(cliffs.DISTRIBUTION_HEADS, cliffs.distribution(figures))
 
 
 def two_threads(run: Run) -> str:
-    """A line a case."""
+    """One line per case."""
     heads = ["two threads against one", "gain", "memcpy's gain"]
     return table(heads, [[g["case"], f"{g['gain']:.2f}", f"{g['memcpy_gain']:.2f}"] for g in run.two_threads])
 
 
 def cases(figures: Iterable[Figure]) -> str:
-    """A line a case, with how many times as fast as each peer TileJIT is."""
+    """One line per case, with TileJIT's speedup over each peer."""
     heads = ["case", "MB", "GB/s", "share of memcpy", *_times(NAMES)]
     body = [
         [f.case, _megabytes(f.mb), f"{f.gb_per_s:.1f}", f"{f.share:.2f}", *_ratios(f.times, NAMES)]
@@ -82,7 +82,7 @@ def cases(figures: Iterable[Figure]) -> str:
 
 
 def expressions(found: Iterable[Expression]) -> str:
-    """A line an expression."""
+    """One line per expression."""
     heads = ["case", "dtype", "elements", "us", *_times(EXPRESSION_PEERS)]
     body = [
         [e.case, e.dtype, f"{e.elements:,}", f"{e.us:.1f}", *_ratios(e.times, EXPRESSION_PEERS)]

@@ -1,4 +1,4 @@
-"""One case, from its arrays to its figures: the answer first, then two passes of the clock."""
+"""One case, from its arrays to its figures: check the answer, then measure in two passes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bench.timing import Timing, alternating, interleaved, memcpy, once
 
 FEWEST_ROUNDS = 3
 LEARNING_CALLS = 3
-"""Before the clock: what the first calls prepare for later ones is only part of the first call's figure."""
+"""Calls before timing: only the figure of the first call includes what they prepare for later calls."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How to measure: rounds of ours and memcpy, threads of all, peers, seconds that one of them may take."""
+    """How to measure: rounds of TileJIT and memcpy, threads of all, peers, and a peer's time limit."""
 
     rounds: int
     threads: int
@@ -34,7 +34,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class PeerFigure:
-    """A peer in one case, its share of memcpy, how many times as fast ours is. Or why there is no figure."""
+    """A peer in one case: its share of memcpy and TileJIT's speedup over it, or why there is no figure."""
 
     seconds: Timing | None = None
     share: float = 0.0
@@ -73,23 +73,23 @@ class Row:
 
     @property
     def share(self) -> float:
-        """Of memcpy, median by median."""
+        """The share of memcpy, of medians."""
         return self.memcpy.median / self.ours.median
 
 
 class WrongAnswer(Exception):
-    """A way of copying has not written what NumPy wrote."""
+    """A copy differs from NumPy's."""
 
 
 def measure(case: Case, method: Method) -> Row:
-    """The row of a case; what fails or is wrong is said in the row."""
+    """The row of a case; failures and wrong answers are recorded in the row."""
     started = time.perf_counter()
     try:
         job = case.make(method.threads)
         started = time.perf_counter()
         run = job.ours()
         first = checked(run, job) - started
-    except Exception as error:  # a bug in one kernel must not cost the figures of all others
+    except Exception as error:  # a bug in one kernel must not lose the figures of all others
         nothing = Timing(float("nan"), float("nan"))
         text = described(error)
         return Row(case.table, case.group, case.name, 0, 0.0, nothing, nothing, problem=text)
@@ -115,10 +115,10 @@ def measure(case: Case, method: Method) -> Row:
 
 
 def middle(rows: Sequence[Row]) -> Row:
-    """One row of several runs of a case: that of the median share, with each peer's of the median ratio.
+    """The median of several runs of a case: the row with the median share, and each peer's median ratio.
 
-    Of an even number of runs the lower one counts. A run that failed comes before all others. Only the first
-    run compiles, so its first call is kept.
+    For an even number of runs, the lower median counts. A failed run takes precedence over all others. Only
+    the first run compiles, so its first call is kept.
     """
     failed = [row for row in rows if row.problem]
     if failed:
@@ -139,7 +139,7 @@ def _lower_median(values: Sequence[T], key: Callable[[T], float]) -> T:
 
 
 def checked(run: Way, job: Job) -> float:
-    """When the first call was over; its answer is compared byte by byte afterwards, or as the job says.
+    """The time at which the first call ended; its answer is then compared byte by byte, or by the job.
 
     Raises:
         WrongAnswer: it differs from NumPy's.
@@ -154,20 +154,20 @@ def checked(run: Way, job: Job) -> float:
 
 
 def described(error: Exception) -> str:
-    """What went wrong, on one line."""
+    """The error on one line."""
     first, _, _ = str(error).partition("\n")
     return f"{type(error).__name__}: {first}"
 
 
 def _bytes_of(answer: object, out: Array) -> Array:
-    """The memory of what a way returned; of `out` where it returned nothing."""
+    """The memory of a call's result, or of `out` if it returned nothing."""
     if answer is None:
         return flat_bytes(out)
     return flat_bytes(answer.buffer if isinstance(answer, tj.TiledArray) else np.asarray(answer))
 
 
 def _peer(name: str, job: Job, beside: Callable[[Way, int], PeerFigure], method: Method) -> PeerFigure:
-    """The second pass: one peer `beside` another way, so many rounds; a slow one gets fewer."""
+    """The second pass: one peer `beside` another call, for that many rounds, or fewer if it is slow."""
     try:
         peer = job.peers[name]()
         checked(peer, job)
@@ -185,7 +185,7 @@ def _beside_memcpy(copy: Way, our_share: float, peer: Way, rounds: int) -> PeerF
 
 
 def _beside_ours(run: Way, our_share: float, peer: Way, rounds: int) -> PeerFigure:
-    """A peer and ours call by call."""
+    """A peer and TileJIT, call by call."""
     ours, theirs = alternating(run, peer, rounds)
     ratio = theirs.median / ours.median
     return PeerFigure(theirs, our_share / ratio, ratio)

@@ -1,4 +1,4 @@
-"""Elements narrower than a byte by NumPy: low bits first, as ml_dtypes keeps them one a byte."""
+"""Elements narrower than a byte in NumPy, low bits first; ml_dtypes keeps them one per byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.recipe import Recipe, Steps
 
 
 def squeeze(recipe: Recipe, x: Array, buffer: Array, width: int) -> Way:
-    """Into the order of the buffer, one byte an element, then `width` bits an element."""
+    """Into the order of the buffer, one byte per element, then `width` bits per element."""
     loose = x.view(np.uint8).reshape(-1)
     steps: Steps = ()
     if not _in_order(recipe):
@@ -31,7 +31,7 @@ def squeeze(recipe: Recipe, x: Array, buffer: Array, width: int) -> Way:
 
 
 def expand(recipe: Recipe, buffer: Array, y: Array, width: int) -> Way:
-    """The same backwards."""
+    """The inverse."""
     loose = y.view(np.uint8).reshape(-1)
     steps: Steps = ()
     if not _in_order(recipe):
@@ -51,13 +51,13 @@ def expand(recipe: Recipe, buffer: Array, y: Array, width: int) -> Way:
 
 
 def squeezed(loose: Array, width: int) -> Array:
-    """A fresh buffer of elements that come one a byte."""
+    """A fresh buffer of elements that are given one per byte."""
     flat = loose.reshape(-1)
     return flat[0::2] | flat[1::2] << 4 if width == 4 else np.packbits(flat, bitorder="little")
 
 
 def expanded(buffer: Array, width: int) -> Array:
-    """A fresh array of one byte an element, in the order of the buffer."""
+    """A fresh array of one byte per element, in the order of the buffer."""
     if width == 4:
         return np.stack((buffer & 15, buffer >> 4), -1).reshape(-1)
     return np.unpackbits(buffer, bitorder="little")

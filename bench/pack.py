@@ -28,7 +28,7 @@ CASES = (
 
 
 def cases(quick: bool) -> list[Case]:
-    """The six, then each format's even and uneven shape."""
+    """Packs and unpacks of three layouts, then each format's even and uneven shape."""
     return [
         *(
             _case("packs", way, make, named, shrunk(dims, named.dtype, quick))

@@ -1,8 +1,8 @@
-"""What others make of the same copies. A peer that is not installed is told so, never hidden.
+"""The same copies by other libraries. Peers that are not installed are reported, never hidden.
 
-All get as many threads as TileJIT, NumPy excepted, which has one, and write where they are told to; jax
-cannot: each of its calls allocates the result, page faults included (donating the argument does not help,
-since a transposed result cannot share its memory), but its source is on the device beforehand.
+All get as many threads as TileJIT, except NumPy, which has one. All write to given memory, except jax: each
+of its calls allocates the result, page faults included. (Donating the argument does not help, because a
+transposed result cannot share its memory.) Its source is already on the device.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def by_torch_fresh(view: Array, threads: int) -> Way:
 
 
 def by_jax(trace: Callable[[Any], Callable[[Any], Any]], source: Array, threads: int) -> Way:
-    """A jitted function of the source; `trace` gets jax.numpy and gives the function."""
+    """A jitted function of the source; `trace` takes jax.numpy and returns the function."""
     jax = _jax(threads)
     function = jax.jit(trace(jax.numpy))
     argument = jax.device_put(source)
@@ -100,8 +100,8 @@ def _tensor(torch: Any, array: Array) -> Any:
 
 @cache
 def _jax(threads: int) -> Any:
-    """jax with as many threads as asked for: XLA counts the processors that the process may use when the
-    client is made, and its pool keeps to them; the flags that once set this have no effect any more."""
+    """jax with the requested number of threads. XLA counts the processors that the process may use when the
+    client is created, and its pool keeps that number; the flags that once set it no longer have an effect."""
     restricts = hasattr(os, "sched_setaffinity")
     allowed = os.sched_getaffinity(0) if restricts else set()
     if restricts:
@@ -120,7 +120,7 @@ def _jax(threads: int) -> Any:
 
 @cache
 def _mkl(threads: int) -> Any:
-    """MKL from its wheel, whose library lies outside of the package."""
+    """MKL from its wheel, whose library is outside the package."""
     if threads == 1:
         os.environ["MKL_THREADING_LAYER"] = "SEQUENTIAL"
     path = next(f.locate() for f in files("mkl") or () if "mkl_rt" in f.name)

@@ -12,11 +12,11 @@ from bench.arrays import shrunk
 from bench.jobs import Case, permutation
 
 QUICK_STEP = 6
-"""A quick look takes every sixth case."""
+"""A quick run takes every sixth case."""
 
 
 def cases(quick: bool) -> list[Case]:
-    """All of them; `ttc57.json` says where they are from."""
+    """All permutations; `ttc57.json` names their source."""
     listed = json.loads((Path(__file__).parent / "ttc57.json").read_text())["cases"]
     return [
         _case(tuple(case["perm"]), shrunk(tuple(case["shape"]), np.float32, quick))

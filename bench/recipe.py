@@ -1,4 +1,4 @@
-"""A layout as pad, reshape and transpose: what one writes without TileJIT, and the oracle of the bench."""
+"""A layout as pad, reshape and transpose: the code without TileJIT, and the oracle of the bench."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from bench.arrays import Array, aligned
 
 Steps = tuple[tuple[Array, Array], ...]
-"""Copies one after the other, each (destination, source), as strided views."""
+"""Copies in order, each (destination, source), as strided views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Recipe:
 
     @classmethod
     def permutation(cls, shape: tuple[int, ...], order: tuple[int, ...]) -> Recipe:
-        """numpy.transpose, nothing padded or split."""
+        """numpy.transpose, without padding or splitting."""
         return cls(shape, ((),) * len(shape), order)
 
     @property
@@ -59,7 +59,7 @@ class Recipe:
         return math.prod(self.packed)
 
     def pack(self, x: Array, buffer: Array) -> Steps:
-        """From the array to the buffer; by way of a padded array where the shape is uneven."""
+        """From the array to the buffer, through a padded array if the shape is uneven."""
         target = buffer.reshape(self.packed)
         if self.padded == self.shape:
             return ((target, x.reshape(self.blocks).transpose(self.order)),)
@@ -78,7 +78,7 @@ class Recipe:
     def packer(self) -> Callable[[Array], Array]:
         """A function from the array to a fresh one in the order of the buffer: pad, reshape, transpose, copy.
 
-        The numbers are found before, since one writes them down.
+        The numbers are computed beforehand, because users write them as literals.
         """
         blocks, order = self.blocks, self.order
         if self.padded == self.shape:

@@ -21,14 +21,14 @@ Allocate = Callable[[tuple[int, ...], Any], Array]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Formats of one dtype and rank, and the shapes that they are put on."""
+    """Formats of one dtype and rank, and the shapes that they are measured on."""
 
     dtype: Any
     shapes: tuple[Dims, Dims]
     formats: tuple[Format, ...]
 
     def pairs(self, quick: bool) -> Iterator[tuple[Format, Format]]:
-        """Every format to every other; for a quick look to the next."""
+        """Every format to every other; in a quick run, only to the next."""
         for k, source in enumerate(self.formats):
             others = (*self.formats[k + 1 :], *self.formats[:k])
             yield from ((source, target) for target in others[: 1 if quick else None])
@@ -49,7 +49,7 @@ GROUPS = (
 
 
 def cases(quick: bool) -> list[Case]:
-    """The pairs, those of one dtype and shape side by side; one of them in memory that NumPy allocates."""
+    """The pairs, grouped by dtype and shape; one of them in memory that NumPy allocates."""
     found = [
         _case(f"{shape} shapes", group, pair, shrunk(group.shapes[index], group.dtype, quick))
         for group in GROUPS

@@ -33,13 +33,13 @@ class Summary:
 
 
 def over_best_peer(row: Row) -> float | None:
-    """Our rate over that of the fastest rival; None where none was measured."""
+    """TileJIT's rate over that of the fastest peer; None if none was measured."""
     ratios = [row.peers[n].ratio for n in RIVALS if n in row.peers and not row.peers[n].problem]
     return min(ratios, default=None)
 
 
 def summaries(rows: Sequence[Row]) -> list[Summary]:
-    """One a group in the order of the rows, and one for a whole table of several groups."""
+    """One summary per group in the order of the rows, and one per table of several groups."""
     found = []
     for table in dict.fromkeys(row.table for row in rows):
         members = [row for row in rows if row.table == table]
@@ -51,7 +51,7 @@ def summaries(rows: Sequence[Row]) -> list[Summary]:
 
 
 def _summary(table: str, group: str, members: list[Row]) -> Summary | None:
-    """None where every case failed."""
+    """The summary of a group; None if every case failed."""
     rows = [row for row in members if not row.problem]
     if not rows:
         return None
@@ -76,7 +76,7 @@ def _summary(table: str, group: str, members: list[Row]) -> Summary | None:
 
 
 def rows_table(title: str, rows: Iterable[Row], versions: dict[str, str]) -> Table:
-    """One line a case."""
+    """One line per case."""
     heads = ("case", "MB", "ms", "min ms", "GB/s", "max GB/s", "memcpy GB/s", "share", "1st s")
     table = _table(title, heads, versions)
     for row in rows:
@@ -105,7 +105,7 @@ def by_table(rows: Sequence[Row]) -> list[Row]:
 
 
 def brief_table(rows: Sequence[Row], versions: dict[str, str]) -> Table:
-    """One line a case, with little beside the speeds: for a look at everything."""
+    """One line per case with little more than the speeds: an overview."""
     table = Table()
     for head in ("group", "case"):
         table.add_column(head, overflow="fold")
@@ -122,7 +122,7 @@ def brief_table(rows: Sequence[Row], versions: dict[str, str]) -> Table:
 
 
 def summary_table(found: Iterable[Summary], versions: dict[str, str]) -> Table:
-    """One line a group."""
+    """One line per group."""
     heads = ("group", "cases", "mean share", "least", "over best peer", "least in")
     table = _table("geometric means", heads, versions)
     for s in found:
@@ -139,7 +139,7 @@ def summary_table(found: Iterable[Summary], versions: dict[str, str]) -> Table:
 
 
 def gains_table(gains: Iterable[Gain]) -> Table:
-    """One line a case of two threads against one."""
+    """One line per case of two threads against one."""
     heads = ("case", "MB", "GB/s, one", "GB/s, two", "gain", "memcpy's gain")
     table = _table("two threads against one", heads, {})
     for g in gains:
@@ -153,7 +153,7 @@ def gains_table(gains: Iterable[Gain]) -> Table:
 
 
 def run_json(rows: Sequence[Row], gains: Sequence[Gain], **conditions: Any) -> dict[str, Any]:
-    """One run as `bench.saved` keeps it: conditions, cases, geometric means, two threads, what failed."""
+    """One run as `bench.saved` keeps it: conditions, cases, geometric means, two threads, failures."""
     sound = [row for row in rows if not row.problem]
     return {
         **conditions,
@@ -215,5 +215,5 @@ def _ratio(row: Row, name: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Two digits behind the point; nothing for None."""
+    """Two decimals, or nothing for None."""
     return "" if value is None else f"{value:.2f}"

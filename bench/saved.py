@@ -50,7 +50,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One expression on arrays of so many elements: microseconds, times as fast as each peer."""
+    """One expression on arrays of that many elements: microseconds, and speedups over each peer."""
 
     case: str
     dtype: str
@@ -88,7 +88,7 @@ class Run:
         return tuple(figure for figure in self.figures if figure.table == name)
 
     def mean(self, table: str, group: str) -> Mean:
-        """A group's means, as saved; of runs that saved none, those of its cases."""
+        """A group's saved means, or those of its cases in runs that saved none."""
         for mean in self.means:
             if (mean.table, mean.group) == (table, group):
                 return mean
@@ -112,7 +112,7 @@ def mean_of(figures: Sequence[Figure], group: str) -> Mean:
 
 
 def load(folder: Path = FOLDER) -> tuple[Run, ...]:
-    """Every saved run, the oldest day first; of one day those that were measured last come last."""
+    """Every saved run, oldest first."""
     documents = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     documents.sort(key=lambda document: document["date"])
     return tuple(run for document in documents for run in runs_of(document))
@@ -171,7 +171,7 @@ def latest(runs: Iterable[Run], table: str, machine: str = "") -> Run:
 
 
 def fits(path: Path, machine: Json, date: str) -> bool:
-    """Whether a run of this machine and day may be saved there: the file is new, or holds others of both."""
+    """Whether a run of this machine and day may be saved there: the file is new, or holds such runs."""
     if not path.exists():
         return True
     document = json.loads(path.read_text())
@@ -188,7 +188,7 @@ def save(path: Path, machine: Json, date: str, run: Json) -> None:
 
 
 def as_text(document: Json) -> str:
-    """A file's text, a line for each case, so that changes are read line by line."""
+    """A file's text with one line per case, so that diffs are readable."""
     runs = ",\n".join(
         "  {\n" + ",\n".join(f"   {_dumped(key)}: {_value(value)}" for key, value in run.items()) + "\n  }"
         for run in document["runs"]
@@ -208,7 +208,7 @@ def _dumped(value: Any) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Floats at four significant digits, which is more than repeats."""
+    """Floats with four significant digits, more than are reproducible."""
     if isinstance(value, dict):
         return {key: rounded(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -32,7 +32,7 @@ SUMMARY = (
     ("casts", "flat", "Cast", "same order"),
     ("casts", "transposed", "Cast, transpose", ""),
 )
-"""Table, group, the label in charts and tables, and what tables add to it."""
+"""Table, group, the label in charts and tables, and its addition in tables."""
 
 RELAYOUT = "named formats"
 MOVES = (
@@ -84,7 +84,7 @@ def _belongs(figure: Figure, group: str) -> bool:
 
 
 def routines_run(runs: Runs) -> Run:
-    """The newest run of NumPy's routines; on one day the one of which only means were kept."""
+    """The newest run of NumPy's routines; of one day, the run that kept only means."""
     found = [run for run in runs if run.routine_means or run.table("dropin")]
     return max(found, key=lambda run: (run.date, bool(run.routine_means)))
 

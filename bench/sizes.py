@@ -120,7 +120,7 @@ def _fresh_relayout(source: Format, target: Format, dims: Dims, threads: int) ->
 
 
 def _fresh(source_bytes: int, ours: Way, by_numpy: Callable[[], Array]) -> Job:
-    """NumPy's result is the answer too: it is made without TileJIT."""
+    """NumPy's result is also the expected answer, because TileJIT plays no part in it."""
     expected = flat_bytes(by_numpy()).copy()
     return Job(
         moved_bytes=source_bytes + expected.nbytes,
@@ -152,7 +152,7 @@ def _on_lines(array: Array) -> Array:
 
 
 def tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """Every case; those slower than their recipe; what calls cost where the recipe takes less than 5 us."""
+    """Every case; those slower than their recipe; the cost of calls if the recipe takes less than 5 us."""
     yield _rows(rows)
     timed = [row for row in rows if not row.problem and _recipe_seconds(row) is not None]
     long = [row for row in timed if (_recipe_seconds(row) or 0.0) >= LONG_SECONDS]

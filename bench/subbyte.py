@@ -23,7 +23,7 @@ CASES: tuple[tuple[Any, int, tuple[int, int], str, Split, tuple[int, ...]], ...]
 
 
 def cases(quick: bool) -> list[Case]:
-    """Packs and unpacks."""
+    """Packs and unpacks of each layout."""
     return [
         Case("sub-byte", way, _name(way, d, dims, layout), partial(_make, make, case, quick))
         for case in CASES

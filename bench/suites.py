@@ -53,11 +53,11 @@ ALL = "all"
 LONG = ("sizes", "cliffs")
 """Suites of more than a thousand cases, which `all` leaves out."""
 NAMES = (*SUITES, cold_start.SUITE, sweep.SUITE)
-"""Of all that can be measured; a cold start and a sweep have no cases, and `all` leaves them out."""
+"""All suites; cold starts and sweeps have no cases, and `all` leaves them out."""
 
 
 def every_case(quick: bool) -> list[tuple[str, Case]]:
-    """All cases, each with the name of its suite; a sweep has one for each size of super-vectors."""
+    """All cases, each with the name of its suite; a sweep has one per size of super-vectors."""
     makers = {**SUITES, sweep.SUITE: sweep.cases}
     return [(name, case) for name, make in makers.items() for case in make(quick)]
 
@@ -97,7 +97,7 @@ class Choice:
         return [each for each in found if self.only in f"{sweep.SUITE} {each.name}"][: self.most]
 
     def command(self, suite: str) -> str:
-        """What somebody types for these cases, defaults left out, and the seconds, which change no figure."""
+        """The command for these cases, without defaults and the time limit, which changes no figure."""
         text = "python -m bench" if self.brief else f"python -m bench {suite}"
         text += f" --only {self.only!r}" if self.only else ""
         text += f" --cases {self.most}" if self.most is not None else ""
@@ -114,7 +114,7 @@ def _first_of_groups(cases: Sequence[Case]) -> list[Case]:
 
 @dataclass(slots=True)
 class Figures:
-    """What has been measured so far: rows by number of the case, and why there are no more."""
+    """The figures so far: rows by number of the case, and why there are no more."""
 
     found: dict[int, list[Row]] = field(default_factory=dict)
     gains: list[Gain] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Figures:
 
     @property
     def rows(self) -> list[Row]:
-        """One a case."""
+        """One row per case."""
         return [middle(rows) for rows in self.found.values()]
 
 
@@ -133,7 +133,9 @@ def run_cases(choice: Choice, method: Method, figures: Figures, progress: Consol
     threaded = "copies" in choice.suites and not choice.brief
     pairs = [case for case in copies.threaded(choice.quick) if choice.has(case)] if threaded else []
     if not cases and not pairs and not choice.sweeps() and cold_start.SUITE not in choice.suites:
-        raise typer.BadParameter(f"no case has {choice.only!r} in its table, group or name")
+        raise typer.BadParameter(
+            f"no case has {choice.only!r} in its table, group or name; use another --only"
+        )
     ends = time.monotonic() + choice.seconds
     queue = [each for _ in range(choice.runs) for each in enumerate(cases)]
     for done, (number, case) in enumerate(queue):

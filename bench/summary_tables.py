@@ -1,4 +1,4 @@
-"""The tables of the documentation's page of benchmarks."""
+"""The tables of the benchmark page of the documentation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def moves_table(runs: Runs) -> str:
 
 
 def threads_table(runs: Runs) -> str:
-    """What two threads gain on the main machine."""
+    """The speedups of two threads on the main machine."""
     run = [run for run in runs if run.two_threads and MAIN in run.machine][-1]
     body = [[g["case"], f"{g['gain']:.2f}", f"{g['memcpy_gain']:.2f}"] for g in run.two_threads]
     return table(["case", "TileJIT", "memcpy"], body)

@@ -47,7 +47,7 @@ KERNEL_SIZES: tuple[Size, ...] = (
     (8, 128),
     (32, 256),
 )
-"""Those of the table of kernels in `python -m bench.elementwise`."""
+"""The sizes in the table of kernels of `python -m bench.elementwise`."""
 SEED = 7
 Points: TypeAlias = list[tuple[str, float]]
 """(virtual_vector_size, GB/s)."""
@@ -83,7 +83,7 @@ def total(a: Array, c: Array) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """The arrays of a workload, the right bytes of `out`, and the way of each size, which all share them."""
+    """The arrays of a workload, the right bytes of `out`, and the call for each size on these arrays."""
 
     moved_bytes: int
     out: Array
@@ -97,7 +97,7 @@ class Arrays:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is measured at each size; `make` gets the number of threads."""
+    """A workload to measure at each size; `make` gets the number of threads."""
 
     name: str
     dtype: Any
@@ -147,9 +147,9 @@ def cases(quick: bool) -> list[Case]:
 
 
 def measure(workload: Workload, method: Method) -> list[Row]:
-    """One row a size, all in turns on the same arrays; a size that fails or is wrong has a row that says so.
+    """One row per size. Sizes take turns on the same arrays; rows record failures and wrong answers.
 
-    Figures are those of the fastest round: other processes at times cost more than sizes differ by.
+    Figures are those of the fastest round: other processes can cost more than sizes differ.
     """
     arrays = workload.make(method.threads)
     rows, runs, first = [], {}, {}
@@ -159,7 +159,7 @@ def measure(workload: Workload, method: Method) -> list[Row]:
             started = time.perf_counter()
             run = arrays.way(size)
             first[name] = checked(run, arrays.job(size)) - started
-        except Exception as error:  # a bug at one size must not cost the figures of all others
+        except Exception as error:  # a bug at one size must not lose the figures of all others
             nothing = Timing(float("nan"), float("nan"))
             row = Row(SUITE, workload.name, name, 0, 0.0, nothing, nothing, problem=described(error))
             rows.append(row)
@@ -190,7 +190,7 @@ def shown(size: Size, dtype: Any) -> str:
 
 
 def _rows(side: int, dtype: Any, threads: int) -> Arrays:
-    """Rows with room behind them on both sides."""
+    """Rows with gaps after them on both sides."""
     x, room = filled((side, side + 16), dtype), aligned((side, side + 32), dtype)
     return _planned(room[:, :side], x[:, :side], room, threads)
 
@@ -307,7 +307,7 @@ def sweep(dtype: Any, rounds: int) -> Points:
     """a+b+1+2 over a matrix of a million elements, all sizes in turns; answers are checked first.
 
     Raises:
-        AssertionError: one is wrong.
+        AssertionError: an answer is wrong.
     """
     rng = np.random.default_rng(SEED)
     a, b, c = (rng.random((1000, 1000)).astype(dtype) for _ in range(3))

@@ -1,4 +1,4 @@
-"""Other usual words for what stands in the names of cases."""
+"""Synonyms for the words in the names of cases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SYNONYMS = {
     "s64": ("int64",),
     "u64": ("uint64",),
 }
-"""By a word of a name: what else somebody may write behind `-k`."""
+"""Words that users may pass to `-k`, by the word in a name."""
 
 
 def words_for(name: str) -> set[str]:

@@ -3,9 +3,9 @@
     pytest bench --benchmark-only -k "pack or kernel"
     pytest bench --benchmark-only -k "take and (tilejit or numpy)" --benchmark-columns=min,median
 
-A test is one way to do a case: memcpy of as many bytes, TileJIT, or a peer. Its name has the suite, the
-table, the group and the case. Figures of record come from `python -m bench`, where ways take turns and arrays
-are large.
+A test runs a case by one method: memcpy of as many bytes, TileJIT, or a peer. Its name has the suite, the
+table, the group and the case. Published figures come from `python -m bench`, where methods take turns and
+arrays are large.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ NAMES = [": ".join(dict.fromkeys((suite, x.table, x.group, x.name))) for suite, 
 
 @lru_cache(maxsize=1)
 def job_of(index: int) -> Job:
-    """The arrays of one case, shared by the ways that come one after the other."""
+    """The arrays of one case, which consecutive tests share."""
     return CASES[index][1].make(1)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("index", range(len(CASES)), ids=NAMES)
 def test_way(benchmark: Any, index: int, way: str) -> None:
-    """The answer is checked before the clock."""
+    """The answer is checked before timing starts."""
     job = job_of(index)
     run: peers.Way
     if way == MEMCPY:
@@ -54,7 +54,7 @@ def test_way(benchmark: Any, index: int, way: str) -> None:
 
 
 def peer(job: Job, name: str) -> peers.Way:
-    """The peer's way; the test is skipped without one."""
+    """The peer's method; the test is skipped if it has none."""
     if name not in job.peers:
         pytest.skip(f"{name} has nothing for such a case")
     try:
@@ -77,12 +77,12 @@ STARTS: dict[str, tuple[str, dict[str, Any]]] = {
     cold_start.STORED: ("store", {"numba": False}),
     cold_start.EMPTY: (EMPTY, {"numba": True}),
 }
-"""The kinds of processes: which store they have, an empty one of their own, and what is expected of them."""
+"""The kinds of processes: their store, if not a new empty one, and what is expected of them."""
 
 
 @pytest.mark.parametrize("kind", STARTS)
 def test_cold_start(benchmark: Any, folder: Path, kind: str) -> None:
-    """A process from start to end, which checks its own copies; `extra_info` has what each step took."""
+    """A process from start to end, which checks its own copies; `extra_info` has the time of each step."""
     store, expected = STARTS[kind]
     found: list[cold_start.Milliseconds] = []
 

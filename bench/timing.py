@@ -1,4 +1,4 @@
-"""Time several ways of doing one thing, turn by turn, so that all of them see the same machine."""
+"""Time several calls in turn, so that all of them see the same state of the machine."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ import numpy as np
 from bench.arrays import Array
 
 BLOCK_SECONDS = 1e-3
-"""Shorter calls are repeated until they take as long."""
+"""Shorter calls are repeated until they take this long."""
 
 WARM_CALLS, WARM_SECONDS = 4, 2e-3
-"""Calls before the clock in each turn, unless a call takes so long that its data fits no cache.
+"""Warm-up calls in each turn, unless a call takes so long that its data fits no cache.
 
-The others' data must leave the cache first: a third-level cache of 32 MiB takes four passes to hold 10 MiB
+The data of other calls must leave the cache first: an L3 cache of 32 MiB needs four passes to hold 10 MiB
 that it did not hold before (Zen 4, 2026-11).
 """
 
 SHORT_SECONDS = 2e-5
-"""Where single calls alternate, shorter ones are repeated until they take as long."""
+"""If single calls alternate, shorter ones are repeated until they take this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Timing:
 
 
 def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Timing]:
-    """Run every way `rounds` times in turn; each must have run before, so that nothing is compiled now."""
+    """Run every call `rounds` times in turn; each must have run before, so that nothing is compiled now."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     lengths = {name: _warm(run) for name, run in ways.items()}
     collecting = gc.isenabled()
@@ -63,10 +63,10 @@ def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
 def alternating(
     first: Callable[[], object], second: Callable[[], object], rounds: int
 ) -> tuple[Timing, Timing]:
-    """Two ways call by call, each as often before the other as behind it; both must have run before.
+    """Time two calls alternately, each as often before the other as after it; both must have run before.
 
-    So each finds what either has left as often as the other does: memory that malloc has just got back, pages
-    that were touched, lines in cache. A round has as many calls as one of `interleaved`.
+    Both then find the same state equally often: memory just freed, touched pages, lines in cache. A round has
+    as many calls as one of `interleaved`.
     """
     longest = max(once(first), once(second))
     count = max(1, round(SHORT_SECONDS / longest))
@@ -91,13 +91,13 @@ def once(run: Callable[[], object]) -> float:
 
 
 def _warm(run: Callable[[], object]) -> float:
-    """Seconds of a call whose data earlier calls have brought into the caches, as far as it fits."""
+    """Seconds of a call after earlier calls have brought its data into the caches, as far as it fits."""
     _timed(run, WARM_CALLS)
     return once(run)
 
 
 def repeats(seconds: float) -> int:
-    """How many calls of that length are long enough for the clock."""
+    """How many calls of that length are long enough to time."""
     return max(1, round(BLOCK_SECONDS / seconds))
 
 
@@ -109,7 +109,7 @@ def _timed(run: Callable[[], object], count: int) -> float:
 
 
 def memcpy(size_bytes: int, threads: int = 1) -> Callable[[], None]:
-    """numpy.copyto between two arrays of that size, on lines; one piece a thread."""
+    """numpy.copyto between two line-aligned arrays of that size, one piece per thread."""
     source, target = np.empty(size_bytes + 64, np.uint8), np.empty(size_bytes + 64, np.uint8)
     source[:], target[:] = 1, 0
     s, t = (a[-a.ctypes.data % 64 :][:size_bytes] for a in (source, target))
@@ -133,7 +133,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def machine() -> dict[str, str]:
-    """What the figures are measured on: its name for readers, the processor, its caches."""
+    """The machine: its name for readers, the processor, its caches."""
     return {"name": _name(), "cpu": _cpu(), "caches": caches_text()}
 
 
@@ -143,7 +143,7 @@ def today() -> str:
 
 
 def conditions() -> dict[str, Any]:
-    """The versions and the state of the system that a run is measured with."""
+    """The versions and the state of the system during a run."""
     found = {"python": platform.python_version()}
     for package in ("numpy", "numba", "llvmlite", "ml_dtypes"):
         try:
@@ -155,7 +155,7 @@ def conditions() -> dict[str, Any]:
 
 
 def caches() -> dict[str, int]:
-    """Bytes of each cache that data goes through, as far as the system tells: L1, L2, L3."""
+    """Bytes of each data cache that the system reports: L1, L2, L3."""
     found = {}
     for cache_path in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         try:
@@ -175,7 +175,7 @@ def caches_text() -> str:
 
 
 def _huge_pages() -> str:
-    """When the system gives them: the word that Linux puts in brackets."""
+    """The system's policy for huge pages: the word that Linux puts in brackets."""
     try:
         text = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
     except OSError:
@@ -201,7 +201,7 @@ def _name() -> str:
 
 
 def _cpu() -> str:
-    """The processor's name with family and model, since virtual machines shorten the name."""
+    """The processor's name with family and model, because virtual machines shorten the name."""
     facts = _cpu_facts()
     if not facts:
         return platform.processor() or platform.machine()
@@ -210,7 +210,7 @@ def _cpu() -> str:
 
 
 def _cpu_facts() -> dict[str, str]:
-    """What Linux tells of the processors; empty elsewhere."""
+    """What Linux reports about the processors; empty elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

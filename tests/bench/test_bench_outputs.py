@@ -22,11 +22,11 @@ def test_a_directory_is_no_file(option: str, tmp_path: Path) -> None:
 
 
 def test_unknown_suites_and_peers() -> None:
-    with pytest.raises(typer.BadParameter, match="no suite nothing"):
+    with pytest.raises(typer.BadParameter, match="unknown suite nothing"):
         main("copies,nothing", quick=True)
-    with pytest.raises(typer.BadParameter, match=r"no suite packs; did you mean pack\?"):
+    with pytest.raises(typer.BadParameter, match=r"unknown suite packs; did you mean pack\?"):
         main("packs", quick=True)
-    with pytest.raises(typer.BadParameter, match="no peer wrong"):
+    with pytest.raises(typer.BadParameter, match="unknown peer wrong"):
         main("copies", quick=True, against="wrong,")
 
 
