@@ -149,7 +149,7 @@ def not_an_index(found: Operand, node: ast.expr, what: str) -> str:
         more = {"a subscript": f"\n{_ELEMENTS}", "a bound": f"\n{_BOUNDS}"}.get(what, "")
         return f"{what} that depends on data is not an index expression\n{_INDICES}{more}"
     if found.least or found.largest:
-        return f"min() and max() are bounds of range(), no subscripts\n{_INDICES}"
+        return f"min() and max() may be bounds of range(), but not subscripts\n{_INDICES}"
     return f"expected an index expression\n{_INDICES}"
 
 

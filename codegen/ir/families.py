@@ -47,7 +47,7 @@ LIBMVEC = ("avx512", "avx2", "sse2")
 """The CPU levels for which the C library has functions on registers."""
 
 CALL = 80
-"""What a call of the C library counts in costs."""
+"""The cost of a call to the C library."""
 
 MAX_ULP = 4
 """Largest error of the C library's functions in units in the last place, as glibc states for libmvec."""

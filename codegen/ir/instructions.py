@@ -121,7 +121,7 @@ def _declared(**facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def _runs(size_bytes: Sequence[int], widths: Sequence[int]) -> Shapes:
-    """One row of so many bytes, of elements of each of these widths in bytes."""
+    """One row of that many bytes, of elements of each of these widths in bytes."""
     return {8 * width: tuple((size // width,) for size in size_bytes) for width in widths}
 
 

@@ -134,16 +134,16 @@ class Narrow:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A way to store lines past the cache, which the address and the number of iterations allow or not.
+    """A form of a loop with streaming stores, if the address and the number of iterations allow it.
 
-    given   the caller sees to it that blocks fill lines
+    given   the caller ensures that blocks fill lines
     full    all iterations fill lines, from the first one on
     begun   the first iterations fill lines, and the others are stored through the cache
     headed  the iterations before the first line are also stored through the cache
     aligned as headed, but the lines are stored through the cache as well
     staged  rows begin anywhere in a line: they go through scratch
 
-    least           iterations from which on the way is faster
+    least           iterations from which on the form is faster
     prefetch_bytes  as in `Blocks`
     entries_ahead   as in `Blocks`
     """

@@ -1,6 +1,6 @@
 """Thresholds of this machine: measured once, with a real copy, and kept in the store.
 
-Nothing is measured before a copy of 4 MiB is planned, or where the store cannot keep the result. The first
+Nothing is measured before a copy of 4 MiB is planned, or if the store cannot keep the result. The first
 process with such a copy only leaves a note, because its first copies already wait for kernels to be compiled.
 Two processes that measure at the same time both write a valid note; the later one stays.
 """

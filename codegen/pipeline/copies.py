@@ -76,7 +76,7 @@ class _Maker:
         return footprint_bytes(self.boxed.src, self.boxed.dst)
 
     def program(self, joined: JoinedBoxes | None) -> CopyProgram:
-        """The program whose boxes are joined so, or which runs them one by one."""
+        """The program with boxes joined as given, or run one by one."""
         if joined:
             launch = joined_launch(self.boxed, joined, self.target, self._padding, self.observe)
             return self._program((), (launch,))
@@ -176,7 +176,7 @@ class _Maker:
         return [self._launch(strip, schedule, tables) for strip in strips]
 
     def _schedule(self, box: StridedBox) -> Schedule:
-        """How a box moves, as `choose` says or as measurements do; with the size that the caller gave."""
+        """The schedule of a box, by `choose` or by measurements, with the size that the caller gave."""
         found, given = self._choose(box), self.options.virtual_vector_size
         if found.sized and given is not None and not isinstance(given, TileSize):
             found = replace(found, sized=replace(found.sized, given=given, merged=self._merged(box)))

@@ -118,7 +118,7 @@ _by_structure: Cache[tuple[TransferNest, tuple[str, ...]], Kernel] = Cache()
 
 
 def _kernel(nest: TransferNest, arguments: tuple[str, ...]) -> Kernel:
-    """The kernel of a nest whose sizes are names; it is lowered when somebody needs its loops."""
+    """The kernel of a nest whose sizes are names; it is lowered when its loops are first needed."""
     digest = structure_digest(nest, arguments)
     return shared(Kernel(kernel_name(nest, digest), digest, arguments, partial(_lowered, nest, arguments)))
 

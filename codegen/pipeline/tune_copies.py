@@ -53,7 +53,7 @@ def _pick(
 
 
 def described(program: Program) -> tuple[object, ...] | None:
-    """What tells a program from others, the same in every process; None with tables that are computed."""
+    """A text that identifies a program in every process; None if its tables are computed."""
     launches = (*program.first, *program.launches) if isinstance(program, CopyProgram) else program.launches
     if any(launch.tables for launch in launches):
         return None

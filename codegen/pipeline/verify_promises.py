@@ -1,4 +1,4 @@
-"""Promises of loops, checked element by element; `TILEJIT_VERIFY=1` and `verify=True` ask for it."""
+"""Check promises of loops element by element, as `TILEJIT_VERIFY=1` and `verify=True` request."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ takes 15 to 60 us.
 """
 
 LAST_CACHE_BYTES = 32 << 20
-"""The last cache counts as at most this size, and as this size where it is unknown."""
+"""Upper limit for the size of the last cache, and its assumed size if it is unknown."""
 
 BOUND_BY_MEMORY, TRANSPOSES, COMPUTES = 1, 3, 5
 """How slow a call is, in multiples of memcpy's time: slower calls benefit sooner from more threads.

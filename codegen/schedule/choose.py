@@ -128,7 +128,7 @@ def outer_loops(box: StridedBox, inner: tuple[str, ...]) -> list[Axis]:
 
 
 def _has_long_digit(box: StridedBox) -> bool:
-    """Whether a digit along which a side is contiguous is long, and so would be tables of its offsets."""
+    """Whether a digit along which a side is contiguous is long, which would make long tables of offsets."""
     digits = box.contiguous("dst"), box.contiguous("src")
     is_long = any(axis and axis.extent > 2 * LONG_DIGIT for axis in digits)
     return is_long and box.unit_bits == 8 and len(box.axes) + len(digits) <= OUTER_RANKS[-1]

@@ -95,7 +95,7 @@ def _rows(outer: list[Axis], wanted: int, room: int) -> tuple[Axis | None, int, 
     room  how many more loops a kernel can have
 
     Returns the loop and its iterations, all transfers of a super-vector, and why there are fewer than wanted.
-    Where loops end before, the number of iterations is more than the outermost one has.
+    If all loops together are fewer transfers, the number of iterations exceeds that of the outermost loop.
     """
     count, found, rows = 1, None, 1
     for loop in reversed(outer):

@@ -47,7 +47,7 @@ def common_grid(
 
     layouts: the source first. itemsize: bytes per element in cache, of all arrays together. part: blocks have
     1/part of that size. None if there are no such blocks, if some begin inside a byte, or if there are too
-    many sorts of them. A number has no blocks. far: the source is in memory, and not in the last cache.
+    many kinds of them. A number has no blocks. far: the source is in memory, and not in the last cache.
     """
     if not dims or 0 in dims:
         return None

@@ -18,7 +18,7 @@ until all squares that share them have run. `c[j, i] = a[i, j]` takes 9.1 ms wit
 for f32 on 2048x2048, 18.6 and 9.0 on 4096x4096, 3.8 and 3.3 for f64 on 2000x2000 (Zen 4, 2026-11)."""
 
 TILED_CACHES = 4
-"""Such nests run in tiles from so many times the size of the second cache on. Others are as fast without."""
+"""Such nests run in tiles from this many times the size of the second cache on; smaller ones gain nothing."""
 
 
 def transposed_tile(sizes: tuple[int, ...]) -> tuple[int, int] | None:
@@ -31,7 +31,7 @@ def transposed_tile(sizes: tuple[int, ...]) -> tuple[int, int] | None:
 
 
 def runs_in_tiles(size_bytes: int) -> bool:
-    """Whether tiles pay for arrays of so many bytes together."""
+    """Whether tiles pay for arrays of that many bytes in total."""
     return size_bytes >= TILED_CACHES * machine().second_cache_bytes
 
 

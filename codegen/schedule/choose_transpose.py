@@ -64,7 +64,7 @@ L1 cache sets, which have 8 or 12 ways (u32 on AVX2, Zen 4, 2026-11: 1.0 to 1.3 
 LEAST_FILLED = 0.65
 """Rows of bytes that fill less of 64-row blocks, the last of which overlaps, go in 16x64 blocks.
 
-68 or 80 rows are 1.3 times as fast so, 100 and 129 as fast (Zen 4, 2026-11)."""
+68 or 80 rows are 1.3 times as fast that way, 100 and 129 as fast (Zen 4, 2026-11)."""
 
 PANEL_BYTES = 1 << 13
 """Bytes of a dense panel of part of a digit: it stays in the first cache until it is written (Zen 4, 2026-11:

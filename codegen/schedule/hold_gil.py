@@ -1,4 +1,4 @@
-"""Which calls of kernels hold the GIL: those that end soon."""
+"""Decide which kernel calls hold the GIL: short ones."""
 
 from __future__ import annotations
 

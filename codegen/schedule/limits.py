@@ -22,7 +22,7 @@ ROW_BUFFER_BYTES = 512
 """Rows shorter than this lose more at both ends than full lines gain."""
 
 MOVE_PREFETCH_INTERVALS = {64: 1, 32: 2, 16: 2}
-"""One of so many moves prefetches its source; one of each block if moves are narrower.
+"""One in this many moves prefetches its source; one of each block if moves are narrower.
 
 Thus every line of the source is prefetched once or twice, a segment ahead.
 """

@@ -37,7 +37,7 @@ class ShuffleSchedule:
     together  periods that are assembled with the same orders at a time
     parts     parts per register
     register  bytes per register
-    ahead     each part prefetches the line so many bytes after it; 0 for none
+    ahead     each part prefetches the line this many bytes after it; 0 for none
     """
 
     period: tuple[str, ...]
@@ -60,7 +60,7 @@ class ShuffleSchedule:
 class Shuffle:
     """Assemble periods of the destination from shuffled parts of the source, `together` at a time.
 
-    These are a block. Each of `blocks` begins `block_steps` indices of the axis behind the one before it; the
+    These are a block. Each of `blocks` begins `block_steps` indices of the axis after the previous one; the
     last one begins at index `last_step`, so that it ends with the axis. `step_src` and `step_dst` are the
     bytes from index to index, `src_pitch` and `dst_pitch` those from period to period.
 

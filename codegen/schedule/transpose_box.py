@@ -25,8 +25,8 @@ SPECIAL_BYTES = 1 << 13
 u8[16384,6] transposed, 96 KiB: 17 times as fast with them; 300 shapes in 20 layouts: 3 kernels more."""
 
 BACKWARD_BYTES = 1 << 17
-"""The same for boxes that are read backwards along some axis. The blocks whose lanes would end after the box
-lie between others then, which the proof of bounds does not tell apart from them."""
+"""The same for boxes that are read backward along some axis. Blocks whose lanes would end past the box are
+then among other blocks, and the proof of bounds cannot tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def product(A):
 @refused(A1)
 def clamped(A):
     """
-    min() and max() are bounds of range(), no subscripts
+    min() and max() may be bounds of range(), but not subscripts
       FILE, line N
         A[i] = A[max(i - 1, 0)]
                  ^
