@@ -182,9 +182,8 @@ if _TYPE_CHECKING:
     from codegen.schedule.call_limits import COMPUTES as COMPUTES
     from codegen.schedule.call_limits import COPIES_HOLD_GIL_BYTES as COPIES_HOLD_GIL_BYTES
     from codegen.schedule.call_limits import LEND_BUFFER_BYTES as LEND_BUFFER_BYTES
-    from codegen.schedule.call_limits import STAGED_BYTES as STAGED_BYTES
-    from codegen.schedule.call_limits import STAGED_DIGITS as STAGED_DIGITS
     from codegen.schedule.call_limits import TRANSPOSES as TRANSPOSES
+    from codegen.schedule.call_limits import may_stage_digits as may_stage_digits
     from codegen.schedule.choose_lanes import choose_shape as choose_shape
     from codegen.schedule.choose_strips import strips_text as strips_text
     from codegen.schedule.choose_tiles import runs_in_tiles as runs_in_tiles
@@ -305,8 +304,7 @@ _HOMES = {
     "runtime.step": "Step",
     "runtime.threads": "check_threads in_dask_worker run_parts thread_count threads_by_size",
     "schedule.call_limits": (
-        "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES STAGED_BYTES "
-        "STAGED_DIGITS TRANSPOSES"
+        "BOUND_BY_MEMORY COMPUTES COPIES_HOLD_GIL_BYTES LEND_BUFFER_BYTES TRANSPOSES may_stage_digits"
     ),
     "schedule.choose_lanes": "choose_shape",
     "schedule.choose_strips": "strips_text",

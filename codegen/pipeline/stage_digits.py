@@ -9,7 +9,7 @@ from codegen.maps.windows import tight_map
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
-from codegen.schedule.call_limits import STAGED_BYTES, STAGED_DIGITS
+from codegen.schedule.call_limits import may_stage_digits
 from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_digits import (
     Order,
@@ -31,7 +31,7 @@ def in_digits(
     direct: the copy in one pass. choice: as in `staged_by`.
     """
     digits = _digits(direct)
-    if len(digits) < STAGED_DIGITS or footprint_bytes(direct.src, direct.dst) < STAGED_BYTES:
+    if not may_stage_digits(len(digits), footprint_bytes(direct.src, direct.dst)):
         return None
     in_one_pass = box_schedules(direct)
     if choice is None and not may_be_slow(in_one_pass):

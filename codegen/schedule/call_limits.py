@@ -1,4 +1,4 @@
-"""When calls use threads, hold the GIL, and prefetch table entries; every number here was measured."""
+"""When calls use threads, hold the GIL, prefetch table entries, and may be staged: measured limits."""
 
 from __future__ import annotations
 
@@ -49,5 +49,16 @@ MOST_PREFETCHED_BYTES = 1 << 14
 """Table entries that read more than this, or less than half of their span, are not prefetched."""
 
 STAGED_BYTES, STAGED_DIGITS = 8 << 20, 4
-"""Strided copies that read and write less, or have fewer dimensions, run in one pass: the second cache holds
-most of them, or no order of their digits lies between those of both sides."""
+"""Strided copies that read and write less, or have fewer digits, run in one pass: the second cache holds most
+of them, or no order of their digits lies between those of both sides."""
+
+
+def may_stage_digits(digits: int, footprint: int) -> bool:
+    """Whether a strided copy may go through blocks in cache that have another order of its digits.
+
+    digits: their number, or that of dimensions, which is never less
+    footprint: bytes that the copy reads and writes
+
+    Where the answer is no, the modules that choose blocks are never loaded.
+    """
+    return digits >= STAGED_DIGITS and footprint >= STAGED_BYTES

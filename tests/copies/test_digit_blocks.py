@@ -17,14 +17,13 @@ from codegen.ir.strided_box import Element
 from codegen.pipeline import stage_digits
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
-from codegen.schedule import choose_digits
+from codegen.schedule import call_limits, choose_digits
 from codegen.schedule.candidates import STAGES_TRIED
 from codegen.schedule.choose_digits import block_extents, cached_orders, cached_strides
 from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded
 from tilejit.arrays.memory import bytes_map
 from tilejit.programs import compiled as programs
-from tilejit.programs import copy_programs
 from tilejit.programs.copy_programs import copy_program
 
 Array = np.ndarray[Any, Any]
@@ -46,8 +45,7 @@ CASES = [
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Blocks of small arrays, past the cache, whether or not they are faster."""
-    for module in (stage_digits, copy_programs):
-        monkeypatch.setattr(module, "STAGED_BYTES", 0)
+    monkeypatch.setattr(call_limits, "STAGED_BYTES", 0)
     monkeypatch.setattr(stage_digits, "goes_in_digits", lambda *given: True)
     monkeypatch.setattr(stage_digits, "may_be_slow", lambda boxes: True)
     monkeypatch.setattr(stage_digits, "outgrows_caches", lambda footprint: True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen import STAGED_BYTES, STAGED_DIGITS, CopyProgram, cached, footprint_bytes
+from codegen import CopyProgram, cached, footprint_bytes, may_stage_digits
 from tilejit.arrays.memory import bytes_map
 from tilejit.programs.compiled import compiled, staged
 from tilejit.programs.moves import Move
@@ -44,5 +44,5 @@ def _may_be_staged(direct: CopyProgram, move: Move) -> bool:
     """Whether a copy converts to narrower elements, or permutes many dimensions of a large array."""
     if move.swap or move.source != move.target:
         return not move.swap and move.target.bits < move.source.bits
-    digits = sum(n > 1 for n in direct.src.dims)
-    return digits >= STAGED_DIGITS and footprint_bytes(direct.src, direct.dst) >= STAGED_BYTES
+    dims = sum(n > 1 for n in direct.src.dims)
+    return may_stage_digits(dims, footprint_bytes(direct.src, direct.dst))

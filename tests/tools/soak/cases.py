@@ -22,6 +22,7 @@ from codegen.pipeline import copies as pipeline
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
+    call_limits,
     choose_cuts,
     choose_digits,
     choose_grid,
@@ -58,7 +59,7 @@ from tilejit.copies.sizes import SIZES
 from tilejit.layout.cute_shape import CuteShape
 from tilejit.layout.dtypes import PRIMITIVE_TYPES
 from tilejit.layout.shape import Shape
-from tilejit.programs import copy_programs, pack_programs
+from tilejit.programs import pack_programs
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.relayout_programs import relayout_program, single_pass_relayout
 from tilejit.tiled import boxes, conversions, plans, tiled_array
@@ -141,8 +142,7 @@ REPEATS = 4
 FOR_LARGE = (
     *((SIZES, "small_elements"), (SIZES, "small_run_bytes")),
     *((choose_stages, "LEAST_BYTES"), (choose_permuted, "LEAST_BYTES"), (choose_shuffle, "LEAST_BYTES")),
-    *((stage_digits, "STAGED_BYTES"), (copy_programs, "STAGED_BYTES")),
-    *((choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),
+    *((call_limits, "STAGED_BYTES"), (choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),
 )
 """Sizes below which NumPy copies, or a copy is not cut into blocks: none here."""
 
