@@ -13,9 +13,9 @@ from codegen.schedule.call_limits import may_stage_digits
 from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_digits import (
     Order,
-    block_extents,
     cached_orders,
     cached_strides,
+    digit_grid,
     goes_in_digits,
     may_be_slow,
     staged_cycles,
@@ -37,14 +37,14 @@ def in_digits(
     if choice is None and not may_be_slow(in_one_pass):
         return None
     how, width = choice or StageChoice(), element.bits // 8
-    extents = block_extents(digits, width, how.part)
-    if extents is None:
+    grid = digit_grid(digits, width, how.part)
+    if grid is None:
         return None
     orders = dict.fromkeys(cached_orders(digits, width))
-    staged = [_Stages(direct, element, digits, extents, order, how) for order in orders]
+    staged = [_Stages(direct, element, digits, grid, order, how) for order in orders]
     cycles = [stages.cycles() for stages in staged]
     best = min(cycles)
-    if choice is None and not goes_in_digits(in_one_pass, digits, extents, best):
+    if choice is None and not goes_in_digits(in_one_pass, digits, grid.extents, best):
         return None
     return staged[cycles.index(best)].program()
 
@@ -69,8 +69,8 @@ class _Stages:
 
     direct   the copy in one pass
     element  what both arrays hold
-    digits   of the copy; they are the dimensions of the grid, in that order
-    extents  of a block
+    digits   of the copy
+    grid     the blocks; its dimensions are the digits, in that order
     order    of the digits in cache
     choice   as in `staged_by`
     """
@@ -78,34 +78,30 @@ class _Stages:
     direct: CopyProgram
     element: Element
     digits: tuple[Digit, ...]
-    extents: Dims
+    grid: BlockGrid
     order: Order
     choice: StageChoice
 
     def cycles(self) -> float:
         """Cycles per 16 bytes of both stages."""
-        return staged_cycles(*map(box_schedules, self._of(next(self._grid.ends()))))
+        return staged_cycles(*map(box_schedules, self._of(next(self.grid.ends()))))
 
     def program(self) -> StagedProgram:
         """The copy."""
-        grid, (_, size) = self._grid, self._cached
+        grid, (_, size) = self.grid, self._cached
         src, dst = (
-            tuple(e * x[side] for e, x in zip(self.extents, self.digits, strict=True)) for side in (1, 2)
+            tuple(e * x[side] for e, x in zip(grid.extents, self.digits, strict=True)) for side in (1, 2)
         )
         programs = {ends: self._of(ends) for ends in grid.ends()}
         return StagedProgram(None, grid, (src, dst), programs, self.direct.bounds, size)
 
     @property
-    def _grid(self) -> BlockGrid:
-        return BlockGrid(tuple(n for n, _, _ in self.digits), self.extents)
-
-    @property
     def _cached(self) -> tuple[Dims, int]:
-        return cached_strides(self.digits, self.extents, self.order, self.element.bits // 8)
+        return cached_strides(self.digits, self.grid.extents, self.order, self.element.bits // 8)
 
     def _of(self, ends: Ends) -> tuple[CopyProgram, CopyProgram]:
         """The stages of a sort of block."""
-        _, extents = self._grid.box(ends)
+        _, extents = self.grid.box(ends)
         element, (strides, _) = self.element, self._cached
 
         def strided(strides: Dims) -> AccessMap:

@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Digit
-from codegen.maps.block_grid import Dims
+from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.schedule.choose_cache_blocks import Panel
+from codegen.schedule.choose_grid import has_few_sorts
 from codegen.schedule.choose_shuffle import cycles_of
 from codegen.schedule.choose_stages import BoxSchedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
@@ -27,6 +28,10 @@ Order: TypeAlias = tuple[int, ...]
 
 RUN_BYTES = tuple(n << k for k in range(14, 6, -1) for n in (4, 3))
 """Bytes of source rows and of destination runs per block that are tried, the longest first."""
+
+MOST_DIGITS = 12
+"""Copies with more digits run in one pass. Each digit adds up to four orders in cache, and every order is
+scheduled: copies of 24 digits took 1 s to plan. Tiles along each of six dimensions have twelve."""
 
 PITCH_BYTES = 256
 """Rows of a block from this length on are an odd number of lines apart."""
@@ -162,6 +167,16 @@ def cached_orders(digits: Sequence[Digit], width: int) -> Iterator[Order]:
             others = [k for k in order if k not in minor]
             yield (*others, *minor, *kept)
             yield (*minor, *others, *kept)
+
+
+def digit_grid(digits: Sequence[Digit], width: int, part: int = 1) -> BlockGrid | None:
+    """The blocks of a copy, of the extents in `block_extents`, which also has the arguments.
+
+    None if there are more than `MOST_DIGITS` digits, or too many sorts of blocks.
+    """
+    extents = block_extents(digits, width, part) if len(digits) <= MOST_DIGITS else None
+    grid = BlockGrid(tuple(n for n, _, _ in digits), extents) if extents else None
+    return grid if grid and has_few_sorts(grid) else None
 
 
 def block_extents(digits: Sequence[Digit], width: int, part: int = 1) -> Dims | None:

@@ -17,9 +17,15 @@ from codegen.ir.strided_box import Element
 from codegen.pipeline import stage_digits
 from codegen.pipeline.program import CopyProgram
 from codegen.pipeline.staged import StagedProgram
-from codegen.schedule import call_limits, choose_digits
+from codegen.schedule import call_limits, choose_digits, choose_grid
 from codegen.schedule.candidates import STAGES_TRIED
-from codegen.schedule.choose_digits import block_extents, cached_orders, cached_strides
+from codegen.schedule.choose_digits import (
+    MOST_DIGITS,
+    block_extents,
+    cached_orders,
+    cached_strides,
+    digit_grid,
+)
 from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded
 from tilejit.arrays.memory import bytes_map
@@ -164,6 +170,25 @@ def test_blocks_hold_their_elements_apart(dtype: str, shape: tuple[int, ...], or
         offsets = sum(np.ix_(*(np.arange(e) * s for e, s in zip(extents, strides, strict=True))))
         assert len(np.unique(offsets)) == prod(extents)
         assert offsets.max() + width <= size
+
+
+@pytest.mark.parametrize("count", [4, 12, 13, 24])
+def test_copies_of_many_digits_have_no_blocks(count: int) -> None:
+    """All orders of the digits are planned, which takes long for many."""
+    digits = tuple((2, 1 << k, 1 << (count - 1 - k)) for k in range(count))
+    assert block_extents(digits, 1) is not None
+    assert (digit_grid(digits, 1) is not None) == (count <= MOST_DIGITS)
+
+
+def test_copies_have_few_sorts_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each sort of block has its own programs."""
+    monkeypatch.setattr(choose_digits, "RUN_BYTES", (50,))
+    digits = ((43, 231, 1), (7, 33, 43), (33, 1, 301))
+    grid = digit_grid(digits, 1)
+    assert grid is not None
+    assert sum(grid.short) >= 1
+    monkeypatch.setattr(choose_grid, "MOST_SORTS", 1)
+    assert digit_grid(digits, 1) is None
 
 
 def test_slow_copies_go_in_blocks_and_others_in_one_pass() -> None:
