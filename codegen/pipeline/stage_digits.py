@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from codegen.ir.strided_box import Digit, Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.maps.block_grid import BlockGrid, Dims, Ends
@@ -13,8 +15,8 @@ from codegen.schedule.call_limits import may_stage_digits
 from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_digits import (
     Order,
-    cached_orders,
     cached_strides,
+    choose_order,
     digit_grid,
     goes_in_digits,
     may_be_slow,
@@ -40,13 +42,11 @@ def in_digits(
     grid = digit_grid(digits, width, how.part)
     if grid is None:
         return None
-    orders = dict.fromkeys(cached_orders(digits, width))
-    staged = [_Stages(direct, element, digits, grid, order, how) for order in orders]
-    cycles = [stages.cycles() for stages in staged]
-    best = min(cycles)
-    if choice is None and not goes_in_digits(in_one_pass, digits, grid.extents, best):
+    stages = partial(_Stages, direct, element, digits, grid, how)
+    order, cycles = choose_order(digits, width, lambda order: stages(order).cycles())
+    if choice is None and not goes_in_digits(in_one_pass, digits, grid.extents, cycles):
         return None
-    return staged[cycles.index(best)].program()
+    return stages(order).program()
 
 
 def _digits(direct: CopyProgram) -> tuple[Digit, ...]:
@@ -71,16 +71,16 @@ class _Stages:
     element  what both arrays hold
     digits   of the copy
     grid     the blocks; its dimensions are the digits, in that order
-    order    of the digits in cache
     choice   as in `staged_by`
+    order    of the digits in cache
     """
 
     direct: CopyProgram
     element: Element
     digits: tuple[Digit, ...]
     grid: BlockGrid
-    order: Order
     choice: StageChoice
+    order: Order
 
     def cycles(self) -> float:
         """Cycles per 16 bytes of both stages."""

@@ -24,6 +24,7 @@ from codegen.schedule.choose_digits import (
     block_extents,
     cached_orders,
     cached_strides,
+    choose_order,
     digit_grid,
 )
 from codegen.schedule.thresholds import Thresholds
@@ -153,6 +154,21 @@ def test_orders_are_permutations_that_keep_the_common_digit_innermost() -> None:
     assert {order[-1] for order in orders} == {4}
     assert (0, 1, 2, 3, 4) in orders
     assert (3, 0, 2, 1, 4) in orders
+
+
+def test_the_order_with_the_fewest_cycles_is_chosen() -> None:
+    """Each order is planned once; the first of equals wins."""
+    digits = ((6, 60, 360), (5, 4, 72), (3, 20, 24), (6, 360, 4), (4, 1, 1))
+    planned = []
+
+    def cycles(order: tuple[int, ...]) -> float:
+        planned.append(order)
+        return 1.5 if order[0] == 3 else 2.5
+
+    order, fewest = choose_order(digits, 1, cycles)
+    assert sorted(planned) == sorted(set(cached_orders(digits, 1)))
+    assert order == next(x for x in planned if x[0] == 3)
+    assert fewest == 1.5
 
 
 @pytest.mark.parametrize(("dtype", "shape", "order"), CASES)
