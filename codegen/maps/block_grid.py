@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
+from math import prod
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from codegen.maps.access import AccessMap, logical_roots, map_offset
 from codegen.maps.digit_trees import Leaf, Tree, ceil_div, coalesce_tree, split_tree, tree_cuts
@@ -13,6 +17,8 @@ from codegen.support.dataclasses import dataclass
 Dims: TypeAlias = tuple[int, ...]
 Ends: TypeAlias = tuple[bool, ...]
 """A kind of block: the dimensions along which it is the last one and has another extent."""
+
+Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +48,31 @@ class BlockGrid:
 
     def ends(self) -> Iterator[Ends]:
         """Every kind of block in the grid."""
+        return product(*self._ends)
+
+    @property
+    def _ends(self) -> tuple[Ends, ...]:
+        """Along each dimension, whether blocks are a last one of another extent; both where some are."""
         each = zip(self.short, self.counts, strict=True)
-        return product(*((False,) if not s else (True,) if n == 1 else (False, True) for s, n in each))
+        return tuple((False,) if not s else (True,) if n == 1 else (False, True) for s, n in each)
 
     def blocks(self) -> Iterator[tuple[Dims, Ends]]:
         """The position of each block, in C order, and its kind."""
         counts, short = self.counts, self.short
         for place in product(*map(range, counts)):
             yield place, tuple(s and k == n - 1 for s, k, n in zip(short, place, counts, strict=True))
+
+    def offsets(self, steps: Dims) -> Integers:
+        """Bytes from the first block to each block, in C order."""
+        return _sums([step * np.arange(n) for step, n in zip(steps, self.counts, strict=True)])
+
+    def kinds(self) -> Integers:
+        """The kind of each block, in C order, as its number in `ends`."""
+        parts, both = [], [len(x) for x in self._ends]
+        for d, n in enumerate(self.counts):
+            is_last = (np.arange(n) == n - 1) & (both[d] == 2)
+            parts.append(prod(both[d + 1 :]) * is_last)
+        return _sums(parts)
 
     def first(self, ends: Ends) -> Dims:
         """The position of the first block of a kind."""
@@ -69,6 +92,14 @@ class BlockGrid:
             there = map_offset(access, (*zero[:d], extent, *zero[d + 1 :])) if extent < n else first
             out.append(int(there - first) * access.unit_bits)
         return None if any(step % 8 for step in out) else tuple(step // 8 for step in out)
+
+
+def _sums(parts: Sequence[Integers]) -> Integers:
+    """One element of each part in every combination, added up, in C order."""
+    total = np.zeros(1, np.int64)
+    for part in parts:
+        total = (total[:, None] + part).reshape(-1)
+    return total
 
 
 def block_offset(place: Dims, steps: Dims) -> int:

@@ -8,12 +8,13 @@ for each combination of two stages would mean fifteen times as many. So a share 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.analysis.ranges import check_disjoint
 from codegen.ir.lines import LINE_BYTES
@@ -100,22 +101,20 @@ class StagedProgram:
 
     def _table(self, line: int) -> CallTable:
         """The calls of one block of each kind, repeated for the others of that kind."""
-        blocks = list(self.grid.blocks())
-        src, dst = (np.array([place for place, _ in blocks], np.int64) @ np.array(s) for s in self.strides)
+        (src, dst), kinds = map(self.grid.offsets, self.strides), self.grid.kinds()
+        sorts = tuple(self.grid.ends())
+        following, ends = np.append(kinds[1:], len(sorts)), (*sorts, None)
         ahead, aligned = np.diff(src, append=src[-1:]), (line + dst) % LINE_BYTES == 0
-        sorts = [ends for _, ends in blocks]
-        keys = list(zip(sorts, [*sorts[1:], None], ahead.tolist(), aligned.tolist(), strict=True))
-        first = {key: k for k, key in reversed(list(enumerate(keys)))}
-        number = {key: n for n, key in enumerate(first)}
+        first, like = _like((kinds, following, ahead, aligned))
         groups = [
-            self._calls(sort, following, distance, int(src[k]), int(dst[k]))
-            for (sort, following, distance, _), k in first.items()
+            self._calls(sorts[kinds[k]], ends[following[k]], int(ahead[k]), int(src[k]), int(dst[k]))
+            for k in first
         ]
         once = call_table(groups, (0, line), self.bounds, (self.block_bytes,))
-        like = np.array([first[key] for key in keys], np.int64)
-        moved = np.stack([src - src[like], dst - dst[like], np.zeros_like(src)], axis=1)
-        which = np.array([number[key] for key in keys], np.int64)
-        return repeated(once, which, moved, (*self.bounds, (0, self.block_bytes)))
+        moved = np.zeros((len(src), 3), np.int64)
+        for side, offsets in enumerate((src, dst)):
+            moved[:, side] = offsets - offsets[first][like]
+        return repeated(once, like, moved, (*self.bounds, (0, self.block_bytes)))
 
     def _calls(self, sort: Ends, following: Ends | None, ahead: int, src: int, dst: int) -> Group:
         """The launches of both stages of a block, and those that request the block that follows."""
@@ -169,3 +168,16 @@ class StagedProgram:
     def steps(self) -> tuple[Step, ...]:
         """The nests of both stages of each sort of block, at all stages of compilation."""
         return tuple(launch.step for launch in self.launches)
+
+
+def _like(facts: Sequence[NDArray[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first block of each kind that has the same facts, and the kind of each block.
+
+    (0, 0, 1, 0), (5, 5, 5, 7) -> (0, 3, 2), (0, 0, 2, 1)
+    """
+    key = np.zeros(len(facts[0]), np.int64)
+    for fact in facts:
+        values = np.unique(fact)
+        key = key * len(values) + np.searchsorted(values, fact)
+    keys, first = np.unique(key, return_index=True)
+    return first, np.searchsorted(keys, key)

@@ -46,6 +46,17 @@ def test_blocks_are_the_array(dims: tuple[int, ...], extents: tuple[int, ...], m
     assert len(list(grid.blocks())) == int(np.prod(grid.counts))
 
 
+@pytest.mark.parametrize("merges", [False, True])
+@pytest.mark.parametrize(("dims", "extents"), GRIDS)
+def test_all_blocks_at_once(dims: tuple[int, ...], extents: tuple[int, ...], merges: bool) -> None:
+    """The offsets and kinds of all blocks are those of one block after the other."""
+    grid, kinds = BlockGrid(dims, extents, merges), list(BlockGrid(dims, extents, merges).ends())
+    steps = tuple(7 * 10**k for k in range(len(dims)))
+    blocks = list(grid.blocks())
+    assert grid.offsets(steps).tolist() == [block_offset(place, steps) for place, _ in blocks]
+    assert [kinds[k] for k in grid.kinds()] == [ends for _, ends in blocks]
+
+
 @pytest.mark.parametrize("extents", [(3, 5), (24, 16), (7, 1), (2, 3, 64)])
 @pytest.mark.parametrize("itemsize", [1, 4, 16])
 def test_rows_of_blocks_share_no_sets(extents: tuple[int, ...], itemsize: int) -> None:
