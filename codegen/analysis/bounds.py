@@ -96,7 +96,7 @@ def check_bounds(
 
     Returns:
         The accesses that have elements of arrays among their subscripts, or among the bounds of their loops.
-    These are not checked here: `IndexChecks` must check them before each call.
+        These are not checked here: `IndexChecks` must check them before each call.
 
     Raises:
         KernelIndexError: an access may be outside; the message names the subscript and the range it may

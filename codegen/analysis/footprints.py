@@ -25,9 +25,11 @@ from codegen.support.errors import KernelError
 
 @dataclass(slots=True)
 class Footprints:
-    """Attributes:
-    numbers: the integers of the kernel.
-    storages: the address of each storage, and its range in bytes.
+    """Proves that the accesses of one kernel stay inside its storages.
+
+    Attributes:
+        numbers: the integers of the kernel.
+        storages: the address of each storage, and its range in bytes.
     """
 
     numbers: Numbers
@@ -141,7 +143,7 @@ class Footprints:
         return Affine(min(last, 0)), Affine(max(last, 0))
 
     def touch(self, name: str, low: Affine, high: Affine, bits: int, what: str, scope: Scope) -> None:
-        """Prove that an access of so many bits from one offset to another stays inside."""
+        """Prove that an access of that many bits from one offset to another stays inside."""
         for facts, place in self.pointer(name, scope):
             if self.numbers.silent:
                 continue

@@ -99,13 +99,12 @@ class IndexChecks:
     def check(self, arrays: Arrays, *, verify: bool = False) -> None:
         """Raise for a call in which a subscript is outside its array.
 
-            verify: whether to also compare elements that are promised to differ; TILEJIT_VERIFY does the
-            same.
+        verify: whether to also compare elements that are promised to differ; TILEJIT_VERIFY does the same.
 
-            Raises:
-                KernelIndexError: a subscript is outside; the message names the array of indices, the position
-                    and the index.
-        KernelValueError: elements that are promised to differ are equal.
+        Raises:
+            KernelIndexError: a subscript is outside; the message names the array of indices, the position
+                and the index.
+            KernelValueError: elements that are promised to differ are equal.
         """
         limits = self.sufficient(verify=verify)
         if limits is not None and all(x.hold(arrays) for x in limits):

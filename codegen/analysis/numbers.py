@@ -25,14 +25,16 @@ OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "e
 
 @dataclass(slots=True)
 class Numbers:
-    """Attributes:
-    function: the kernel.
-    given: the facts before the call.
-    unknowns: everything else.
-    choices: the possible values of an unknown.
-    records: the numbers of each record that was read from a table.
-    silent: whether accesses are not proven, because the walk only finds the values that a loop carries.
-    proven: the number of accesses proven so far.
+    """The integers of one kernel, as linear expressions over its unknowns.
+
+    Attributes:
+        function: the kernel.
+        given: the facts before the call.
+        unknowns: everything else.
+        choices: the possible values of an unknown.
+        records: the numbers of each record that was read from a table.
+        silent: whether accesses are not proven, because the walk only finds the values that a loop carries.
+        proven: the number of accesses proven so far.
     """
 
     function: Function

@@ -11,7 +11,7 @@ from codegen.support.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An offset from the address of a storage, in units of so many bits."""
+    """An offset from the address of a storage, in units of that many bits."""
 
     storage: str
     offset: Affine
@@ -24,11 +24,13 @@ Pointer: TypeAlias = tuple[tuple[Facts, Place], ...]
 
 @dataclass(slots=True)
 class Scope:
-    """Attributes:
-    symbols: the integers, over unknowns.
-    pointers: the buffers and views.
-    facts: the facts from conditions and loops.
-    loops: the names of the enclosing loops, for messages.
+    """The names and the facts that are known at a statement.
+
+    Attributes:
+        symbols: the integers, over unknowns.
+        pointers: the buffers and views.
+        facts: the facts from conditions and loops.
+        loops: the names of the enclosing loops, for messages.
     """
 
     symbols: dict[str, Affine]

@@ -49,7 +49,7 @@ def _is_unsigned(index: Index) -> bool:
 
 
 def inside_arrays(subscripts: tuple[Index, ...]) -> Value | None:
-    """Whether all masked subscripts are inside their arrays, elements' too; None if none is masked."""
+    """Whether all masked subscripts, also those of elements, are inside their arrays; None without any."""
     test: Value | None = None
     for part in dict.fromkeys(part for each in subscripts for part in inside_parts(each)):
         for one in _tests(part):

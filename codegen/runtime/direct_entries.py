@@ -122,7 +122,7 @@ RESULT = (words.RESULTS, 0)
 
 
 def own_scratch(arguments: int) -> int:
-    """The index of a call's own scratch, for calls with so many arguments."""
+    """The index of a call's own scratch, for calls with that many arguments."""
     return arguments + 1
 
 

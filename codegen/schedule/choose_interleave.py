@@ -116,12 +116,12 @@ def strip_of(box: StridedBox, inner: tuple[str, ...], packed: PackedSide, size: 
 
 
 def least_block(rows: int, width: int) -> int:
-    """The fewest elements of each of so many rows that are interleaved in registers, not one by one."""
+    """The fewest elements of each of that many rows that are interleaved in registers, not one by one."""
     return min(columns for count, columns in instruction("interleaved").shapes[8 * width] if count == rows)
 
 
 def _chunk(box: StridedBox, row: tuple[str, ...], size_bytes: int) -> int | None:
-    """Iterations of the last digit of a row so that it has at least so many bytes.
+    """Iterations of the last digit of a row so that it has at least that many bytes.
 
     None if a transfer takes all of them, or if every chunk size leaves a remainder shorter than a line.
     """

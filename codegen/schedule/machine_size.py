@@ -35,7 +35,7 @@ class MachineSize:
     divisors: tuple[str, ...] = ()
 
     def elements(self, bits: int) -> int:
-        """The number of elements of so many bits, rounded down and at least 1."""
+        """The number of elements of that many bits, rounded down and at least 1."""
         above, below = (
             prod(_number(each, bits) for each in given) for given in (self.factors, self.divisors)
         )

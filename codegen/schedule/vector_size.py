@@ -54,7 +54,7 @@ def read_vector_sizes(value: object, most: int, write: str) -> tuple[Size, ...]:
 def sizes_in_elements(
     sizes: Sequence[Size], bits: int, write: str = "write smaller sizes"
 ) -> tuple[int, ...]:
-    """The sizes in elements of so many bits, on this machine.
+    """The sizes in elements of that many bits, on this machine.
 
     (4, 2*hw) -> (4, 32) for 32 bits in registers of 64 bytes
 

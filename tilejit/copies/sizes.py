@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy import (
-    ndarray,
-)  # NumPy's module __getattr__ makes np.ndarray slower
+from numpy import ndarray  # NumPy's module __getattr__ makes np.ndarray slower
 
 from codegen import dataclass
 

@@ -169,16 +169,19 @@ def memory_desc(tag: str, dtype: ElementLike, dims: Iterable[int]) -> MemoryDesc
 def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
     """Create a tiled array over the memory of a torch tensor that oneDNN owns, as from `to_mkldnn`.
 
-        >>> w = torch._C._nn.mkldnn_reorder_conv2d_weight(weights.to_mkldnn(), padding=[1, 1])
-        >>> of_mkldnn(w, "Acdb24a").numpy()  # the weights
+    >>> w = torch._C._nn.mkldnn_reorder_conv2d_weight(weights.to_mkldnn(), padding=[1, 1])
+    >>> of_mkldnn(w, "Acdb24a").numpy()  # the weights
 
+    Nothing is copied, and the array keeps the tensor alive.
+
+    Args:
+        tensor: the result of `tensor.to_mkldnn()`, or of a reorder of one.
         tag: the one that oneDNN has chosen, which torch does not expose; run with ONEDNN_VERBOSE=2 to see it.
-        A plain tensor
-    has abcd. Nothing is copied, and the array keeps the tensor alive.
+            A plain tensor has abcd.
 
-        Raises:
-            LayoutError: the tag takes another number of bytes than the tensor has, or as `layout_of`.
-            TypeError: it is not such a tensor.
+    Raises:
+        LayoutError: the tag takes another number of bytes than the tensor has, or as `layout_of`.
+        TypeError: it is not such a tensor.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensor, torch.Tensor) or not tensor.is_mkldnn:

@@ -33,20 +33,21 @@ from tilejit.programs.tuning import PaddingNumber
 class TiledDask:
     """A dask array in packed chunks, computed lazily.
 
-        >>> t = pack(dask.array.ones((50000, 30000), "f4"), "{1,0:T(8,128)}")
-        >>> t.array[2, 0].compute()     # the buffer of the chunk at (2, 0)
+    >>> t = pack(dask.array.ones((50000, 30000), "f4"), "{1,0:T(8,128)}")
+    >>> t.array[2, 0].compute()     # the buffer of the chunk at (2, 0)
 
-        The chunks form a regular grid. The chunk at (i, j, …) is the box that starts at (i, j, …) times the
-        extents of a
-    chunk, and `array[i, j, …]` holds the bytes of `tilejit.pack` for that box in the chunk's layout. A box at
-    the end of the array has a whole chunk's buffer, and the excess is padding.
+    The chunks form a regular grid. The chunk at (i, j, …) is the box that starts at (i, j, …) times the
+    extents of a chunk, and `array[i, j, …]` holds the bytes of `tilejit.pack` for that box in the chunk's
+    layout. A box at the end of the array has a whole chunk's buffer, and the excess is padding.
 
-        Attributes:
-            array: [*chunks along each dimension, slots], a block for each chunk's buffer: of the element
-                dtype, or uint8 if elements share bytes.
-        shape: the dimensions of the array. chunk: the layout of a whole chunk; `chunk.dimensions` are the
-            elements of one. layout: the layout of the whole array, which `to_flat` writes; None if a CuTe
-            layout describes one chunk. threads: TileJIT's threads in a task; None for one.
+    Attributes:
+        array: [*chunks along each dimension, slots], a block for each chunk's buffer: of the element dtype,
+            or uint8 if elements share bytes.
+        shape: the dimensions of the array.
+        chunk: the layout of a whole chunk; `chunk.dimensions` are the elements of one.
+        layout: the layout of the whole array, which `to_flat` writes; None if a CuTe layout describes one
+            chunk.
+        threads: TileJIT's threads in a task; None for one.
     """
 
     array: Any
@@ -140,24 +141,25 @@ class TiledDask:
     def to_zarr(self, store: Any, *, overwrite: bool = False, compute: bool = True) -> Any:
         """Write the buffers as the chunks of a zarr array with the codec `tilejit.tile`.
 
-                        >>> t.to_zarr("weights.zarr")
+        >>> t.to_zarr("weights.zarr")
 
-                        zarr stores the buffer `array[i, j, …]` byte for byte as the chunk at (i, j, …). Types
-                        without a zarr name become
-                integers of the same width. store: a path, a URL or a zarr store that all workers can access.
-                overwrite: True removes an existing array immediately. compute: False returns a
-                dask.delayed.Delayed that writes when it is computed.
+        zarr stores the buffer `array[i, j, …]` byte for byte as the chunk at (i, j, …). Types without a zarr
+        name become integers of the same width.
 
-                        `zarr.json`, which makes the chunks an array, is written last. A run that fails or
-                        ends early may leave chunks but no
-        array, so missing chunks are never read as zeros.
+        `zarr.json`, which makes the chunks an array, is written last. A run that fails or ends early may
+        leave chunks but no array, so missing chunks are never read as zeros.
 
-                        Raises:
-                            LayoutError: an array exists and `overwrite` is False, another one is created
-                                there at the same time, or the layout has no text form.
-                            TilejitError: only a single process can write the store, such as a ZIP file.
-                            TypeError: it is not a store.
-                            ImportError: zarr is not installed.
+        Args:
+            store: a path, a URL or a zarr store that all workers can access.
+            overwrite: True removes an existing array immediately.
+            compute: False returns a dask.delayed.Delayed that writes when it is computed.
+
+        Raises:
+            LayoutError: an array exists and `overwrite` is False, another one is created there at the same
+                time, or the layout has no text form.
+            TilejitError: only a single process can write the store, such as a ZIP file.
+            TypeError: it is not a store.
+            ImportError: zarr is not installed.
         """
         from tilejit.interop.dask.zarr_chunks import write
 
