@@ -99,8 +99,8 @@ def main(
     for name in names:
         if name not in NAMES:
             near = get_close_matches(name, (*NAMES, ALL), n=1, cutoff=0.7)
-            mend = f"did you mean {near[0]}?" if near else f"choose from {', '.join((*NAMES, ALL))}"
-            raise typer.BadParameter(f"unknown suite {name}; {mend}")
+            fix = f"did you mean {near[0]}?" if near else f"choose from {', '.join((*NAMES, ALL))}"
+            raise typer.BadParameter(f"unknown suite {name}; {fix}")
     _check_outputs(json_file, markdown_file, plot_file)
     versions = peers.versions()
     os.environ["TILEJIT_THREADS"] = str(threads)  # for routines that are called as NumPy's, with no number

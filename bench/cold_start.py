@@ -92,8 +92,10 @@ def main(
     Console().print(tables(starts))
 
 
-def measure(starts: Starts, rounds: int, empty: int, told: Callable[[str], None] = lambda line: None) -> None:
-    """Add processes, in turns; `told` is called for each. The first one fills the store and is not counted.
+def measure(
+    starts: Starts, rounds: int, empty: int, report: Callable[[str], None] = lambda line: None
+) -> None:
+    """Add processes, in turns; `report` is called for each. The first one fills the store and is not counted.
 
     Raises:
         CalledProcessError: an answer is wrong, or a process ends without one.
@@ -107,10 +109,10 @@ def measure(starts: Starts, rounds: int, empty: int, told: Callable[[str], None]
                 starts.alone.append(process(folder, "store", copies=False))
                 starts.stored.append(process(folder, "store", numba=False))
                 took = starts.alone[-1][NUMPY][0], starts.stored[-1][FROM_IMPORT][0]
-                told(f"{k + 1}/{rounds} {NUMPY}: {took[0]:.0f} ms; {STORED}: {took[1]:.0f} ms")
+                report(f"{k + 1}/{rounds} {NUMPY}: {took[0]:.0f} ms; {STORED}: {took[1]:.0f} ms")
             if k < empty:
                 starts.compiled.append(process(folder, f"empty{k}", numba=True))
-                told(f"{k + 1}/{empty} {EMPTY}: {starts.compiled[-1][FROM_IMPORT][0]:.0f} ms")
+                report(f"{k + 1}/{empty} {EMPTY}: {starts.compiled[-1][FROM_IMPORT][0]:.0f} ms")
 
 
 def process(folder: Path, store: str, *, copies: bool = True, numba: bool | None = None) -> Milliseconds:
@@ -125,10 +127,10 @@ def process(folder: Path, store: str, *, copies: bool = True, numba: bool | None
     for name in ("PYTHONDONTWRITEBYTECODE", "TILEJIT_NO_CACHE", "TILEJIT_DUMP", "TILEJIT_VERIFY"):
         environment.pop(name, None)
     command = [sys.executable, "-c", PROCESS, "copies" if copies else "numpy"]
-    told = json.loads(run(command, env=environment, stdout=PIPE, text=True, check=True).stdout)
-    if numba is not None and told["numba"] is not numba:
-        raise RuntimeError(f"numba was {'' if told['numba'] else 'not '}imported")
-    steps: Milliseconds = {name: (wall, cpu) for name, (wall, cpu) in told["ms"].items()}
+    printed = json.loads(run(command, env=environment, stdout=PIPE, text=True, check=True).stdout)
+    if numba is not None and printed["numba"] is not numba:
+        raise RuntimeError(f"numba was {'' if printed['numba'] else 'not '}imported")
+    steps: Milliseconds = {name: (wall, cpu) for name, (wall, cpu) in printed["ms"].items()}
     parts = [steps[name] for name in (TILEJIT, *COPIES) if name in steps]
     return {**steps, FROM_IMPORT: (sum(wall for wall, _ in parts), sum(cpu for _, cpu in parts))}
 

@@ -47,7 +47,7 @@ def _gathered(rows: Sequence[Row], many: bool) -> list[list[Row]]:
 
 
 def _group(rows: Sequence[Row], many: bool) -> Group:
-    """The bars of one case or of several: GB/s, of memcpy too."""
+    """The bars of one case or of several: GB/s, including memcpy."""
     first = rows[0]
     rates = {OURS: [row.rate for row in rows]}
     for name, label in PEERS.items():

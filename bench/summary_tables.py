@@ -60,7 +60,7 @@ def expressions_table(runs: Runs) -> str:
 
 
 def cold_start_table(runs: Runs) -> str:
-    """The newest cold starts of each machine; copies beside NumPy's import where it was timed too."""
+    """The newest cold starts of each machine; copies beside NumPy's import if it was timed."""
     newest = {run.machine: run for run in runs if run.cold_start_ms}
     steps = [
         step

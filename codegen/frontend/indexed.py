@@ -30,7 +30,7 @@ def permuted(node: ast.expr, scope: Scope) -> ast.expr | None:
 
 
 def counted(index: Index, size: Index, *, masked: bool) -> Index:
-    """A subscript as NumPy counts it, if elements of arrays are part of it; masked: 0 where it is outside."""
+    """A subscript as NumPy counts it, if elements of arrays are part of it; masked: 0 if it is outside."""
     if not depends_on_elements(index):
         return index
     if not _is_unsigned(index):

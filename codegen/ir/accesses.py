@@ -18,7 +18,7 @@ from codegen.support.dataclasses import dataclass
 
 VERBS = ("read", "write", "stream", "prefetch")
 ROWS = ("", "each", "at", "at_low", "at_high")
-"""Where rows are: at a pitch, the same from the first row, or by a table or half of its entries."""
+"""The positions of rows: at a pitch, at a pitch from the first row, or by a table or half of its entries."""
 
 SIZED = ("arguments", "addresses", "stack")
 

@@ -12,7 +12,7 @@ MOST = (1 << 63) - 1
 
 
 def element_at(array: NDArray[Any], *subscripts: Any) -> Any:
-    """The element with these subscripts, or an array of them; 0 where they are outside.
+    """The element with these subscripts, or an array of them; 0 if they are outside.
 
     [7, -1, 3], 1 -> -1    [7, -1, 3], [0, 5] -> [7, 0]
     """

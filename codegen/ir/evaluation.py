@@ -84,7 +84,7 @@ class Evaluation:
         return bool(getattr(operator, test.relation)(left, right))
 
     def name_value(self, name: str, value: Number) -> None:
-        """Bind a value to a name; integers are symbols of index expressions too."""
+        """Bind a value to a name; integers are also symbols of index expressions."""
         self.locals[name] = value
         if not np.shape(value) and value.dtype.kind in "iu":
             self.symbols[name] = int(value)

@@ -138,7 +138,7 @@ class ArrayElement:
 
 @dataclass(frozen=True, slots=True)
 class FromEnd:
-    """A subscript that counts from the end where it is negative, as NumPy's do: `of + size`."""
+    """A subscript that counts from the end if it is negative, as NumPy's do: `of + size`."""
 
     of: Index
     size: Index

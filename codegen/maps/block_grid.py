@@ -52,7 +52,7 @@ class BlockGrid:
 
     @property
     def _ends(self) -> tuple[Ends, ...]:
-        """Along each dimension, whether blocks are a last one of another extent; both where some are."""
+        """Along each dimension, whether blocks are a last one of another extent; both if some are."""
         each = zip(self.short, self.counts, strict=True)
         return tuple((False,) if not s else (True,) if n == 1 else (False, True) for s, n in each)
 

@@ -101,7 +101,7 @@ class _Maker:
         return None if self.padding is None else repeated(self.padding)
 
     def joinings(self) -> tuple[JoinedBoxes | None, ...]:
-        """How all boxes are joined, or None to run them one by one; several where one will be picked."""
+        """How all boxes are joined, or None to run them one by one; several ways if one is to be picked."""
         converts = self.swap or self.source.name != self.target.name or self.boxed.dst.unit_bits != 8
         has_options = self.options.virtual_vector_size is not None or self.options.specialize != STRUCTURE
         if converts or has_options:
@@ -145,7 +145,7 @@ class _Maker:
         return wide
 
     def _fold(self, made: StridedBox, box: Box) -> Box:
-        """Turn outer loops into tables where there are more than any kernel has."""
+        """Turn outer loops into tables if there are more than any kernel has."""
         most = OUTER_RANKS[-1]
         if len(made.axes) <= most:
             return box

@@ -85,7 +85,7 @@ def _stages(
     packs: bool,
     streams: bool,
 ) -> tuple[CopyProgram, CopyProgram] | None:
-    """The stages of one sort of block."""
+    """The stages of one kind of block."""
     digits = block_digits(layout, extents)
     if digits is None:
         return None

@@ -56,7 +56,7 @@ class StagedOperand:
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """Copies of each sort of block between an operand's storage and the cache.
+    """Copies of each kind of block between an operand's storage and the cache.
 
     fills_bytes  whether two blocks never share a byte
     """
@@ -107,7 +107,7 @@ class StagedLoops:
         self._numbers = {ends: np.array(each, np.int64) for ends, each in numbers.items()}
 
     def _strides(self, extents: Dims) -> tuple[Dims, ...]:
-        """The strides of every operand as the kernel of one sort of block sees it."""
+        """The strides of every operand as the kernel of one kind of block sees it."""
         cached = {k: block_strides(extents, bytes_held(x.element)) for k, x in self._staged.items()}
         return tuple(cached[k] if k in cached else self._direct[k] for k in range(self._count))
 
@@ -195,7 +195,7 @@ class StagedLoops:
 
 
 def _sorts(grid: BlockGrid) -> Iterator[tuple[Ends, Dims]]:
-    """Every sort of block, and its extents."""
+    """Every kind of block, and its extents."""
     return ((ends, grid.box(ends)[1]) for ends in grid.ends())
 
 

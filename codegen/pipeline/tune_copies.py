@@ -41,7 +41,7 @@ def tuned_copies(
 def _pick(
     measure: MeasureCopies, facts: tuple[object, ...], store: KernelStore, given: Sequence[AnyProgram]
 ) -> AnyProgram:
-    """The winner of an earlier measurement, else of a new one; the first program where none is possible."""
+    """The winner of an earlier measurement, else of a new one; the first program if none is possible."""
     programs = cast("Sequence[Program]", given)
     texts = [described(program) for program in programs]
     if None in texts or sum(map(sum, _spans(programs[0]))) > MOST_BYTES:

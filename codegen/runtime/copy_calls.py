@@ -141,7 +141,7 @@ class SegmentCalls(Calls):
         return False
 
     def prepare(self) -> None:
-        """Make all entries, where they are few."""
+        """Make all entries, if they are few."""
         _ = self.segments.every_entry
 
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:

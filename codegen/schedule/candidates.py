@@ -57,7 +57,7 @@ class StageChoice:
 
     part             blocks have 1/part of the largest size that stays in cache
     reads, writes    the number of the `candidates` that the boxes of the stage into the cache take, and those
-                     of the stage out of it; the first where there are fewer
+                     of the stage out of it; the first if there are fewer
     """
 
     part: int = 1

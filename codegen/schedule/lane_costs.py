@@ -25,7 +25,7 @@ ONE_BY_ONE = 7.0
 """Cost per element of indexed lanes that have no instruction: loads of less than four bytes, and stores.
 
 Measured on Zen 4 with registers of 64 and of 32 bytes, 2026-11, in time per element of the scalar loop:
-y[i] = x[idx[i]] of u8 to f64 takes 0.7 to 1.1, with gathers where there are any. Stores lane by lane take as
+y[i] = x[idx[i]] of u8 to f64 takes 0.7 to 1.1, with gathers if there are any. Stores lane by lane take as
 long as the loop, and as scatters of AVX-512. A loop that also has a root and a division takes 0.27.
 """
 DEEPER = 16.0

@@ -100,11 +100,11 @@ class TiledDask:
         padding: PaddingNumber | None = None,
         **parameters: Any,
     ) -> TiledDask:
-        """The array in another layout; chunk by chunk where chunks are whole tiles of that, too.
+        """The array in another layout; chunk by chunk if chunks are also whole tiles of that layout.
 
         >>> t.relayout("tenstorrent")
 
-        chunks: as in `pack`; None for those that there are, or for the next larger ones of whole tiles.
+        chunks: as in `pack`; None for the present ones, rounded up to whole tiles.
 
         Raises:
             LayoutError, TypeError: as `pack`.
