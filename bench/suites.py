@@ -31,6 +31,7 @@ from bench import (
 )
 from bench.cold_start import Starts
 from bench.gains import Gain, measure_gain
+from bench.interrupts import remembered_interrupts
 from bench.jobs import Case
 from bench.measure import Method, Row, measure, middle
 
@@ -128,7 +129,18 @@ class Figures:
 
 
 def run_cases(choice: Choice, method: Method, figures: Figures, progress: Console) -> None:
-    """Every case in turn; the arrays of one are gone before the next."""
+    """Every case in turn; the arrays of one are gone before the next.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed, even if the exception was discarded within a case.
+    """
+    with remembered_interrupts() as check:
+        _run_cases(choice, method, figures, progress, check)
+
+
+def _run_cases(
+    choice: Choice, method: Method, figures: Figures, progress: Console, check: Callable[[], None]
+) -> None:
     cases = choice.cases()
     threaded = "copies" in choice.suites and not choice.brief
     pairs = [case for case in copies.threaded(choice.quick) if choice.has(case)] if threaded else []
@@ -145,22 +157,31 @@ def run_cases(choice: Choice, method: Method, figures: Figures, progress: Consol
         row = measure(case, method)
         figures.found.setdefault(number, []).append(row)
         gc.collect()
+        check()
         text = row.problem or f"{row.rate:.1f} GB/s, {row.share:.2f} of memcpy"
         count = f"{done + 1}/{len(queue)}"
         progress.print(f"{count} {case.table}: {case.name}: {text}", highlight=False, soft_wrap=True)
-    _run_sweeps(choice, method, figures, progress, ends)
+    _run_sweeps(choice, method, figures, progress, ends, check)
     for case in pairs[: choice.most]:
         if figures.rows and time.monotonic() > ends:
             figures.note = f"Stopped after {choice.seconds:g} s, before the last cases on two threads."
             return
         figures.gains.append(measure_gain(case, method.rounds))
         gc.collect()
+        check()
     if cold_start.SUITE in choice.suites:
         empty = -(-method.rounds // cold_start.ROUNDS_AN_EMPTY_STORE)
         cold_start.measure(figures.starts, method.rounds, empty, progress.print)
 
 
-def _run_sweeps(choice: Choice, method: Method, figures: Figures, progress: Console, ends: float) -> None:
+def _run_sweeps(
+    choice: Choice,
+    method: Method,
+    figures: Figures,
+    progress: Console,
+    ends: float,
+    check: Callable[[], None],
+) -> None:
     """Every workload at all sizes, which take turns."""
     numbers: dict[tuple[str, str], int] = {}
     queue = [each for _ in range(choice.runs) for each in choice.sweeps()]
@@ -173,6 +194,7 @@ def _run_sweeps(choice: Choice, method: Method, figures: Figures, progress: Cons
         for row in rows:
             number = numbers.setdefault((row.group, row.case), -1 - len(numbers))
             figures.found.setdefault(number, []).append(row)
+        check()
         for _, _, best, auto in sweep.best_of(rows):
             share = "" if auto is None else f", auto {auto.rate / best.rate:.2f} of it"
             text = f"{done + 1}/{len(queue)} {workload.name}: {best.rate:.1f} GB/s with {best.case}{share}"
