@@ -124,7 +124,7 @@ class _Check:
             self.footprints.reads(value, scope)
 
     def loop(self, node: For, scope: Scope) -> None:
-        """A loop, with what it carries from one iteration to the next."""
+        """A loop, with the locals that it carries from one iteration to the next."""
         plain = node.step > 0 and node.size == 1 and len(node.lower) == 1 and not node.live
         if not plain or node.blocks is not None:
             raise KernelError(f"bounds: no rule for the loop over {node.index}: it is not lowered to the end")

@@ -181,7 +181,7 @@ class StagedLoops:
         return [staged.get(k, (0, 0)) for k in range(self._count)]
 
     def _groups(self) -> Iterator[Group]:
-        """What is read of each block, and what is written of it: two groups per block."""
+        """The copies that read each block, and those that write it: two groups per block."""
         cached, steps = self._cached, self._steps
         for place, ends in self._grid.blocks():
             yield [

@@ -73,7 +73,7 @@ def tuned(
 
 
 def machine_facts(threads: int, specialize: str) -> tuple[object, ...]:
-    """What a measurement depends on besides what it measures."""
+    """The dependencies of a measurement, besides the box that is measured."""
     return threads, specialize, cpu_name(), cpu_level().name, compiler_digest()
 
 

@@ -52,7 +52,7 @@ def call_rows(
 ) -> Integers:
     """A row for each call: numbers that differ between calls are arrays; a row of `operands` is one table.
 
-    Rows hold addresses, so keep what they point to.
+    Rows hold addresses, so callers must keep the memory that they point to.
     """
     table = np.empty((len(operands), CALL_FIELDS), np.int64)
     tables = operands.ctypes.data + operands.strides[0] * np.arange(len(operands))

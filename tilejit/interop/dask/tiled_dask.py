@@ -104,7 +104,12 @@ class TiledDask:
 
         >>> t.relayout("tenstorrent")
 
-        chunks: as in `pack`; None for the present ones, rounded up to whole tiles.
+        Args:
+            layout, padding, parameters: as in `pack`.
+            chunks: as in `pack`; None for the present ones, rounded up to whole tiles.
+
+        Returns:
+            The tiled array in the new layout; nothing is computed yet.
 
         Raises:
             LayoutError, TypeError: as `pack`.
@@ -196,17 +201,22 @@ def pack(
     >>> t = tilejit.interop.dask.pack(x, "{1,0:T(8,128)(2,1)}")
     >>> t = tilejit.interop.dask.pack(x, "tenstorrent", chunks=(4096, 4096))
 
-    x: an array of dask; of anything else `dask.array.asarray` makes one. layout, parameters: whatever
-    `as_layout` reads; formats and shapes are read for the whole array, a CuTe layout is that of one chunk.
-    chunks: elements of a chunk along each dimension, a multiple of the tiles or -1 for all of it; None for
-    x's own, rounded up to whole tiles, or for what a CuTe layout holds. padding: None for the layout's own
-    padding value, else 0; or a number. threads: of TileJIT in a task; None for one,
-    as workers have threads of their own.
+    Args:
+        x: a dask array; anything else is converted by `dask.array.asarray`.
+        layout, parameters: as in `as_layout`. Formats and shapes describe the whole array, a CuTe layout
+            describes one chunk.
+        chunks: elements of a chunk along each dimension, a multiple of the tiles, or -1 for the whole
+            dimension. None takes the chunks of x, rounded up to whole tiles, or those of a CuTe layout.
+        padding: a number; None for the padding value of the layout, or 0.
+        threads: TileJIT's threads in a task; None for one, because workers have threads of their own.
+
+    Returns:
+        The tiled array; nothing is computed yet.
 
     Raises:
-        LayoutError: layout, chunks or padding are wrong, x has no elements or chunks of unknown sizes; and
-            when it is computed, a value does not fit a packed dtype.
-        TypeError: an argument is of a wrong type, or a keyword is not the layout's.
+        LayoutError: layout, chunks or padding are wrong, or x has no elements or chunks of unknown sizes;
+            during the computation, if a value does not fit a packed dtype.
+        TypeError: an argument has the wrong type, or a keyword is not a parameter of the layout.
     """
     if isinstance(x, TiledDask):
         raise TypeError("pack takes an array; this is packed already\n  unpack it first, or relayout it")
@@ -257,12 +267,17 @@ def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
 
     >>> from_zarr("weights.zarr").relayout("tenstorrent").to_zarr("others.zarr")
 
-    store: what `TiledDask.to_zarr` takes, or an array of zarr. threads: as in `pack`.
+    Args:
+        store: as in `TiledDask.to_zarr`, or a zarr array.
+        threads: as in `pack`.
+
+    Returns:
+        The tiled array, which reads chunks when they are computed.
 
     Raises:
-        LayoutError: its chunks are not buffers alone: of another codec, compressed or in shards; and when it
-            is computed, a chunk is of another size.
-        FileNotFoundError: the array does not exist. Other errors are those of zarr.
+        LayoutError: its chunks are not plain buffers: they have another codec, compression or shards; during
+            the computation, if a chunk has the wrong size.
+        FileNotFoundError: the array does not exist. Other errors are zarr's.
         ImportError: zarr is not installed.
     """
     from tilejit.interop.dask.zarr_chunks import opened, read
