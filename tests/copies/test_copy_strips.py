@@ -52,6 +52,7 @@ TILED: dict[str, tuple[str, str]] = {
 """Layouts of source and destination, from and to the array and between two tiled layouts."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", COPIES)
 def test_the_sources_of_sizes_differ_and_have_their_loops(kind: str) -> None:
     """Sizes that the loops are too short for may share a source; the report says so."""
@@ -89,6 +90,7 @@ def test_the_sources_of_packs_and_relayouts_differ(name: str) -> None:
     assert not sizes["auto"]
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("name", TILED)
 def test_packs_and_relayouts_are_exact_between_guard_pages(name: str, size: Any) -> None:

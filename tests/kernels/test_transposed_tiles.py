@@ -82,6 +82,7 @@ def test_sizes_of_the_caller_have_no_tiles() -> None:
     assert kernel.program.tiled_kernel is kernel.program.kernel
 
 
+@pytest.mark.share(5)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("python", [turned, combined, carried])
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])

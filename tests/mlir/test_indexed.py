@@ -269,6 +269,7 @@ def put_apart(x, idx, y):  # type: ignore[no-untyped-def]
         y[tj.permutation(idx)[i]] = x[i]
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("dtype", ["i8", "i4", "u2"])
 @pytest.mark.parametrize("python", [looked_up, looked_up_twice, in_columns, put_in_order, put_apart])
 def test_masked_kernels_are_read_from_what_they_print(python: Callable[..., None], dtype: str) -> None:
