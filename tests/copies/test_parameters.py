@@ -103,6 +103,31 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         "'mr'",
     ),
     "a parameter there is not": (lambda: tj.relayout(T, "blis-a", nr=4), TypeError, "it takes mr"),
+    "a misspelled keyword": (
+        lambda: tj.pack(X, "tenstorrent", thread=1),
+        TypeError,
+        r"no parameter 'thread'; it takes tile, face\n  did you mean threads, a keyword of pack",
+    ),
+    "a misspelled keyword of a layout without parameters": (
+        lambda: tj.pack(X, "{1,0}", paddings=1),
+        TypeError,
+        r"leave it out.*\n  did you mean padding, a keyword of pack",
+    ),
+    "a misspelled parameter": (
+        lambda: tj.pack(X, "tenstorrent", tiles=16),
+        TypeError,
+        r"no parameter 'tiles'.*\n  did you mean tile\?$",
+    ),
+    "a misspelled keyword with a pattern": (
+        lambda: tj.pack(X, PATTERN, mi=8, ni=2, thread=1),
+        TypeError,
+        r"no axis 'thread'; it has .*\n  did you mean threads,",
+    ),
+    "a layout of another shape": (
+        lambda: tj.pack(X, "f32[300,100]{1,0}"),
+        tj.LayoutError,
+        r"expected an array of shape \[300,100\], got \[11,30\]\n  pass a layout",
+    ),
     "relayout with a dtype": (
         lambda: tj.relayout(T, "blis-a", dtype="f32"),
         TypeError,

@@ -19,7 +19,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape, parse_cu
 from tilejit.layout.dtypes import ElementLike, PrimitiveType, primitive_type
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.formats.blocking import Blocking
-from tilejit.layout.formats.format import ELEMENT_SIZE
+from tilejit.layout.formats.format import ELEMENT_SIZE, nearest_keyword
 from tilejit.layout.formats.registry import find_format, read_call
 from tilejit.layout.formats.spelling import blocked_shape
 from tilejit.layout.helpers import dims_text
@@ -146,6 +146,7 @@ def _as_layout(
         raise TypeError(
             f"{what} has no parameter {next(iter(parameters))[:40]!r}\n"
             "  leave it out: only named formats and patterns have parameters"
+            + nearest_keyword(next(iter(parameters)), ())
         )
     found: object = layout
     if isinstance(layout, str):
@@ -254,7 +255,9 @@ def _cute_shape(
     """Return the CuteShape of a CuTe layout or its text."""
     odd = next((key for key in parameters if key != ELEMENT_SIZE), None)
     if odd is not None:
-        raise TypeError(f"CuTe layouts take {ELEMENT_SIZE}, not {odd[:40]!r}")
+        raise TypeError(
+            f"CuTe layouts take {ELEMENT_SIZE}, not {odd[:40]!r}{nearest_keyword(odd, (ELEMENT_SIZE,))}"
+        )
     layout = parse_cute(obj) if isinstance(obj, str) else obj
     if not isinstance(layout, CuteLayout | ComposedLayout):
         kind = {int: "size", tuple: "shape"}.get(type(layout), type(layout).__name__)
@@ -380,7 +383,7 @@ def _checked(shape: Spec, dims: tuple[int, ...] | None) -> Spec:
     )
     if not same:
         raise LayoutError(
-            f"the layout is of an array {dims_text(shape.dimensions)}, but the array is {dims_text(dims)}\n"
+            f"expected an array of shape {dims_text(shape.dimensions)}, got {dims_text(dims)}\n"
             "  pass a layout with the array's dimensions, or one without dimensions, such as {1,0:T(8,128)}"
         )
     return shape

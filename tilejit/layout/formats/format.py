@@ -18,6 +18,8 @@ RESERVED = (
 )
 """Keywords of the calls that pass all other keywords to a layout."""
 
+CALL_KEYWORDS = ("out", "padding", "casting", "threads", "virtual_vector_size", "specialize", "tune")
+"""Those of the reserved names that a misspelled parameter may stand for."""
 _FIX = f"choose another name; the calls reserve {', '.join(RESERVED)}"
 
 
@@ -62,7 +64,8 @@ class Format:
         unknown = [key for key in names if self.parameters is not None and key not in self.parameters]
         if unknown:
             takes = f"it takes {', '.join(self.parameters)}" if self.parameters else "it takes none"
-            raise TypeError(f"the format {self.name!r} has no parameter {unknown[0][:40]!r}; {takes}")
+            hint = nearest_keyword(unknown[0], self.parameters or ())
+            raise TypeError(f"the format {self.name!r} has no parameter {unknown[0][:40]!r}; {takes}{hint}")
 
 
 def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
@@ -91,6 +94,20 @@ def keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
     if any(p.kind is Parameter.VAR_KEYWORD for p in rest):
         return None
     return tuple(p.name for p in rest if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY))
+
+
+def nearest_keyword(name: str, own: Iterable[str]) -> str:
+    """Suggest a similar parameter of the layout, or a keyword of the calls; empty if none is similar.
+
+    ("tiles", ["tile"]) -> "\\n  did you mean tile?"
+    ("thread", ["tile"]) -> "\\n  did you mean threads, a keyword of pack and similar calls?"
+    """
+    from difflib import get_close_matches
+
+    for known, what in ((own, ""), (CALL_KEYWORDS, ", a keyword of pack and similar calls")):
+        for near in get_close_matches(name[:40], known, n=1, cutoff=0.7):
+            return f"\n  did you mean {near}{what}?"
+    return ""
 
 
 def reserved_mistake(name: str, what: str) -> tuple[str, str] | None:

@@ -8,6 +8,7 @@ from math import prod
 from codegen import LayoutError, dataclass, shown
 from tilejit.layout.checks import integer
 from tilejit.layout.formats.blocking import Blocking, DigitName
+from tilejit.layout.formats.format import nearest_keyword
 from tilejit.layout.helpers import dims_text
 from tilejit.support.tokens import MAX_INT64, Token, mistake
 
@@ -74,6 +75,7 @@ class Pattern:
             if name not in self.names:
                 raise TypeError(
                     f"the pattern has no axis {cut(name)!r}; it has {', '.join(self.names[:16]) or 'none'}"
+                    + nearest_keyword(name, self.names)
                 )
             if name in known:
                 raise LayoutError(
