@@ -104,12 +104,33 @@ def test_json_says_what_was_packed(model: Path, array: Path) -> None:
     assert [(row["tensor"], row["shape"], row["size_in_bytes"]) for row in rows] == [
         ("ids", str(spec), spec.size_in_bytes)
     ]
-    fact = json.loads(run("pack", array, array, "--layout", "tpu", "--json").stdout)
+    packed, back = model.with_name("packed.npy"), model.with_name("back.npy")
+    fact = json.loads(run("pack", array, packed, "--layout", "tpu", "--json").stdout)
     assert fact["shape"] == "f32[33,300]{1,0:T(8,128)}"
     assert (
-        json.loads(run("unpack", array, array, "--shape", fact["shape"], "--json").stdout)["size_in_bytes"]
+        json.loads(run("unpack", packed, back, "--shape", fact["shape"], "--json").stdout)["size_in_bytes"]
         == 61440
     )
+
+
+@pytest.mark.parametrize("link", [None, "symbolic", "hard"])
+@pytest.mark.parametrize("kind", ["array", "model"])
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--resume",), ("--no-clobber",)], ids=str)
+def test_a_file_is_not_converted_onto_itself(
+    request: pytest.FixtureRequest, kind: str, link: str | None, more: tuple[str, ...]
+) -> None:
+    source: Path = request.getfixturevalue(kind)
+    before, target = source.read_bytes(), source
+    if link is not None:
+        target = source.with_name(f"link{source.suffix}")
+        target.symlink_to(source) if link == "symbolic" else target.hardlink_to(source)
+    for command in ("pack", "relayout"):
+        said = fails(command, source, target, "--layout", "tpu", *more)
+        assert f"IN and OUT are the same file, {str(target)!r}\n  give another name for OUT" in said
+    assert "the same file" in fails("unpack", source, target, *more)
+    assert source.read_bytes() == target.read_bytes() == before
+    assert {p.name for p in source.parent.iterdir()} >= {source.name, target.name}
+    assert not list(source.parent.glob("*.partial"))
 
 
 def test_json_of_shapes_without_a_text(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,6 +70,7 @@ def convert(source: Path, target: Path, draft: Draft, options: Options, rules: R
     from tilejit.files.whole_file import refuse_to_clobber
 
     came, goes = ends(source, target, dry_run=options.dry_run, resume=options.resume)
+    _check_other_file(came, goes)
     if not options.clobber and isinstance(goes, Path) and not source.is_dir():
         refuse_to_clobber(goes)
     if source.is_dir():
@@ -85,6 +88,17 @@ def convert(source: Path, target: Path, draft: Draft, options: Options, rules: R
     _notes(job, options, rules)
     if not options.dry_run:
         _report(job, rows, goes, options)
+
+
+def _check_other_file(source: Source, target: Target) -> None:
+    """Raise if the file to write is the one to read; directories are compared when they are planned."""
+    if source.is_dir() or isinstance(target, StandardOutput):
+        return
+    with suppress(OSError):  # one does not exist: there is nothing to overwrite
+        if os.path.samefile(source, target):
+            raise TilejitError(
+                f"IN and OUT are the same file, {printable(str(target))!r}\n  give another name for OUT"
+            )
 
 
 def _directory_job(source: Path, target: Path, draft: Draft, options: Options) -> _Job:

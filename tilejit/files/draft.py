@@ -34,7 +34,8 @@ def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, th
     for entry, wish in draft.wishes(rules):
         with draft.misfits_of(entry):
             if file.is_packed(entry):
-                raise LayoutError("it is packed already\n  unpack it first, or name others with --tensor")
+                others = "relayout it" if file.one_array else "name others with --tensor"
+                raise LayoutError(f"it is packed already\n  unpack it first, or {others}")
             own, dtype = file.element_type(entry, wish.dtype), wish.dtype
             if dtype is not None and names is None and not file.one_array and _is_made_float(own, dtype):
                 draft.integers.append(entry.name)
