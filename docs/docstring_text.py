@@ -10,12 +10,12 @@ EXAMPLE = re.compile(r"\S -> \S|\S {2,}\S")
 SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields|Warns|Note|Examples?):$")
 
 
-def rewritten(text: str, parameters: Sequence[str] = ()) -> str:
+def rewritten(text: str) -> str:
     """A docstring for the reference, in Markdown and Google's sections."""
-    return "\n\n".join(_blocks(re.split(r"\n\s*\n", text), parameters))
+    return "\n\n".join(_blocks(re.split(r"\n\s*\n", text)))
 
 
-def _blocks(paragraphs: Sequence[str], parameters: Sequence[str]) -> Iterator[str]:
+def _blocks(paragraphs: Sequence[str]) -> Iterator[str]:
     for paragraph in paragraphs:
         lines = paragraph.splitlines()
         if paragraph.startswith(">>> "):
@@ -24,8 +24,6 @@ def _blocks(paragraphs: Sequence[str], parameters: Sequence[str]) -> Iterator[st
             yield re.sub(r": (?=[#*] )", r": \\", paragraph)
         elif all(EXAMPLE.search(line) for line in lines):
             yield f"```text\n{paragraph}\n```"
-        elif parameters:
-            yield from _parameters(paragraph, parameters)
         else:
             yield _plain(paragraph)
 
@@ -33,19 +31,3 @@ def _blocks(paragraphs: Sequence[str], parameters: Sequence[str]) -> Iterator[st
 def _plain(paragraph: str) -> str:
     """Prose; a line that happens to begin with # is no heading."""
     return re.sub(r"^#", r"\\#", paragraph, flags=re.MULTILINE)
-
-
-def _parameters(paragraph: str, names: Sequence[str]) -> Iterator[str]:
-    """A paragraph, in which sentences that explain parameters become a section.
-
-    "x: an array. a, b: numbers." -> "Args:\\n    x: an array.\\n    a, b: numbers."
-    """
-    word = "|".join(map(re.escape, (*names, "errors")))
-    starts = re.compile(rf"(?:^|(?<=[.;] ))((?:{word})(?:, (?:{word}))*): ")
-    text = " ".join(paragraph.split())
-    before, *parts = starts.split(text)
-    if before.strip():
-        yield before.strip()
-    if parts:
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        yield "Args:\n" + "\n".join(f"    {name}: {said.strip().rstrip(';')}" for name, said in pairs)

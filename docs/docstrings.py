@@ -1,7 +1,6 @@
 """What the reference makes of docstrings and signatures, which are written for `help()`.
 
-A Griffe extension: examples become blocks of code, "x: an array. out: where to write" becomes a list of
-parameters, and names that only the implementation uses are left out.
+A Griffe extension: examples become blocks of code, and names that only the implementation uses are omitted.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -47,21 +45,17 @@ class ReferencePages(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
         """Docstrings, signatures, bases and members."""
-        parameters: Sequence[str] = ()
         if isinstance(obj, griffe.Function):
-            parameters = [name.lstrip("*") for name in (p.name for p in obj.parameters)]
             for parameter in obj.parameters:
                 parameter.annotation = _public(parameter.annotation)
                 parameter.default = _literal(parameter.default)
             obj.returns = _public(obj.returns)
         elif isinstance(obj, griffe.Class):
-            if "__init__" in obj.members:
-                parameters = [p.name for p in obj.members["__init__"].parameters]
             obj.bases = [base for base in obj.bases if str(base) not in HIDDEN_BASES]
             for name in HIDDEN_MEMBERS.get(obj.name, ()):
                 obj.members.pop(name, None)
         if obj.docstring:
-            obj.docstring.value = rewritten(obj.docstring.value, parameters)
+            obj.docstring.value = rewritten(obj.docstring.value)
 
 
 def _public(annotation: Any) -> Any:

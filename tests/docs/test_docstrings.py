@@ -8,6 +8,9 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,28 @@ from tilejit.layout.formats import registry
 
 pytest.importorskip("xdsl")  # tilejit.mlir reads text with it
 from tilejit import mlir
+
+LIBRARIES = {
+    "dask": "dask",
+    "jax": "jax",
+    "onednn": "torch",
+    "tenstorrent": "torch",
+    "torch": "torch",
+    "zarr": "zarr",
+}
+"""The library that the examples of each module of `tilejit.interop` need."""
+MODULES = [
+    tj,
+    cute,
+    mlir,
+    *(import_module(f"tilejit.interop.{name}") for name, needs in LIBRARIES.items() if find_spec(needs)),
+    import_module("tilejit.files.conversion"),
+]
+NAMES = {
+    "tilejit.interop.zarr": ["TileCodec"],
+    "tilejit.files.conversion": ["open_file", "plan_file_pack", "plan_file_relayout", "plan_file_unpack"],
+}
+"""The public names of modules without `__all__`."""
 
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises):$", re.MULTILINE)
 ENTRY = re.compile(r"^    ((?:\*{0,2}\w+)(?:, \*{0,2}\w+)*): \S", re.MULTILINE)
@@ -61,8 +86,8 @@ FEWEST_EXAMPLES = {
 def routines() -> dict[str, Any]:
     """Every public function, and every method of a public class, by its name; classes too."""
     found: dict[str, Any] = {}
-    for module in (tj, cute, mlir):
-        for name in module.__all__:
+    for module in MODULES:
+        for name in NAMES.get(module.__name__) or module.__all__:
             public = getattr(module, name)
             if inspect.isroutine(public) or inspect.isclass(public):
                 found.setdefault(f"{module.__name__}.{name}", public)
@@ -167,12 +192,16 @@ def test_properties_have_a_summary(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*ROUTINES, *CLASSES, *properties()])
-def test_examples_give_what_they_show(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_give_what_they_show(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
     value = PUBLIC.get(name) or properties()[name]
     names: dict[str, Any] = {"np": np, "tilejit": tj, "mlir": mlir}
     if "cute" in name:
         names |= {x: getattr(cute, x) for x in cute.__all__}
+    if name.startswith(("tilejit.interop.", "tilejit.files.")):
+        names |= {library: import_module(library) for library in LIBRARIES.values() if find_spec(library)}
+        names |= vars(next(m for m in reversed(MODULES) if name.startswith(f"{m.__name__}.")))
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, None)
     if name not in properties():
         assert len(test.examples) >= FEWEST_EXAMPLES.get(name, 1)

@@ -41,20 +41,9 @@ def test_examples_become_code() -> None:
     )
 
 
-def test_sentences_on_parameters_become_a_list() -> None:
-    text = (
-        "x: an array, whatever its\nstrides. a, b: numbers; out: where: to write. The rest is optional: no."
-    )
-    assert rewritten(text, ["x", "a", "b", "out"]) == (
-        "Args:\n    x: an array, whatever its strides.\n    a, b: numbers\n"
-        "    out: where: to write. The rest is optional: no."
-    )
-    assert rewritten("It takes: two.", ["x"]) == "It takes: two."
-
-
 def test_sections_stay_as_they_are() -> None:
     text = "Do.\n\nArgs:\n    x: one -> two.\n    y: three.\n\nRaises:\n    LayoutError: no."
-    assert rewritten(text, ["x", "y"]) == text
+    assert rewritten(text) == text
     assert rewritten("Attributes:\n    x: # in text.\n    y: * in text.") == (
         "Attributes:\n    x: \\# in text.\n    y: \\* in text."
     )

@@ -241,7 +241,7 @@ T8 = "{1,0:T(8,128)}"
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: pack(X, T8, chunks=(12, 128)), LayoutError, "give multiples of .*8.*128"),
+        (lambda: pack(X, T8, chunks=(12, 128)), LayoutError, "pass multiples of .*8.*128"),
         (lambda: pack(X, T8, chunks=(8, 0)), LayoutError, "does not cut"),
         (lambda: pack(X, T8, chunks=(8,)), LayoutError, "does not cut"),
         (lambda: pack(X, T8, chunks=1.5), TypeError, "a number of elements"),
@@ -258,7 +258,7 @@ T8 = "{1,0:T(8,128)}"
             "gave another shape",
         ),
         (lambda: pack(X, "(16,32):(32,1)", chunks=(32, 32)), LayoutError, "have no room"),
-        (lambda: pack(X, "(16):(1)"), LayoutError, "give one mode for each dimension"),
+        (lambda: pack(X, "(16):(1)"), LayoutError, "pass one mode for each dimension"),
         (lambda: pack(X, "bf16[100,300]{1,0}"), LayoutError, "astype"),
         (lambda: pack(X, "f32[100,301]{1,0}"), LayoutError, "dimensions"),
         (lambda: pack(X, T8, padding="keep"), LayoutError, "write a number"),
@@ -291,7 +291,7 @@ def test_refused(call: Any, error: type[Exception], says: str) -> None:
 
 def test_arrays_of_zarr_that_are_refused(tmp_path: Path) -> None:
     zarr.create_array(tmp_path / "plain", shape=(8, 8), chunks=(4, 4), dtype="f4")
-    with pytest.raises(LayoutError, match="not tiled buffers alone: codecs BytesCodec, ZstdCodec"):
+    with pytest.raises(LayoutError, match="not plain tiled buffers: codecs BytesCodec, ZstdCodec"):
         from_zarr(tmp_path / "plain")
     t = pack(da.ones((8, 8), dtype="f4"), "{1,0:T(4,4)}")
     with pytest.raises(LayoutError, match="overwrite=True"):

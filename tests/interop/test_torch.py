@@ -101,7 +101,7 @@ def test_elements_of_four_bits_are_bytes() -> None:
     pairs = flat.view(torch.float4_e2m1fn_x2)
     spec = "f4e2m1fn[3,5]{1,0:T(2,4)E(4)}"
     assert ours.from_torch(pairs, spec).buffer.tobytes() == t.buffer.tobytes()
-    with pytest.raises(tj.LayoutError, match="no tensors of int4"):
+    with pytest.raises(tj.LayoutError, match="does not support int4"):
         ours.unpack(flat, t.layout)
 
 
@@ -200,7 +200,7 @@ def test_arguments_of_a_wrong_type_or_size() -> None:
         (np.zeros(3, ml_dtypes.int4), "int4"),
         (np.zeros(3, "M8[s]"), "datetime64"),
         (np.zeros(3, "i1,f4")["f1"], "strides"),
-        (np.zeros(3, "V0"), "no tensors of"),
+        (np.zeros(3, "V0"), "does not support"),
     ],
     ids=["backwards", "byte order", "read-only", "int4", "dates", "field", "nothing"],
 )

@@ -25,14 +25,25 @@ def plan_file_pack(
 ) -> Plan:
     """Plan the packing of a .npy or .safetensors file.
 
-    >>> plan_file_pack("model.safetensors", "tpu").write("model.tpu.safetensors")
+    >>> np.save("x.npy", np.ones((1000, 300), np.float32))
+    >>> plan = plan_file_pack("x.npy", "tpu")
+    >>> print(plan.layout)
+    f32[1000,300]{1,0:T(8,128)}
+    >>> plan.write("x.tpu.npy")
 
-    layout, parameters: anything that `as_layout` reads for every packed tensor, and the keywords of a format
-    or a pattern; or Rules. tensors: their names. None packs all tensors that the layout fits; others, such as
-    biases if it is a layout of matrices, are `left` as they are. dtype: the dtype to convert to, by a C cast.
-    Without `tensors`, a floating-point dtype applies to floating-point tensors, and integers and booleans
-    keep theirs, because a model's indices do not survive in bf16. The array of a .npy file is converted in
-    any case; raw bytes in it are read as elements of the dtype.
+    Args:
+        source: the path of a file, or an open one.
+        layout: anything that `as_layout` reads, for every packed tensor; or Rules.
+        tensors: the names of the tensors to pack. If empty, pack all that the layout fits. The others, such
+            as biases if the layout is one of matrices, stay as they are; `Plan.left` names them.
+        dtype: the dtype to convert to, by a C cast. Without `tensors`, a floating-point dtype applies only to
+            floating-point tensors, because a model's indices do not survive in bf16. The array of a .npy file
+            is always converted; its raw bytes are read as elements of the dtype.
+        threads: how many threads to use; None lets the size decide.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The plan; `write` writes the file.
 
     Raises:
         LayoutError: the file is damaged, a requested tensor cannot be packed this way, or none can; the
@@ -50,12 +61,24 @@ def plan_file_unpack(
     tensors: Collection[str] = (),
     threads: int | None = None,
 ) -> Plan:
-    """Plan the unpacking of a file: every packed tensor as it was, without its layout.
+    """Plan the unpacking of all packed tensors of a file; the result records no layouts.
 
-    >>> plan_file_unpack("model.tpu.safetensors").write("model.safetensors")
-    >>> plan_file_unpack(open_file("x.tpu.npy", shape="bf16[1000,300]{1,0:T(8,128)(2,1)}")).write("x.npy")
+    >>> np.save("x.npy", np.ones((1000, 300), np.float32))
+    >>> plan_file_pack("x.npy", "tpu").write("x.tpu.npy")
+    >>> packed = open_file("x.tpu.npy", shape="f32[1000,300]{1,0:T(8,128)}")
+    >>> plan_file_unpack(packed).write("y.npy")
+    >>> np.load("y.npy").shape
+    (1000, 300)
 
-    Narrow integers become bytes, because neither file type has narrower ones.
+    Integers narrower than a byte become bytes, because neither file type has narrower ones.
+
+    Args:
+        source: the path of a file, or an open one.
+        tensors: the names of the tensors to unpack; if empty, all packed ones.
+        threads: how many threads to use; None lets the size decide.
+
+    Returns:
+        The plan; `write` writes the file.
 
     Raises:
         LayoutError: the file is damaged, or a requested tensor is not packed.
@@ -75,15 +98,27 @@ def plan_file_relayout(
 ) -> Plan:
     """Plan the conversion of a file's packed tensors to another layout.
 
-    >>> plan_file_relayout("model.tpu.safetensors", "tenstorrent").write("model.tt.safetensors")
+    >>> np.save("x.npy", np.ones((1000, 300), np.float32))
+    >>> plan_file_pack("x.npy", "tpu").write("x.tpu.npy")
+    >>> packed = open_file("x.tpu.npy", shape="f32[1000,300]{1,0:T(8,128)}")
+    >>> plan_file_relayout(packed, "tenstorrent").write("x.tt.npy")
+    >>> np.load("x.tt.npy").shape
+    (327680,)
 
-    layout, parameters: anything that `as_layout` reads for every tensor, and the keywords of a format or a
-    pattern; or Rules without dtypes. tensors: their names. None converts all packed tensors that the layout
-    fits; others are `left` as they are.
+    Args:
+        source: the path of a file, or an open one.
+        layout: anything that `as_layout` reads, for every tensor; or Rules without dtypes.
+        tensors: the names of the tensors to convert. If empty, convert all packed ones that the layout fits.
+            The others stay as they are; `Plan.left` names them.
+        threads: how many threads to use; None lets the size decide.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The plan; `write` writes the file.
 
     Raises:
-        LayoutError: the file is damaged, a requested tensor is not packed, or the layout does not fit it, or
-            fits none.
+        LayoutError: the file is damaged, a requested tensor is not packed or does not fit the layout, or none
+            does.
         OSError: the file cannot be read.
     """
     rules = rules_of(layout, None, parameters)

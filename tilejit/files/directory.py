@@ -127,7 +127,7 @@ def _check_target(shards: Shards, target: Path) -> None:
     if not target.is_dir():
         raise TilejitError(f"IN is a directory, but {str(target)!r} is a file: pass two directories")
     if target.samefile(shards.path):
-        raise TilejitError("OUT is the directory of IN: pass another one, so that the two cannot be mixed")
+        raise TilejitError("OUT is the directory of IN: pass another one, so that the two are not mixed")
     others = (name for name in (INDEX_NAME, LAYOUTS_NAME) if (shards.path / name).exists())
     names = (*shards.names, *others)
     read = {(s.st_dev, s.st_ino) for s in ((shards.path / name).stat() for name in names)}

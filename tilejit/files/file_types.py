@@ -23,16 +23,24 @@ def open_file(
 ) -> TensorFile:
     """Open a file for conversion.
 
-    >>> open_file("x.tpu.npy", shape="bf16[1000,300]{1,0:T(8,128)(2,1)}").entries[0].name
+    >>> np.save("x.tpu.npy", np.zeros(384000, np.float32))
+    >>> file = open_file("x.tpu.npy", shape="f32[1000,300]{1,0:T(8,128)}")
+    >>> file.entries[0].name
     'x.tpu'
 
-    shape: the full shape of a packed .npy file, including its layout. extension, name: for a file whose path
-    has neither, such as standard input.
+    Args:
+        path: the path of a .npy or .safetensors file.
+        shape: the full shape of a packed .npy file, including its layout.
+        extension: the extension if the path has none, such as that of standard input.
+        name: the name of a .npy file's array if the path has none.
+
+    Returns:
+        The open file.
 
     Raises:
         LayoutError: the file is damaged, or the shape cannot be read.
         TilejitError: the file has another type, or its type takes no shape.
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     known = Path(path)
     return READERS[checked_extension(path, extension or known.suffix)](path, shape, name or known.stem)

@@ -94,7 +94,7 @@ class NpyFile(TensorFile):
         if self.spec is None:
             raise LayoutError(
                 "it holds no layout, and no file beside it records one\n"
-                '  give the layout with --shape "bf16[...]{...}", as `pack` printed it'
+                '  pass the layout with --shape "bf16[...]{...}", as `pack` printed it'
             )
         return TiledArray.from_buffer(self._flat(self.spec), self.spec)
 
@@ -148,8 +148,13 @@ class NpyFile(TensorFile):
 def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> NpyFile:
     """Open a .npy file; its array is mapped, not read.
 
-    shape: the full shape of a packed array, including its layout. name: the array's name; None takes the
-    file's.
+    Args:
+        path: the path of the file.
+        shape: the full shape of a packed array, including its layout.
+        name: the name of the array; "" takes the file's.
+
+    Returns:
+        The open file.
 
     Raises:
         LayoutError: it is not a .npy file, is damaged, or holds Python objects; or the shape cannot be read.

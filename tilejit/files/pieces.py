@@ -193,9 +193,12 @@ def in_pieces(
 ) -> Pieces | None:
     """The buffer of a layout in pieces, if it is large and can be cut.
 
-    read: returns the elements of a box, of the layout's dtype or the same bytes. steps: distances in the
-    source along each dimension, from `far_apart`. drop: releases memory that has been read; it is not called
-    if the next piece reads the same pages.
+    Args:
+        spec: the layout.
+        read: returns the elements of a box, in the layout's dtype or as the same bytes.
+        steps: distances in the source along each dimension, from `far_apart`.
+        threads: how many threads to use; None lets the size decide.
+        drop: releases memory that has been read. It is not called if the next piece reads the same pages.
     """
     if spec.size_in_bytes <= MOST_BYTES:
         return None

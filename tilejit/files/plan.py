@@ -30,9 +30,13 @@ class Converted:
 class Plan:
     """A file to write: its tensors in source order, and those that are converted.
 
-    layouts   the layouts that the file records, by tensor name; None for a layout that it drops
-    misfits   tensors that stay as they are because the layout does not fit them, and why
-    integers  tensors whose dtype a conversion of all tensors to a floating-point type leaves alone
+    Attributes:
+        source: the file to convert.
+        outputs: the tensors to write.
+        converted: those that are packed, unpacked or converted to another layout.
+        layouts: the layouts that the file records, by tensor name; None for a layout that it drops.
+        misfits: the tensors that stay as they are because the layout does not fit them, and the reasons.
+        integers: the tensors whose dtype a conversion of all tensors to a floating-point type leaves alone.
     """
 
     source: TensorFile = field(repr=False)
@@ -83,19 +87,21 @@ class Plan:
         recorded: bool = True,
         clobber: bool = True,
     ) -> None:
-        """Create and write tensor by tensor; the target changes only after all are done.
+        """Create and write the tensors one by one; the target changes only after all are done.
 
-        target: a file, or a sink such as standard output, which receives the bytes as they are made. advance:
-        called with the number of bytes after each write. resume: if the process ends early, keep what was
-        written in the target's .partial, and continue from there the next time; `say` is told so. recorded:
-        update the layouts recorded beside the target. clobber: whether to replace a file that exists; must be
-        True with `resume`.
+        Args:
+            target: a file, or a sink such as standard output, which receives the bytes as they are made.
+            advance: called with the number of bytes after each write.
+            resume: True keeps an unfinished file as the target's .partial, from which the next run continues.
+            say: called with a message when a run continues or starts over.
+            recorded: whether to update the layouts recorded beside the target.
+            clobber: whether to replace an existing file; must be True with `resume`.
 
         Raises:
             LayoutError: a value does not fit the packed dtype; the message names its tensor.
             TilejitError: another run is writing the target, or it is not a regular file, or it exists and
                 `clobber` is False.
-            OSError: the disk refuses.
+            OSError: the file cannot be written.
         """
         if not clobber and isinstance(target, str | os.PathLike):
             refuse_to_clobber(target)  # before anything that is recorded of the file changes
@@ -110,7 +116,7 @@ class Plan:
             write_outputs(target, header, outputs, advance, origin=origin, say=told, clobber=clobber)
 
     def origin(self) -> Origin:
-        """What distinguishes the file to write from all others."""
+        """The identity of the file to write."""
         header, _ = self.source.header_of(self.outputs, self.layouts)
         return self._origin(header)
 

@@ -63,7 +63,7 @@ def recorded_layout(path: str | os.PathLike[str]) -> Spec | None:
 
 
 def record(directory: Path, entries: Mapping[str, Any]) -> None:
-    """Record the layouts of files by name, as JSON; None removes what is recorded of one.
+    """Record the layouts of files by name, as JSON; None removes the record of one.
 
     The file is made with the first layout and removed with the last.
 
@@ -126,7 +126,7 @@ def kept_up(path: str | os.PathLike[str], spec: Spec | None) -> Iterator[None]:
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is replaced; None if it does not exist."""
+    """A file's inode, size and time, which change when it is replaced; None if it does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -149,7 +149,7 @@ def _read(path: str, inode: int, size: int, mtime_ns: int) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         said = str(error) or "it is nested too deeply"
         raise LayoutError(
-            f"{path!r} does not record layouts: {said[:200]}\n  remove it, and give layouts with --shape"
+            f"{path!r} does not record layouts: {said[:200]}\n  remove it, and pass layouts with --shape"
         ) from error
     layouts: dict[str, Any] = found["layouts"]
     return layouts

@@ -27,7 +27,7 @@ Origin: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What distinguishes an input from others of the same name: its size, time and header digest."""
+    """The identity of an input: its size, time and header digest."""
 
     size: int
     mtime_ns: int

@@ -108,8 +108,13 @@ def read_rules(path: str | os.PathLike[str], default: Wish | None = None, dtype:
     >>> read_rules("rules.toml").wish("model.layers.0.mlp.weight").layout
     'tenstorrent'
 
-    default: the conversion of tensors without a rule; None leaves them. dtype: the dtype of rules without
-    one.
+    Args:
+        path: the path of the file.
+        default: the conversion of tensors without a rule; None leaves them as they are.
+        dtype: the dtype of rules that name none.
+
+    Returns:
+        The rules, in file order.
 
     Raises:
         LayoutError: the file is not valid TOML, or is not a valid list of rules; the message names the line.

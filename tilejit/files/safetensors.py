@@ -165,7 +165,13 @@ class SafetensorsFile(TensorFile):
 def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> SafetensorsFile:
     """Open a safetensors file; the data is mapped, not read.
 
-    shape: None, because the file holds the layouts of packed tensors. name: not used; tensors have names.
+    Args:
+        path: the path of the file.
+        shape: None, because the file holds the layouts of packed tensors.
+        name: not used, because tensors have names.
+
+    Returns:
+        The open file.
 
     Raises:
         LayoutError: the file violates the format; the message says where.

@@ -127,15 +127,21 @@ def write_outputs(
 ) -> None:
     """Write a file beside `path`, its header and then each tensor, and rename it; write to a sink directly.
 
-    advance: called with the number of bytes after each write. origin: describes the input; if it is given, an
-    interrupted run keeps what it wrote, and the next run with the same origin continues there. say: told
-    where it continues, or why it starts over. clobber: whether to replace a file that exists.
+    Args:
+        path: a file, or a sink such as standard output.
+        header: the bytes before the tensors.
+        outputs: the tensors, in file order.
+        advance: called with the number of bytes after each write.
+        origin: describes the input. If given, an interrupted run keeps what it wrote, and the next run with
+            the same origin continues there.
+        say: called with a message when a run continues or starts over.
+        clobber: whether to replace an existing file.
 
     Raises:
         LayoutError: a value does not fit the packed dtype; the message names its tensor.
         TilejitError: another run is writing `path`, or it is not a regular file, or it exists and `clobber`
             is False.
-        OSError: the disk refuses.
+        OSError: the file cannot be written.
     """
     with _opened(path, origin, say, clobber) as (done, write):
         if done < len(header):

@@ -59,7 +59,9 @@ class TensorFile(ABC):
     def element_type(self, entry: Entry, dtype: str | None) -> str:
         """XLA's name of a tensor's element type.
 
-        dtype: the type to convert to; elements of unknown type are read as this type.
+        Args:
+            entry: the tensor.
+            dtype: the type to convert to; elements of unknown type are read as this type.
 
         Raises:
             MisfitError: elements of this type cannot be packed.
@@ -111,8 +113,10 @@ class TensorFile(ABC):
     ) -> tuple[bytes, Sequence[Output]]:
         """The header of the file to write, and its tensors in byte order.
 
-        layouts: those of the converted tensors, by name; None for an unpacked tensor. The metadata of all
-        other tensors is kept.
+        Args:
+            outputs: the tensors to write.
+            layouts: those of the converted tensors, by name; None for an unpacked tensor. The metadata of all
+                other tensors is kept.
 
         Raises:
             LayoutError: the format cannot have such a header.

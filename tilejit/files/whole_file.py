@@ -42,11 +42,13 @@ def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator
     ones. Any exception, including KeyboardInterrupt, removes the unfinished file; on systems with anonymous
     files, so does the end of the process. A link is followed, and the mode of an existing file is kept.
 
-    clobber: without it, a file that is there by then is kept.
+    Args:
+        path: the file to replace.
+        clobber: False keeps a file that exists by then.
 
     Raises:
         TilejitError: `path` exists and is not a regular file, or `clobber` is False.
-        OSError: the directory or the disk refuses.
+        OSError: the file cannot be written.
     """
     if not clobber:
         refuse_to_clobber(path)

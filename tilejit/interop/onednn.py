@@ -56,6 +56,10 @@ DATA_TYPES = {
 class MemoryDesc:
     """The fields of a dnnl_memory_desc_t, named as in dnnl_query_t.
 
+    >>> desc = memory_desc("nChw16c", "f32", (2, 20, 5, 7))
+    >>> desc.strides, desc.inner_blks, desc.size
+    ((1120, 560, 112, 16), (16,), 8960)
+
     Attributes:
         dims: logical dimensions, in elements.
         padded_dims: the dimensions padded to whole blocks.
@@ -78,13 +82,21 @@ class MemoryDesc:
 def to_onednn(
     x: ArrayLike, tag: str, /, *, out: Array | TiledArray | None = None, threads: int | None = None
 ) -> TiledArray:
-    """An array in the memory of a oneDNN tag, its padding zero, as a reorder of oneDNN writes it.
+    """Pack an array into the memory of a oneDNN tag, as a oneDNN reorder writes it.
 
-    >>> t = to_onednn(weights, "OIhw16i16o")
-    >>> t.buffer.ctypes.data  # for dnnl_memory_create, starts a line of 64 bytes
+    >>> weights = np.ones((20, 5, 3, 3), np.float32)
+    >>> to_onednn(weights, "OIhw16i16o").buffer.shape  # 2 x 1 x 3 x 3 blocks of 16 x 16
+    (4608,)
 
-    x: any array, tensor of torch or array of jax on the CPU, of logical dimensions: N C H W for nChw16c,
-    whatever its strides. out, threads: as in `tilejit.pack`. Elements of four bits are packed two to a byte.
+    Args:
+        x: an array, or a torch tensor or jax array on the CPU, with any strides. Its dimensions are the
+            logical ones: N C H W for nChw16c.
+        tag: the tag, such as "nChw16c" or "aBcd16b".
+        out: where to write, as in `tilejit.pack`; None allocates a buffer that starts a line of 64 bytes.
+        threads: how many threads to use; None lets the size decide.
+
+    Returns:
+        The tiled array. Its padding is zero, and elements of four bits are packed two to a byte.
 
     Raises:
         LayoutError: the tag has a mistake, the array has another rank, or a dtype that oneDNN lacks; or as
@@ -109,10 +121,20 @@ def from_onednn(
 ) -> Array:
     """Unpack the memory of a oneDNN tag.
 
-    >>> from_onednn(memory, "nChw16c", dtype="f32", dims=(1, 20, 5, 7)).shape  # (1, 20, 5, 7)
+    >>> memory = to_onednn(np.ones((1, 20, 5, 7), np.float32), "nChw16c").buffer
+    >>> from_onednn(memory, "nChw16c", dtype="f32", dims=(1, 20, 5, 7)).shape
+    (1, 20, 5, 7)
 
-    buffer: bytes-like, of the memory's size with its padding. dims: logical dimensions. out, threads: as in
-    `tilejit.unpack`.
+    Args:
+        buffer: bytes-like, of the memory's size including its padding.
+        tag: the tag, such as "nChw16c" or "aBcd16b".
+        dtype: the element dtype.
+        dims: the logical dimensions.
+        out: where to write, as in `tilejit.unpack`; None allocates an array in C order.
+        threads: how many threads to use; None lets the size decide.
+
+    Returns:
+        The array, without padding.
 
     Raises:
         LayoutError: the tag has a mistake, the buffer has another size, or oneDNN lacks the dtype; or as
@@ -123,13 +145,22 @@ def from_onednn(
 
 
 def layout_of(tag: str, dtype: ElementLike, dims: Iterable[int]) -> Spec:
-    """The shape of an array in a tag's memory.
+    """Return the shape of an array in a tag's memory.
 
-    >>> layout_of("nChw16c", "f32", (2, 20, 5, 7))  # f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
+    >>> print(layout_of("nChw16c", "f32", (2, 20, 5, 7)))
+    f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
+
+    Args:
+        tag: the tag, such as "nChw16c" or "aBcd16b".
+        dtype: the element dtype.
+        dims: the logical dimensions.
+
+    Returns:
+        A Shape, or a CuteShape if the tag has no tiled form.
 
     Raises:
         LayoutError: the tag has a mistake, dims have another rank, or oneDNN lacks the dtype.
-        TypeError: an argument is of a wrong type.
+        TypeError: an argument has the wrong type.
     """
     element = _element(dtype)
     packed = {"element_size_in_bits": element.bits} if element.bits < 8 and element.kind != "pred" else {}
@@ -139,7 +170,16 @@ def layout_of(tag: str, dtype: ElementLike, dims: Iterable[int]) -> Spec:
 def memory_desc(tag: str, dtype: ElementLike, dims: Iterable[int]) -> MemoryDesc:
     """Create the memory descriptor that dnnl_memory_desc_create_with_tag creates.
 
-    >>> memory_desc("nChw16c", "f32", (2, 20, 5, 7)).padded_dims  # (2, 32, 5, 7)
+    >>> memory_desc("nChw16c", "f32", (2, 20, 5, 7)).padded_dims
+    (2, 32, 5, 7)
+
+    Args:
+        tag: the tag, such as "nChw16c" or "aBcd16b".
+        dtype: the element dtype.
+        dims: the logical dimensions.
+
+    Returns:
+        The fields of the descriptor.
 
     Raises:
         LayoutError, TypeError: as `layout_of`.
@@ -169,19 +209,23 @@ def memory_desc(tag: str, dtype: ElementLike, dims: Iterable[int]) -> MemoryDesc
 def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
     """Create a tiled array over the memory of a torch tensor that oneDNN owns, as from `to_mkldnn`.
 
-    >>> w = torch._C._nn.mkldnn_reorder_conv2d_weight(weights.to_mkldnn(), padding=[1, 1])
-    >>> of_mkldnn(w, "Acdb24a").numpy()  # the weights
+    >>> weights = torch.ones(8, 4, 3, 3)
+    >>> of_mkldnn(weights.to_mkldnn(), "abcd").numpy().shape
+    (8, 4, 3, 3)
 
-    Nothing is copied, and the array keeps the tensor alive.
+    A reordered weight has a blocked tag: `torch._C._nn.mkldnn_reorder_conv2d_weight` may choose "Acdb24a".
 
     Args:
-        tensor: the result of `tensor.to_mkldnn()`, or of a reorder of one.
-        tag: the one that oneDNN has chosen, which torch does not expose; run with ONEDNN_VERBOSE=2 to see it.
-            A plain tensor has abcd.
+        tensor: the tensor. The array keeps it alive.
+        tag: the tag that oneDNN has chosen. torch does not expose it: run with ONEDNN_VERBOSE=2 to see it. A
+            plain tensor has "abcd".
+
+    Returns:
+        The tiled array. Nothing is copied.
 
     Raises:
-        LayoutError: the tag takes another number of bytes than the tensor has, or as `layout_of`.
-        TypeError: it is not such a tensor.
+        LayoutError: the tag takes another number of bytes than the tensor has; or as `layout_of`.
+        TypeError: the object is not such a tensor.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensor, torch.Tensor) or not tensor.is_mkldnn:

@@ -37,22 +37,30 @@ def tilize(
     padding: Padding | None = None,
     threads: int | None = None,
 ) -> torch.Tensor:
-    """A tensor in tiles, faces one after the other in each, as ttnn's TILE layout has it in memory.
+    """Convert a tensor to tiles with consecutive faces, as ttnn's TILE layout stores them.
 
-    >>> tilize(torch.ones(2, 100, 50)).shape            # [2, 4, 2, 32, 32]
-    >>> tilize(torch.ones(5, 64), tile=(8, 32)).shape   # [1, 2, 8, 32]
+    >>> tilize(torch.ones(2, 100, 50)).shape
+    torch.Size([2, 4, 2, 32, 32])
+    >>> tilize(torch.ones(5, 64), tile=(8, 32)).shape
+    torch.Size([1, 2, 8, 32])
 
-    tensor: [..., H, W] of any dtype and strides. tile: rows and columns of a tile, or one number for both;
-    below 32 rows for ttnn's small tiles. face: of a face, at most 16 x 16 by default, as in ttnn. padding:
-    what fills the last tiles of H and W: zero, or a value.
+    Args:
+        tensor: [..., H, W] of any dtype and strides.
+        tile: rows and columns of a tile, in elements, or one number for both. ttnn's small tiles have fewer
+            than 32 rows.
+        face: rows and columns of a face; None for at most 16 x 16, as in ttnn.
+        padding: the value of padding elements in the last tiles of H and W; None for 0.
+        threads: how many threads to use; None lets the size decide.
 
-    Returns [..., tiles of H, tiles of W, rows, columns]. The last two dimensions are the places in memory
-    of a tile: with faces of 16 x 16 its first eight rows of 32 are the face at the top left.
+    Returns:
+        [..., tiles of H, tiles of W, rows, columns]. The last two dimensions are a tile's memory in order:
+        with faces of 16 x 16, its first eight rows of 32 are the top left face.
 
     Raises:
-        LayoutError: fewer than two dimensions, faces that do not divide the tile, a padding value that the
-            dtype does not hold; or the tensor cannot be read, see `tilejit.interop.torch.numpy_view`.
-        TypeError: an argument is of a wrong type.
+        LayoutError: the tensor has fewer than two dimensions, the faces do not divide the tile, or the dtype
+            does not hold the padding value; or the tensor cannot be read, see
+            `tilejit.interop.torch.numpy_view`.
+        TypeError: an argument has the wrong type.
     """
     tensors.numpy_view(tensor)
     options: dict[str, Any] = {"tile": tile} | ({} if face is None else {"face": face})
@@ -70,22 +78,32 @@ def untilize(
     out: torch.Tensor | None = None,
     threads: int | None = None,
 ) -> torch.Tensor:
-    """The tensor of those dimensions that a tile tensor holds, without its padding.
+    """Convert a tile tensor back to the tensor that it holds, without its padding.
 
-    >>> untilize(tilize(x), x.shape)                    # x
+    >>> x = torch.arange(5000.0).reshape(100, 50)
+    >>> torch.equal(untilize(tilize(x), x.shape), x)
+    True
 
-    tiles: what `tilize` returns, or its memory as a flat tensor. tile: if not given, the last two dimensions
-    of `tiles`. out: a tensor of dims, any strides.
+    Args:
+        tiles: the result of `tilize`, or its memory as a flat tensor.
+        dims: the dimensions of the tensor, in elements.
+        tile: rows and columns of a tile; None takes the last two dimensions of `tiles`.
+        face: rows and columns of a face; None for at most 16 x 16, as in ttnn.
+        out: where to write: a tensor of shape `dims` with any strides. None allocates one.
+        threads: how many threads to use; None lets the size decide.
+
+    Returns:
+        The tensor.
 
     Raises:
-        LayoutError: `tiles` are not those of such a tensor, are flat and tile= is missing, or as in `tilize`.
-        TypeError: an argument is of a wrong type.
+        LayoutError: `tiles` does not hold such a tensor, or is flat without tile=; or as in `tilize`.
+        TypeError: an argument has the wrong type.
     """
     tensors.numpy_view(tiles)
     sizes = int_tuple(dims, "dims")
     if tile is None:
         if tiles.ndim < 4:
-            raise LayoutError("a flat tensor does not define its tiles\n  give tile=, e.g. tile=32")
+            raise LayoutError("a flat tensor does not define its tiles\n  pass tile=, e.g. tile=32")
         tile = (tiles.shape[-2], tiles.shape[-1])
     options: dict[str, Any] = {"tile": tile} | ({} if face is None else {"face": face})
     spec = as_layout("tenstorrent", dtype=tensors.numpy_view(tiles[:0]).dtype, dims=sizes, **options)
@@ -93,7 +111,7 @@ def untilize(
     if tuple(tiles.shape) not in (whole, (prod(whole),)):
         raise LayoutError(
             f"the tiles are {dims_text(tuple(tiles.shape))}, but those of {dims_text(sizes)} are "
-            f"{dims_text(whole)}\n  give the dimensions of the tensor that was tilized"
+            f"{dims_text(whole)}\n  pass the dimensions of the tensor that was tilized"
         )
     return tensors.unpack(tiles, spec, out=out, threads=threads)
 

@@ -24,11 +24,17 @@ def tiled_over(
 ) -> TiledArray:
     """Create a tiled array over a buffer; without `dtype`, a layout that needs one takes the buffer's.
 
-    what: the name of the buffer in messages, such as "tensor".
+    Args:
+        buffer: the memory.
+        what: the name of the buffer in messages, such as "tensor".
+        layout: the layout: anything that `as_layout` reads.
+        dtype: the dtype of a layout that names none.
+        dims: the dimensions of a layout that names none.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Raises:
         LayoutError: the buffer has another dtype or size.
-        TypeError: the layout does not take a parameter.
+        TypeError: the layout does not take a keyword.
     """
     if dims is not None and dtype is None:
         dtype = buffer.dtype

@@ -33,15 +33,21 @@ __all__ = ["from_torch", "numpy_view", "pack", "to_torch", "unpack"]
 def to_torch(t: TiledArray | Array, /) -> torch.Tensor:
     """Create a tensor over the memory of an array, or of a tiled array's flat buffer, without a copy.
 
-    >>> to_torch(tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}"))  # bfloat16, 384,000 elements
+    >>> x = np.zeros((1000, 300), np.float32)
+    >>> t = tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}", casting="same_kind")
+    >>> to_torch(t).dtype, to_torch(t).shape
+    (torch.bfloat16, torch.Size([384000]))
 
-    t: a TiledArray, whose packed elements (four bits and fewer) come as uint8, or a NumPy array of any shape.
-    The tensor keeps the memory alive; both see writes to it.
+    Args:
+        t: a TiledArray, or a NumPy array of any shape. Packed elements of at most four bits become uint8.
+
+    Returns:
+        The tensor. It keeps the memory alive, and both see writes to it.
 
     Raises:
         LayoutError: torch has no such dtype or byte order, or its tensors cannot have these strides; or the
             memory is read-only.
-        TypeError: it is neither a TiledArray nor an array.
+        TypeError: `t` is neither a TiledArray nor an array.
     """
     array = t.buffer if isinstance(t, TiledArray) else t
     if not isinstance(array, np.ndarray):
@@ -51,11 +57,11 @@ def to_torch(t: TiledArray | Array, /) -> torch.Tensor:
         raise LayoutError("the array is read-only, but torch tensors are writable\n  copy it first")
     if not array.dtype.isnative:
         raise LayoutError(
-            f"torch has no tensors of {array.dtype.str}\n  convert to native byte order: x.astype('=…')"
+            f"torch does not support {array.dtype.str}\n  convert to native byte order: x.astype('=…')"
         )
     if any(stride < 0 or stride % max(1, array.itemsize) for stride in array.strides):
         raise LayoutError(
-            f"torch's tensors have no strides like {array.strides} bytes\n  copy it first: tilejit.copy(x)"
+            f"torch tensors cannot have strides of {array.strides} bytes\n  copy it first: tilejit.copy(x)"
         )
     bits = BY_BITS.get(array.dtype.name)
     own = getattr(torch, array.dtype.name, None) if bits else None
@@ -65,7 +71,7 @@ def to_torch(t: TiledArray | Array, /) -> torch.Tensor:
         return torch.from_numpy(array)
     except TypeError as error:
         raise LayoutError(
-            f"torch has no tensors of {array.dtype}\n  view them as integers: x.view(np.uint8)"
+            f"torch does not support {array.dtype}\n  view them as integers: x.view(np.uint8)"
         ) from error
 
 
@@ -80,21 +86,30 @@ def from_torch(
 ) -> TiledArray:
     """Create a tiled array over the memory of a flat tensor, without a copy.
 
-    >>> from_torch(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
-    >>> from_torch(flat, "tenstorrent", dims=(1000, 300))
+    >>> flat = pack(torch.arange(300000.0).reshape(1000, 300), "{1,0:T(8,128)}")
+    >>> float(from_torch(flat, "f32[1000,300]{1,0:T(8,128)}")[5, 7])
+    1507.0
 
-    tensor: contiguous, of the layout's size in bytes with its padding, whatever its shape; of the layout's
-    dtype, or uint8. layout, dtype, dims, parameters: as in `as_layout`; dtype is the tensor's if not given.
+    Args:
+        tensor: contiguous, of any shape, and of the layout's size in bytes including its padding. Its dtype
+            is the layout's, or uint8.
+        layout: the layout: anything that `as_layout` reads.
+        dtype: the dtype of a layout that names none; None takes the tensor's.
+        dims: the dimensions of a layout that names none.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The tiled array. It keeps the tensor alive.
 
     Raises:
-        LayoutError: the tensor is of another dtype or size, or has no memory to read: see `numpy_view`.
-        TypeError: it is not a tensor, or a parameter is not the layout's.
+        LayoutError: the tensor has another dtype or size, or has no memory to read: see `numpy_view`.
+        TypeError: `tensor` is not a tensor, or the layout does not take a keyword.
     """
     buffer = numpy_view(tensor)
     if not buffer.flags.c_contiguous:
         raise LayoutError(
             f"the tensor is not contiguous: its strides are {tuple(tensor.stride())}\n"
-            "  give tensor.contiguous()"
+            "  pass tensor.contiguous()"
         )
     return tiled_over(buffer, "tensor", layout, dtype, dims, parameters)
 
@@ -113,13 +128,30 @@ def pack(
     tune: bool = False,
     **parameters: Any,
 ) -> torch.Tensor:
-    """Pack a tensor into a layout; returns the flat buffer, padding included, as a tensor.
+    """Pack a tensor into a layout.
 
-    >>> flat = pack(weights, "tenstorrent")
-    >>> pack(weights, "{1,0:T(8,128)(2,1)}", out=flat)
+    >>> weights = torch.ones(1000, 300)
+    >>> pack(weights, "tenstorrent").shape
+    torch.Size([327680])
+    >>> out = torch.empty(384000)
+    >>> pack(weights, "{1,0:T(8,128)}", out=out).data_ptr() == out.data_ptr()
+    True
 
-    tensor: any strides. out: a flat tensor of the same dtype or uint8 and of the layout's size, apart from
-    `tensor`. The other keywords are those of `tilejit.pack`.
+    Args:
+        tensor: a tensor on the CPU with any strides.
+        layout: the layout: anything that `as_layout` reads.
+        out: where to write: a flat tensor of the same dtype or uint8 and of the layout's size. It must not
+            overlap `tensor`. None allocates one.
+        padding: the value of padding elements, as in `tilejit.pack`.
+        casting: NumPy's rule for conversions, as in `tilejit.pack`.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The flat buffer, padding included.
 
     Raises:
         LayoutError: as `tilejit.pack`; or a tensor has no memory to read: see `numpy_view`.
@@ -158,14 +190,29 @@ def unpack(
 ) -> torch.Tensor:
     """Unpack a flat buffer in a layout to a tensor.
 
-    >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
-    >>> unpack(flat, "tenstorrent", dims=(1000, 300))
+    >>> flat = pack(torch.ones(1000, 300), "tenstorrent")
+    >>> unpack(flat, "tenstorrent", dims=(1000, 300)).shape
+    torch.Size([1000, 300])
 
-    tensor, layout, dtype, dims, parameters: as in `from_torch`. out: a tensor of the logical shape, any
-    strides. The other keywords are those of `tilejit.unpack`.
+    Args:
+        tensor: contiguous, of any shape, and of the layout's size in bytes including its padding. Its dtype
+            is the layout's, or uint8.
+        layout: the layout: anything that `as_layout` reads.
+        out: where to write: a tensor of the logical shape with any strides. None allocates one.
+        dtype: the dtype of a layout that names none; None takes the tensor's.
+        dims: the dimensions of a layout that names none.
+        casting: NumPy's rule for conversions, as in `tilejit.unpack`.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The tensor, without padding.
 
     Raises:
-        LayoutError: as `from_torch` and `tilejit.unpack`; torch has no dtype for the elements.
+        LayoutError: as `from_torch` and `tilejit.unpack`; or torch has no dtype for the elements.
         TypeError: as `tilejit.unpack`.
     """
     target = None if out is None else numpy_view(out, "out")
@@ -185,17 +232,23 @@ def unpack(
 def numpy_view(tensor: torch.Tensor, what: str = "the tensor") -> Array:
     """Create a NumPy array over the memory of a tensor; bfloat16 and 8-bit floats become ml_dtypes types.
 
-    >>> numpy_view(torch.ones(2, 3, dtype=torch.bfloat16)).dtype  # bfloat16
+    >>> numpy_view(torch.ones(2, 3, dtype=torch.bfloat16)).dtype
+    dtype(bfloat16)
 
-    what: the name of the tensor in messages.
+    Args:
+        tensor: a tensor on the CPU with any strides.
+        what: the name of the tensor in messages.
+
+    Returns:
+        The array, with the tensor's shape and strides.
 
     Raises:
         LayoutError: the tensor needs a gradient, is not on the CPU, is sparse, quantized, in oneDNN's own
             memory, an unresolved conjugate or negation, or has a dtype that NumPy lacks.
-        TypeError: it is not a tensor.
+        TypeError: `tensor` is not a tensor.
     """
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{what} is a torch.Tensor, not {type(tensor).__name__}")
+        raise TypeError(f"{what}: expected a torch.Tensor, got {type(tensor).__name__}")
     reason = _unreadable(tensor)
     if reason is not None:
         raise LayoutError(f"{what} {reason}")
@@ -216,18 +269,18 @@ def _unreadable(tensor: torch.Tensor) -> str | None:
     """Why there is no NumPy array over a tensor's memory, and what to do; None if there is one."""
     if tensor.layout is not torch.strided:
         if str(tensor.layout) == "torch._mkldnn":
-            return "lies in oneDNN's memory\n  give tensor.to_dense(), or read it with tilejit.interop.onednn"
-        return f"is sparse ({tensor.layout})\n  give tensor.to_dense()"
+            return "lies in oneDNN's memory\n  pass tensor.to_dense(), or read it with tilejit.interop.onednn"
+        return f"is sparse ({tensor.layout})\n  pass tensor.to_dense()"
     if tensor.device.type == "meta":
-        return "is on the device meta, which holds no elements\n  give one that has been loaded"
+        return "is on the device meta, which holds no elements\n  pass one that has been loaded"
     if tensor.device.type != "cpu":
         return f"is on the device {tensor.device}\n  bring it to the CPU: tensor.cpu()"
     if tensor.requires_grad:
-        return "needs a gradient, which copies here would lose\n  give tensor.detach()"
+        return "needs a gradient, which copies here would lose\n  pass tensor.detach()"
     if tensor.is_quantized:
-        return "is quantized\n  give tensor.int_repr(), its integers"
+        return "is quantized\n  pass tensor.int_repr(), its integers"
     if tensor.is_conj():
-        return "is an unresolved conjugate\n  give tensor.resolve_conj()"
+        return "is an unresolved conjugate\n  pass tensor.resolve_conj()"
     if tensor.is_neg():
-        return "is an unresolved negation\n  give tensor.resolve_neg()"
+        return "is an unresolved negation\n  pass tensor.resolve_neg()"
     return None

@@ -44,21 +44,24 @@ Parameters = tuple[tuple[str, int | tuple[int, ...]], ...]
 class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """The codec of an array whose chunks are packed in a layout.
 
-    >>> zarr.create_array(store, shape=(4096, 4096), chunks=(1024, 1024), dtype="f4",
-    ...                   serializer=TileCodec("tpu"), compressors=None)
+    >>> z = zarr.create_array({}, shape=(4096, 4096), chunks=(1024, 1024), dtype="f4",
+    ...                       serializer=TileCodec("tpu"), compressors=None)
+    >>> z[5:7, :3] = 1
 
-    In an array without compressors, a selection reads only the bytes of the tiles it needs; in others, whole
-    chunks.
+    Without compressors, a selection reads only the bytes of the tiles it needs. With compressors, it reads
+    whole chunks.
 
-    layout: a text that `as_layout` reads: of a format, a pattern, or of XLA's or CuTe's layouts; where a
-    codec before this one transposes, one without dimensions. parameters: the keywords of a format or a
-    pattern. dtype: what the elements are where zarr has no name for it, such as "bf16" of uint16 or raw two
-    bytes, or "s4" of int8.
+    Args:
+        layout: text that `as_layout` reads: a format, a pattern, an XLA layout or a CuTe layout. Omit
+            dimensions after a codec that transposes.
+        parameters: the keywords of a format or a pattern.
+        dtype: the element dtype if zarr has no name for it, such as "bf16" in uint16 or in raw elements of
+            two bytes, or "s4" in int8.
 
     Raises:
-        LayoutError: a field cannot be read; when the array is created or opened, the layout does not fit its
-            chunks; when it is read, a chunk has another size.
-        TypeError: a field is of a wrong type.
+        LayoutError: a field cannot be read. Creating or opening an array raises if the layout does not fit
+            its chunks, and reading it if a chunk has another size.
+        TypeError: a field has the wrong type.
     """
 
     is_fixed_size = True
@@ -82,6 +85,15 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     def from_dict(cls, data: dict[str, Any]) -> TileCodec:
         """Create the codec that a zarr.json describes.
 
+        >>> TileCodec.from_dict({"name": "tilejit.tile", "configuration": {"layout": "tpu"}}).layout
+        'tpu'
+
+        Args:
+            data: the codec's entry in zarr.json.
+
+        Returns:
+            The codec.
+
         Raises:
             LayoutError: the description is not valid for this codec.
         """
@@ -103,7 +115,14 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
             raise LayoutError(f"the configuration of {CODEC_NAME!r}: {error}") from error
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the codec for a zarr.json."""
+        """Describe the codec for a zarr.json.
+
+        >>> TileCodec("tpu").to_dict()
+        {'name': 'tilejit.tile', 'configuration': {'layout': 'tpu'}}
+
+        Returns:
+            The codec's entry in zarr.json.
+        """
         configuration: dict[str, Any] = {"layout": self.layout}
         if self.parameters:
             configuration["parameters"] = {
@@ -114,15 +133,34 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return {"name": CODEC_NAME, "configuration": configuration}
 
     def validate(self, *, shape: tuple[int, ...], dtype: Any, chunk_grid: Any) -> None:
-        """Raise for arrays whose chunks the layout does not fit.
+        """Check that the layout fits an array's chunks; zarr calls it.
+
+        >>> TileCodec("tpu").validate(shape=(1000, 300), dtype=np.dtype("f4"), chunk_grid=None)
+
+        Args:
+            shape: the dimensions of the array, in elements.
+            dtype: zarr's dtype of the array.
+            chunk_grid: zarr's grid of chunks; one without a chunk shape has a single chunk.
 
         Raises:
-            LayoutError: it says why.
+            LayoutError: the layout does not fit.
         """
         self._spec(dtype, tuple(getattr(chunk_grid, "chunk_shape", shape)))
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
-        """Bytes of a packed chunk, padding included."""
+        """Return the bytes of a packed chunk, padding included; zarr calls it.
+
+        >>> chunk = zarr.create_array({}, shape=(5, 5), dtype="f4")
+        >>> TileCodec("tpu").compute_encoded_size(100, chunk)
+        4096
+
+        Args:
+            input_byte_length: bytes of the chunk as an array; not used.
+            chunk_spec: zarr's description of the chunk: its dtype and shape.
+
+        Returns:
+            The size of the buffer, in bytes.
+        """
         return self._spec(chunk_spec.dtype, chunk_spec.shape).size_in_bytes
 
     def _spec(self, dtype: Any, dims: tuple[int, ...]) -> Spec:

@@ -25,8 +25,8 @@ def pack_block(block: Array, *, chunk: Spec, dims: Dims, threads: int | None, bl
     extents = extents_at(block_id, chunk, dims)
     if block.shape != extents:
         raise LayoutError(
-            f"the chunk at {block_id[: len(dims)]} is {dims_text(block.shape)}, but the array says "
-            f"{dims_text(extents)}\n  a function of map_blocks gave another shape: tell that its chunks="
+            f"the chunk at {block_id[: len(dims)]} is {dims_text(block.shape)}, but the array has "
+            f"{dims_text(extents)}\n  a function of map_blocks returned another shape: pass it chunks="
         )
     packed = pack(block, edge_layout(chunk, block.shape), threads=threads)
     return packed.buffer.reshape((1,) * block.ndim + (-1,))

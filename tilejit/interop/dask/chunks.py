@@ -51,7 +51,7 @@ def read_layout(
     if isinstance(padding, str):
         raise LayoutError(f"padding={padding[:40]!r}: write a number, or None")
     if 0 in dims:
-        raise LayoutError(f"an array {dims_text(dims)} has no elements to pack\n  tilejit.pack takes it")
+        raise LayoutError(f"an array {dims_text(dims)} has no elements to pack\n  use tilejit.pack")
     fitted = _fitted(layout, dims)
     spec = as_layout(layout, dtype=dtype, dims=fitted, **parameters)
     writable_layout(spec)
@@ -77,7 +77,7 @@ def _of_any_size(spec: Shape) -> Shape:
     """The shape with its order written out, if its layout applies to arrays of any size."""
     if spec.padded_dimensions not in (None, spec.dimensions):
         raise LayoutError(
-            f"the layout pads the whole array to {dims_text(spec.padded_dimensions or ())}, and chunks are "
+            f"the layout pads the whole array to {dims_text(spec.padded_dimensions or ())}, but chunks are "
             "padded one by one\n  leave padded_dimensions out"
         )
     layout = spec.layout or Layout(spec.minor_to_major)
@@ -91,7 +91,7 @@ def known_dims(x: Any) -> Dims:
         LayoutError: chunks have unknown sizes, as after x[x > 0].
     """
     if any(math.isnan(n) for n in x.shape):
-        raise LayoutError("chunks of the array have unknown sizes\n  x.compute_chunk_sizes() finds them out")
+        raise LayoutError("chunks of the array have unknown sizes\n  call x.compute_chunk_sizes() first")
     return tuple(map(int, x.shape))
 
 
@@ -109,8 +109,8 @@ def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Chunks | None) -> Sp
         extents = room if asked is None else _asked(asked, dims)
         if any(map(operator.gt, extents, room)):
             raise LayoutError(
-                f"chunks of {dims_text(extents)} have no room in {spec.layout}\n"
-                f"  a CuTe layout is that of one chunk: give chunks of at most {dims_text(room)}"
+                f"chunks of {dims_text(extents)} do not fit {spec.layout}\n"
+                f"  a CuTe layout is that of one chunk: pass chunks of at most {dims_text(room)}"
             )
         return replace(spec, dimensions=extents)
     tile = tile_extents(spec)
@@ -120,7 +120,7 @@ def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Chunks | None) -> Sp
     if extents != _rounded(extents, tile, dims):
         raise LayoutError(
             f"chunks of {dims_text(extents)} cut the tiles of {shape_name(spec)}\n"
-            f"  give multiples of {dims_text(tile)}, e.g. {dims_text(_rounded(extents, tile, dims))}"
+            f"  pass multiples of {dims_text(tile)}, e.g. {dims_text(_rounded(extents, tile, dims))}"
         )
     return replace(spec, dimensions=extents)
 
@@ -137,12 +137,12 @@ def _asked(asked: Any, dims: Dims) -> Dims:
         extents = tuple(operator.index(e) for e in given)
     except TypeError as error:
         raise TypeError(
-            f"chunks={str(asked)[:40]!r}: give a number of elements, or one for each dimension, -1 for all"
+            f"chunks={str(asked)[:40]!r}: pass a number of elements, or one for each dimension, -1 for all"
         ) from error
     if len(extents) != len(dims) or any(e < 1 and e != -1 for e in extents):
         raise LayoutError(
             f"chunks={str(asked)[:40]} does not cut an array {dims_text(dims)}\n"
-            "  give the elements of a chunk along each dimension, -1 for all"
+            "  pass the elements of a chunk along each dimension, -1 for all"
         )
     return tuple(n if e == -1 else min(e, n) for e, n in zip(extents, dims, strict=True))
 

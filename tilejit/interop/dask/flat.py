@@ -38,20 +38,32 @@ def to_flat(
     threads: int | None = None,
     **parameters: Any,
 ) -> None:
-    """Write the buffer that `tilejit.pack` makes of a whole array of dask to a file, now.
+    """Write the buffer that `tilejit.pack` makes of a whole dask array to a file, immediately.
 
-    >>> to_flat(x, "{1,0:T(8,128)(2,1)}", "weights.bin")
+    >>> x = dask.array.ones((50, 300), "f4", chunks=(16, 128))
+    >>> to_flat(x, "{1,0:T(8,128)}", "weights.bin")
+    >>> np.fromfile("weights.bin", np.float32).shape
+    (21504,)
 
-    The buffer is cut into ranges of about `piece_bytes`, each of which holds one box of the array; a task
-    makes each from the elements of its box and writes it, so the array is in memory nowhere. The file has its
-    name when all of it is on disk; path: one that all workers reach. The other arguments are those of `pack`.
+    A task packs one box of the array into its range of the file, so no process holds the whole array. The
+    file gets its name once all of it is on disk.
+
+    Args:
+        x: a dask array.
+        layout: the layout of the whole array: anything that `as_layout` reads.
+        path: the file, which all workers can access.
+        padding: the value of padding elements; None takes the layout's own, or 0.
+        piece_bytes: about how many bytes a task writes.
+        threads: TileJIT's threads in a task; None for one.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Raises:
-        LayoutError: as `pack`; or no range of the buffer holds a box: of swizzles across all of it, layouts
-            that merge dimensions, and such that have the tiles of several boxes side by side.
-        TypeError: an argument is of a wrong type.
+        LayoutError: as `pack`; or no range of the buffer holds a box. This is the case for swizzles across
+            the whole buffer, for layouts that merge dimensions, and if the tiles of several boxes are
+            interleaved.
+        TypeError: an argument has the wrong type.
         TilejitError: `path` is not a regular file.
-        OSError: the disk refuses.
+        OSError: the file cannot be written.
     """
     x = da.asarray(x)
     dims = known_dims(x)
@@ -59,20 +71,18 @@ def to_flat(
     whole, spec = read_layout(layout, x.dtype, dims, padding, own)
     if whole is None:
         raise LayoutError(
-            f"{shape_name(spec)} does not hold an array {list(dims)}\n  give a layout of all of it"
+            f"{shape_name(spec)} does not hold an array {list(dims)}\n  pass a layout of the whole array"
         )
     if not holds(spec, x.dtype):
-        raise LayoutError(f"the array is {x.dtype}, the layout {spec.primitive_type}\n  x.astype(…) before")
+        raise LayoutError(f"the array is {x.dtype}, the layout {spec.primitive_type}\n  pass x.astype(…)")
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
     check_threads(threads)
     if isinstance(piece_bytes, bool) or not hasattr(piece_bytes, "__index__"):
-        raise TypeError(f"piece_bytes is a number of bytes, not {type(piece_bytes).__name__}")
+        raise TypeError(f"piece_bytes: expected a number of bytes, got {type(piece_bytes).__name__}")
     if piece_bytes < 1:
-        raise LayoutError(
-            f"piece_bytes={piece_bytes}: a piece has at least one byte, and whole rows of tiles"
-        )
+        raise LayoutError(f"piece_bytes: expected at least 1, got {piece_bytes}")
     tasks = _tasks(x, whole, str(temporary), piece_bytes, threads)
     try:
         with open(temporary, "xb") as file:
@@ -97,7 +107,7 @@ def _tasks(x: Any, spec: Spec, path: str, piece_bytes: int, threads: int | None)
         if spec.size_in_bytes > piece_bytes:
             raise LayoutError(
                 f"no range of the buffer of {shape_name(spec)} holds one box of the array\n"
-                f"  give piece_bytes={spec.size_in_bytes} to make it in one piece, or write chunks: to_zarr"
+                f"  pass piece_bytes={spec.size_in_bytes} to make it in one piece, or write chunks: to_zarr"
             )
         boxes = x.rechunk(-1).to_delayed().reshape(-1)
         ranges = [(0, spec.size_in_bytes)]

@@ -33,18 +33,22 @@ from tilejit.programs.tuning import PaddingNumber
 class TiledDask:
     """A dask array in packed chunks, computed lazily.
 
-    >>> t = pack(dask.array.ones((50000, 30000), "f4"), "{1,0:T(8,128)}")
-    >>> t.array[2, 0].compute()     # the buffer of the chunk at (2, 0)
+    >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(16, 128)), "{1,0:T(8,128)}")
+    >>> t
+    TiledDask(f32[50,300]{1,0:T(8,128)},
+      4 x 3 chunks of f32[16,128]{1,0:T(8,128)}, 98304 bytes)
+    >>> t.array[3, 0].compute().shape  # the buffer of one chunk
+    (2048,)
 
-    The chunks form a regular grid. The chunk at (i, j, …) is the box that starts at (i, j, …) times the
-    extents of a chunk, and `array[i, j, …]` holds the bytes of `tilejit.pack` for that box in the chunk's
+    The chunks form a regular grid. The chunk at (i, j, …) covers the box that starts at (i, j, …) times the
+    chunk's extents, and `array[i, j, …]` holds the bytes of `tilejit.pack` for that box in the chunk's
     layout. A box at the end of the array has a whole chunk's buffer, and the excess is padding.
 
     Attributes:
         array: [*chunks along each dimension, slots], a block for each chunk's buffer: of the element dtype,
             or uint8 if elements share bytes.
-        shape: the dimensions of the array.
-        chunk: the layout of a whole chunk; `chunk.dimensions` are the elements of one.
+        shape: the dimensions of the array, in elements.
+        chunk: the layout of a whole chunk; `chunk.dimensions` are its extents in elements.
         layout: the layout of the whole array, which `to_flat` writes; None if a CuTe layout describes one
             chunk.
         threads: TileJIT's threads in a task; None for one.
@@ -79,7 +83,12 @@ class TiledDask:
     def unpack(self) -> Any:
         """Return the dask array with the same chunks, bit for bit.
 
-        >>> t.unpack()[:8, :128].compute()
+        >>> x = dask.array.ones((50, 300), "f4", chunks=(16, 128))
+        >>> pack(x, "{1,0:T(8,128)}").unpack()[:8, :2].compute().shape
+        (8, 2)
+
+        Returns:
+            The dask array, computed lazily.
         """
         return self.array.map_blocks(
             blocks.unpack_block,
@@ -100,16 +109,20 @@ class TiledDask:
         padding: PaddingNumber | None = None,
         **parameters: Any,
     ) -> TiledDask:
-        """The array in another layout; chunk by chunk if chunks are also whole tiles of that layout.
+        """Convert to another layout, chunk by chunk if chunks consist of whole tiles of it.
 
-        >>> t.relayout("tenstorrent")
+        >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(32, 128)), "{1,0:T(8,128)}")
+        >>> t.relayout("tenstorrent").grid
+        (2, 3)
 
         Args:
-            layout, padding, parameters: as in `pack`.
-            chunks: as in `pack`; None for the present ones, rounded up to whole tiles.
+            layout: the layout: anything that `as_layout` reads.
+            chunks: as in `pack`; None keeps the chunks, or extends them to whole tiles.
+            padding: as in `pack`.
+            parameters: keywords of a named format, or sizes of a pattern's axes.
 
         Returns:
-            The tiled array in the new layout; nothing is computed yet.
+            The array in the other layout, computed lazily.
 
         Raises:
             LayoutError, TypeError: as `pack`.
@@ -120,7 +133,7 @@ class TiledDask:
         if spec.primitive_type != name:
             raise LayoutError(
                 f"the tiled array is {name}, the layout {spec.primitive_type}\n"
-                "  give the layout of the same dtype; to convert, pack(t.unpack().astype(…), …)"
+                "  pass a layout of the same dtype; to convert, pack(t.unpack().astype(…), …)"
             )
         extents = self.chunk.dimensions
         if chunks is None and is_aligned(spec, extents, self.shape):
@@ -140,16 +153,29 @@ class TiledDask:
         return TiledDask(array, self.shape, into, whole, self.threads)
 
     def persist(self, **keywords: Any) -> TiledDask:
-        """Compute the buffers and keep them on the workers, like `dask.array.Array.persist`."""
+        """Compute the buffers and keep them on the workers, like `dask.array.Array.persist`.
+
+        >>> pack(dask.array.ones((50, 300), "f4"), "{1,0:T(8,128)}").persist().grid
+        (1, 1)
+
+        Args:
+            keywords: those of `dask.array.Array.persist`.
+
+        Returns:
+            The array over the computed buffers.
+        """
         return replace(self, array=self.array.persist(**keywords))
 
     def to_zarr(self, store: Any, *, overwrite: bool = False, compute: bool = True) -> Any:
         """Write the buffers as the chunks of a zarr array with the codec `tilejit.tile`.
 
+        >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(16, 128)), "{1,0:T(8,128)}")
         >>> t.to_zarr("weights.zarr")
+        >>> float(zarr.open_array("weights.zarr")[5, 7])
+        1.0
 
-        zarr stores the buffer `array[i, j, …]` byte for byte as the chunk at (i, j, …). Types without a zarr
-        name become integers of the same width.
+        zarr stores the buffer `array[i, j, …]` byte for byte as the chunk at (i, j, …). Dtypes that zarr has
+        no name for become integers of the same width.
 
         `zarr.json`, which makes the chunks an array, is written last. A run that fails or ends early may
         leave chunks but no array, so missing chunks are never read as zeros.
@@ -159,11 +185,14 @@ class TiledDask:
             overwrite: True removes an existing array immediately.
             compute: False returns a dask.delayed.Delayed that writes when it is computed.
 
+        Returns:
+            None, or the Delayed.
+
         Raises:
             LayoutError: an array exists and `overwrite` is False, another one is created there at the same
                 time, or the layout has no text form.
             TilejitError: only a single process can write the store, such as a ZIP file.
-            TypeError: it is not a store.
+            TypeError: `store` is not a store.
             ImportError: zarr is not installed.
         """
         from tilejit.interop.dask.zarr_chunks import write
@@ -173,15 +202,23 @@ class TiledDask:
     def to_flat(self, path: str | os.PathLike[str], *, piece_bytes: int = flat.CHUNK_BYTES) -> None:
         """Write the buffer that `tilejit.pack` makes of the whole array, padding included, to a file.
 
+        >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(16, 128)), "{1,0:T(8,128)}")
         >>> t.to_flat("weights.bin")
+        >>> np.fromfile("weights.bin", np.float32).shape
+        (21504,)
+
+        Args:
+            path: the file, which all workers can access.
+            piece_bytes: about how many bytes a task writes.
 
         Raises:
-            LayoutError, OSError: as the function `to_flat`.
+            LayoutError: a CuTe layout describes one chunk; or as the function `to_flat`.
+            TypeError, TilejitError, OSError: as the function `to_flat`.
         """
         if self.layout is None:
             raise LayoutError(
                 f"{self.chunk.layout} is the layout of a chunk, not of the whole array\n"
-                "  give a layout of the whole: t.relayout(…).to_flat(…)"
+                "  pass a layout of the whole: t.relayout(…).to_flat(…)"
             )
         flat.to_flat(self.unpack(), self.layout, path, piece_bytes=piece_bytes, threads=self.threads)
 
@@ -198,28 +235,32 @@ def pack(
 ) -> TiledDask:
     """Pack a dask array into tiled buffers, chunk by chunk and lazily.
 
-    >>> t = tilejit.interop.dask.pack(x, "{1,0:T(8,128)(2,1)}")
-    >>> t = tilejit.interop.dask.pack(x, "tenstorrent", chunks=(4096, 4096))
+    >>> x = dask.array.ones((50, 300), "f4", chunks=(10, 100))
+    >>> pack(x, "{1,0:T(8,128)(2,1)}").chunk.dimensions
+    (16, 128)
+    >>> pack(x, "tenstorrent", chunks=(32, -1)).chunk.dimensions
+    (32, 320)
 
     Args:
-        x: a dask array; anything else is converted by `dask.array.asarray`.
-        layout, parameters: as in `as_layout`. Formats and shapes describe the whole array, a CuTe layout
-            describes one chunk.
-        chunks: elements of a chunk along each dimension, a multiple of the tiles, or -1 for the whole
-            dimension. None takes the chunks of x, rounded up to whole tiles, or those of a CuTe layout.
-        padding: a number; None for the padding value of the layout, or 0.
+        x: a dask array, or anything that `dask.array.asarray` accepts.
+        layout: anything that `as_layout` reads. Formats and shapes describe the whole array, a CuTe layout
+            one chunk.
+        chunks: elements of a chunk along each dimension: a multiple of the tiles, or -1 for all. None rounds
+            the chunks of `x` up to whole tiles, or takes the size of a CuTe layout.
+        padding: the value of padding elements; None takes the layout's own, or 0.
         threads: TileJIT's threads in a task; None for one, because workers have threads of their own.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
-        The tiled array; nothing is computed yet.
+        The array in packed chunks, computed lazily.
 
     Raises:
-        LayoutError: layout, chunks or padding are wrong, or x has no elements or chunks of unknown sizes;
-            during the computation, if a value does not fit a packed dtype.
-        TypeError: an argument has the wrong type, or a keyword is not a parameter of the layout.
+        LayoutError: the layout, chunks or padding are wrong, or `x` has no elements or chunks of unknown
+            sizes. Computing it raises if a value does not fit a packed dtype.
+        TypeError: an argument has the wrong type, or the layout does not take a keyword.
     """
     if isinstance(x, TiledDask):
-        raise TypeError("pack takes an array; this is packed already\n  unpack it first, or relayout it")
+        raise TypeError("expected an array, got a TiledDask\n  unpack it first, or call relayout")
     x = da.asarray(x)
     dims = known_dims(x)
     try:
@@ -232,7 +273,7 @@ def pack(
     if not holds(spec, x.dtype):
         raise LayoutError(
             f"the array is {x.dtype}, the layout {spec.primitive_type}\n"
-            "  give the layout of the array's dtype, or x.astype(…) before"
+            "  pass a layout of the array's dtype, or x.astype(…)"
         )
     chunk = chunk_layout(spec, dims, tuple(int(max(sizes)) for sizes in x.chunks), chunks)
     return _packed(x, whole, chunk, threads)
@@ -265,19 +306,22 @@ def _buffers(grid: Dims, chunk: Spec) -> dict[str, Any]:
 def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
     """Read a zarr array with the codec `tilejit.tile` lazily, as the buffers of its chunks.
 
-    >>> from_zarr("weights.zarr").relayout("tenstorrent").to_zarr("others.zarr")
+    >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(32, 128)), "{1,0:T(8,128)}")
+    >>> t.to_zarr("weights.zarr")
+    >>> from_zarr("weights.zarr").relayout("tenstorrent").grid
+    (2, 3)
 
     Args:
-        store: as in `TiledDask.to_zarr`, or a zarr array.
-        threads: as in `pack`.
+        store: a zarr array, or whatever `TiledDask.to_zarr` takes.
+        threads: TileJIT's threads in a task; None for one.
 
     Returns:
-        The tiled array, which reads chunks when they are computed.
+        The array in packed chunks, computed lazily.
 
     Raises:
-        LayoutError: its chunks are not plain buffers: they have another codec, compression or shards; during
-            the computation, if a chunk has the wrong size.
-        FileNotFoundError: the array does not exist. Other errors are zarr's.
+        LayoutError: the chunks are not plain buffers: they have another codec, are compressed or sharded.
+            Computing it raises if a chunk has another size.
+        FileNotFoundError: the array does not exist. Other errors are zarr's own.
         ImportError: zarr is not installed.
     """
     from tilejit.interop.dask.zarr_chunks import opened, read

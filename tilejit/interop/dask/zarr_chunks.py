@@ -35,19 +35,19 @@ DESCRIPTION = "zarr.json"
 
 
 def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
-    """Write the chunks of an array, then what describes it; what `TiledDask.to_zarr` does.
+    """Write the chunks of an array, then its description, for `TiledDask.to_zarr`.
 
     Raises:
-        LayoutError: there is an array already, or no text says the layout.
-        TilejitError: the store cannot be filled by several workers.
-        TypeError: it is none.
+        LayoutError: the array exists already, or the layout has no text form.
+        TilejitError: several workers cannot write to the store.
+        TypeError: `store` is None.
     """
     codec, held = codec_of(tiled.chunk)
     if store is None:
         raise TypeError("expected a path, a URL or a zarr store, got None")
     if isinstance(store, Store) and not store.supports_deletes:
         raise TilejitError(
-            f"{store} cannot be filled by several workers\n  write to a folder, and put that into it"
+            f"{store} cannot be written by several workers\n  write to a folder, then copy that into it"
         )
     try:
         z = zarr.create_array(
@@ -62,7 +62,7 @@ def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
             overwrite=overwrite,
         )
     except (ContainsArrayError, ContainsGroupError) as error:
-        raise LayoutError(f"{error}\n  give another place, or overwrite=True") from error
+        raise LayoutError(f"{error}\n  pass another store, or overwrite=True") from error
     description = _taken_away(z)
     written = tiled.array.map_blocks(
         partial(_write_block, z),
@@ -80,7 +80,7 @@ def codec_of(chunk: Spec) -> tuple[TileCodec, np.dtype[Any]]:
     bf16[128,128]{1,0:T(8,128)(2,1)} -> TileCodec("{1,0:T(8,128)(2,1)}", dtype="bf16"), uint16
 
     Raises:
-        LayoutError: no text says the layout.
+        LayoutError: the layout has no text form.
     """
     parameters = {}
     if isinstance(chunk, CuteShape) and chunk.element_size_in_bits:
@@ -88,7 +88,7 @@ def codec_of(chunk: Spec) -> tuple[TileCodec, np.dtype[Any]]:
     text, name = str(chunk.layout), chunk.primitive_type
     again = as_layout(text, dtype=name, dims=chunk.dimensions, **parameters)
     if replace(again, padding_value=chunk.padding_value) != chunk:
-        raise LayoutError(f"no text says the layout of {shape_name(chunk)}, which zarr needs")
+        raise LayoutError(f"the layout of {shape_name(chunk)} has no text form, which zarr needs")
     if chunk.dtype.isbuiltin == 1:
         return TileCodec(text, parameters), chunk.dtype
     held = chunk.element.byte_dtype or np.dtype(f"u{chunk.dtype.itemsize}")
@@ -101,7 +101,7 @@ def opened(store: Any) -> Any:
 
 
 def read(z: Any) -> tuple[Any, Dims, Spec, Spec | None]:
-    """Its chunks as buffers, its shape, and the layouts of a chunk and of the whole array, if there is one.
+    """A zarr array's chunks as buffers, its shape, and the layouts of a chunk and of the whole array.
 
     Raises:
         LayoutError: its chunks are not plain buffers, or it has no elements.
@@ -110,8 +110,8 @@ def read(z: Any) -> tuple[Any, Dims, Spec, Spec | None]:
     if len(codecs) != 1 or not isinstance(codecs[0], TileCodec):
         names = ", ".join(type(codec).__name__ for codec in codecs) or "none of zarr 3"
         raise LayoutError(
-            f"chunks of {z.store_path} are not tiled buffers alone: codecs {names}\n"
-            "  tilejit.interop.dask.pack(dask.array.from_zarr(…), …) packs them anew"
+            f"chunks of {z.store_path} are not plain tiled buffers: codecs {names}\n"
+            "  tilejit.interop.dask.pack(dask.array.from_zarr(…), …) repacks them"
         )
     dims = tuple(map(int, z.shape))
     if 0 in dims:
@@ -188,7 +188,5 @@ def _finish(z: Any, description: bytes, _: Any) -> None:
     place = z.store_path / DESCRIPTION
     there = sync(place.get(prototype=buffer_prototype))
     if there is not None and there.to_bytes() != description:
-        raise LayoutError(
-            f"another array was made at {z.store_path} meanwhile\n  write to a place of its own"
-        )
+        raise LayoutError(f"another array was created at {z.store_path} meanwhile\n  pass another store")
     sync(place.set(buffer_prototype.buffer.from_bytes(description)))

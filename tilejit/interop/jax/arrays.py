@@ -20,19 +20,27 @@ from tilejit.tiled.tiled_array import TiledArray
 
 
 def to_jax(t: TiledArray | Array, /, *, copy: bool | None = None) -> jax.Array:
-    """A jax array of an array, or of the flat buffer of a tiled one, over its memory where jax allows it.
+    """Create a jax array over the memory of an array, or of a tiled array's flat buffer, if jax allows it.
 
-    >>> to_jax(tilejit.pack(x, "bf16[1000,300]{1,0:T(8,128)(2,1)}"))  # bfloat16[384000], nothing copied
+    >>> x = np.zeros((1000, 300), np.float32)
+    >>> to_jax(tilejit.pack(x, "{1,0:T(8,128)}"), copy=False).shape
+    (384000,)
 
-    t: a TiledArray, whose packed elements (four bits and fewer) come as uint8, or a NumPy array of any shape
-    and strides. copy: None to copy where jax needs it: where the first element does not start a line of 64
-    bytes, the strides leave holes or run backwards, the memory is read-only, or elements are narrower than a
-    byte. False to raise instead, True to copy always. jax assumes that its arrays never change: do not write
-    to memory that it shares.
+    jax assumes that its arrays never change: do not write to memory that it shares.
+
+    Args:
+        t: a TiledArray, or a NumPy array with any shape and strides. Packed elements of at most four bits
+            become uint8.
+        copy: None copies only if jax cannot share the memory: the first element does not start a line of 64
+            bytes, the strides leave holes or run backwards, the memory is read-only, or elements are narrower
+            than a byte. False raises instead; True always copies.
+
+    Returns:
+        The jax array.
 
     Raises:
-        LayoutError: jax has no such dtype, or none without jax_enable_x64; or copy=False and it needs a copy.
-        TypeError: it is neither a TiledArray nor an array, or copy is neither a bool nor None.
+        LayoutError: jax has no such dtype, or only with jax_enable_x64; or copy=False and jax needs a copy.
+        TypeError: `t` is neither a TiledArray nor an array, or `copy` is neither a bool nor None.
     """
     array = t.buffer if isinstance(t, TiledArray) else t
     if not isinstance(array, np.ndarray):
@@ -51,17 +59,26 @@ def from_jax(
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> TiledArray:
-    """A tiled array over the memory of a flat jax array; nothing is copied, and it cannot be written to.
+    """Create a read-only tiled array over the memory of a flat jax array, without a copy.
 
-    >>> from_jax(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")[5, 7]
-    >>> from_jax(flat, "tpu", dims=(1000, 300))
+    >>> flat = pack(jax.numpy.arange(300000.0).reshape(1000, 300), "{1,0:T(8,128)}")
+    >>> float(from_jax(flat, "f32[1000,300]{1,0:T(8,128)}")[5, 7])
+    1507.0
 
-    array: of the layout's size in bytes with its padding, whatever its shape; of the layout's dtype, or
-    uint8. layout, dtype, dims, parameters: as in `as_layout`; dtype is the array's if not given.
+    Args:
+        array: of any shape, and of the layout's size in bytes including its padding. Its dtype is the
+            layout's, or uint8.
+        layout: the layout: anything that `as_layout` reads.
+        dtype: the dtype of a layout that names none; None takes the array's.
+        dims: the dimensions of a layout that names none.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The tiled array. It keeps the jax array alive.
 
     Raises:
-        LayoutError: the array is of another dtype or size, or cannot be read here: see `numpy_view`.
-        TypeError: it is not an array of jax, or a parameter is not the layout's.
+        LayoutError: the array has another dtype or size, or cannot be read: see `numpy_view`.
+        TypeError: `array` is not a jax array, or the layout does not take a keyword.
     """
     return tiled_over(numpy_view(array), "array", layout, dtype, dims, parameters)
 
@@ -79,15 +96,28 @@ def pack(
     tune: bool = False,
     **parameters: Any,
 ) -> jax.Array:
-    """The flat buffer of a jax array in a layout, padding included, as a jax array.
+    """Pack a jax array into a layout.
 
-    >>> flat = pack(weights, "{1,0:T(8,128)(2,1)}")
+    >>> pack(jax.numpy.ones((1000, 300)), "{1,0:T(8,128)}").shape
+    (384000,)
 
-    The keywords are those of `tilejit.pack`, without out=.
+    Args:
+        array: a jax array on the CPU.
+        layout: the layout: anything that `as_layout` reads.
+        padding: the value of padding elements, as in `tilejit.pack`.
+        casting: NumPy's rule for conversions, as in `tilejit.pack`.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The flat buffer, padding included.
 
     Raises:
-        LayoutError: as `tilejit.pack`; or the array cannot be read here: see `numpy_view`.
-        TypeError: as `tilejit.pack`; or out= is given, as arrays of jax are not written to.
+        LayoutError: as `tilejit.pack`; or the array cannot be read: see `numpy_view`.
+        TypeError: as `tilejit.pack`; or out= is passed, because jax arrays are immutable.
     """
     _refuse_out(parameters)
     packed = convert.pack(
@@ -118,17 +148,31 @@ def unpack(
     tune: bool = False,
     **parameters: Any,
 ) -> jax.Array:
-    """The jax array that a flat buffer in a layout holds.
+    """Unpack a flat buffer in a layout to a jax array.
 
-    >>> unpack(flat, "bf16[1000,300]{1,0:T(8,128)(2,1)}")
-    >>> unpack(flat, "tpu", dims=(1000, 300))
+    >>> flat = pack(jax.numpy.ones((1000, 300)), "tpu")
+    >>> unpack(flat, "tpu", dims=(1000, 300)).shape
+    (1000, 300)
 
-    array, layout, dtype, dims, parameters: as in `from_jax`. The other keywords are those of
-    `tilejit.unpack`, without out=.
+    Args:
+        array: of any shape, and of the layout's size in bytes including its padding. Its dtype is the
+            layout's, or uint8.
+        layout: the layout: anything that `as_layout` reads.
+        dtype: the dtype of a layout that names none; None takes the array's.
+        dims: the dimensions of a layout that names none.
+        casting: NumPy's rule for conversions, as in `tilejit.unpack`.
+        threads: how many threads to use; None lets the size decide.
+        virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
+        specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
+        tune: True measures a few kernels once and keeps the fastest.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The jax array, without padding.
 
     Raises:
         LayoutError: as `from_jax` and `tilejit.unpack`.
-        TypeError: as `tilejit.unpack`; or out= is given, as arrays of jax are not written to.
+        TypeError: as `tilejit.unpack`; or out= is passed, because jax arrays are immutable.
     """
     _refuse_out(parameters)
     unpacked = convert.unpack(
@@ -143,13 +187,20 @@ def unpack(
 
 
 def numpy_view(array: jax.Array) -> Array:
-    """A read-only NumPy array of a jax array, over its memory unless jax keeps it packed or in tiles.
+    """Return a read-only NumPy array of a jax array, over its memory unless jax keeps it packed or in tiles.
 
-    >>> numpy_view(jax.numpy.ones((2, 3), "bfloat16")).dtype  # bfloat16
+    >>> numpy_view(jax.numpy.ones((2, 3), "bfloat16")).dtype
+    dtype(bfloat16)
+
+    Args:
+        array: a jax array on the CPU.
+
+    Returns:
+        The array, of the jax array's shape.
 
     Raises:
         LayoutError: the array is not on the CPU, is spread over devices, or has been deleted.
-        TypeError: it is not an array of jax, or one that is traced by jit, grad or vmap.
+        TypeError: `array` is not a jax array, or is traced by jit, grad or vmap.
     """
     if isinstance(array, jax.core.Tracer):
         raise TypeError(
@@ -170,7 +221,7 @@ def _refuse_devices(devices: set[Any]) -> None:
     if others:
         raise LayoutError(
             f"the array is on the device {others[0]}, not on the CPU\n"
-            "  bring it there: jax.device_put(x, jax.devices('cpu')[0])"
+            "  move it there: jax.device_put(x, jax.devices('cpu')[0])"
         )
     if len(devices) != 1:
         raise LayoutError(
@@ -181,4 +232,4 @@ def _refuse_devices(devices: set[Any]) -> None:
 
 def _refuse_out(parameters: dict[str, Any]) -> None:
     if "out" in parameters:
-        raise TypeError("arrays of jax are not written to, so there is no out=\n  use tilejit.pack or unpack")
+        raise TypeError("jax arrays are immutable, so out= is not supported\n  use tilejit.pack or unpack")

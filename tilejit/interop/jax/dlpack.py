@@ -60,7 +60,7 @@ def jax_array_over(array: Array, copy: bool | None) -> jax.Array:
     _refuse_dtype(array.dtype)
     reason = _why_copied(array)
     if copy is False and reason:
-        raise LayoutError(f"jax cannot share this memory: {reason}\n  leave copy=False out")
+        raise LayoutError(f"jax cannot share this memory: {reason}\n  omit copy=False")
     if element.bits < 8 and element.kind != "pred":
         return jax.numpy.array(array)
     if copy or reason:
@@ -78,10 +78,10 @@ def _refuse_dtype(dtype: np.dtype[Any]) -> None:
     try:
         own = jax.dtypes.canonicalize_dtype(dtype.newbyteorder("="))
     except TypeError as error:
-        raise LayoutError(f"jax has no arrays of {dtype}\n  view them as integers of that width") from error
+        raise LayoutError(f"jax does not support {dtype}\n  view them as integers of that width") from error
     if own != dtype.newbyteorder("="):
         raise LayoutError(
-            f"jax makes {own} of {dtype} as it is set up\n"
+            f"jax converts {dtype} to {own} in its current configuration\n"
             "  call jax.config.update('jax_enable_x64', True) first, or convert"
         )
 

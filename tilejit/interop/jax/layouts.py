@@ -20,22 +20,31 @@ from tilejit.layout.tiling import MERGE
 
 
 def layout_of(obj: Any, /, *, dtype: ElementLike | None = None, dims: Iterable[int] | None = None) -> Shape:
-    """The shape of a jax array, or of a Layout or Format of `jax.experimental.layout`, in XLA's terms.
+    """Return the shape, in XLA's terms, of a jax array or of a Layout or Format of `jax.experimental.layout`.
 
-    >>> layout_of(jax.numpy.ones((5, 7), "bfloat16"))                      # bf16[5,7]{1,0}
-    >>> layout_of(Layout((0, 1), ((8, 128),)), dtype="f32", dims=(5, 7))   # f32[5,7]{1,0:T(8,128)}
+    >>> print(layout_of(jax.numpy.ones((5, 7), "bfloat16")))
+    bf16[5,7]{1,0}
+    >>> tpu = to_jax_layout("f32[5,7]{1,0:T(8,128)}")
+    >>> print(layout_of(tpu, dtype="f32", dims=(5, 7)))
+    f32[5,7]{1,0:T(8,128)}
 
-    dtype, dims: for a Layout or a Format alone; an array, and a jax.ShapeDtypeStruct with a Format, has its
-    own. Elements narrower than a byte are packed, E(4) for int4, as XLA does where the layout leaves it open.
+    Args:
+        obj: a jax array, a Layout, a Format, or a jax.ShapeDtypeStruct with a Format.
+        dtype: the dtype for a Layout or a Format; arrays and ShapeDtypeStructs have their own.
+        dims: the dimensions for a Layout or a Format, in elements.
+
+    Returns:
+        The shape. Elements narrower than a byte are packed, E(4) for int4, if the layout leaves it open, as
+        in XLA.
 
     Raises:
-        LayoutError: dtype or dims is missing, or is not the array's; the layout is AUTO or None, or of
-            another rank.
+        LayoutError: dtype or dims is missing, or differs from the array's; or the layout is AUTO or None, or
+            has another rank.
         TypeError: the object does not belong to jax.
     """
     if isinstance(obj, jax.core.Tracer):
         raise TypeError(
-            "this array is traced, and XLA has not chosen its layout yet\n  ask the result of jit"
+            "this array is traced, and XLA has not chosen its layout yet\n  pass the result of jit"
         )
     shape = None if dims is None else int_tuple(dims, "dims")
     element = None if dtype is None else primitive_type(dtype)
@@ -48,14 +57,14 @@ def layout_of(obj: Any, /, *, dtype: ElementLike | None = None, dims: Iterable[i
         layout = layout.layout
     if layout is None or layout is jax_layout.Layout.AUTO:
         raise LayoutError(
-            f"jax has chosen no layout for it yet: it is {'AUTO' if layout is not None else None}\n"
-            "  ask an array, or a compiled function's input_formats and output_formats"
+            f"jax has not chosen its layout yet: it is {'AUTO' if layout is not None else None}\n"
+            "  pass an array, or one of a compiled function's input_formats or output_formats"
         )
     if not isinstance(layout, jax_layout.Layout):
         raise TypeError(f"expected a jax.Array, a Layout or a Format, got {type(obj).__name__}")
     if shape is None or element is None:
         missing = " and ".join(name for name, have in (("dtype", element), ("dims", shape)) if have is None)
-        raise LayoutError(f"a layout of jax does not say the array's {missing}\n  pass {missing}")
+        raise LayoutError(f"a jax layout does not name the array's {missing}\n  pass {missing}")
     return _shape(layout, element, shape)
 
 
@@ -66,39 +75,46 @@ def to_jax_layout(
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Any:
-    """The `jax.experimental.layout.Layout` of a layout.
+    """Convert a layout to a `jax.experimental.layout.Layout`.
 
-    >>> to_jax_layout("bf16[1000,300]{1,0:T(8,128)(2,1)}")
-    Layout(major_to_minor=(0, 1), tiling=((8, 128), (2, 1)), sub_byte_element_size_in_bits=0)
+    >>> to_jax_layout("bf16[1000,300]{1,0:T(8,128)(2,1)}").tiling
+    ((8, 128), (2, 1))
 
-    layout, dtype, dims, parameters: as in `as_layout`: "tpu" with dtype and dims will do.
+    Args:
+        layout: the layout: anything that `as_layout` reads, such as "tpu" with dtype= and dims=.
+        dtype: the dtype of a layout that names none.
+        dims: the dimensions of a layout that names none.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The jax Layout.
 
     Raises:
-        LayoutError: jax's layouts cannot say it: CuTe layouts, padding besides that of tiles, `*` in a tile,
-            L, S, # and other properties but E; and elements narrower than a byte that are not packed.
+        LayoutError: jax layouts cannot express it. They lack CuTe layouts, padding other than that of tiles,
+            `*` in a tile, all XLA properties but E, and unpacked elements narrower than a byte.
         TypeError: as `as_layout`.
     """
     spec = as_layout(layout, dtype=dtype, dims=dims, **parameters)
     if isinstance(spec, CuteShape):
         raise LayoutError(
-            f"{shape_name(spec)} is a CuTe layout, and jax's have tiles\n"
-            "  tilejit.layout.bridge finds the tiles of one that has some"
+            f"{shape_name(spec)} is a CuTe layout, and jax layouts consist of tiles\n"
+            "  tilejit.layout.bridge finds the tiles if it has some"
         )
     own = spec.layout or Layout(tuple(reversed(range(spec.rank))))
     plain = Layout(own.minor_to_major, own.tiles, own.element_size_in_bits)
     if plain != own or any(spec.dynamic) or spec.padded_dimensions is not None:
         raise LayoutError(
-            f"jax's layouts have an order of dimensions, tiles and E, nothing else: {shape_name(spec)}\n"
-            f"  leave the rest out: {plain}"
+            f"jax layouts only have an order of dimensions, tiles and E: {shape_name(spec)}\n"
+            f"  omit the rest: {plain}"
         )
     if xla_packs(spec.element) and not spec.packed:
         raise LayoutError(
-            f"XLA packs {spec.primitive_type}, and this layout has one a byte: {shape_name(spec)}\n"
-            f"  write E({spec.element.bits}), or take a dtype of eight bits"
+            f"XLA packs {spec.primitive_type}, but this layout stores one per byte: {shape_name(spec)}\n"
+            f"  write E({spec.element.bits}), or choose a dtype of eight bits"
         )
     if any(MERGE in tile for tile in own.tiles):
         raise LayoutError(
-            f"jax's layouts have no * in a tile: {shape_name(spec)}\n  reshape the array, or write sizes"
+            f"jax layouts have no * in a tile: {shape_name(spec)}\n  reshape the array, or write sizes"
         )
     major_to_minor = tuple(reversed(own.minor_to_major))
     return jax_layout.Layout(major_to_minor, own.tiles, own.element_size_in_bits)
@@ -112,14 +128,25 @@ def to_jax_format(
     dims: Iterable[int] | None = None,
     **parameters: Any,
 ) -> Any:
-    """The `jax.experimental.layout.Format` of a layout: what jax.device_put and jit's out_shardings take.
+    """Convert a layout to a `jax.experimental.layout.Format`, for jax.device_put and jit's out_shardings.
 
-    >>> jax.device_put(x, to_jax_format("f32[5,7]{0,1}"))
+    >>> x = jax.device_put(np.ones((5, 7), np.float32), to_jax_format("f32[5,7]{0,1}"))
+    >>> print(layout_of(x))
+    f32[5,7]{0,1}
 
-    sharding: of jax; None is the first device of jax alone. The others: as in `to_jax_layout`.
+    Args:
+        layout: the layout: anything that `as_layout` reads.
+        sharding: a jax sharding; None places the array on the first device alone.
+        dtype: the dtype of a layout that names none.
+        dims: the dimensions of a layout that names none.
+        parameters: keywords of a named format, or sizes of a pattern's axes.
+
+    Returns:
+        The jax Format.
 
     Raises:
-        LayoutError, TypeError: as `to_jax_layout`; and TypeError where sharding is none of jax's.
+        LayoutError: as `to_jax_layout`.
+        TypeError: as `to_jax_layout`; or `sharding` is not a jax sharding.
     """
     made = to_jax_layout(layout, dtype=dtype, dims=dims, **parameters)
     if sharding is None:
@@ -137,7 +164,7 @@ def _shape(layout: Any, element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
     if len(order) != len(dims):
         raise LayoutError(
             f"the layout orders {len(order)} dimensions, but the array is {dims_text(dims)}\n"
-            "  give dims of as many"
+            "  pass as many dims"
         )
     tiles = tuple(tuple(tile) for tile in layout.tiling or ())
     bits = layout.sub_byte_element_size_in_bits
@@ -149,5 +176,5 @@ def _shape(layout: Any, element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
 def _agreed(name: str, given: Any, own: Any) -> Any:
     """Return the array's own value; raise if the caller gives another one."""
     if given is not None and given != own:
-        raise LayoutError(f"the array has {name} of its own, and others than given\n  leave {name}= out")
+        raise LayoutError(f"{name}= differs from the array's\n  omit {name}=")
     return own
