@@ -235,7 +235,7 @@ _HOME_OF = {name: f"tilejit.{home}" for home, names in _HOMES.items() for name i
 
 
 def __getattr__(name: str) -> _Any:
-    """A public name, imported when it is first asked for."""
+    """A public name, imported on first access."""
     if name in ("cute", "mlir"):
         return _imported(f"tilejit.{name}")
     home = _HOME_OF.get(name)
@@ -246,7 +246,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def _imported(module: str) -> _Any:
-    """A module; a fork waits until it is there, since a child would wait for ever for the rest of it."""
+    """Import a module; a fork waits until it is loaded, because a child would wait forever for the rest."""
     with _lock:
         return _import_module(module)
 

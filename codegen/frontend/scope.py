@@ -95,8 +95,8 @@ class Scope:
             return literal_operand(found)
         except KernelError:
             raise KernelError(
-                f"{name} is a {type(found).__name__} defined outside the kernel\n"
-                "only numbers can be; pass arrays as arguments"
+                f"{name}: expected a number defined outside the kernel, got {type(found).__name__}\n"
+                "pass arrays as arguments"
             ) from None
 
     def object(self, node: ast.expr) -> object:

@@ -74,7 +74,7 @@ def _size(value: object, write: str) -> Size:
     if isinstance(value, str):
         return read_machine_size(NAME, value, write)
     if isinstance(value, bool | np.ndarray) or not hasattr(type(value), "__index__"):
-        raise TypeError(f"{NAME} is a number or a tuple of numbers, not {type(value).__name__}")
+        raise TypeError(f"{NAME}: expected a number or a tuple of numbers, got {type(value).__name__}")
     return int(value.__index__())  # type: ignore[attr-defined]
 
 

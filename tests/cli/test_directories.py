@@ -91,7 +91,7 @@ def test_a_directory_of_plain_files(tmp_path: Path) -> None:
     (packed / "model.safetensors").unlink()
     for command in (("unpack",), ("relayout", "--layout", "tpu")):
         said = fails(command[0], packed, tmp_path / "d", *command[1:])
-        assert "give each .npy file's with --shape" in said
+        assert "pass each .npy file's with --shape" in said
 
 
 def test_directories_that_are_refused(shards: Path, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_directories_that_are_refused(shards: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     assert "two directories" in fails("pack", shards, tmp_path / "file", *layout)
     assert "nothing to be unpacked" in fails("unpack", shards, out)
-    assert "no format" in refuses("pack", shards, out, "--layout", "nope-nope")
+    assert "unknown format" in refuses("pack", shards, out, "--layout", "nope-nope")
     (shards / SHARDS[1]).write_bytes(b"damaged")
     assert "not a safetensors file" in fails("pack", shards, out, *layout)
     assert not out.exists()
@@ -193,7 +193,7 @@ def test_rules_give_tensors_their_layouts(tmp_path: Path) -> None:
     rules.write_text("[[rule]]\ntensors = 'weight'\nlayout = 'C'\n")
     (row,) = json.loads(run("pack", source, packed, "--rules", rules, "--json").stdout)
     assert row["shape"] == "f32[40,300]{1,0}"
-    assert "give --layout L, --rules FILE, or both" in refuses("pack", source, packed)
+    assert "pass --layout L, --rules FILE, or both" in refuses("pack", source, packed)
 
 
 @pytest.mark.parametrize("columns", [30, 60, 80, 200])

@@ -141,7 +141,7 @@ def test_functions_of_python_that_cannot_be_read_are_named(files: Path) -> None:
     causes = {
         "calls": "kernels cannot call open",
         "stores": "k is stored to, and its elements are subscripts",
-        "typed": "typed: the annotation 'float[:]' of A says no dtype",
+        "typed": "typed: the annotation 'float[:]' of A names no dtype",
         "many": "kernels take positional arguments only",
     }
     said = [line for line in result.stderr.splitlines() if line.startswith("tilejit: ")]
@@ -165,7 +165,7 @@ def test_options_in_one_string(file: str, files: Path) -> None:
     for options in (text, f'-affine-super-vectorize="{text}"'):
         result = run("vectorize", files / file, "--options", options)
         assert (result.exit_code, result.stdout) == (0, expected.stdout)
-    assert "give one or the other" in refuses("vectorize", files / file, "--options", text, "--reductions")
+    assert "pass one or the other" in refuses("vectorize", files / file, "--options", text, "--reductions")
 
 
 def test_scans_are_asked_for(tmp_path: Path) -> None:
@@ -346,7 +346,7 @@ ERRORS = {
     ("bad.py",): "cannot be run: ModuleNotFoundError",
     ("call.py",): "call.py",
     ("empty.py",): "defines no function",
-    ("annotated.py",): "the annotation 'float[:]' of A says no dtype",
+    ("annotated.py",): "the annotation 'float[:]' of A names no dtype",
     ("nothing.mlir",): "No such file",
     ("nothing.py",): "No such file",
     ("red.mlir", "--virtual-vector-size", "0"): "at least one element",
@@ -356,7 +356,7 @@ ERRORS = {
 MISUSES = {
     ("loops.txt",): "is neither .mlir nor .py",
     ("red.mlir", "--virtual-vector-size", "many"): "is not a list of numbers",
-    ("loops.py", "--options", "virtual-vector-size"): "is a list of numbers, not ''",
+    ("loops.py", "--options", "virtual-vector-size"): "expected a list of numbers, got ''",
 }
 
 

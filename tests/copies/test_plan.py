@@ -124,9 +124,9 @@ def test_what_is_no_array_is_refused() -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)
     for arguments in ((dst, src.tolist()), (Pretender(), src), (dst, Pretender()), (None, src)):
-        with pytest.raises(TypeError, match="is a NumPy array, not"):
+        with pytest.raises(TypeError, match="expected a NumPy array, got"):
             plan(*arguments)
-        with pytest.raises(TypeError, match="is a NumPy array, not"):
+        with pytest.raises(TypeError, match="expected a NumPy array, got"):
             tj.plan_copy(*arguments)
 
 

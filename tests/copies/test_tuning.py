@@ -428,7 +428,7 @@ def test_a_transpose_that_begins_inside_a_line_is_told_its_tile_too(size: tuple[
     ("keywords", "error", "text"),
     [
         ({"virtual_vector_size": 0}, tj.LayoutError, "at least one"),
-        ({"virtual_vector_size": np.array([8, 8])}, TypeError, "not ndarray"),
+        ({"virtual_vector_size": np.array([8, 8])}, TypeError, "got ndarray"),
         ({"specialize": "shape"}, tj.LayoutError, '"sizes"'),
         ({"tune": 1}, TypeError, "int"),
     ],

@@ -166,8 +166,8 @@ def test_nesting_without_end(ask: Callable[[], Any]) -> None:
         (lambda: cute.slice_((HUGE, 0), Layout(4)), "a tuple of numbers of thousands of digits"),
         (lambda: cute.append(Layout(4), Layout(2), 10**9), "too large"),
         (lambda: cute.prepend(Layout(4), Layout(2), 10**9), "too large"),
-        (lambda: cute.prefix_product((2, 3), (1,)), "give one integer"),  # type: ignore[arg-type]
-        (lambda: cute.suffix_product((2, 3), (1,)), "give one integer"),  # type: ignore[arg-type]
+        (lambda: cute.prefix_product((2, 3), (1,)), "pass one integer"),  # type: ignore[arg-type]
+        (lambda: cute.suffix_product((2, 3), (1,)), "pass one integer"),  # type: ignore[arg-type]
         (
             lambda: cute.offsets(Layout((2,) * 2000, tuple(range(1, 2001)))),
             "its size is a number of 2001",

@@ -86,7 +86,7 @@ def test_refusals(layout: str, message: str) -> None:
 
 @pytest.mark.parametrize("dims", [(4,), (2, 4), (2, -1), (2, 3, 1)])
 def test_dims_that_do_not_fit(dims: tuple[int, ...]) -> None:
-    with pytest.raises(LayoutError, match=r"does not fit the modes|give dims within"):
+    with pytest.raises(LayoutError, match=r"does not fit the modes|pass dims within"):
         cute.to_xla(cute.Layout((2, 3)), dims=dims)
 
 

@@ -548,7 +548,7 @@ def test_an_argument_is_the_result_in_place(function: Any, arrays: Any) -> None:
 def test_arrays_with_rules_of_their_own_are_refused() -> None:
     run = tj.elementwise(lambda x: x + 1)
     for given in (np.ma.array([1.0, 2.0], mask=[0, 1]), np.asmatrix([[1.0, 2.0]])):
-        with pytest.raises(TypeError, match="plain NumPy arrays"):
+        with pytest.raises(TypeError, match="expected a plain NumPy array"):
             run(given)
         with pytest.raises(TypeError, match="plain or tiled"):
             run(np.asarray(given), out=given.copy())

@@ -60,7 +60,7 @@ def test_a_rule_for_each_tensor_of_a_large_model(tmp_path: Path) -> None:
     text = "".join(f"[[rule]]\ntensors = 'layers\\.{k}\\.w'\nlayout = 'tpu'\n" for k in range(3000))
     rules = read_rules(saved(tmp_path, text))
     assert [rules.rules[k].line for k in (0, 1, 2999)] == [1, 4, 8998]
-    with pytest.raises(LayoutError, match="line 9004: there is no dtype"):
+    with pytest.raises(LayoutError, match="line 9004: unknown dtype"):
         read_rules(saved(tmp_path, text + RULE + "layout = 'tpu'\ndtype = 'f3'\n"))
 
 
@@ -83,7 +83,7 @@ RULE = "[[rule]]\ntensors = '.*'\n"
         ("[[rule]]\ntensors = ['a']\nlayout = 'tpu'\n", 2, "tensors: expected a string", "tensors"),
         (RULE + "skip = 1\n", 3, "skip: expected true or false", "skip"),
         (RULE + "skip = true\nlayout = 'tpu'\n", 4, "so layout has no effect", "layout"),
-        (RULE + "layout = 'tpu'\ndtype = 'nope'\n", 4, "no dtype 'nope'", "dtype"),
+        (RULE + "layout = 'tpu'\ndtype = 'nope'\n", 4, "unknown dtype 'nope'", "dtype"),
         (
             RULE + "layout = 'tpu'\nparameters = { mr = 'x' }\n",
             4,

@@ -183,7 +183,7 @@ def test_progress_counts_every_byte(source: Path) -> None:
         ({"layout": "tpu", "tensors": ["none"]}, "tensor 'none' does not exist"),
         ({"layout": "bf16[40,300]", "tensors": ["weight"]}, "--dtype bf16"),
         ({"layout": "bf16[40,300]", "tensors": ["weight"], "dtype": "f16"}, "becomes f16"),
-        ({"layout": "tpu", "dtype": "f128"}, "there is no dtype"),
+        ({"layout": "tpu", "dtype": "f128"}, "unknown dtype"),
         ({"layout": "tpu", "dtype": "f6e2m3fn"}, "tensor 'wave'|f6e2m3fn"),
         ({"layout": "tpu", "tensors": ["ids"], "dtype": "c128"}, "c128"),
     ],

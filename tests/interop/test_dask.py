@@ -207,7 +207,7 @@ def test_an_array_is_there_when_all_its_chunks_are(tmp_path: Path, seed: int) ->
     other = pack(lazy(x), "{0,1}")
     late = other.to_zarr(tmp_path / "y", compute=False)
     t.to_zarr(tmp_path / "y")
-    with pytest.raises(LayoutError, match="another array was made"):
+    with pytest.raises(LayoutError, match="another array was created"):
         late.compute()
     store: dict[str, Any] = {}
     t.to_zarr(store)
@@ -249,15 +249,15 @@ T8 = "{1,0:T(8,128)}"
         (lambda: pack(X, T8, chunks=(8, None)), TypeError, "a number of elements"),
         (lambda: pack(X, T8, chunks=np.int64(100)), LayoutError, "multiples of .*8.*128"),
         (lambda: pack(X, T8).to_zarr(None), TypeError, "got None"),
-        (lambda: to_flat(X, T8, "/none", piece_bytes=0), LayoutError, "at least one byte"),
-        (lambda: to_flat(X, T8, "/none", piece_bytes=True), TypeError, "not bool"),
-        (lambda: to_flat(X, T8, "/none", piece_bytes=1.5), TypeError, "not float"),
+        (lambda: to_flat(X, T8, "/none", piece_bytes=0), LayoutError, "expected at least 1, got 0"),
+        (lambda: to_flat(X, T8, "/none", piece_bytes=True), TypeError, "got bool"),
+        (lambda: to_flat(X, T8, "/none", piece_bytes=1.5), TypeError, "got float"),
         (
             lambda: pack(X.map_blocks(lambda b: b[:3], meta=X._meta), T8).unpack().compute(),
             LayoutError,
-            "gave another shape",
+            "returned another shape",
         ),
-        (lambda: pack(X, "(16,32):(32,1)", chunks=(32, 32)), LayoutError, "have no room"),
+        (lambda: pack(X, "(16,32):(32,1)", chunks=(32, 32)), LayoutError, "do not fit"),
         (lambda: pack(X, "(16):(1)"), LayoutError, "pass one mode for each dimension"),
         (lambda: pack(X, "bf16[100,300]{1,0}"), LayoutError, "astype"),
         (lambda: pack(X, "f32[100,301]{1,0}"), LayoutError, "dimensions"),
@@ -281,7 +281,7 @@ T8 = "{1,0:T(8,128)}"
             LayoutError,
             "piece_bytes=[0-9]+ to make",
         ),
-        (lambda: to_flat(X, "(16,32):(32,1)", "/none"), LayoutError, "layout of all of it"),
+        (lambda: to_flat(X, "(16,32):(32,1)", "/none"), LayoutError, "layout of the whole array"),
     ],
 )
 def test_refused(call: Any, error: type[Exception], says: str) -> None:

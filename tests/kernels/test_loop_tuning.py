@@ -52,5 +52,5 @@ def test_a_size_that_was_asked_for_stays() -> None:
 
 
 def test_tune_is_true_or_false() -> None:
-    with pytest.raises(TypeError, match="tune is True or False"):
+    with pytest.raises(TypeError, match="tune: expected True or False"):
         tj.kernel(tune=1)(double)

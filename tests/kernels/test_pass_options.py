@@ -33,9 +33,9 @@ NAMED = {
 }
 
 WRONG = {
-    "virtual-vector-size=many": "is a list of numbers, not 'many'",
-    "virtual-vector-size=32;256": "is a list of numbers, not '32;256'",
-    "virtual-vector-size=8 vectorize-reductions=perhaps": "is true or false, not 'perhaps'",
+    "virtual-vector-size=many": "expected a list of numbers, got 'many'",
+    "virtual-vector-size=32;256": "expected a list of numbers, got '32;256'",
+    "virtual-vector-size=8 vectorize-reductions=perhaps": "expected true or false, got 'perhaps'",
     "virtual-vector-size=8 tail=mask": "'tail=mask' is not an option of affine-super-vectorize",
     "virtual vector size 8": "'virtual' is not an option",
 }
@@ -61,7 +61,7 @@ def test_errors(text: str) -> None:
 
 
 def test_strings_only() -> None:
-    with pytest.raises(TypeError, match="options are a str such as"):
+    with pytest.raises(TypeError, match="options: expected a str such as"):
         read_pass_options(256)  # type: ignore[arg-type]
 
 

@@ -83,7 +83,7 @@ def test_promises_are_about_arrays(wrong: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [3, None, (1,), {"x"}])
 def test_promises_are_names(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="no_alias is True, False or names of arrays"):
+    with pytest.raises(TypeError, match="no_alias: expected True, False or names of arrays"):
         tj.kernel(halve, no_alias=wrong)
 
 

@@ -154,7 +154,7 @@ def test_as_layout(obj: Any, more: dict[str, Any], text: str) -> None:
         ("{1,0}", {"dims": (2, 3)}, "dtype"),
         ("{1,0}", {"dtype": "f32"}, "dims"),
         ("tpu", {}, "dtype and dims"),
-        ("tup", {}, "no format"),
+        ("tup", {}, "unknown format"),
         ("{1,0}", {"dims": (2,), "dtype": "f32"}, "dimension 0"),
         ("f32[2,3]", {"dims": (3, 2)}, r"\[2,3\].*\[3,2\]"),
         ("f32[2,3]", {"dims": (6,)}, r"\[2,3\].*\[6\]"),
@@ -163,7 +163,7 @@ def test_as_layout(obj: Any, more: dict[str, Any], text: str) -> None:
         ("token[]", {}, "token"),
         ("", {}, "expected a layout, got ''"),
         ("f32[2", {}, "missing"),
-        ("x" * 100_000, {}, "no format"),
+        ("x" * 100_000, {}, "unknown format"),
     ],
     ids=lambda value: str(value)[:30],
 )

@@ -113,7 +113,7 @@ def test_helpers_take_shapes_texts_and_tiled_arrays(ask: Callable[[Any], object]
     assert ask(text) == ask(parsed(text)) == ask(tiled)
     cute = tj.pack(np.zeros((3, 5), np.float32), "(3,5):(1,3)")
     for wrong in (cute, cute.layout):
-        with pytest.raises(LayoutError, match=r"CuTe layout.*\n  give a Shape"):
+        with pytest.raises(LayoutError, match=r"CuTe layout.*\n  pass a Shape"):
             ask(wrong)
     for wrong in ("f32[3,5", "tpu", "(f32[3,5])"):
         with pytest.raises(LayoutError):

@@ -218,7 +218,7 @@ def test_pack_takes_parameters() -> None:
         ("blis-a, mr=" + "9" * 9999, "comma"),
         ("blis-a, mr=4, mr=4", "twice"),
         ("blis-a, mr=0", "mr is 0"),
-        ("nope, mr=4", "no format 'nope'"),
+        ("nope, mr=4", "unknown format 'nope'"),
     ):
         with pytest.raises(LayoutError, match=says):
             tj.as_layout(text, dims=(5, 7), dtype="f32")

@@ -483,7 +483,7 @@ WRONG = {
     "dynamic too long": lambda: Shape("f32", (2,), dynamic=(True, False)),
     "token with dims": lambda: Shape("token", (2,)),
     "token with layout": lambda: Shape("token", (), Layout(())),
-    "no such dtype": lambda: Shape("f33", (2,)),
+    "unknown dtype": lambda: Shape("f33", (2,)),
     "object array": lambda: make_shape(np.dtype("O"), (2,)),
     "float index type": lambda: Layout((0,), index_type="f32"),
     "empty split": lambda: Layout((0,), split_configs=((0, ()),)),

@@ -18,7 +18,7 @@ ADVICE = {
     "no percent sign": (around("", "A: memref<?xf32>"), "write it as func.func @f(%A: memref<?xf32>"),
     "two names": (
         around("%x = arith.constant 1 : i32\n    %x = arith.constant 1 : i32"),
-        "a name of its own",
+        "its own name",
     ),
     "two types": (
         around("%x = affine.load %A[%i] : memref<?xf64>"),

@@ -76,9 +76,9 @@ def test_what_cannot_be_compared() -> None:
     with pytest.raises(KernelError, match="@vector_add_2d runs with none of the sizes"):
         mlir.check(VECTOR_ADD_2D, VECTOR_ADD_2D, sizes=[3])
     for sizes, kind in (([-1], KernelError), ([], KernelError), ("3", TypeError), ([2.5], TypeError)):
-        with pytest.raises(kind, match="sizes is "):
+        with pytest.raises(kind, match=r"sizes(:| is) "):
             mlir.check(ONE_LOOP, WIDE, sizes=sizes)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="seed is an integer"):
+    with pytest.raises(TypeError, match="seed: expected an integer"):
         mlir.check(ONE_LOOP, WIDE, seed=0.5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected MLIR text as a str"):
         mlir.check(ONE_LOOP, None)  # type: ignore[arg-type]

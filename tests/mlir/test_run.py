@@ -266,10 +266,10 @@ ARGUMENTS = {
     "a size": (
         (np.zeros((3, 5), bfloat16), 1.0),
         KernelValueError,
-        r"its shape is \(3, 5\)\n  give one of \?x4",
+        r"its shape is \(3, 5\)\n  pass one of \?x4",
     ),
-    "no array": (([1.0], 1.0), TypeError, "is an array, not list"),
-    "no number": ((np.zeros((3, 4), bfloat16), "1"), TypeError, "is one bfloat16, not str"),
+    "no array": (([1.0], 1.0), TypeError, "expected an array, got list"),
+    "no number": ((np.zeros((3, 4), bfloat16), "1"), TypeError, "expected one bfloat16, got str"),
 }
 
 
@@ -327,7 +327,7 @@ def test_options_are_checked() -> None:
     with pytest.raises(KernelError, match=r"got 'auto'\n  auto\n  \^"):
         mlir.super_vectorize(VECRED, virtual_vector_size="auto")
     for wrong in (None, True, 4.0):
-        with pytest.raises(TypeError, match="virtual_vector_size is a number"):
+        with pytest.raises(TypeError, match="virtual_vector_size: expected a number"):
             mlir.super_vectorize(VECRED, virtual_vector_size=wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected True, False or names of loop indices, got int"):
         mlir.super_vectorize(VECRED, virtual_vector_size=4, vectorize_reductions=0)  # type: ignore[arg-type]
@@ -352,7 +352,7 @@ def test_options_in_one_string() -> None:
     for interpreted in (True, False):
         again = mlir.run(VECRED, "vecred", x, options=sums, interpreted=interpreted)
         assert again == pytest.approx(once)
-    with pytest.raises(TypeError, match="give one or the other"):
+    with pytest.raises(TypeError, match="pass one or the other"):
         mlir.super_vectorize(VECRED, options=sums, virtual_vector_size=4)
     with pytest.raises(KernelError, match="one dimension for each size"):
         mlir.super_vectorize(VECRED, options="virtual-vector-size=4,4 test-fastest-varying=0")

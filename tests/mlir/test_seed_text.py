@@ -61,5 +61,5 @@ def test_masks_are_left_out_only_where_that_changes_nothing() -> None:
     assert "create_mask" not in mlir.super_vectorize(WIDEN, virtual_vector_size=16, masks="none")
     with pytest.raises(KernelError, match="isn't known to be a multiple of 24"):
         mlir.super_vectorize(WIDEN.replace("to 64 {", "to 63 {"), virtual_vector_size=24, masks="none")
-    with pytest.raises(KernelError, match='masks is "needed" or "none"'):
+    with pytest.raises(KernelError, match='masks: expected "needed" or "none"'):
         mlir.super_vectorize(WIDEN, virtual_vector_size=16, masks="all")

@@ -308,7 +308,7 @@ def test_packed_elements_beyond_the_end() -> None:
 REFUSED: tuple[tuple[Callable[[], Any], type[Exception], str], ...] = (
     (lambda: cute.zipped_divide([1, 2], 2), TypeError, "expected a Layout, a NumPy array .*got list"),
     (lambda: cute.zipped_divide(np.ma.zeros(4), 2), TypeError, "without a mask"),
-    (lambda: cute.zipped_divide(X, (1, 1, 1)), tj.LayoutError, "3 parts, but the array has 2 .*\n  give"),
+    (lambda: cute.zipped_divide(X, (1, 1, 1)), tj.LayoutError, "3 parts, but the array has 2 .*\n  pass"),
     (lambda: cute.zipped_divide(X, 2.5), TypeError, "got float"),
     (lambda: cute.zipped_divide(X, (2, True)), TypeError, "got bool"),
     (lambda: cute.composition(X, parse("Sw<1,0,2> o 0 o 8:1")), tj.LayoutError, "no strides\n  pick"),
@@ -318,7 +318,7 @@ REFUSED: tuple[tuple[Callable[[], Any], type[Exception], str], ...] = (
     (lambda: cute.composition(np.asfortranarray(X), 6001), tj.LayoutError, "reach element 6000 of .*6000"),
     (lambda: cute.zipped_divide(X, parse("<(2,2):(2,3),_>")), cute.NoLayoutError, "complement"),
     (lambda: cute.zipped_divide(X, (3, 3), fill_value="x"), tj.LayoutError, "cannot be converted"),
-    (lambda: cute.zipped_divide(X, (3, 3), fill_value=[0, 1]), tj.LayoutError, "shape .2,..*\n  give one"),
+    (lambda: cute.zipped_divide(X, (3, 3), fill_value=[0, 1]), tj.LayoutError, "shape .2,..*\n  pass one"),
     (lambda: cute.zipped_divide(Layout(4), 3, fill_value=0), TypeError, "fill_value is for arrays"),
     (lambda: cute.zipped_divide(np.zeros((0, 3)), 2), tj.LayoutError, "no elements"),
     (lambda: cute.zipped_divide(np.zeros((0, 3)), (2, 3)), tj.LayoutError, "no elements.*\n  keep"),

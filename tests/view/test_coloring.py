@@ -127,5 +127,5 @@ def test_levels_nest(text: str) -> None:
 def test_what_is_refused(text: str, color: str, says: str) -> None:
     with pytest.raises(tj.LayoutError, match=says):
         Coloring.of(spec_of(text), color)
-    with pytest.raises(TypeError, match="color is a str or None, not int"):
+    with pytest.raises(TypeError, match="color: expected a str or None, got int"):
         Coloring.of(spec_of(text), 3)  # type: ignore[arg-type]

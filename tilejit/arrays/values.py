@@ -70,7 +70,7 @@ def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
     """The array in a dtype that NumPy itself computes with, real for real elements."""
     kind = array.dtype.kind
     if kind in "SUT":
-        raise LayoutError(f"expected numbers, got text of {array.dtype}\n  give numbers, float(text)")
+        raise LayoutError(f"expected numbers, got text of {array.dtype}\n  pass numbers, such as float(text)")
     if kind == "V" and array.dtype.names is None:
         from_numpy(array.dtype)
         return array.astype(np.float64)
@@ -80,7 +80,7 @@ def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
         }
         if wrong:
             kind_of_error = LayoutError if wrong <= {"str", "bytes"} else TypeError
-            raise kind_of_error(f"expected numbers, got {min(wrong)}\n  give numbers, float(text) for text")
+            raise kind_of_error(f"expected numbers, got {min(wrong)}\n  pass numbers, such as float(text)")
         return array.astype(np.float64) if element.kind == "float" else array
     if kind not in "biufc":
         raise TypeError(f"expected numbers, got an array of {array.dtype}")

@@ -19,7 +19,7 @@ _ENDING = ("SIGTERM", "SIGHUP")
 
 
 def main() -> None:
-    """Run the command line; what the `tilejit` script calls."""
+    """Run the command line: the entry point of the `tilejit` script."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     if in_main_thread:  # Python allows handlers only there
         _on(_ENDING, _leave)

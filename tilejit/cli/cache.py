@@ -59,7 +59,7 @@ def clear() -> None:
 
     store = default_store()
     if store.directory is None:
-        raise StoreError(f"there is no cache to clear: {store.reason}")
+        raise StoreError(f"the cache cannot be cleared: {store.reason}")
     typer.echo(f"removed {store.clear()} kernels from {store.directory}")
 
 
@@ -117,7 +117,7 @@ def verify(
 
     store = default_store()
     if store.directory is None:
-        raise StoreError(f"there is no cache to verify: {store.reason}")
+        raise StoreError(f"the cache cannot be verified: {store.reason}")
     found = verify_store(store)
     left = remove_entries(found) if repair else list(found.damaged)
     if as_json:

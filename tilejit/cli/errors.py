@@ -54,7 +54,7 @@ class Group(TyperGroup):
         name = args[0] if args else ""
         if not name or name in self.commands or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        ctx.fail(f"there is no command {name[:40]!r}\n{_guess(name, list(self.commands), ctx.command_path)}")
+        ctx.fail(f"unknown command {name[:40]!r}\n{_guess(name, list(self.commands), ctx.command_path)}")
 
 
 class Commands(Group):
@@ -126,14 +126,14 @@ def help_if_alone(context: typer.Context) -> None:
 def usage_text(error: Any) -> str:
     r"""The description of a mistake in the command line, with a suggestion.
 
-    --jsn -> "there is no option --jsn\n  did you mean --json?"
+    --jsn -> "unknown option --jsn\n  did you mean --json?"
     """
     context = error.ctx
     option = getattr(error, "option_name", None)
     if option is not None and hasattr(error, "possibilities"):
         known = [name for p in context.command.get_params(context) for name in p.opts] if context else []
         guess = _guess(option, known, context.command_path if context else "tilejit")
-        return f"there is no option {option[:40]}\n{guess}"
+        return f"unknown option {option[:40]}\n{guess}"
     text = str(error.format_message()).replace("Value error, ", "").removesuffix(".")
     if text.startswith("Missing ") and context is not None:
         return f"{text[0].lower()}{text[1:]}\n{context.command_path} --help shows the usage"

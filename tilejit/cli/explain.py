@@ -108,7 +108,7 @@ def sides(target: str, source: str, parameters: Numbers) -> tuple[Spec | None, S
         )
 
     def read(text: str) -> Spec | None:
-        """The shape of a layout alone; None, which tells `tilejit.explain` the other side's array, for C."""
+        """The shape of a layout alone; None for C, which takes the other side's array."""
         if text in ROW_MAJOR:
             return None
         return read_layout(text, known.primitive_type, known.dimensions, parameters)

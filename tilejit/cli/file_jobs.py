@@ -66,7 +66,7 @@ class _Job:
 def convert(source: Path, target: Path, draft: Draft, options: Options, rules: Rules | None = None) -> None:
     """Write a file or the files of a directory, or report what would be written."""
     if options.resume and not options.clobber:
-        raise misused("--resume continues files that exist, and --no-clobber keeps them\ngive one of the two")
+        raise misused("--resume continues files that exist, and --no-clobber keeps them\npass one of the two")
     from tilejit.files.whole_file import refuse_to_clobber
 
     came, goes = ends(source, target, dry_run=options.dry_run, resume=options.resume)
@@ -130,7 +130,7 @@ def _opened(source: Source, target: Target, options: Options) -> TensorFile:
     except TilejitError as error:
         raise misused(str(error)) from error
     if extension != other:
-        raise misused(f"IN is {extension} and OUT is {other}\ngive two files of one kind")
+        raise misused(f"IN is {extension} and OUT is {other}\npass two files of one kind")
     if extension == ".safetensors" and options.shape:
         raise misused("--shape is for .npy files\nleave it out: a packed .safetensors file holds the shapes")
     file = open_file(source, shape=options.shape, extension=extension, name=source.stem)
@@ -154,7 +154,7 @@ def _check(job: _Job, options: Options, rules: Rules | None) -> None:
 
 def _why_unpacked(plans: Iterable[Plan]) -> str:
     if any(plan.source.one_array for plan in plans):
-        return "no layouts are recorded beside them: give each .npy file's with --shape"
+        return "no layouts are recorded beside them: pass each .npy file's with --shape"
     return "no tensor records a layout: none was packed, or all are unpacked already"
 
 
@@ -209,7 +209,7 @@ def _report_array(plan: Plan, goes: Target, options: Options, *, err: bool) -> N
 
 
 def unpack_command(packed: Target, spec: Spec) -> str | None:
-    """The command that unpacks a .npy file, for the shell; None if no text says its layout.
+    """The command that unpacks a .npy file, for the shell; None if its layout has no text form.
 
     y.npy in f32[6,8]{0,1} -> "tilejit unpack y.npy y.unpacked.npy --shape 'f32[6,8]{0,1}'"
     """

@@ -68,7 +68,7 @@ Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Keep OUT.partial if the run ends early, and continue from it the next time.",
+        help="Keep OUT.partial if the run ends early; the next run continues from it.",
     ),
 ]
 
@@ -183,7 +183,7 @@ def _wishes(layout: str | None, parameters: list[str] | None, rules: Path | None
     if rules is not None:
         return read_rules(rules, default, dtype)
     if default is None:
-        raise misused("expected --layout or --rules\ngive --layout L, --rules FILE, or both")
+        raise misused("expected --layout or --rules\npass --layout L, --rules FILE, or both")
     return Rules((), default, dtype)
 
 

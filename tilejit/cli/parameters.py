@@ -34,7 +34,7 @@ def read_parameters(texts: list[str] | None) -> Numbers:
     for text in texts or ():
         key, value = _parameter(text)
         if key in found:
-            raise LayoutError(f"{key[:40]} is given twice\n  give it once")
+            raise LayoutError(f"{key[:40]} is given twice\n  write it once")
         found[key] = value
     return found
 
@@ -47,7 +47,9 @@ def _parameter(text: str) -> tuple[str, int | tuple[int, ...]]:
     if not key.isidentifier() or not all(
         part.isascii() and part.isdigit() and len(part) < 20 for part in parts
     ):
-        raise LayoutError(f"{text[:40]!r} is no parameter\n  write e.g. mr=8, or tile=16,32 for two numbers")
+        raise LayoutError(
+            f"{text[:40]!r} is not a parameter\n  write e.g. mr=8, or tile=16,32 for two numbers"
+        )
     refuse_reserved(key, "a parameter")
     numbers = tuple(map(int, parts))
     return key, numbers[0] if len(numbers) == 1 else numbers

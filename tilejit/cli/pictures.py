@@ -64,7 +64,7 @@ def show(
     padding. The layout of a packed .npy file comes from tilejit-layouts.json beside it.
     """
     if as_json and as_svg:
-        raise misused("--json and --svg print different things\ngive one of them")
+        raise misused("--json and --svg print different things\npass one of them")
     if color and not as_svg:
         raise misused("--color is for pictures as SVG\nadd --svg")
     if names_files(shape):

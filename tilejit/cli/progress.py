@@ -87,7 +87,7 @@ def steps(name: str, *, quiet: bool = False, still: bool = False) -> Iterator[Te
 
 
 def _terminal(quiet: bool) -> Console | None:
-    """The terminal that stderr is, if it can move its cursor."""
+    """The terminal of stderr, if it can move its cursor."""
     if quiet or not is_terminal(sys.stderr) or os.environ.get("TERM") in ("dumb", "unknown"):
         return None
     out = console(stderr=True)

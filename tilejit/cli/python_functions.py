@@ -124,7 +124,7 @@ def _annotated(python: Callable[..., Any], name: str, text: str) -> ArrayArg | S
     match = ANNOTATION.fullmatch(text.strip("\"'"))
     if match is None:
         raise KernelError(
-            f"{python.__name__}: the annotation {text[:40]!r} of {name} says no dtype; "
+            f"{python.__name__}: the annotation {text[:40]!r} of {name} names no dtype; "
             'write "f32[:, :]" or "i64"'
         )
     dims = match["dims"]
@@ -187,7 +187,7 @@ def load(path: Path) -> ModuleType:
     """
     spec = importlib.util.spec_from_file_location(MODULE, path)
     if spec is None or spec.loader is None:
-        raise KernelError(f"{path} is no Python file; give one of functions")
+        raise KernelError(f"{path} is not a Python file; pass a .py file")
     module, loader = importlib.util.module_from_spec(spec), spec.loader
     sys.path.insert(0, str(path.parent))
     try:

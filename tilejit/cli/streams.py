@@ -86,10 +86,10 @@ def ends(source: Path, target: Path, *, dry_run: bool, resume: bool) -> tuple[So
     """
     through = DASH in (source, target)
     if through and resume:
-        raise misused("--resume is for files: a stream cannot be resumed\ngive names for IN and OUT")
+        raise misused("--resume is for files: a stream cannot be resumed\npass names for IN and OUT")
     if target == DASH:
         if source.is_dir():
-            raise misused("IN is a directory, which standard output cannot hold\ngive a directory for OUT")
+            raise misused("IN is a directory, which standard output cannot hold\npass a directory for OUT")
         if not dry_run:
             _check_output()
     came: Source = standard_input() if source == DASH else source
@@ -137,9 +137,9 @@ def input_text() -> str:
 
 def _checked_input() -> IO[bytes]:
     if sys.stdin is None or sys.stdin.closed:
-        raise TilejitError("standard input is closed: pipe something into it, or give a file")
+        raise TilejitError("standard input is closed: pipe something into it, or pass a file")
     if is_terminal(sys.stdin):
-        raise TilejitError("standard input is a terminal: pipe something into it, or give a file")
+        raise TilejitError("standard input is a terminal: pipe something into it, or pass a file")
     return sys.stdin.buffer
 
 

@@ -16,7 +16,7 @@ from tilejit.kernels.pass_options import PassOptions, read_pass_options, read_si
 
 
 class Masks(StrEnum):
-    """Which stores have masks."""
+    """The stores that have masks."""
 
     NEEDED = "needed"
     NONE = "none"
@@ -95,7 +95,7 @@ def vectorize(
     """
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
-            raise misused("--options already sets sizes, dimensions and reductions; give one or the other")
+            raise misused("--options already sets sizes, dimensions and reductions; pass one or the other")
         read = _pass_options(options)
         shape, dims = read.virtual_vector_size, read.fastest_varying
         reductions = read.vectorize_reductions
@@ -117,7 +117,7 @@ def vectorize(
         module = from_text(input_text()) if python else load(file)
         typer.echo("\n".join(vectorized_functions(module, shape, dims, reductions, dtype, scans)))
     else:
-        raise misused(f"{file} is neither .mlir nor .py\nname it for what it holds")
+        raise misused(f"{file} is neither .mlir nor .py\nrename it to match its contents")
 
 
 def _pass_options(text: str) -> PassOptions:

@@ -201,7 +201,7 @@ def single_pass_program(
         check_range(array, spec.element)
     if source is None:
         raise LayoutError(
-            f"NumPy converts {array.dtype} to {spec.primitive_type} in pieces; there is no kernel to show"
+            f"NumPy converts {array.dtype} to {spec.primitive_type} in pieces, so the copy has no kernel"
         )
     swap = not array.dtype.isnative
     fill = bytes(spec.dtype.itemsize)
@@ -262,7 +262,7 @@ def as_array(x: Any) -> Array:
 def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> TiledArray:
     if layout is None and parameters:
         name = next(iter(parameters))[:40]
-        raise TypeError(f"unpack has no keyword {name!r}, and there is no layout that could take it")
+        raise TypeError(f"unpack has no keyword {name!r}\n  pass the layout that takes it")
     if isinstance(t, TiledArray):
         if layout is not None:
             own = of_the_layout(parameters, "unpack of a TiledArray", "it")

@@ -56,7 +56,7 @@ from tilejit.tiled.tiled_array import TiledArray
 
 @dataclass(frozen=True)
 class Explanation:
-    """One copy, taken apart: its nests, schedules, generated source and machine code.
+    """One copy in detail: its nests, schedules, generated source and machine code.
 
     >>> print(tilejit.explain("f32[3,5]{0,1}", None).nest.rstrip())
     src: f32, 32 bits, counted in bytes
@@ -87,7 +87,7 @@ class Explanation:
             LayoutError: the copy has no elements.
         """
         if not self.steps:
-            raise LayoutError("there are no elements to copy, so there is no kernel")
+            raise LayoutError("the copy has no elements, so it has no kernel\n  pass arrays with elements")
         return self.steps[0].kernel
 
     @property
@@ -234,7 +234,9 @@ def explain(
     count, tuning = thread_count(threads, 0), read_tuning(virtual_vector_size, specialize, tune)
     if dst is gather_tiles or dst is scatter_tiles:
         if tuning != DEFAULT or (casting, dtype, dims) != (None, None, None):
-            raise TypeError(f"{dst.__name__} has no such keyword\n  pass its own arguments, and threads")
+            raise TypeError(
+                f"{dst.__name__} does not take this keyword\n  pass its own arguments, and threads"
+            )
         return Explanation(_of_tiles(dst, count, (src, *arguments), parameters))
     if arguments:
         raise TypeError(f"explain: expected a destination and a source, got {2 + len(arguments)} arguments")
@@ -306,7 +308,7 @@ def _between_arrays(
         )
     move = move_for(source.dtype, target.dtype)
     if move is None:
-        raise LayoutError(f"NumPy copies {source.dtype} to {target.dtype}; there is no kernel to show")
+        raise LayoutError(f"NumPy copies {source.dtype} to {target.dtype}, so the copy has no kernel")
     return copy_program(target.shape, target.strides, strides, move, threads, tuning)
 
 

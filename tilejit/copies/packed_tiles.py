@@ -69,7 +69,7 @@ def side_of(held: Any) -> tuple[AccessMap, int, Element]:
 
 
 def _first_tile(held: Any) -> tuple[AccessMap, int] | None:
-    """The map of the first tile, and the bytes from each to the next; None if those differ or are none."""
+    """The map of the first tile, and the bytes from each to the next; None if those differ or are missing."""
     if not isinstance(held, TiledArray):
         return array_map(held[:1]), held.strides[0]
     access = access_map(held.layout)

@@ -189,7 +189,7 @@ class CopyPlan(Direct):
         """Raise the error for arrays that fail the quick check, if they really differ from the plan's."""
         for name, array, layout in (("dst", dst, self._dst), ("src", src, self._src)):
             if not isinstance(array, np.ndarray):
-                raise TypeError(f"{name} is a NumPy array, not {type(array).__name__}")
+                raise TypeError(f"{name}: expected a NumPy array, got {type(array).__name__}")
             difference = layout.difference(array)
             if difference:
                 raise LayoutError(
@@ -254,7 +254,7 @@ class CopyPlan(Direct):
         float_status.warn(int(np.bitwise_or.reduce(flags)))
 
     def _prepare(self, to: int) -> None:
-        """Load what a copy to that address needs; its position in a cache line may change kernels."""
+        """Load the kernels for a copy to that address; its position in a cache line may change kernels."""
         within = to % LINE_BYTES
         if self._program is not None and within not in self._ready:
             self._program.prepare(to)
@@ -266,7 +266,7 @@ class CopyPlan(Direct):
         return self._program.kernels if self._program else ()
 
     def report(self) -> str:
-        """Describe what is copied and every step: its schedule, and its nest before and after the passes.
+        """Describe the copy and every step: its schedule, and its nest before and after the passes.
 
         >>> src, dst = np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32)
         >>> tilejit.plan_copy(dst, src.T).report().startswith("copy ")
@@ -327,7 +327,7 @@ def plan_copy(
     tuning = read_tuning(virtual_vector_size, specialize, tune)
     for name, array in (("dst", dst), ("src", src)):
         if not isinstance(array, np.ndarray):
-            raise TypeError(f"{name} is a NumPy array, not {type(array).__name__}")
+            raise TypeError(f"{name}: expected a NumPy array, got {type(array).__name__}")
     if not dst.flags.writeable:
         raise LayoutError("dst is read-only\n  plan for an array of your own, or set its writeable flag")
     if not np.can_cast(src.dtype, dst.dtype, "same_kind"):

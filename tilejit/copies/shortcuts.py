@@ -60,7 +60,7 @@ _every: list[Shortcut] = []
 
 
 def forget_all() -> None:
-    """Make every shortcut learn anew, after a change of the thresholds of NumPy's copies."""
+    """Reset every shortcut after the thresholds of NumPy's copies change."""
     for shortcut in _every:
         shortcut.forget()
 

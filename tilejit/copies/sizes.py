@@ -1,4 +1,4 @@
-"""Which copies TileJIT makes and which NumPy makes: every threshold and the decisions that use it.
+"""The choice between TileJIT and NumPy for each copy: every threshold and the decisions that use it.
 
 Checks that run first come first: NumPy finishes a small copy before TileJIT could look one up.
 """

@@ -215,7 +215,7 @@ def tile_plan(
 
 
 def _key(t: Any, indices: Integers, held: Any, threads: Any, into: bool) -> tuple[Any, ...] | None:
-    """What calls that one plan answers have in common; None for arguments of other types."""
+    """The key that calls share if one plan answers them; None for arguments of other types."""
     if not isinstance(t, TiledArray) or not (threads is None or type(threads) is int):
         return None
     if type(held) is ndarray:

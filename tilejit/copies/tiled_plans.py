@@ -181,5 +181,5 @@ def _strides(strides: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> tuple
         return c_strides(dims, dtype.itemsize)
     steps = int_tuple(strides, "strides")
     if len(steps) != len(dims):
-        raise LayoutError(f"expected {len(dims)} strides, got {len(steps)}\n  give one for each dimension")
+        raise LayoutError(f"expected {len(dims)} strides, got {len(steps)}\n  pass one for each dimension")
     return steps

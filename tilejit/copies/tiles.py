@@ -213,7 +213,7 @@ def _scattered(t: Any, ids: Any, values: Any, duplicates: Any) -> tuple[Grid, _C
     """The grid, the tiles to write, each once, and their values."""
     grid = _grid_of(t)
     if not isinstance(duplicates, str):
-        raise TypeError(f'duplicates is "error" or "last", not {type(duplicates).__name__}')
+        raise TypeError(f'duplicates: expected "error" or "last", got {type(duplicates).__name__}')
     if duplicates not in _DUPLICATES:
         raise LayoutError(f'duplicates={duplicates[:40]!r} is unknown\n  write "error" or "last"')
     chosen = _chosen(grid, ids)

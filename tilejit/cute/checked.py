@@ -63,5 +63,5 @@ def integer(start: object) -> int:
     """
     number = as_int_tuple(start, "a start")
     if isinstance(number, tuple):
-        raise LayoutError(f"the start is {named(number)}\n  give one integer")
+        raise LayoutError(f"the start is {named(number)}\n  pass one integer")
     return number

@@ -151,7 +151,7 @@ def _blocks(shape: IntTuple, order: IntTuple) -> Iterator[tuple[IntTuple, int]]:
     if not isinstance(shape, tuple) or len(shape) != len(order):
         raise LayoutError(
             f"the order {named(order)} does not nest like the shape {named(shape)}\n"
-            "  give one number for each mode"
+            "  pass one number for each mode"
         )
     for part, place in zip(shape, order, strict=True):
         yield from _blocks(part, place)

@@ -61,7 +61,7 @@ def _steps(sizes: IntTuple, stride: object) -> IntTuple:
     steps = as_int_tuple(stride, "a stride")
     if not congruent(sizes, steps):
         raise LayoutError(
-            f"{named(steps)} does not nest like {named(sizes)}\n  give one stride for each size"
+            f"{named(steps)} does not nest like {named(sizes)}\n  pass one stride for each size"
         )
     return steps
 
@@ -80,7 +80,7 @@ def offset_at(crd: Any, shape: IntTuple, stride: IntTuple) -> Any:
     except (ValueError, RuntimeError):  # ValueError for more than 32 dimensions
         shapes = " and ".join(str(at.shape) for at in arrays)[:80]
         raise LayoutError(
-            f"arrays of coordinates of shapes {shapes} do not broadcast\n  give equal shapes"
+            f"arrays of coordinates of shapes {shapes} do not broadcast\n  pass equal shapes"
         ) from None
     if sum(_reach(*term) for term in terms) <= MAX_INT64:
         return sum(_digits_times(*term) for term in terms)
@@ -98,7 +98,7 @@ def _terms(
     if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
         raise LayoutError(
             f"the coordinate {named(crd)} does not fit the shape {named(shape)}\n"
-            f"  give {rank(shape)} coordinate(s), or one integer"
+            f"  pass {rank(shape)} coordinate(s), or one integer"
         )
     for c, s, d in zip(crd, shape, stride, strict=True):
         yield from _terms(c, s, d)
@@ -111,7 +111,7 @@ def _digits_times(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> 
     out = at * 0
     for size, step in zip(sizes[:-1], strides, strict=False):
         if size == 0:
-            raise LayoutIndexError("a layout without elements has no coordinates\n  give a larger shape")
+            raise LayoutIndexError("a layout without elements has no coordinates\n  pass a larger shape")
         out = out + at % size * step
         at = at // size
     return out + at * strides[-1]
@@ -179,7 +179,7 @@ def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
     at = whole_number(index)
     sizes = flatten(profile)
     if min(sizes, default=1) < 1:
-        raise LayoutIndexError("a shape without elements has no coordinates\n  give a larger one")
+        raise LayoutIndexError("a shape without elements has no coordinates\n  pass a larger one")
     if stride is not None:
         steps = flatten(_steps(profile, stride))
         if min(steps, default=0) < 0:

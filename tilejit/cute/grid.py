@@ -47,7 +47,7 @@ def format_layout(
         raise TypeError(f"expected a layout, got {type(layout).__name__}")
     if layout.rank > 2:
         raise LayoutError(
-            f"{named(layout)} has {layout.rank} modes, a grid has two\n  group or select modes first"
+            f"{named(layout)} has {layout.rank} modes, but a grid has two\n  group or select modes first"
         )
     rows, columns = _sizes(layout)
     shown_rows, shown_columns = min(rows, max_rows), min(columns, max_columns)

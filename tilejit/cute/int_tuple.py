@@ -271,7 +271,7 @@ def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
     Source: CuTe's elem_scale.
     """
     if not weakly_congruent(a, b):
-        raise LayoutError(f"{named(b)} does not nest like {named(a)}\n  give a tuple for each tuple")
+        raise LayoutError(f"{named(b)} does not nest like {named(a)}\n  pass a tuple for each tuple")
     if isinstance(a, tuple) and isinstance(b, tuple):
         return tuple(map(elem_scale, a, b))
     return a * product(b) if isinstance(a, int) else a
@@ -300,7 +300,7 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
         if isinstance(b, tuple):
             if len(a) != len(b):
                 raise LayoutError(
-                    f"{named(a)} and {named(b)} have different ranks\n  give one divisor for each mode"
+                    f"{named(a)} and {named(b)} have different ranks\n  pass one divisor for each mode"
                 )
             return tuple(map(shape_div, a, b))
         out: list[IntTuple] = []

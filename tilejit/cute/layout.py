@@ -190,12 +190,12 @@ def _checked(shape: object, stride: object) -> tuple[IntTuple, IntTuple]:
     sizes = as_int_tuple(shape, "a shape")
     smallest = min(flatten(sizes), default=1)
     if smallest < 0:
-        raise LayoutError(f"a size is {shown(smallest)}\n  give sizes of 0 or more")
+        raise LayoutError(f"a size is {shown(smallest)}\n  pass sizes of 0 or more")
     steps = prefix_product(sizes) if stride is None else as_int_tuple(stride, "a stride")
     if not congruent(sizes, steps):
         raise LayoutError(
             f"the stride {named(steps)} does not nest like the shape {named(sizes)}\n"
-            "  give one stride for each size"
+            "  pass one stride for each size"
         )
     return sizes, steps
 

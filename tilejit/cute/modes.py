@@ -1,4 +1,4 @@
-"""Take layouts apart and combine them by modes: make_layout, coalesce, filter, select, group, append, ….
+"""Split and combine layouts by modes: make_layout, coalesce, filter, select, group, append, ….
 
 No function here changes an offset; filter and filter_zeros drop coordinates that do not change the offset.
 """
@@ -143,7 +143,7 @@ def _without(guide: IntTuple, shape: IntTuple) -> IntTuple:
         if not isinstance(shape, tuple) or len(guide) > len(shape):
             raise LayoutError(
                 f"the profile {named(guide)} does not nest like {named(shape)}\n"
-                "  give one integer for each mode"
+                "  pass one integer for each mode"
             )
         return (*map(_without, guide, shape), *shape[len(guide) :])
     if guide != 0:
@@ -314,7 +314,7 @@ def group(layout: Layout, begin: int, end: int) -> Layout:
     if not 0 <= begin <= end <= layout.rank:
         raise LayoutError(
             f"modes {shown(begin)} to {shown(end)} are not all in {named(layout)}\n"
-            "  give 0 <= begin <= end <= rank"
+            "  pass 0 <= begin <= end <= rank"
         )
     parts = list(layout)
     middle = select(layout, *range(begin, end))
@@ -380,5 +380,5 @@ def _missing(layout: Layout, rank: int | None) -> int:
     if rank > MAX_RANK:
         raise LayoutError(f"a rank of {shown(rank)} is too large\n  use at most {MAX_RANK} modes")
     if rank < layout.rank:
-        raise LayoutError(f"{named(layout)} has more than {shown(rank)} modes\n  give its rank or more")
+        raise LayoutError(f"{named(layout)} has more than {shown(rank)} modes\n  pass its rank or more")
     return rank - layout.rank

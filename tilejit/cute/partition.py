@@ -87,7 +87,7 @@ def projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
         )
     if len(proj) != len(parts):
         raise LayoutError(
-            f"proj has {len(proj)} parts, but the {what} {len(parts)}\n  give one for each mode"
+            f"proj has {len(proj)} parts, but the {what} {len(parts)}\n  pass one for each mode"
         )
     return tuple(part for part, keep in zip(parts, proj, strict=True) if not is_underscore(keep))
 

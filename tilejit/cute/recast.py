@@ -183,5 +183,5 @@ def _each(layout: Layout, mode: Callable[[int, int], Mode]) -> Layout:
 def _positive(count: int) -> int:
     number = as_integer(count, "a width")
     if number < 1:
-        raise LayoutError(f"a width is {shown(number)}\n  give 1 or more")
+        raise LayoutError(f"a width is {shown(number)}\n  pass 1 or more")
     return number

@@ -56,7 +56,7 @@ def recognize(table: ArrayLike, shape: object = None) -> Layout | Witness:
     if min(sizes, default=1) < 0 or prod(sizes) != values.size:
         raise LayoutError(
             f"a table of {values.size} offsets does not fill the shape {named(profile)}\n"
-            "  give a shape of that size"
+            "  pass a shape of that size"
         )
     if values.size == 0:
         return Layout(profile, unflatten(iter([0] * len(sizes)), profile))
@@ -106,7 +106,7 @@ def exact_table(table: ArrayLike) -> Table:
     try:
         array = np.asanyarray(table)
     except ValueError as error:
-        raise LayoutError(f"the table has no dimensions: {error}\n  give rows of one length") from error
+        raise LayoutError(f"the table has no dimensions: {error}\n  pass rows of one length") from error
     if array.size == 0 and array.dtype == np.float64:
         return np.asarray(array, np.int64)  # NumPy reads [] as floats
     if array.dtype.kind not in "iuO" and not isinstance(table, np.ndarray):

@@ -55,7 +55,7 @@ def kept_modes(crd: Any, shape: IntTuple, stride: IntTuple, whole: bool) -> list
         if not isinstance(shape, tuple) or not isinstance(stride, tuple) or len(crd) != len(shape):
             raise LayoutError(
                 f"the coordinate {named(crd)} does not fit {named(f'{text_of(shape)}:{text_of(stride)}')}\n"
-                "  give one integer or _ for each mode"
+                "  pass one integer or _ for each mode"
             )
         parts = zip(crd, shape, stride, strict=True)
         return [pair for c, s, d in parts for pair in kept_modes(c, s, d, whole)]

@@ -45,7 +45,7 @@ def _without_nan(found: Any, x1: Any, x2: Any) -> Any:
 
 
 def _is_nan(x: Any) -> Any:
-    """Where it is NaN; False if it never is."""
+    """Whether it is NaN; False if it never is."""
     if isinstance(x, NoArray):
         return x != x if dtypes.is_float(x.operand.dtype) else False
     return isinstance(x, float | np.floating) and bool(np.isnan(x))

@@ -15,7 +15,7 @@ _INSTEAD = {
     "fill": "expressions are not written in place",
     "item": "it is not a Python number",
 }
-"""What to write in place of attributes of arrays."""
+"""Replacements for array attributes."""
 
 _THERE_ARE = "use astype, clip, sum, min, max, mean, dot, ndim, dtype, or NumPy's elementwise functions"
 
@@ -48,7 +48,7 @@ class NoArray:
     def __getitem__(self, key: Any) -> Any:
         raise KernelError(
             "an expression is recorded for one element; it has no parts\n"
-            "  give parts of arrays as arguments, f(x[1:]), and where= for those of a mask"
+            "  pass parts of arrays as arguments, f(x[1:]), and where= for those of a mask"
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -204,7 +204,7 @@ def _stand_in(k: int, x: Any, recording: Recording, *, known: bool) -> Any:
 
 
 def recording_key(given: Sequence[Any], *, known: bool) -> tuple[Any, ...]:
-    """What a recording depends on: dtypes and ranks, and the numbers that are constants of the kernel.
+    """The key of a recording: dtypes and ranks, and the numbers that are constants of the kernel.
 
     Floats are arguments of the kernel, and so are integers unless their values must be `known`; others are
     constants.
@@ -258,7 +258,7 @@ def plain(x: Any, what: str) -> Array:
     if type(x) is np.ndarray and x.dtype.isnative and x.ndim <= MOST_DIMENSIONS:
         return x
     if isinstance(x, np.ndarray) and not is_plain(x):
-        raise TypeError(f"{what} is a {type(x).__name__}; expressions take plain NumPy arrays")
+        raise TypeError(f"{what}: expected a plain NumPy array, got {type(x).__name__}")
     array = np.asarray(as_numpy(x))
     if array.ndim > MOST_DIMENSIONS:
         raise KernelError(

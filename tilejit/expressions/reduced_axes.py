@@ -70,7 +70,7 @@ def read_axes(axis: Any, rank: int) -> Axes:
 
 def _dimension(axis: Any) -> int:
     if isinstance(axis, bool):
-        raise TypeError("an axis is an integer, not a bool")
+        raise TypeError("expected an integer axis, got bool")
     return index(axis)
 
 

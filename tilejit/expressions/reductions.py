@@ -292,7 +292,7 @@ class Plan:
 
 
 def form_of(x: Array) -> tuple[Any, ...]:
-    """What a kernel depends on in an operand: dtype, order, and the dimensions in which it is broadcast."""
+    """An operand's part of a kernel's key: dtype, order, and the dimensions in which it is broadcast."""
     return x.dtype, x.ndim, order_of(x), tuple(stride != 0 for stride in x.strides)
 
 

@@ -1,4 +1,4 @@
-"""Expressions with reductions: run the reductions first, then what depends on them."""
+"""Expressions with reductions: run the reductions first, then the results that depend on them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ def compute_in_stages(
     out: Any,
     mask: Array | None,
 ) -> Any:
-    """Run the reductions first, then what depends on them: a kernel for each shape."""
+    """Run the reductions first, then the results that depend on them: a kernel for each shape."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
     everything = frozenset(arrays)
     if mask is not None and any(recorded.bare):
-        raise KernelError("where= with a reduction\n  write np.where(mask, x, 0) in the expression")
+        raise KernelError(
+            "where= is not supported with a reduction\n  write np.where(mask, x, 0) in the expression"
+        )
     plan_of = partial(e.plan, recorded)
     found = reduce_all(recorded.stages, arrays, numbers, plan_of)
     e.answered()

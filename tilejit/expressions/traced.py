@@ -270,7 +270,7 @@ def operand_of(value: Any) -> Operand:
     if type(value) is Integer:
         raise value.recording.needed()
     if isinstance(value, np.ndarray) and value.ndim:
-        raise KernelError("an array in an expression\n  make it an argument of the function")
+        raise KernelError("an expression cannot contain an array\n  make it an argument of the function")
     return literal_operand(value[()] if isinstance(value, np.ndarray) else value)
 
 

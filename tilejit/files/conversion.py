@@ -26,7 +26,7 @@ def plan_file_pack(
     """Plan the packing of a .npy or .safetensors file.
 
     >>> np.save("x.npy", np.ones((1000, 300), np.float32))
-    >>> plan = plan_file_pack("x.npy", "tpu")
+    >>> plan = plan_file_pack("x.npy", "{1,0:T(8,128)}")
     >>> print(plan.layout)
     f32[1000,300]{1,0:T(8,128)}
     >>> plan.write("x.tpu.npy")
@@ -64,7 +64,7 @@ def plan_file_unpack(
     """Plan the unpacking of all packed tensors of a file; the result records no layouts.
 
     >>> np.save("x.npy", np.ones((1000, 300), np.float32))
-    >>> plan_file_pack("x.npy", "tpu").write("x.tpu.npy")
+    >>> plan_file_pack("x.npy", "{1,0:T(8,128)}").write("x.tpu.npy")
     >>> packed = open_file("x.tpu.npy", shape="f32[1000,300]{1,0:T(8,128)}")
     >>> plan_file_unpack(packed).write("y.npy")
     >>> np.load("y.npy").shape
@@ -99,7 +99,7 @@ def plan_file_relayout(
     """Plan the conversion of a file's packed tensors to another layout.
 
     >>> np.save("x.npy", np.ones((1000, 300), np.float32))
-    >>> plan_file_pack("x.npy", "tpu").write("x.tpu.npy")
+    >>> plan_file_pack("x.npy", "{1,0:T(8,128)}").write("x.tpu.npy")
     >>> packed = open_file("x.tpu.npy", shape="f32[1000,300]{1,0:T(8,128)}")
     >>> plan_file_relayout(packed, "tenstorrent").write("x.tt.npy")
     >>> np.load("x.tt.npy").shape

@@ -4,7 +4,7 @@
 
 The .npy format has no room for a layout. Packing a directory writes this file, and whatever is written into a
 directory that has one keeps it up to date. An entry is removed before its array is replaced and added
-afterwards, so that no entry speaks of older bytes.
+afterwards, so that no entry describes older bytes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The safetensors format: named tensors; the metadata holds the layouts of packed ones.
 
-A packed tensor keeps its name and is a flat tensor of its buffer's elements (U8 where elements share
+A packed tensor keeps its name and is a flat tensor of its buffer's elements (U8 if elements share
 bytes or have no safetensors dtype); the metadata entry `tilejit.<name>` holds its shape and layout as JSON.
 
 TileJIT has its own reader and writer because the safetensors library needs all complete tensors in memory: it
-cannot stream bytes as they are made or continue an interrupted file. The tests compare
-the two.
+cannot stream bytes as they are made or continue an interrupted file. The tests compare the two.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
     """Create a tiled array over the memory of a torch tensor that oneDNN owns, as from `to_mkldnn`.
 
     >>> weights = torch.ones(8, 4, 3, 3)
-    >>> of_mkldnn(weights.to_mkldnn(), "abcd").numpy().shape
+    >>> of_mkldnn(weights.to_mkldnn(), "abcd").unpack().shape
     (8, 4, 3, 3)
 
     A reordered weight has a blocked tag: `torch._C._nn.mkldnn_reorder_conv2d_weight` may choose "Acdb24a".

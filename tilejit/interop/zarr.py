@@ -135,7 +135,8 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     def validate(self, *, shape: tuple[int, ...], dtype: Any, chunk_grid: Any) -> None:
         """Check that the layout fits an array's chunks; zarr calls it.
 
-        >>> TileCodec("tpu").validate(shape=(1000, 300), dtype=np.dtype("f4"), chunk_grid=None)
+        >>> dtype = zarr.create_array({}, shape=(1000, 300), dtype="f4").metadata.data_type
+        >>> TileCodec("tpu").validate(shape=(1000, 300), dtype=dtype, chunk_grid=None)
 
         Args:
             shape: the dimensions of the array, in elements.
@@ -150,8 +151,9 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         """Return the bytes of a packed chunk, padding included; zarr calls it.
 
-        >>> chunk = zarr.create_array({}, shape=(5, 5), dtype="f4")
-        >>> TileCodec("tpu").compute_encoded_size(100, chunk)
+        >>> from types import SimpleNamespace
+        >>> dtype = zarr.create_array({}, shape=(5, 5), dtype="f4").metadata.data_type
+        >>> TileCodec("tpu").compute_encoded_size(100, SimpleNamespace(dtype=dtype, shape=(5, 5)))
         4096
 
         Args:

@@ -1,4 +1,4 @@
-"""Arguments of a kernel's call: what its plan depends on, and numbers as table entries."""
+"""Arguments of a kernel's call: their part of the plan's key, and numbers as table entries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codegen import IntegerError, shown
 
 
 def call_key(value: Any, *, free: bool = False) -> Any:
-    """What the plan of a call depends on: for a float its type, for an integer its value.
+    """A call's cache key for one argument: the type of a float, the value of an integer.
 
     Calls that do not depend on integers use only their type.
     """

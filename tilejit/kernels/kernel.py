@@ -205,7 +205,7 @@ class Kernel(DirectLoops[Parameters, Result]):
         return "\n".join([head, *loops, *notes, f"  {program.schedule}"])
 
     def _repr_html_(self) -> str | None:
-        """Render the loops and what they became for a notebook."""
+        """Render the loops and the generated code for a notebook."""
         return notebook_html("kernel_html", self)
 
 
@@ -306,7 +306,7 @@ kernel.__dict__["__signature__"] = options_signature(KernelKeywords)  # for its 
 
 
 def _kind(value: Any, *, sized: bool) -> Any:
-    """What a specialization depends on; sized: the shape of an array as well."""
+    """An argument's part of a specialization's key; if sized, with the shape of an array."""
     if isinstance(value, np.ndarray):
         return type(value), value.dtype, order_of(value), value.shape if sized else value.ndim
     return type(value)
@@ -317,7 +317,7 @@ def _argument(name: str, value: Any) -> ArrayArg | ScalarArg:
 
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
-            raise TypeError(f"{name} is a {type(value).__name__}; kernels take plain NumPy arrays")
+            raise TypeError(f"{name}: expected a plain NumPy array, got {type(value).__name__}")
         return ArrayArg(name, dtypes.dtype_name(value.dtype, name), value.ndim, order_of(value))
     return dtypes.argument(name, value)
 

@@ -86,7 +86,7 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
         if len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
             raise KernelValueError(
                 f"fastest_varying has {len(varying)} dimensions, not one for each size\n"
-                "  give as many as virtual_vector_size has, (1, 0) for (8, 32)"
+                "  pass as many as virtual_vector_size has, (1, 0) for (8, 32)"
             )
     truths: dict[str, Any] = {name: read_truth(name, getattr(wish, name)) for name in _TRUTHS}
     return replace(
@@ -112,7 +112,7 @@ def read_truth(name: str, value: Any) -> bool:
         TypeError: it is something else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} is True or False, not {type(value).__name__}")
+        raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
     return bool(value)
 
 
@@ -121,7 +121,7 @@ def _no_alias(value: Any) -> NoAlias:
         return bool(value)
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"no_alias is True, False or names of arrays, not {type(value).__name__}")
+        raise TypeError(f"no_alias: expected True, False or names of arrays, got {type(value).__name__}")
     return tuple(names)
 
 
@@ -154,5 +154,5 @@ def _dimensions(value: Any) -> tuple[int, ...]:
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool | np.ndarray) or not hasattr(type(value), "__index__"):
-        raise TypeError(f"{name} is an integer, not a {type(value).__name__}")
+        raise TypeError(f"{name}: expected an integer, got {type(value).__name__}")
     return int(value.__index__())

@@ -42,7 +42,7 @@ def read_pass_options(text: str) -> PassOptions:
         TypeError: it is not a str.
     """
     if not isinstance(text, str):
-        raise TypeError(f"options are a str such as {EXAMPLE!r}, not {type(text).__name__}")
+        raise TypeError(f"options: expected a str such as {EXAMPLE!r}, got {type(text).__name__}")
     named = PASS.fullmatch(text)
     words = re.sub(r"\\(?=\s)", " ", named["options"] if named else text).split()
     given: dict[str, str] = {}
@@ -56,10 +56,10 @@ def read_pass_options(text: str) -> PassOptions:
     if SIZES not in given:
         raise _refused(f"the options have no {SIZES}")
     if given.get(REDUCTIONS, "") not in TRUTHS:
-        raise _refused(f"{REDUCTIONS} is true or false, not {given[REDUCTIONS][:40]!r}")
+        raise _refused(f"{REDUCTIONS}: expected true or false, got {given[REDUCTIONS][:40]!r}")
     sizes = read_size_list(given[SIZES])
     if sizes is None:
-        raise _refused(f"{SIZES} is a list of numbers, not {given[SIZES][:40]!r}")
+        raise _refused(f"{SIZES}: expected a list of numbers, got {given[SIZES][:40]!r}")
     return PassOptions(
         sizes,
         _numbers(FASTEST, given[FASTEST]) if FASTEST in given else None,
@@ -79,7 +79,7 @@ def read_size_list(text: str) -> tuple[int | str, ...] | None:
 
 def _numbers(name: str, value: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\d{1,18}(,\d{1,18})*", value, re.ASCII):
-        raise _refused(f"{name} is a list of numbers, not {value[:40]!r}")
+        raise _refused(f"{name}: expected a list of numbers, got {value[:40]!r}")
     return tuple(map(int, value.split(",")))
 
 

@@ -34,7 +34,7 @@ PLAIN_LAYOUTS = (str, Shape, CuteShape)
 """Types of layouts that may be part of a cache key."""
 
 LayoutLike: TypeAlias = Shape | CuteShape | Layout | CuteLayout | ComposedLayout | str
-"""What `as_layout` reads."""
+"""The types of layouts that `as_layout` reads."""
 
 
 class ArrayUnknownError(LayoutError):
@@ -298,7 +298,7 @@ def _called(text: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]
         raise LayoutError(f"the format {name!r} has no parameter {odd[:40]!r}\n  {takes}")
     twice = next((key for key in given if key in parameters), None)
     if twice:
-        raise LayoutError(f"{twice[:40]} is given both in the text and as a keyword\n  give it once")
+        raise LayoutError(f"{twice[:40]} is given both in the text and as a keyword\n  pass it once")
     return name, {**given, **parameters}
 
 
@@ -338,7 +338,7 @@ def _known(dims: tuple[int, ...]) -> tuple[int, ...]:
     for size in dims:
         if not 0 <= size <= MAX_INT64:
             raise LayoutError(
-                f"a dimension is {'?' if size == UNBOUNDED else shown(size)}\n  give a size from 0 to 2^63-1"
+                f"a dimension is {'?' if size == UNBOUNDED else shown(size)}\n  pass a size from 0 to 2^63-1"
             )
     return dims
 

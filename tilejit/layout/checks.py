@@ -148,7 +148,7 @@ def checked_split(split: tuple[int, Sequence[int]], rank: int) -> tuple[int, tup
         raise TypeError(f"expected a dimension and its indices as a split config, got {type(split).__name__}")
     if len(split) != 2:
         raise LayoutError(
-            f"a split config has {len(split)} parts\n  give the dimension and its indices, e.g. (1, (200,))"
+            f"a split config has {len(split)} parts\n  pass the dimension and its indices, e.g. (1, (200,))"
         )
     dim, indices = integer(split[0], "the dimension of a split config"), int_tuple(split[1], "split indices")
     if not 0 <= dim < rank:
@@ -162,7 +162,7 @@ def checked_number(number: object, name: str, least: int) -> int:
     """Return a field of a layout as an int; raise a LayoutError unless it lies from `least` to 2^63-1."""
     value = operator.index(number)  # type: ignore[arg-type]
     if not least <= value <= MAX_INT64:
-        raise LayoutError(f"{name} is {shown(value)}\n  give a number from {least} to 2^63-1")
+        raise LayoutError(f"{name} is {shown(value)}\n  pass a number from {least} to 2^63-1")
     return value
 
 
@@ -183,13 +183,13 @@ def checked_padded(padded: Iterable[int], dims: Sequence[int]) -> tuple[int, ...
     sizes = int_tuple(padded, "padded_dimensions")
     if len(sizes) != len(dims):
         raise LayoutError(
-            f"padded_dimensions has {len(sizes)} sizes for {len(dims)} dimensions\n  give one for each"
+            f"padded_dimensions has {len(sizes)} sizes for {len(dims)} dimensions\n  pass one for each"
         )
     for size, wide in zip(dims, sizes, strict=True):
         if size == UNBOUNDED or not size <= wide <= MAX_INT64:
             raise LayoutError(
                 f"a dimension of {'?' if size == UNBOUNDED else size} cannot be padded to {shown(wide)}\n"
-                "  give a size of at least the dimension, and not '?'"
+                "  pass a size of at least the dimension, and not '?'"
             )
     return sizes
 

@@ -76,7 +76,7 @@ class CuteShape:
                 f"an array cannot have dtype {self.primitive_type}\n  pass the dtype of an array"
             )
         if width < 0 or width > 128:
-            raise LayoutError(f"an element has {shown(width)} bits\n  give 0, or the bits of the dtype")
+            raise LayoutError(f"an element has {shown(width)} bits\n  pass 0, or the bits of the dtype")
         value = padding_value_of(self.padding_value, self.element)
         set_fields(self, padding_value=value, _padding_text=repr(value))
         self._check_modes()
@@ -94,15 +94,15 @@ class CuteShape:
         if len(sizes) != len(self.dimensions):
             raise LayoutError(
                 f"{str(self.layout)[:80]} has {len(sizes)} mode(s), but the array has "
-                f"{len(self.dimensions)} dimension(s)\n  give one mode for each dimension"
+                f"{len(self.dimensions)} dimension(s)\n  pass one mode for each dimension"
             )
         for d, (size, have) in enumerate(zip(self.dimensions, sizes, strict=True)):
             if not 0 <= size <= MAX_INT64:
-                raise LayoutError(f"a dimension is {shown(size)}\n  give a size from 0 to 2^63-1")
+                raise LayoutError(f"a dimension is {shown(size)}\n  pass a size from 0 to 2^63-1")
             if size > have:
                 raise LayoutError(
                     f"mode {d} of {str(self.layout)[:80]} has {shown(have)} element(s), "
-                    f"but dimension {d} has {size}\n  give a mode at least as large"
+                    f"but dimension {d} has {size}\n  pass a mode at least as large"
                 )
 
     @property

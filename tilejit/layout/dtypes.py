@@ -126,7 +126,7 @@ def lookup(name: str) -> PrimitiveType:
         raise TypeError(f"expected the name of a dtype, such as 'f32', got {type(name).__name__}")
     found = PRIMITIVE_TYPES.get(name) or (PRIMITIVE_TYPES.get(name.lower()) if name.isupper() else None)
     if found is None:
-        raise LayoutError(f"there is no dtype {_short(name)}\n  {nearest_dtype(name)}")
+        raise LayoutError(f"unknown dtype {_short(name)}\n  {nearest_dtype(name)}")
     return found
 
 

@@ -372,9 +372,9 @@ def _shape_of(layout: ShapeLike) -> Shape:
     if isinstance(found, Shape):
         return found
     if isinstance(found, CuteShape):
-        raise LayoutError(f"{str(found)[:80]} is a CuTe layout, which has no minor_to_major\n  give a Shape")
+        raise LayoutError(f"{str(found)[:80]} is a CuTe layout, which has no minor_to_major\n  pass a Shape")
     raise TypeError(
-        f"expected a layout, got {type(layout).__name__}\n  give a Shape, XLA's text of one, or a TiledArray"
+        f"expected a layout, got {type(layout).__name__}\n  pass a Shape, XLA's text of one, or a TiledArray"
     )
 
 
@@ -382,7 +382,7 @@ def _multi_index(shape: Shape, index: Sequence[int]) -> tuple[int, ...]:
     numbers = int_tuple(index, "an index")
     if len(numbers) != shape.rank:
         raise LayoutIndexError(
-            f"the index has {len(numbers)} numbers for {shape.rank} dimensions\n  give one for each"
+            f"the index has {len(numbers)} numbers for {shape.rank} dimensions\n  pass one for each"
         )
     return numbers
 

@@ -101,7 +101,7 @@ def checked_padding_value(
     if isinstance(number, complex):
         if number.imag or math.isnan(number.imag):
             raise LayoutError(
-                f"{what} {number} is complex and does not fit {dtype.name}\n  give a real number"
+                f"{what} {number} is complex and does not fit {dtype.name}\n  pass a real number"
             )
         number = number.real
     if dtype.kind != "float":
@@ -156,9 +156,9 @@ def _python_number(value: object, what: str) -> int | float | complex:
             return float(value)
     except (ValueError, ArithmeticError) as error:
         raise LayoutError(
-            f"{what} cannot be converted to a Python number: {error}\n  give an int or a float"
+            f"{what} cannot be converted to a Python number: {error}\n  pass an int or a float"
         ) from error
-    raise TypeError(f"{what} is a number, not {type(value).__name__}")
+    raise TypeError(f"{what}: expected a number, got {type(value).__name__}")
 
 
 def _as_float(number: float, dtype: PrimitiveType, what: str) -> float:
@@ -192,13 +192,13 @@ def _as_integer(number: float, dtype: PrimitiveType, what: str) -> int | bool:
     low, high = dtype.integer_range or (0, 0)
     if not low <= number <= high or number != int(number):
         raise LayoutError(
-            f"{what} {_digits(number)} does not fit {dtype.name}\n  give a whole number from {low} to {high}"
+            f"{what} {_digits(number)} does not fit {dtype.name}\n  pass a whole number from {low} to {high}"
         )
     return bool(number) if dtype.kind == "pred" else int(number)
 
 
 def _unfit(number: PaddingValue, dtype: PrimitiveType, what: str) -> LayoutError:
-    fix = "give a value that it holds"
+    fix = "pass a value that it holds"
     if number == 0:
         fix = f"the dtype has no 0: leave {what} out for zero bytes, or {fix}"
     return LayoutError(f"{what} {_digits(number)} does not fit {dtype.name}\n  {fix}")

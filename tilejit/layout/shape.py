@@ -179,11 +179,11 @@ class Shape(ShapeFacts):
         set_fields(self, primitive_type=lookup(self.primitive_type).name, dimensions=dims)
         for size in dims:
             if not UNBOUNDED <= size <= MAX_INT64:
-                raise LayoutError(f"a dimension is {shown(size)}\n  give a size from 0 to 2^63-1")
+                raise LayoutError(f"a dimension is {shown(size)}\n  pass a size from 0 to 2^63-1")
         flags = tuple(bool(flag) for flag in self.dynamic) or (False,) * len(dims)
         if len(flags) != len(dims):
             raise LayoutError(
-                f"dynamic has {len(flags)} flags for {len(dims)} dimensions\n  give one for each, or none"
+                f"dynamic has {len(flags)} flags for {len(dims)} dimensions\n  pass one for each, or none"
             )
         set_fields(
             self, dynamic=tuple(flag or size == UNBOUNDED for flag, size in zip(flags, dims, strict=True))
@@ -201,8 +201,7 @@ class Shape(ShapeFacts):
         check_order(self.layout.minor_to_major, self.rank)
         if self.layout.physical_shape is not None:
             raise LayoutError(
-                "P(...) is the physical shape of a sparse array, but the shape is dense; XLA refuses it too\n"
-                "  leave P(...) out"
+                "P(...) is the physical shape of a sparse array, but this shape is dense\n  leave P(...) out"
             )
 
     def _check_padding(self) -> None:

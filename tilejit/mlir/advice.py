@@ -93,7 +93,7 @@ OPERATIONS = (
 
 CAUSES = (
     (r"used but not defined", "define the value before it is used, or correct its name"),
-    (r"already defined", "give each value a name of its own"),
+    (r"already defined", "give each value its own name"),
     (r"is used with type", "write the type that the value is defined with"),
     (r"undefined symbol alias", f"define it before the functions, as {MAP}"),
     (r"not in space", f"use the dimensions and symbols that the map declares, as {MAP}"),
@@ -102,9 +102,9 @@ CAUSES = (
 
 
 def advice(cause: str, operation: str, line: str) -> str:
-    """What to write instead, for xdsl's cause, the last operation started, and the line.
+    """The fix, for xdsl's cause, the last operation started, and the line.
 
-    "SSA value %x is already defined" -> "give each value a name of its own"
+    "SSA value %x is already defined" -> "give each value its own name"
     "Expected ':'", "affine.load" -> "write it as %x = affine.load %A[%i, 2 * %j + 1] : memref<?x?xf32>"
     """
     for pattern, helps in CAUSES:
@@ -116,7 +116,7 @@ def advice(cause: str, operation: str, line: str) -> str:
 
 
 def instead_of(operation: str) -> str:
-    """What to write instead of an unsupported operation.
+    """The replacement for an unsupported operation.
 
     "arith.adf" -> "did you mean arith.addf?"    "define" -> "begin a function as func.func @f(…) {"
     """

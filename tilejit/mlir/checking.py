@@ -46,7 +46,7 @@ LARGEST_TOLERANCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What `check` compared without finding a difference.
+    """The result of a successful `check`: what it compared.
 
     >>> text = '''
     ... func.func @scale(%A: memref<8xf32>) {
@@ -121,7 +121,7 @@ def check(
         TypeError: an argument has the wrong type.
     """
     if isinstance(seed, bool) or not isinstance(seed, Integral):
-        raise TypeError(f"seed is an integer, not {type(seed).__name__}")
+        raise TypeError(f"seed: expected an integer, got {type(seed).__name__}")
     pairs = _pairs(_module(scalar), _module(vectorized))
     cases: list[str] = []
     tolerance = 0.0
@@ -132,7 +132,7 @@ def check(
             raise KernelError(
                 f"@{one.name} runs with none of the sizes, because its scalar form would access elements "
                 "outside an array\n"
-                "  give sizes= that it runs with"
+                "  pass sizes= that it runs with"
             )
         cases += [case for case, _ in found]
         tolerance = max(tolerance, *(allowed for _, allowed in found))
@@ -159,7 +159,7 @@ def _check_signatures(one: Program, other: Program) -> None:
     if kinds[0] != kinds[1]:
         raise KernelError(
             f"@{one.name} and @{other.name} have different signatures\n"
-            "  give the same arguments and results to both"
+            "  pass the same arguments and results to both"
         )
 
 
@@ -169,12 +169,12 @@ def _sizes(program: Program, given: Sequence[int] | None) -> tuple[int, ...]:
         lanes = max(program.lanes, default=FEWEST_LANES)
         return tuple(sorted({1, *(k * lanes + more for k in (1, 2) for more in (-1, 0, 3))}))
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise TypeError(f"sizes is a list of numbers, not {type(given).__name__}")
+        raise TypeError(f"sizes: expected a list of numbers, got {type(given).__name__}")
     wrong = [type(n).__name__ for n in given if isinstance(n, bool) or not isinstance(n, Integral)]
     if wrong:
-        raise TypeError(f"sizes is a list of numbers, not of {wrong[0]}")
+        raise TypeError(f"sizes: expected a list of numbers, got {wrong[0]}")
     if not given or min(given) < 0:
-        raise KernelValueError(f"sizes is {list(given)}\n  give one or more numbers from 0 up")
+        raise KernelValueError(f"sizes is {list(given)}\n  pass one or more numbers from 0 up")
     return tuple(map(int, given))
 
 

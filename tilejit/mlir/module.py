@@ -86,7 +86,7 @@ class Module:
             TypeError: the name is not a str.
         """
         if not isinstance(name, str):
-            raise TypeError(f"a function's name is a str, not {type(name).__name__}")
+            raise TypeError(f"expected the name of a function, got {type(name).__name__}")
         for member in self.members:
             if member.name == name.removeprefix("@"):
                 if isinstance(member, Program):

@@ -91,7 +91,7 @@ class Program:
         if len(arguments) != len(self.memrefs):
             raise KernelError(
                 f"@{self.name} takes {len(self.memrefs)} arguments, but {len(arguments)} are given\n"
-                f"  give {', '.join(a.name for a in self.declared) or 'none'}"
+                f"  pass {', '.join(a.name for a in self.declared) or 'none'}"
             )
         checked = [
             self._array(a, m, given) if m is not None and isinstance(a, ArrayArg) else self._number(a, given)
@@ -119,7 +119,7 @@ class Program:
     def _array(self, argument: ArrayArg, memref: MemRef, given: object) -> np.ndarray[Any, Any]:
         """Check an array against its memref, and return it as the kernel reads it."""
         if not isinstance(given, np.ndarray):
-            raise TypeError(f"{argument.name} of @{self.name} is an array, not {type(given).__name__}")
+            raise TypeError(f"{argument.name} of @{self.name}: expected an array, got {type(given).__name__}")
         wanted = numpy_dtype(argument.dtype)
         # MLIR integers have no sign, so arrays of either kind are accepted.
         signless = (
@@ -128,12 +128,12 @@ class Program:
         if given.dtype != wanted and not (signless and given.dtype.isnative):
             raise self._refused(argument, f"its dtype is {given.dtype}", f"convert it to {wanted}")
         if given.ndim != argument.rank:
-            raise self._refused(argument, f"it has {given.ndim} dimensions", f"give one of {argument.rank}")
+            raise self._refused(argument, f"it has {given.ndim} dimensions", f"pass one of {argument.rank}")
         sizes = memref.static_sizes
         if any(size not in (None, n) for size, n in zip(sizes, given.shape, strict=True)):
             stated = "x".join("?" if s is None else str(s) for s in sizes)
             raise self._refused(
-                argument, f"its shape is {given.shape}", f"give one of {stated}, or write `?` in the type"
+                argument, f"its shape is {given.shape}", f"pass one of {stated}, or write `?` in the type"
             )
         return given if given.dtype == wanted else given.view(wanted)
 
@@ -143,11 +143,13 @@ class Program:
         kind: type = Integral if dtype.kind in "iub" else Real
         exact = isinstance(given, np.generic) and given.dtype == dtype
         if not (exact or isinstance(given, kind)):
-            raise TypeError(f"{argument.name} of @{self.name} is one {dtype}, not {type(given).__name__}")
+            raise TypeError(
+                f"{argument.name} of @{self.name}: expected one {dtype}, got {type(given).__name__}"
+            )
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
             if not limits.min <= int(given) <= limits.max:  # type: ignore[call-overload]
-                raise self._refused(argument, f"{given} is out of range", f"give what {dtype} holds")
+                raise self._refused(argument, f"{given} is out of range", f"pass a value that {dtype} holds")
         return dtype.type(given)
 
     def _refused(self, argument: ArrayArg | ScalarArg, cause: str, fix: str) -> KernelValueError:
@@ -165,7 +167,7 @@ class Program:
         except (ValueError, MemoryError, OverflowError) as error:
             kind = OutOfMemoryError if isinstance(error, MemoryError) else KernelValueError
             raise kind(
-                f"@{self.name} allocates {memref.name} of the shape {shape}: {error}\n  give other sizes"
+                f"@{self.name} allocates {memref.name} of the shape {shape}: {error}\n  pass other sizes"
             ) from None
 
 

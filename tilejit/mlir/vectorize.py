@@ -97,14 +97,16 @@ def super_vectorize(
         TypeError: an option has the wrong type, or no size is given.
     """
     if masks not in ("needed", "none"):
-        raise KernelValueError(f'masks is "needed" or "none", not {str(masks)[:40]!r}\n  write one of these')
+        raise KernelValueError(
+            f'masks: expected "needed" or "none", got {str(masks)[:40]!r}\n  write one of these'
+        )
     module = parse(text)
     reductions = read_reductions(vectorize_reductions)
     request = _requested(virtual_vector_size, fastest_varying, reductions, options, vectorize_scans)
     if request is None:
         raise TypeError(
-            "virtual_vector_size is a number or a tuple of numbers, not None\n"
-            "  give 256, (32, 256), or options="
+            "virtual_vector_size: expected a number or a tuple of numbers, got None\n"
+            "  pass 256, (32, 256), or options="
         )
     if not isinstance(reductions, bool):
         check_reductions((m for m in module.members if isinstance(m, Program)), reductions)
@@ -195,7 +197,7 @@ def request_of(request: Request | None, program: Program) -> Request | None:
 
 
 def _about_vectors(program: Program) -> str:
-    """Comments on a function with vectors: what becomes of their lanes when it runs."""
+    """Comments on a function with vectors: how their lanes run."""
     size = "x".join(map(str, program.lanes))
     wide = vectorized(program.function, program.lanes, None, False, False)
     lines = [
@@ -251,7 +253,7 @@ def _requested(
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
             raise TypeError(
-                "options= already sets the sizes, the dimensions and reductions\n  give one or the other"
+                "options= already sets the sizes, the dimensions and reductions\n  pass one or the other"
             )
         read = read_pass_options(options)
         sizes, fastest, reductions = read.virtual_vector_size, read.fastest_varying, read.vectorize_reductions
@@ -261,7 +263,7 @@ def _requested(
     dims = None if fastest is None else _dimensions(fastest)
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
         raise KernelValueError(
-            f"fastest_varying is {dims} where virtual_vector_size is {shape}\n"
+            f"fastest_varying is {dims}, but virtual_vector_size is {shape}\n"
             "  write one dimension for each size, none twice"
         )
     return shape, dims, reductions is True, scans
@@ -271,7 +273,7 @@ def _dimensions(given: Dims) -> tuple[int, ...]:
     many = tuple(given) if isinstance(given, tuple | list) else (given,)
     wrong = [type(n).__name__ for n in many if isinstance(n, bool) or not isinstance(n, Integral)]
     if wrong:
-        raise TypeError(f"fastest_varying is a number or a tuple of numbers, not of {wrong[0]}")
+        raise TypeError(f"fastest_varying: expected a number or a tuple of numbers, got {wrong[0]}")
     numbers = tuple(map(int, many))
     if not 1 <= len(numbers) <= MOST_DIMS or min(numbers) < 0:
         text = ", ".join(map(shown, numbers)) or "()"

@@ -52,7 +52,7 @@ REDUCTIONS = {
 
 
 def is_vectorial(op: Operation) -> bool:
-    """Whether an operation, apart from those inside it, takes or returns vectors."""
+    """Whether an operation, excluding those inside it, takes or returns vectors."""
     values = (*op.operands, *op.results)
     return op.name.startswith("vector.") or any(isinstance(v.type, VectorType) for v in values)
 

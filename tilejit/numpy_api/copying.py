@@ -133,7 +133,7 @@ def asarray(
     like: object = None,
     threads: int | None = None,
 ) -> Array:
-    """Return an array as it is, or a copy with the dtype and order asked for: numpy.asarray, faster.
+    """Return an array as it is, or a copy with the requested dtype and order: numpy.asarray, faster.
 
     >>> x = np.arange(6, dtype=np.int32).reshape(2, 3)
     >>> tilejit.asarray(x) is x
@@ -342,7 +342,7 @@ def astype(
             return x.astype(dtype) if plain else x.astype(dtype, order, casting, subok, copy)
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
-        raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
+        raise TypeError(f"x: expected a NumPy array, got {type(x).__name__}\n  make one with numpy.asarray")
     if is_handled(given) and order in _ORDERS and casting in CASTINGS and dtype is not None:
         target = native(given, dtype)
         if (
@@ -380,7 +380,7 @@ def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> 
         return x.byteswap(inplace)
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
-        raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
+        raise TypeError(f"x: expected a NumPy array, got {type(x).__name__}\n  make one with numpy.asarray")
     if not inplace and is_handled(given) and given.dtype.kind in "iufc" and given.itemsize > 1:
         result = allocate(given.shape, given.dtype, memory_order(given, "A"))
         if copy_plain(result.view(given.dtype.newbyteorder()), given, threads):
@@ -413,7 +413,7 @@ def tobytes(x: Array, order: Order | None = "C", *, threads: int | None = None) 
         return x.tobytes() if order == "C" else x.tobytes(order)
     given = as_numpy(x)
     if not isinstance(given, np.ndarray):
-        raise TypeError(f"x is a NumPy array, not {type(x).__name__}\n  make one with numpy.asarray")
+        raise TypeError(f"x: expected a NumPy array, got {type(x).__name__}\n  make one with numpy.asarray")
     if is_handled(given) and order in ("C", "F", "A") and not _is_one_run(given, order):
         made = _bytes_of(given, order, threads)
         if made is not None:

@@ -42,5 +42,5 @@ def is_repeated(calls: int) -> bool:
 
 
 def kind_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What calls of a routine that one entry may answer have in common."""
+    """The key that calls of a routine share if one entry may answer them."""
     return tuple((x.shape, x.strides, x.dtype.num) if type(x) is ndarray else id(x) for x in args)

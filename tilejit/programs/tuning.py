@@ -57,11 +57,11 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
         TypeError: a value has the wrong type.
     """
     if not isinstance(specialize, str):
-        raise TypeError(f'specialize is "structure" or "sizes", not {type(specialize).__name__}')
+        raise TypeError(f'specialize: expected "structure" or "sizes", got {type(specialize).__name__}')
     if specialize not in (STRUCTURE, SIZES):
         raise LayoutError(f'specialize={specialize[:40]!r}: write "structure" or "sizes"')
     if not isinstance(tune, bool | np.bool_):
-        raise TypeError(f"tune is True or False, not {type(tune).__name__}")
+        raise TypeError(f"tune: expected True or False, got {type(tune).__name__}")
     tuning = Tuning(_vector_size(virtual_vector_size), specialize, bool(tune))
     return DEFAULT if tuning == DEFAULT else tuning
 
@@ -90,7 +90,7 @@ def check_casting(casting: Any) -> None:
         TypeError: `casting` is not a str.
     """
     if not isinstance(casting, str):
-        raise TypeError(f"casting is one of {', '.join(CASTINGS)}, not {type(casting).__name__}")
+        raise TypeError(f"casting: expected one of {', '.join(CASTINGS)}, got {type(casting).__name__}")
     if casting not in CASTINGS:
         raise LayoutError(f"casting={casting[:40]!r}: write one of {', '.join(CASTINGS)}")
 

@@ -56,7 +56,7 @@ def tokenize(text: str, grammar: Grammar) -> list[Token]:
         LayoutError: a character does not start a token, a comment is not closed, or the text exceeds 64 KiB.
     """
     if not isinstance(text, str):
-        raise TypeError(f"{grammar.what} is a str, not {type(text).__name__}")
+        raise TypeError(f"{grammar.what}: expected a str, got {type(text).__name__}")
     if len(text) > MAX_TEXT:
         raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that; pass less")
     tokens: list[Token] = []

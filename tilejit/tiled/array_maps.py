@@ -45,7 +45,7 @@ def changed(dims: Dims, tiler: Any, change: Operation) -> IndexMap:
     if 0 in dims:
         raise LayoutError(
             f"{dims_text(dims)} has no elements for a tiler of all dimensions\n"
-            "  give a tiler for each dimension, `_` for those to keep whole"
+            "  pass a tiler for each dimension, `_` for those to keep whole"
         )
     change(Layout(prod(dims)), tiler)  # raises its own error if no array has such a view
     identity = Identity.across(dims, dims)
@@ -54,7 +54,7 @@ def changed(dims: Dims, tiler: Any, change: Operation) -> IndexMap:
     except NoLayoutError as error:
         raise NoLayoutError(
             f"no view has the strides of {str(tiler)[:80]} across the dimensions of {dims_text(dims)}\n"
-            "  give a tiler for each dimension, or a NumPy array in Fortran order (np.asfortranarray)",
+            "  pass a tiler for each dimension, or a NumPy array in Fortran order (np.asfortranarray)",
             error.witness,
         ) from error
 
@@ -134,7 +134,7 @@ def values(dims: Dims, tiler: Any, layout_tv: Any, thread: Any) -> IndexMap:
     except NoLayoutError as error:
         raise NoLayoutError(
             f"no view has the strides of {str(layout_tv)[:80]} across a tile of {dims_text(dims)}\n"
-            "  give a layout whose modes each stay in one dimension of the tile",
+            "  pass a layout whose modes each stay in one dimension of the tile",
             error.witness,
         ) from error
 
@@ -155,7 +155,7 @@ def tilers(dims: Dims, tiler: Any) -> tuple[Any, ...] | None:
         if len(tiler) > len(dims):
             raise LayoutError(
                 f"the tiler has {len(tiler)} parts, but the array has {len(dims)} dimension(s)\n"
-                "  give at most one for each dimension"
+                "  pass at most one for each dimension"
             )
         for part in tiler:
             _check_tiler(part)
@@ -191,7 +191,7 @@ def _coordinates(dims: Dims, coord: Any) -> tuple[Any, ...]:
     if len(parts) > len(dims):
         raise LayoutError(
             f"the coordinate has {len(parts)} parts, but the array has {len(dims)} dimension(s)\n"
-            "  give at most one for each dimension"
+            "  pass at most one for each dimension"
         )
     if any(isinstance(part, bool) for part in parts):
         raise TypeError("expected numbers and `_` in a coordinate, got bool")

@@ -82,7 +82,7 @@ def _array(x: Any) -> TiledArray | Array:
     if isinstance(x, TiledArray) or (isinstance(x, np.ndarray) and not is_masked_array(x)):
         return x
     if is_masked_array(x):
-        raise TypeError("expected an array without a mask, got a MaskedArray\n  give x.data or x.filled(0)")
+        raise TypeError("expected an array without a mask, got a MaskedArray\n  pass x.data or x.filled(0)")
     raise TypeError(
         f"expected a Layout, a NumPy array or a TiledArray, got {type(x).__name__}\n"
         "  parse() reads a layout from text, np.asarray makes an array"
@@ -107,7 +107,7 @@ def _view_of_strides(x: Array, tiler: Any, change: Operation) -> Array | None:
     if layout.size and (low < 0 or high >= x.size):
         raise LayoutError(
             f"the tiles reach element {shown(low if low < 0 else high)} of an array of {x.size}\n"
-            "  give tiles that divide it, or a tiler for each dimension and a fill_value"
+            "  pass tiles that divide it, or a tiler for each dimension and a fill_value"
         )
     strides = tuple(stride * unit for stride in flatten(layout.stride))
     return strided_view(x, (0,) * x.ndim, flatten(layout.shape), strides)

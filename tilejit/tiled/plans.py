@@ -171,7 +171,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         return
 
     def _finish(self, target: Array) -> None:
-        """Adjust what was written, if needed."""
+        """Adjust the written elements, if needed."""
         return
 
     def _through_numpy(self, source: Array, target: Array) -> None:

@@ -72,7 +72,7 @@ class ArraySide:
         return out, out
 
     def argument(self, given: Any, *, written: bool) -> Argument | None:
-        """What native code checks of such an argument; None for one that goes through Python."""
+        """Native code's checks of such an argument; None if it goes through Python."""
         with compiler_lock:  # most processes repeat few calls
             from codegen import ArrayArgument
         if type(given) is not ndarray or given.strides != self.layout.strides:
@@ -186,7 +186,7 @@ class TiledSide:
         return tiled
 
     def argument(self, given: Any, *, written: bool) -> Argument | None:
-        """What native code checks of such an argument; None for one that goes through Python."""
+        """Native code's checks of such an argument; None if it goes through Python."""
         with compiler_lock:  # most processes repeat few calls
             from codegen import ArrayArgument, HolderArgument
         tiled: Any = given

@@ -63,7 +63,7 @@ class Grid:
         if given.ndim != 2 or given.shape[1] != rank:
             raise LayoutError(
                 f"ids has the shape {given.shape}, but the grid is one of {dims_text(self.extents)} tiles\n"
-                f"  give flat numbers [n], or places [n, {rank}]"
+                f"  pass flat numbers [n], or places [n, {rank}]"
             )
         for axis, extent in enumerate(self.extents):
             self._check(given[:, axis], extent, f" along axis {axis}")
@@ -182,7 +182,7 @@ def grid_of(spec: Spec) -> Grid:
         raise LayoutError(f"{shape_name(spec)} has no XLA tiles\n  take them with tilejit.cute.local_tile")
     steps, extents = tile_steps_of(spec)
     if not steps or spec.layout is None:
-        raise LayoutError(f"{shape_name(spec)} has no tiles\n  give a layout such as {{1,0:T(8,128)}}")
+        raise LayoutError(f"{shape_name(spec)} has no tiles\n  pass a layout such as {{1,0:T(8,128)}}")
     rank = len(extents[1]) - len(steps[0].tile)
     inside = make_shape(
         spec.primitive_type,
@@ -205,7 +205,7 @@ def integers(ids: Any) -> Array:
         given = np.asarray(ids)
     except ValueError as error:
         raise LayoutError(
-            f"ids: expected an array, got {type(ids).__name__}: {error}\n  give flat numbers [n], or places"
+            f"ids: expected an array, got {type(ids).__name__}: {error}\n  pass flat numbers [n], or places"
         ) from error
     if given.dtype is INDEX_DTYPE and type(ids) is list:
         return given

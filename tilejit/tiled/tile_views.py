@@ -112,7 +112,7 @@ class TileView:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("a view of tiles has to be unpacked; there is no array without a copy")
+            raise ValueError("a view of tiles must be unpacked, which takes a copy")
         array = self.unpack()
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -281,7 +281,7 @@ def view_of(array: TiledArray | Array, index_map: IndexMap, fill_value: Any = No
     if fill_value is not None:
         value = _values_for(array, fill_value)
         if value.shape:
-            raise LayoutError(f"fill_value has shape {value.shape}\n  give one value")
+            raise LayoutError(f"fill_value has shape {value.shape}\n  pass one value")
         return TileView(array, own, value[()])
     dim = own.beyond()
     if dim is not None:
@@ -308,7 +308,7 @@ def strided_view(
     key: Any = (..., *(slice(start, start + 1) for start in starts))
     first: Array = array[key]
     if prod(sizes) * array.itemsize > MAX_INT64:
-        raise LayoutError(f"the view has {shown(prod(sizes))} elements\n  give a tiler of fewer")
+        raise LayoutError(f"the view has {shown(prod(sizes))} elements\n  pass a tiler of fewer")
     try:
         apart = 0 in sizes or is_injective(Layout(sizes, strides))
     except LayoutError:  # too large to check
@@ -357,6 +357,6 @@ def _values_for(array: TiledArray | Array, value: Any) -> Array:
         out[...] = value
     except (TypeError, ValueError, ArithmeticError) as error:
         raise LayoutError(
-            f"the value cannot be converted to {dtype}: {error}\n  give values of that dtype"
+            f"the value cannot be converted to {dtype}: {error}\n  pass values of that dtype"
         ) from error
     return out

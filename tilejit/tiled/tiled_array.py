@@ -320,7 +320,7 @@ class TiledArray(NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("a tiled array must be unpacked; it has no view without a copy")
+            raise ValueError("a tiled array must be unpacked, which takes a copy")
         array = self.unpack()
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -467,7 +467,7 @@ def relayout_plan_of(
     if spec.primitive_type != source.primitive_type:
         raise LayoutError(
             f"the tiled array is {source.primitive_type}, the layout {spec.primitive_type}\n"
-            "  give the layout of the same dtype; to convert, pack(t.unpack(), ..., casting=...)"
+            "  pass a layout of the same dtype; to convert, pack(t.unpack(), ..., casting=...)"
         )
     return relayout_plan(TiledArray, source, spec, padding_of(padding, spec, out), threads, tuning)
 

@@ -45,7 +45,7 @@ def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
 
     Returns:
         For a layout, a layout. For a NumPy array, a view with one axis for each size, from left to right. It
-        is read-only where two of its elements are the same. For a TiledArray, and with `fill_value`, a
+        is read-only if two of its elements are the same. For a TiledArray, and with `fill_value`, a
         `TileView`, whose `predicate` says which coordinates are elements.
 
     Raises:
@@ -172,7 +172,7 @@ def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
         fill_value: for arrays, the value to read where B exceeds the end. Without it, that raises.
 
     Returns:
-        A Layout; a ComposedLayout where A or B is not a Layout. For an array, a view, as from
+        A Layout; a ComposedLayout if A or B is not a Layout. For an array, a view, as from
         `logical_divide`: NumPy's, or a `TileView`.
 
     Raises:
@@ -213,7 +213,7 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: 
         x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
         tiler: the tile, as in `logical_divide`; of an array, `_` and dimensions without a tiler stay whole.
         coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
-        proj: `_` or None where tiler and coordinate have a mode that x does not have; otherwise any value.
+        proj: `_` or None for modes of the tiler and the coordinate that x lacks; otherwise any value.
         fill_value: for arrays: the value to read beyond the end. Without it, the tile in which the array
             ends is smaller than the others.
 
@@ -259,7 +259,7 @@ def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fi
         x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
         threads: the layout of threads, from coordinates in a tile to thread numbers.
         index: the number of the thread.
-        proj: `_` or None where `threads` has a mode that x does not have; otherwise any value.
+        proj: `_` or None for modes of `threads` that x lacks; otherwise any value.
         fill_value: for arrays: the value to read beyond the end. Without it, threads that have no element of
             the last tile have fewer elements.
 

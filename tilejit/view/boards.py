@@ -21,7 +21,7 @@ COLORS = 8
 
 
 def drawn_dimensions(dims: Sequence[int]) -> tuple[int, ...]:
-    """The dimensions of a board: the last two of more than one index, or the last two where these are fewer.
+    """The dimensions of a board: the last two of more than one index, or the last two if these are fewer.
 
     (2, 5, 7) -> 1, 2    (32, 32, 1, 1) -> 0, 1    (1, 5, 1) -> 1, 2
     """
@@ -30,7 +30,7 @@ def drawn_dimensions(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def board_extents(shape: Spec, drawn: Spec | None = None) -> tuple[int, int]:
-    """Rows and columns of a board, along the dimensions of `drawn` where that is another shape."""
+    """Rows and columns of a board, along the dimensions of `drawn` if that is another shape."""
     dims = drawn_dimensions((drawn or shape).dimensions)
     *_, rows, columns = 1, 1, *(shape.dimensions[d] for d in dims)
     return rows, columns

@@ -109,14 +109,14 @@ def cells_of(spec: Spec, coloring: Coloring) -> tuple[list[Cells], list[Cells], 
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """A layout with what its pictures share.
+    """A layout with the data that its pictures share.
 
     Attributes:
         spec: the layout.
         padded: the same with the padding of the outermost tiles.
         levels: its tiles.
         coloring: what colors stand for.
-        low: rows and columns of cells without text, where only these show a complete tile.
+        low: rows and columns of cells without text, if only these show a complete tile.
         shown: rows and columns of a slice that are drawn.
     """
 
@@ -145,7 +145,7 @@ class _Drawing:
         return replace(drawing, shown=(shown[0], min(shown[1], fit)))
 
     def low_tile(self) -> tuple[int, int] | None:
-        """Rows and columns of the outermost tile where only cells without text show all of its elements."""
+        """Rows and columns of the outermost tile if only cells without text show all of its elements."""
         rows, columns = board_extents(self.padded, self.spec)
         origin = (0,) * len(other_extents(self.spec))
         if self.levels:

@@ -41,7 +41,7 @@ class Coloring:
 
     @classmethod
     def of(cls, spec: Spec, color: str | None = None) -> Coloring:
-        """The coloring of a layout; by default the one that tells most.
+        """The coloring of a layout; by default the one that shows the most.
 
         Swizzles are colored by bank. Arrays of several tiles are colored by tile, unless the tiles are large
         or scattered by tiles further in. All others are colored by memory order.
@@ -53,7 +53,7 @@ class Coloring:
         bank, row = bank_bits(spec)
         chosen = _default(spec, swizzled=bank is not None) if color is None else color
         if not isinstance(chosen, str):
-            raise TypeError(f"color is a str or None, not {type(chosen).__name__}")
+            raise TypeError(f"color: expected a str or None, got {type(chosen).__name__}")
         if chosen not in COLORINGS:
             raise LayoutError(
                 f"expected a color of {', '.join(COLORINGS)}, got {str(chosen)[:40]!r}\n  write one of these"

@@ -16,7 +16,7 @@ ROW, INDENT, MAX_TEXT, MAX_LOOPS = 24, 20, 100, 64
 
 
 def loops_svg(function: Function, reports: Sequence[LoopReport]) -> str:
-    """One <svg> element of the scalar loops, each with what became of it; "" if there are none.
+    """One <svg> element of the scalar loops, each marked with its schedule; "" if there are none.
 
     Args:
         function: the scalar kernel.
@@ -43,7 +43,7 @@ def loops_svg(function: Function, reports: Sequence[LoopReport]) -> str:
 
 
 def _nested(body: Iterable[Statement], depth: int) -> Iterator[tuple[int, int]]:
-    """Of each loop how deep it stands, and how many are inside."""
+    """The depth of each loop, and the number of loops inside it."""
     from codegen import For
 
     for statement in body:

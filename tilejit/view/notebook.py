@@ -47,7 +47,7 @@ def texts_html(heading: str, texts: Iterable[tuple[str, str]]) -> str:
 
 
 def kernel_html(kernel: Kernel[..., Any]) -> str:
-    """A kernel of loops: the loops as SVG, and under headings what was made of them.
+    """A kernel of loops: the loops as SVG, and the generated code under headings.
 
     Before the first call or `specialize` it is the function's name alone.
     """

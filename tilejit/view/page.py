@@ -153,7 +153,7 @@ def row_length(spec: Spec) -> int:
 
 
 def _large_tile(shape: Shape) -> int:
-    """Columns of the outermost tile, where it has too many elements for text in each; 0 for others."""
+    """Columns of the outermost tile if it has too many elements for text in each, else 0."""
     steps, _ = tile_steps_of(shape)
     tile = steps[0].tile if steps else ()
     return tile[-1] if prod(tile) >= LARGE_TILE and tile[-1] <= WIDEST_ROW else 0

@@ -63,7 +63,7 @@ def svg(layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None
         layout: a Shape or a CuTe layout.
         standalone: whether the picture has a background.
         color: "tile", "order" (in memory, as a gradient), or "bank" or "row" of a swizzle; by default what
-            tells most about the layout.
+            shows the most about the layout.
 
     Raises:
         LayoutError: the buffer has no size known here, a CuTe layout has offsets below 0, the color is not
@@ -248,7 +248,7 @@ def _lines(cells: Cells, left: int, top: int) -> Iterator[str]:
 
 
 def _level(cells: Cells, row: int, column: int, other_row: int, other_column: int) -> int | None:
-    """What ends between two cells, or None: 0 the picture, 1 the outermost tile, ..., and last the cell."""
+    """The level that ends between two cells: 0 the picture, 1 the outermost tile, …; None for no end."""
 
     def at(r: int, c: int) -> Cell | None:
         return cells.rows[r][c] if 0 <= r < len(cells.rows) and 0 <= c < len(cells.rows[r]) else None

@@ -100,7 +100,7 @@ class LayoutTVPicture:
         return rows, columns, cells
 
     def _name(self, holder: int, count: int) -> str:
-        """T3V1 for thread 3 and its value 1; "T3V1+2" where two more hold the element; "" for nobody."""
+        """T3V1 for thread 3 and its value 1; "T3V1+2" if two more hold the element; "" if no thread does."""
         if not count:
             return ""
         value, thread = divmod(holder, self.layout_tv[0].size)
@@ -153,7 +153,7 @@ def show_layout_tv(layout_tv: Layout, tiler: Any) -> LayoutTVPicture:
     sizes = tuple(layout_like(part).size for part in parts)
     if len(sizes) > 2:
         raise LayoutError(
-            f"the tile has {shown(len(sizes))} dimensions, and a picture two\n  draw two of them"
+            f"the tile has {shown(len(sizes))} dimensions, but a picture has two\n  draw two of them"
         )
     rows, columns = (1, 1, *sizes)[-2:]
     check_tile(layout_tv, rows * columns)

@@ -225,11 +225,11 @@ def undefined(A):
 @refused(A1)
 def global_array(A):
     """
-    TABLE is a ndarray defined outside the kernel
+    TABLE: expected a number defined outside the kernel, got ndarray
       FILE, line N
         A[i] = TABLE
                ^
-      only numbers can be; pass arrays as arguments
+      pass arrays as arguments
     """
     for i in range(4):
         A[i] = TABLE

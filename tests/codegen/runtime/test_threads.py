@@ -70,7 +70,7 @@ def test_thread_count() -> None:
         with pytest.raises(KernelValueError, match="at least one thread"):
             thread_count(wrong, 0)
     for wrong_type in ("2", 2.0, True, [1]):
-        with pytest.raises(TypeError, match="threads is a number"):
+        with pytest.raises(TypeError, match="threads: expected a number"):
             thread_count(wrong_type, 0)  # type: ignore[arg-type]
 
 

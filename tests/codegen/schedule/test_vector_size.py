@@ -82,9 +82,9 @@ WRONG = (
     (MOST_ELEMENTS + 1, ScheduleError, "more than 1048576 elements"),
     ((1 << 11, 1 << 11), ScheduleError, "more than 1048576 elements"),
     (2**70, ScheduleError, "is a number of 71 bits, which is more than"),
-    (4.0, TypeError, "number or a tuple of numbers, not float"),
-    (None, TypeError, "not NoneType"),
-    (True, TypeError, "not bool"),
+    (4.0, TypeError, "number or a tuple of numbers, got float"),
+    (None, TypeError, "got NoneType"),
+    (True, TypeError, "got bool"),
     (
         (4, "four"),
         ScheduleError,
@@ -102,8 +102,8 @@ WRONG = (
     ("9999999*hw", ScheduleError, "is 9999999\\*hw, which is more than 1048576 elements"),
     ("hw" + "*1" * 99, ScheduleError, "more than 80 characters"),
     ("２*hw", ScheduleError, "got"),
-    (np.array([4]), TypeError, "not ndarray"),
-    (np.array(4), TypeError, "not ndarray"),
+    (np.array([4]), TypeError, "got ndarray"),
+    (np.array(4), TypeError, "got ndarray"),
 )
 
 

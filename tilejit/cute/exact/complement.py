@@ -57,7 +57,9 @@ def complement(layout: object, cotarget: object = None) -> Layout:
     base = layout_like(layout)
     bound = _bound(base, cotarget)
     if base.size == 0:
-        raise NoLayoutError(f"{named(base)} has no elements to repeat\n  give it some", Witness(0, 0, 1))
+        raise NoLayoutError(
+            f"{named(base)} has no elements to repeat\n  pass a layout with elements", Witness(0, 0, 1)
+        )
     moving = _moving(base)
     if moving and moving[0].stride < 0:
         return _of_negative(base, bound)
@@ -121,7 +123,7 @@ def _bound(base: Layout, cotarget: object) -> int:
     else:
         bound = cotarget if type(cotarget) is int else product(as_int_tuple(cotarget, "a cotarget"))
     if bound < 0:
-        raise LayoutError(f"the cotarget is {shown(bound)}\n  give 0 or more")
+        raise LayoutError(f"the cotarget is {shown(bound)}\n  pass 0 or more")
     return bound
 
 
@@ -191,7 +193,7 @@ def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int
         return
     if repeats.size * base.size > MAX_SUMS:
         raise LayoutError(
-            f"{named(base)}: a complement is too large to be checked\n  give a smaller cotarget"
+            f"{named(base)}: a complement is too large to be checked\n  pass a smaller cotarget"
         )
     twice = _first_twice(distinct_offsets(base), offsets(repeats))
     if twice is not None:

@@ -174,7 +174,7 @@ class _Problem:
         return NoLayoutError(
             f"{named(self.layout)} has no left inverse: no mixed radix gives back all indices: one that "
             f"gives back {'the' if whole else right} indices before, at {seen}\n"
-            "  give strides of which each is a multiple of the one before",
+            "  pass strides of which each is a multiple of the one before",
             seen,
         )
 

@@ -47,7 +47,7 @@ def longest_run(layout: Layout, found: Layout) -> Layout:
     best = _better(search, best)
     if any(mode.stride > MAX_INT64 for mode in flat_modes(best)):
         raise LayoutError(
-            f"the right inverse of {named(layout)} has strides past 64 bits\n  give smaller sizes"
+            f"the right inverse of {named(layout)} has strides past 64 bits\n  pass smaller sizes"
         )
     return best
 

@@ -243,7 +243,7 @@ class Radices:
                 free = tuple(_strides(row, radices) for row in way.free)
                 strides = Solutions(_strides(way.base, radices), free).least()
         if max(map(abs, strides)) > MAX_INT64:
-            raise LayoutError("the left inverse has strides past 64 bits\n  give smaller strides")
+            raise LayoutError("the left inverse has strides past 64 bits\n  pass smaller strides")
         top = int(self.every.high[-1]) // weights[-1] + 1
         return from_modes(joined(map(Mode, (*radices, top), strides)))
 

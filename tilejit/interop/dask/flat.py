@@ -40,7 +40,7 @@ def to_flat(
 ) -> None:
     """Write the buffer that `tilejit.pack` makes of a whole dask array to a file, immediately.
 
-    >>> x = dask.array.ones((50, 300), "f4", chunks=(16, 128))
+    >>> x = dask.array.ones((50, 300), dtype="f4", chunks=(16, 128))
     >>> to_flat(x, "{1,0:T(8,128)}", "weights.bin")
     >>> np.fromfile("weights.bin", np.float32).shape
     (21504,)

@@ -33,7 +33,7 @@ from tilejit.programs.tuning import PaddingNumber
 class TiledDask:
     """A dask array in packed chunks, computed lazily.
 
-    >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(16, 128)), "{1,0:T(8,128)}")
+    >>> t = pack(dask.array.ones((50, 300), dtype="f4", chunks=(16, 128)), "{1,0:T(8,128)}")
     >>> t
     TiledDask(f32[50,300]{1,0:T(8,128)},
       4 x 3 chunks of f32[16,128]{1,0:T(8,128)}, 98304 bytes)
@@ -83,7 +83,7 @@ class TiledDask:
     def unpack(self) -> Any:
         """Return the dask array with the same chunks, bit for bit.
 
-        >>> x = dask.array.ones((50, 300), "f4", chunks=(16, 128))
+        >>> x = dask.array.ones((50, 300), dtype="f4", chunks=(16, 128))
         >>> pack(x, "{1,0:T(8,128)}").unpack()[:8, :2].compute().shape
         (8, 2)
 
@@ -111,7 +111,7 @@ class TiledDask:
     ) -> TiledDask:
         """Convert to another layout, chunk by chunk if chunks consist of whole tiles of it.
 
-        >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(32, 128)), "{1,0:T(8,128)}")
+        >>> t = pack(dask.array.ones((50, 300), dtype="f4", chunks=(32, 128)), "{1,0:T(8,128)}")
         >>> t.relayout("tenstorrent").grid
         (2, 3)
 
@@ -155,7 +155,7 @@ class TiledDask:
     def persist(self, **keywords: Any) -> TiledDask:
         """Compute the buffers and keep them on the workers, like `dask.array.Array.persist`.
 
-        >>> pack(dask.array.ones((50, 300), "f4"), "{1,0:T(8,128)}").persist().grid
+        >>> pack(dask.array.ones((50, 300), dtype="f4"), "{1,0:T(8,128)}").persist().grid
         (1, 1)
 
         Args:
@@ -169,7 +169,7 @@ class TiledDask:
     def to_zarr(self, store: Any, *, overwrite: bool = False, compute: bool = True) -> Any:
         """Write the buffers as the chunks of a zarr array with the codec `tilejit.tile`.
 
-        >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(16, 128)), "{1,0:T(8,128)}")
+        >>> t = pack(dask.array.ones((50, 300), dtype="f4", chunks=(16, 128)), "{1,0:T(8,128)}")
         >>> t.to_zarr("weights.zarr")
         >>> float(zarr.open_array("weights.zarr")[5, 7])
         1.0
@@ -202,7 +202,7 @@ class TiledDask:
     def to_flat(self, path: str | os.PathLike[str], *, piece_bytes: int = flat.CHUNK_BYTES) -> None:
         """Write the buffer that `tilejit.pack` makes of the whole array, padding included, to a file.
 
-        >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(16, 128)), "{1,0:T(8,128)}")
+        >>> t = pack(dask.array.ones((50, 300), dtype="f4", chunks=(16, 128)), "{1,0:T(8,128)}")
         >>> t.to_flat("weights.bin")
         >>> np.fromfile("weights.bin", np.float32).shape
         (21504,)
@@ -235,11 +235,11 @@ def pack(
 ) -> TiledDask:
     """Pack a dask array into tiled buffers, chunk by chunk and lazily.
 
-    >>> x = dask.array.ones((50, 300), "f4", chunks=(10, 100))
+    >>> x = dask.array.ones((50, 300), dtype="f4", chunks=(10, 100))
     >>> pack(x, "{1,0:T(8,128)(2,1)}").chunk.dimensions
     (16, 128)
     >>> pack(x, "tenstorrent", chunks=(32, -1)).chunk.dimensions
-    (32, 320)
+    (32, 300)
 
     Args:
         x: a dask array, or anything that `dask.array.asarray` accepts.
@@ -306,7 +306,7 @@ def _buffers(grid: Dims, chunk: Spec) -> dict[str, Any]:
 def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
     """Read a zarr array with the codec `tilejit.tile` lazily, as the buffers of its chunks.
 
-    >>> t = pack(dask.array.ones((50, 300), "f4", chunks=(32, 128)), "{1,0:T(8,128)}")
+    >>> t = pack(dask.array.ones((50, 300), dtype="f4", chunks=(32, 128)), "{1,0:T(8,128)}")
     >>> t.to_zarr("weights.zarr")
     >>> from_zarr("weights.zarr").relayout("tenstorrent").grid
     (2, 3)

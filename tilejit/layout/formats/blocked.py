@@ -30,7 +30,7 @@ def _tenstorrent(
     if height % rows or width % columns:
         raise LayoutError(
             f"faces of {rows} x {columns} do not divide a tile of {height} x {width}\n"
-            "  give face= sizes that divide those of tile="
+            "  pass face= sizes that divide those of tile="
         )
     return {"mf": height // rows, "m": rows, "nf": width // columns, "n": columns}
 
@@ -132,14 +132,14 @@ def _c0(name: str, element: Element, c0: int | None) -> int:
     """Elements of the innermost block on Ascend: 32 bytes for 16-bit and 8-bit types."""
     if c0 is not None:
         return checked_size("c0", c0)
-    return _width(name, element, {16: 16, 8: 32}, "give its innermost block, e.g. c0=16")
+    return _width(name, element, {16: 16, 8: 32}, "pass its innermost block, e.g. c0=16")
 
 
 def _packed(name: str, element: Element, pack: int | None) -> int:
     """The number of rows that share 32 bits."""
     if pack is not None:
         return checked_size("pack", pack)
-    return _width(name, element, {16: 2, 8: 4}, "give the number of rows that lie side by side, e.g. pack=8")
+    return _width(name, element, {16: 2, 8: 4}, "pass the number of rows that lie side by side, e.g. pack=8")
 
 
 def _pair(sizes: object, name: str) -> tuple[int, int]:
@@ -148,7 +148,7 @@ def _pair(sizes: object, name: str) -> tuple[int, int]:
         size = checked_size(name, sizes)
         return size, size
     if len(sizes) != 2:
-        raise LayoutError(f"{name} has {len(sizes)} sizes\n  give rows and columns, e.g. {name}=(32, 32)")
+        raise LayoutError(f"{name} has {len(sizes)} sizes\n  pass rows and columns, e.g. {name}=(32, 32)")
     rows, columns = sizes
     return checked_size(name, rows), checked_size(name, columns)
 

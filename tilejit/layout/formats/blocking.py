@@ -49,7 +49,7 @@ class Blocking:
         set_fields(self, dimensions=dims, digits=digits)
         if len(digits) != len(dims):
             raise LayoutError(
-                f"digits are given for {len(digits)} of {len(dims)} dimensions\n  give them for each"
+                f"digits are given for {len(digits)} of {len(dims)} dimensions\n  pass digits for each"
             )
         for size, sizes in zip(dims, digits, strict=True):
             _check_digits(size, sizes)
@@ -106,10 +106,10 @@ class Blocking:
 
 def _check_digits(size: int, digits: tuple[int, ...]) -> None:
     if not digits:
-        raise LayoutError("a dimension has no digits\n  give it one digit of its own size")
+        raise LayoutError("a dimension has no digits\n  pass one digit of its own size")
     for digit in digits:
         if not 0 <= digit <= MAX_INT64:
-            raise LayoutError(f"a digit is {shown(digit)}\n  give a size from 0 to 2^63-1")
+            raise LayoutError(f"a digit is {shown(digit)}\n  pass a size from 0 to 2^63-1")
     if prod(digits) < size:
         raise LayoutError(
             f"the digits {' x '.join(map(str, digits))} cover {shown(prod(digits))} elements, less than the "

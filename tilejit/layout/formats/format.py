@@ -111,7 +111,7 @@ def nearest_keyword(name: str, own: Iterable[str]) -> str:
 
 
 def reserved_mistake(name: str, what: str) -> tuple[str, str] | None:
-    """What is wrong with a name, and what to do; None if it is free.
+    """The reason a name is not available, and the fix; None if it is available.
 
     ("threads", "an axis") -> ("an axis has the name threads, which is a keyword …", "choose another name; …")
     """

@@ -79,7 +79,7 @@ class Pattern:
                 )
             if name in known:
                 raise LayoutError(
-                    f"the size of {name} is given both in the pattern and as a keyword\n  give it once"
+                    f"the size of {name} is given both in the pattern and as a keyword\n  pass it once"
                 )
             known[name] = checked_size(name, size)
         return known
@@ -108,7 +108,7 @@ class Pattern:
                 self.text,
                 unknown[1].at,
                 f"{first} and {second} both lack a size",
-                f"give one of them, e.g. {second}=8",
+                f"pass one of them, e.g. {second}=8",
             )
         total = prod(known.get(axis.text, 1) for axis in group.axes)
         if size == 0:  # an array without elements has an empty buffer, regardless of the sizes
@@ -136,7 +136,7 @@ def checked_size(name: str, size: object) -> int:
     """
     value = integer(size, name)
     if not 1 <= value <= MAX_INT64:
-        raise LayoutError(f"{name} is {shown(value)}\n  give a number from 1 to 2^63-1")
+        raise LayoutError(f"{name} is {shown(value)}\n  pass a number from 1 to 2^63-1")
     return value
 
 

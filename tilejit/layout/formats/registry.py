@@ -44,7 +44,7 @@ def register_format(name: str, function: Callable[..., object], description: str
         TypeError: the name is not a str, or the function cannot be called with dtype and dims.
     """
     if not isinstance(name, str):
-        raise TypeError(f"a format's name is a str, not {type(name).__name__}")
+        raise TypeError(f"expected the name of a format, got {type(name).__name__}")
     if not _NAME().fullmatch(name) or len(name) > MAX_NAME:
         raise LayoutError(
             f"{_cut(name)!r} cannot be the name of a format\n"
@@ -100,7 +100,7 @@ def find_format(name: str) -> Format:
         TypeError: the name is not a str.
     """
     if not isinstance(name, str):
-        raise TypeError(f"a format's name is a str, not {type(name).__name__}")
+        raise TypeError(f"expected the name of a format, got {type(name).__name__}")
     if name in _FORMATS:
         return _FORMATS[name]
     if is_tag(name):
@@ -117,7 +117,7 @@ def find_format(name: str) -> Format:
     )
     if words and not near:
         fix = f"a pattern has an arrow before the memory order: write e.g. {_cut(name) + ' -> …'!r}"
-    raise LayoutError(f"there is no format {_cut(name)!r}\n  {fix}")
+    raise LayoutError(f"unknown format {_cut(name)!r}\n  {fix}")
 
 
 def read_call(text: str) -> tuple[str, dict[str, int]]:
@@ -137,7 +137,7 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
         if match is None or value is None:
             raise mistake(text, at, "expected a comma before a parameter of the format", "write e.g. mr=8")
         if match[1] in given:
-            raise mistake(text, at, f"{_cut(match[1])} is given twice", "give it once")
+            raise mistake(text, at, f"{_cut(match[1])} is given twice", "write it once")
         given[match[1]] = value
         at += len(part) + 1
     return name.strip(), given

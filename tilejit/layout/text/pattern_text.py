@@ -167,7 +167,7 @@ class _Reader(Reader):
             if token.kind != "name" or token.text not in axes:
                 self.fail(f"expected a comma before an axis and its size: {self.found()}", "write e.g. mi=8")
             if token.text in sizes:
-                self.fail(f"the size of {cut(token.text)} is given twice", "give it once")
+                self.fail(f"the size of {cut(token.text)} is given twice", "write it once")
             self.take()
             if not self.accept("="):
                 self.fail(f"'=' is missing after {cut(token.text)}: {self.found()}", "write e.g. mi=8")

@@ -110,7 +110,7 @@ def _add_packing(out: Recipe, shape: ShapeFields) -> None:
     if bits != shape.element.bits or 8 % bits:
         raise LayoutError(
             f"E({bits}) is not a valid width of {shape.primitive_type} elements in a buffer\n"
-            f"  leave E out, or write E({shape.element.bits}) if that is 1, 2 or 4"
+            f"  omit E, or write E({shape.element.bits}) if that is 1, 2 or 4"
         )
     group = 8 // bits
     rest = -shape.physical_size % group

@@ -187,7 +187,7 @@ class _Reader(Reader):
         name = token.text.lower() if token.text.isupper() else token.text
         if name not in PRIMITIVE_TYPES:
             fix = "write a buffer as b(f32[2])" if token.text == "B" else nearest_dtype(token.text)
-            self.fail("there is no such dtype", fix)
+            self.fail("unknown dtype", fix)
         self.take()
         return name
 
