@@ -552,7 +552,7 @@ def test_arrays_with_rules_of_their_own_are_refused() -> None:
             run(given)
         with pytest.raises(TypeError, match="plain or tiled"):
             run(np.asarray(given), out=given.copy())
-    with pytest.raises(TypeError, match="where is a MaskedArray"):
+    with pytest.raises(TypeError, match="where: expected a plain NumPy array, got MaskedArray"):
         run(np.zeros(2), where=np.ma.array([True, True], mask=[0, 1]))
 
 

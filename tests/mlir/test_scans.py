@@ -80,7 +80,7 @@ def test_scans_are_asked_for() -> None:
     assert "vector.scan <add>" in asked
     options = "virtual-vector-size=32"
     assert mlir.super_vectorize(text, options=options, vectorize_scans=True, report=True) == asked
-    with pytest.raises(TypeError, match="vectorize_scans is True or False"):
+    with pytest.raises(TypeError, match="vectorize_scans: expected True or False"):
         mlir.super_vectorize(text, virtual_vector_size=32, vectorize_scans=1)
 
 
