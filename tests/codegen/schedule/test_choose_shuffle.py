@@ -98,6 +98,18 @@ def test_interleaves_of_short_rows_are_shuffled_if_elements_are_narrow(width: in
     assert chosen(digits, width)[1].mode == mode
 
 
+@pytest.mark.parametrize(
+    ("width", "step", "mode"),
+    [(2, 4, "shuffle"), (4, 2, "shuffle"), (4, 4, "elements"), (8, 2, "elements"), (8, 3, "elements")],
+)
+def test_long_loops_over_wide_elements_are_not_shuffled(width: int, step: int, mode: str) -> None:
+    assert chosen([(9000, step * width, width)], width)[1].mode == mode
+
+
+def test_short_loops_over_wide_elements_are_shuffled() -> None:
+    assert chosen([(5000, 16, 32), (4, 800000, 8)], 8)[1].mode == "shuffle"
+
+
 def test_the_callers_vectors_are_not_shuffled() -> None:
     box = widened(normal(box_of([(9000, 2, 1)], 1)))
     assert choose(box, virtual_vector_size=64, thresholds=NEVER).mode == "elements"
