@@ -119,23 +119,32 @@ def test_the_printed_form_is_read(text: str) -> None:
     assert mlir.check(text, wide).tolerance == 0
 
 
-FROM_END = """
-func.func @from_end(%y: memref<?xf32>, %x: memref<?xf32>, %idx: memref<?xi64>) {
+def looked_up_at(name: str, *subscript: str) -> str:
+    """A function that loads x[%at]; `subscript` computes %at from the loaded %k and the size %n of x."""
+    lines = "\n    ".join(subscript)
+    return f"""
+func.func @{name}(%y: memref<?xf32>, %x: memref<?xf32>, %idx: memref<?xi64>) {{
   %c0 = arith.constant 0 : index
   %n = memref.dim %x, %c0 : memref<?xf32>
   %m = memref.dim %y, %c0 : memref<?xf32>
-  affine.for %i = 0 to %m {
+  affine.for %i = 0 to %m {{
     %j = affine.load %idx[%i] : memref<?xi64>
     %k = arith.index_cast %j : i64 to index
-    %below = arith.cmpi slt, %k, %c0 : index
-    %more = arith.addi %n, %k : index
-    %at = arith.select %below, %more, %k : index
+    {lines}
     %v = memref.load %x[%at] : memref<?xf32>
     affine.store %v, %y[%i] : memref<?xf32>
-  }
+  }}
   return
-}
+}}
 """
+
+
+FROM_END = looked_up_at(
+    "from_end",
+    "%below = arith.cmpi slt, %k, %c0 : index",
+    "%more = arith.addi %n, %k : index",
+    "%at = arith.select %below, %more, %k : index",
+)
 
 
 @pytest.mark.parametrize("interpreted", [False, True])
@@ -187,22 +196,11 @@ def test_other_selections_are_not_subscripts(change: tuple[str, str]) -> None:
         mlir.parse(text)
 
 
-INSIDE = """
-func.func @inside(%y: memref<?xf32>, %x: memref<?xf32>, %idx: memref<?xi64>) {
-  %c0 = arith.constant 0 : index
-  %n = memref.dim %x, %c0 : memref<?xf32>
-  %m = memref.dim %y, %c0 : memref<?xf32>
-  affine.for %i = 0 to %m {
-    %j = affine.load %idx[%i] : memref<?xi64>
-    %k = arith.index_cast %j : i64 to index
-    %fits = arith.cmpi ult, %k, %n : index
-    %at = arith.select %fits, %k, %c0 : index
-    %v = memref.load %x[%at] : memref<?xf32>
-    affine.store %v, %y[%i] : memref<?xf32>
-  }
-  return
-}
-"""
+INSIDE = looked_up_at(
+    "inside",
+    "%fits = arith.cmpi ult, %k, %n : index",
+    "%at = arith.select %fits, %k, %c0 : index",
+)
 
 
 @pytest.mark.parametrize("interpreted", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -9,23 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from codegen.ir.lines import LINE_BYTES
-from codegen.ir.strided_box import Axis, Element, StridedBox
+from codegen.ir.strided_box import StridedBox
 from codegen.schedule.choose_requests import RUN, request_boxes, request_schedule
+from tests.tools.boxes import box_of
 
-BYTE = Element("u8", 8)
 DIGITS = [
-    ((16, 64, 768), (12, 1024, 64), (64, 1, 1)),
-    ((8, 4, 512), (4, 1, 64), (4, 65536, 8), (2, 32, 256)),
-    ((3, 4096, 1), (5, 512, 3), (100, 1, 15)),
-    ((7, -256, 64), (32, 1, 1)),
-    ((40, 1, 1),),
-    ((64, 0, 64), (64, 1, 1)),
+    [(16, 64, 768), (12, 1024, 64), (64, 1, 1)],
+    [(8, 4, 512), (4, 1, 64), (4, 65536, 8), (2, 32, 256)],
+    [(3, 4096, 1), (5, 512, 3), (100, 1, 15)],
+    [(7, -256, 64), (32, 1, 1)],
+    [(40, 1, 1)],
+    [(64, 0, 64), (64, 1, 1)],
 ]
-
-
-def box_of(digits: tuple[tuple[int, int, int], ...], entries: int = 0) -> StridedBox:
-    axes = tuple(Axis(f"d{k}", *digit) for k, digit in enumerate(digits))
-    return StridedBox(axes, 4096, 0, BYTE, BYTE, entries=entries)
 
 
 def bytes_read(box: StridedBox) -> NDArray[np.int64]:
@@ -36,9 +32,9 @@ def bytes_read(box: StridedBox) -> NDArray[np.int64]:
 
 
 @pytest.mark.parametrize("digits", DIGITS, ids=str)
-def test_every_line_is_requested(digits: tuple[tuple[int, int, int], ...]) -> None:
+def test_every_line_is_requested(digits: list[tuple[int, int, int]]) -> None:
     """The bytes between short gaps of a run are requested too, and no others."""
-    box = box_of(digits)
+    box = box_of(digits, src=4096)
     boxes = request_boxes(box)
     requested = np.concatenate([bytes_read(x) for x in boxes])
     read = np.unique(bytes_read(box))
@@ -57,6 +53,6 @@ def test_every_line_is_requested(digits: tuple[tuple[int, int, int], ...]) -> No
 
 def test_boxes_without_requests() -> None:
     """Tables of offsets are not followed, and padding reads nothing."""
-    assert request_boxes(box_of(DIGITS[0], entries=3)) == ()
-    far = tuple((2, 1 << (k + 8), 1 << k) for k in range(7))
+    assert request_boxes(replace(box_of(DIGITS[0]), entries=3)) == ()
+    far = [(2, 1 << (k + 8), 1 << k) for k in range(7)]
     assert request_boxes(box_of(far)) == (), "more loops than kernels have"
