@@ -8,7 +8,7 @@ be outside, and every access or statement without a rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from math import gcd
 from typing import TypeAlias
@@ -110,7 +110,7 @@ def check_bounds(
     indexed: list[Nested] = []
     for loops, access in nested_accesses(function):
         if access.array not in shapes or _is_vector(access):
-            raise KernelError(f"bounds: expected one element of an array, got {_text(access)}")
+            raise KernelError(f"bounds: expected one element of an array, got {access_text(access)}")
         if bounded_by_elements(loops):
             indexed.append((loops, access))
             continue
@@ -137,8 +137,14 @@ def _is_vector(access: Access) -> bool:
     return bool(access.shape or access.dims or access.along) or access.offsets is not None
 
 
-def _text(access: Access) -> str:
+def access_text(access: Access) -> str:
+    """A[i, j + 1]"""
     return f"{access.array}[{', '.join(map(str, access.subscripts))}]"
+
+
+def line_text(loops: Sequence[For]) -> str:
+    """The line of the innermost loop, for messages; "" if it is unknown."""
+    return f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
 
 
 def known_sizes(shapes: Mapping[str, tuple[int, ...]], scalars: Mapping[str, int]) -> dict[str, int]:
@@ -161,10 +167,9 @@ def _check_access(
         if low is not None and high is not None and (low > high or (low >= 0 and high < extent)):
             continue
         reached = [str(n) if n is not None else "anything" for n in (low, high)]
-        line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
         raise KernelIndexError(
-            f"{_text(access)}{line} may leave the array: subscript {dimension} reaches {reached[0]} to "
-            f"{reached[1]}, the extent is {extent}\n"
+            f"{access_text(access)}{line_text(loops)} may leave the array: subscript {dimension} reaches "
+            f"{reached[0]} to {reached[1]}, the extent is {extent}\n"
             "  shorten the loop or pass a larger array; subscripts below 0 do not wrap around here, and "
             "accesses under conditions also count"
         )

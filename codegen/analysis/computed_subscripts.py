@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.analysis.bounds import Access
+from codegen.analysis.bounds import Access, access_text, line_text
 from codegen.analysis.element_ranges import Arrays
 from codegen.ir.elements import as_indices, element_at
 from codegen.ir.index import (
@@ -70,8 +70,7 @@ class Computed:
         subscript, extent = access.subscripts[dimension], self.shapes[access.array][dimension]
         rows = self.iterations(index_symbols(subscript))
         plain, low = counted(subscript, extent)
-        line = f" in the loop of line {self.loops[-1].line}" if self.loops and self.loops[-1].line else ""
-        what = f"{access.array}[{', '.join(map(str, access.subscripts))}]{line}"
+        what = access_text(access) + line_text(self.loops)
         fix = 'correct the index; tilejit.kernel(index_bounds="mask") leaves such elements out'
         if not depends_on_elements(plain):
             fix = f"correct the elements of {self.bounding()}, which are bounds of loops"

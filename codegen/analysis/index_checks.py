@@ -76,8 +76,8 @@ def index_arrays(function: Function) -> frozenset[str]:
     for store in stores:
         if store.array in found:
             raise KernelError(
-                f"{store.array} is stored to, and its elements are subscripts\n"
-                "  take the subscripts from another array, such as a copy made before the call"
+                f"{store.array} is stored to, and its elements are subscripts or loop bounds\n"
+                "  read them from another array, such as a copy made before the call"
             )
     return frozenset(found)
 

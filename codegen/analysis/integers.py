@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from codegen.analysis.bounds import extremes, known_sizes
+from codegen.analysis.bounds import extremes, known_sizes, line_text
 from codegen.ir.dtypes import numpy_dtype
 from codegen.ir.index import Index, evaluate_index, index_symbol, index_symbols
 from codegen.ir.nodes import For, Function, Let, ScalarArg, Statement, Store
@@ -37,11 +37,10 @@ def check_powers(
             low, high = extremes(exponent, loops, values)
             if low is not None and (low >= 0 or (high is not None and low > high)):
                 continue
-            line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
             least = "anything" if low is None else str(low)
             raise PowerError(
-                f"an integer to the power of {exponent}{line}, which may be {least}: negative powers are not "
-                "integers\n  make the base a float: float(x) ** n, or np.float64(x) ** n"
+                f"an integer to the power of {exponent}{line_text(loops)}, which may be {least}: negative "
+                "powers are not integers\n  make the base a float: float(x) ** n, or np.float64(x) ** n"
             )
 
 
@@ -90,10 +89,10 @@ def check_fits(function: Function, shapes: Mapping[str, tuple[int, ...]], number
             index, dtype = found
             number, info = evaluate_index(index, values), np.iinfo(numpy_dtype(dtype))
             if not info.min <= number <= info.max:
-                line = f" in the loop of line {loops[-1].line}" if loops and loops[-1].line else ""
                 raise IntegerError(
-                    f"{index}{line} is {shown(number)} and does not fit {dtype}, which holds {info.min} to "
-                    f"{info.max}\n  give a NumPy number, such as np.int64(n), for a wider result"
+                    f"{index}{line_text(loops)} is {shown(number)} and does not fit {dtype}, which holds "
+                    f"{info.min} to {info.max}\n"
+                    "  give a NumPy number, such as np.int64(n), for a wider result"
                 )
 
 

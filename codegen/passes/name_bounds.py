@@ -25,19 +25,19 @@ def name_bounds(function: Function) -> Function:
     """
     taken = {argument.name for argument in function.arguments} | defined(function.body)
 
-    def named(bounds: tuple[Index, ...], name: str, lets: list[Statement]) -> tuple[Index, ...]:
+    def named(bounds: tuple[Index, ...], name: str, lets: list[Let]) -> tuple[Index, ...]:
         out: list[Index] = []
         for bound in bounds:
             if depends_on_elements(bound):
                 lets.append(Let(fresh_name(name, taken), IndexValue(bound)))
-                bound = index_symbol(lets[-1].name)  # type: ignore[union-attr]
+                bound = index_symbol(lets[-1].name)
             out.append(bound)
         return tuple(out)
 
     def statement(node: Statement) -> tuple[Statement, ...]:
         if not isinstance(node, For) or not depends_on_elements(*node.lower, *node.upper):
             return (node,)
-        lets: list[Statement] = []
+        lets: list[Let] = []
         lower = named(node.lower, f"{node.index}_first", lets)
         upper = named(node.upper, f"{node.index}_end", lets)
         return (*lets, replace(node, lower=lower, upper=upper))

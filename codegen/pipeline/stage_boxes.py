@@ -56,13 +56,13 @@ def in_boxes(
     }
     size = block_bytes(grid.extents, itemsize)
     near = streams and stays_near(grid.extents, itemsize)
-    requests = {ends: requests_of(inwards) if near else () for ends, (inwards, _) in programs.items()}
+    requests = {ends: _requests(inwards) if near else () for ends, (inwards, _) in programs.items()}
     return StagedProgram(
         None, grid, (strides[0], strides[1]), programs, direct.bounds, size, requests=requests
     )
 
 
-def requests_of(inwards: CopyProgram) -> tuple[Launch, ...]:
+def _requests(inwards: CopyProgram) -> tuple[Launch, ...]:
     """The launches that request what the largest box of a program reads."""
     if not inwards.launches:
         return ()

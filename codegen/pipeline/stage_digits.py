@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from codegen.frontend.box_copy import copied_box
 from codegen.ir.strided_box import Digit, Element
 from codegen.maps.access import AccessMap, strided_map
 from codegen.maps.block_grid import BlockGrid, Dims, Ends
 from codegen.maps.windows import tight_map
+from codegen.pipeline.passes import NORMALIZE, run_passes
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.pipeline.stages import box_schedules, compile_stage, outgrows_caches
@@ -16,10 +18,10 @@ from codegen.schedule.candidates import StageChoice
 from codegen.schedule.choose_digits import (
     Order,
     cached_strides,
-    choose_order,
     digit_grid,
     goes_in_digits,
     may_be_slow,
+    order_in_cache,
     staged_cycles,
 )
 from codegen.support.dataclasses import dataclass
@@ -32,7 +34,7 @@ def in_digits(
 
     direct: the copy in one pass. choice: as in `staged_by`.
     """
-    digits = _digits(direct)
+    digits = _digits(direct, element)
     if not may_stage_digits(len(digits), footprint_bytes(direct.src, direct.dst)):
         return None
     in_one_pass = box_schedules(direct)
@@ -43,24 +45,21 @@ def in_digits(
     if grid is None:
         return None
     stages = partial(_Stages, direct, element, digits, grid, how)
-    order, cycles = choose_order(digits, width, lambda order: stages(order).cycles())
+    order, cycles = order_in_cache(digits, width, lambda order: stages(order).cycles())
     if choice is None and not goes_in_digits(in_one_pass, digits, grid.extents, cycles):
         return None
     return stages(order).program()
 
 
-def _digits(direct: CopyProgram) -> tuple[Digit, ...]:
-    """The digits of a copy of complete bytes, the order that of the destination; none with other strides."""
+def _digits(direct: CopyProgram, element: Element) -> tuple[Digit, ...]:
+    """The digits of a copy of complete bytes, in the order of the destination; none with other strides."""
     boxes = direct.boxed.boxes
     if len(boxes) != 1 or boxes[0].tables or direct.dst.unit_bits != 8 or direct.src.base or direct.dst.base:
         return ()
-    merged: list[Digit] = []
-    for n, src, dst in sorted((x for x in boxes[0].digits if x[0] > 1), key=lambda x: -x[2]):
-        if merged and merged[-1][1:] == (n * src, n * dst):
-            merged[-1] = merged[-1][0] * n, src, dst
-        else:
-            merged.append((n, src, dst))
-    return tuple(merged) if all(src > 0 and dst > 0 for _, src, dst in merged) else ()
+    if any(n > 1 and (src <= 0 or dst <= 0) for n, src, dst in boxes[0].digits):
+        return ()
+    (box,) = run_passes(NORMALIZE, copied_box(direct.boxed, boxes[0], element, element), None)
+    return tuple((axis.extent, axis.src, axis.dst) for axis in box.axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class _Stages:
         return cached_strides(self.digits, self.grid.extents, self.order, self.element.bits // 8)
 
     def _of(self, ends: Ends) -> tuple[CopyProgram, CopyProgram]:
-        """The stages of a sort of block."""
+        """The stages of a kind of block."""
         _, extents = self.grid.box(ends)
         element, (strides, _) = self.element, self._cached
 

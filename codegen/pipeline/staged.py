@@ -2,7 +2,7 @@
 
     for block in blocks:  cached[...] = src[block];  dst[block] = cached[...]
 
-Each stage of each sort of block is a copy like any other, and other copies also use its kernels. One kernel
+Each stage of each kind of block is a copy like any other, and other copies also use its kernels. One kernel
 for each combination of two stages would mean fifteen times as many. So a share of blocks is a table of calls.
 """
 
@@ -39,11 +39,11 @@ class StagedProgram:
     pads         writes the padding; None if there is none to write
     grid         the blocks
     strides      bytes from one block to the next along each dimension, of the source and of the destination
-    programs     the stages of each sort of block, for a block at the first position
+    programs     the stages of each kind of block, for a block at the first position
     bounds       the bytes of source and destination that may be touched
     block_bytes  the size of the array in cache
     prefetches   whether the first stage of each block prefetches the source of the next one
-    requests     two launches, or fewer, that request the source of a block of each sort: they run after each
+    requests     two launches, or fewer, that request the source of each kind of block: they run after each
                  stage of the block before
     tables       the calls of all blocks, by where in a line a destination begins; made when first needed
     """
@@ -102,12 +102,12 @@ class StagedProgram:
     def _table(self, line: int) -> CallTable:
         """The calls of one block of each kind, repeated for the others of that kind."""
         (src, dst), kinds = map(self.grid.offsets, self.strides), self.grid.kinds()
-        sorts = tuple(self.grid.ends())
-        following, ends = np.append(kinds[1:], len(sorts)), (*sorts, None)
+        ends = *self.grid.ends(), None
+        following = np.append(kinds[1:], len(ends) - 1)
         ahead, aligned = np.diff(src, append=src[-1:]), (line + dst) % LINE_BYTES == 0
         first, like = _like((kinds, following, ahead, aligned))
         groups = [
-            self._calls(sorts[kinds[k]], ends[following[k]], int(ahead[k]), int(src[k]), int(dst[k]))
+            self._calls(ends[kinds[k]], ends[following[k]], int(ahead[k]), int(src[k]), int(dst[k]))
             for k in first
         ]
         once = call_table(groups, (0, line), self.bounds, (self.block_bytes,))
@@ -116,9 +116,9 @@ class StagedProgram:
             moved[:, side] = offsets - offsets[first][like]
         return repeated(once, like, moved, (*self.bounds, (0, self.block_bytes)))
 
-    def _calls(self, sort: Ends, following: Ends | None, ahead: int, src: int, dst: int) -> Group:
+    def _calls(self, kind: Ends, following: Ends | None, ahead: int, src: int, dst: int) -> Group:
         """The launches of both stages of a block, and those that request the block that follows."""
-        inwards, outwards = self.programs[sort]
+        inwards, outwards = self.programs[kind]
         requests = self.requests.get(following, ()) if following else ()
         into, later = BufferOffsets(SOURCE, src, BLOCK, 0), BufferOffsets(SOURCE, src + ahead, BLOCK, 0)
         yield self._reading(inwards, ahead), into
@@ -152,7 +152,7 @@ class StagedProgram:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """The launches of both stages of each sort of block."""
+        """The launches of both stages of each kind of block."""
         return tuple(
             launch
             for inwards, outwards in self.programs.values()
@@ -166,7 +166,7 @@ class StagedProgram:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The nests of both stages of each sort of block, at all stages of compilation."""
+        """The nests of both stages of each kind of block, at all stages of compilation."""
         return tuple(launch.step for launch in self.launches)
 
 

@@ -13,7 +13,7 @@ from codegen.pipeline.copy_request import CopyRequest
 from codegen.pipeline.program import CopyProgram, footprint_bytes
 from codegen.pipeline.staged import StagedProgram
 from codegen.schedule.candidates import STAGES_TRIED, StageChoice
-from codegen.schedule.choose_stages import LEAST_BYTES
+from codegen.schedule.choose_stages import LEAST_STAGED_BYTES
 from codegen.support.locks import compiler_lock
 
 
@@ -40,7 +40,7 @@ def staged_copy(
     src, dst = direct.src, direct.dst
     footprint, guess = footprint_bytes(src, dst), staged_by(*how)
     found = [guess]
-    if pick and footprint >= LEAST_BYTES:
+    if pick and footprint >= LEAST_STAGED_BYTES:
         found += [staged_by(*how, choice) for choice in STAGES_TRIED]
     staged = [program for program in found if program]
     if staged and padding is not None:

@@ -97,7 +97,7 @@ class StagedLoops:
         self._steps = {k: _steps(grid, x.access) for k, x in staged.items()}
         self._reads = {k: _stage(x, grid, reads=True) for k, x in staged.items() if x.reads}
         self._writes = {k: _stage(x, grid, reads=False) for k, x in staged.items() if x.writes}
-        self._kernels = {ends: bind(extents, self._strides(extents)) for ends, extents in _sorts(grid)}
+        self._kernels = {ends: bind(extents, self._strides(extents)) for ends, extents in _kinds(grid)}
         self._tables: Cache[Dims, CallTable] = Cache(MOST_TABLES)
         blocks = list(grid.blocks())
         self._places = np.array([place for place, _ in blocks], np.int64).reshape(len(blocks), -1)
@@ -194,7 +194,7 @@ class StagedLoops:
             ]
 
 
-def _sorts(grid: BlockGrid) -> Iterator[tuple[Ends, Dims]]:
+def _kinds(grid: BlockGrid) -> Iterator[tuple[Ends, Dims]]:
     """Every kind of block, and its extents."""
     return ((ends, grid.box(ends)[1]) for ends in grid.ends())
 

@@ -33,7 +33,7 @@ LOOPS_HOLD_GIL_BYTES = 1 << 14
 LOOPS_HOLD_GIL_ITERATIONS = 1 << 16
 """Kernels with more iterations release the GIL even on small arrays.
 
-So many take at most about 1 ms, while Python lets a thread hold the GIL for 5 ms.
+That many take at most about 1 ms, while Python lets a thread hold the GIL for 5 ms.
 """
 
 COPIES_HOLD_GIL_BYTES = 1 << 15
@@ -48,7 +48,7 @@ They take at most about 0.2 ms, while Python lets a thread hold the GIL for 5 ms
 MOST_PREFETCHED_BYTES = 1 << 14
 """Table entries that read more than this, or less than half of their span, are not prefetched."""
 
-STAGED_BYTES, STAGED_DIGITS = 8 << 20, 4
+STRIDED_BYTES, STRIDED_DIGITS = 8 << 20, 4
 """Strided copies that read and write less, or have fewer digits, run in one pass: the second cache holds most
 of them, or no order of their digits lies between those of both sides."""
 
@@ -59,6 +59,6 @@ def may_stage_digits(digits: int, footprint: int) -> bool:
     digits: their number, or that of dimensions, which is never less
     footprint: bytes that the copy reads and writes
 
-    Where the answer is no, the modules that choose blocks are never loaded.
+    If not, the modules that choose blocks are never loaded.
     """
-    return digits >= STAGED_DIGITS and footprint >= STAGED_BYTES
+    return digits >= STRIDED_DIGITS and footprint >= STRIDED_BYTES

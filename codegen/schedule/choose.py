@@ -218,6 +218,7 @@ def loop_schedule(
         outer, strip = around(outer, groups, together), together
     else:
         outer = strips.around(box, transfer, outer)
+    # Threads share complete super-vectors if there are loops around them.
     outside = outer[: outer.index(strips.row)] or outer if strips.row else outer
     if threads > 1 and outer and outer[0].extent < 2 * threads:
         widest = max(outside, key=lambda loop: loop.extent)

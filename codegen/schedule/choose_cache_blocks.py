@@ -26,7 +26,7 @@ LEAST_CHUNK_WIDTH = 4
 """Bytes per element from which interleaves of such chunks gain: u64 [597,921,6,2] (1,0,3,2) 0.22 of memcpy
 and 0.67 in blocks, u8 [6,3,2449,9,33] (0,3,2,4,1) 0.25 and 0.11 (Zen 4, 2026-11)."""
 
-FEW_ROWS = 32
+KEPT_ROWS = 32
 """The lines of fewer source rows stay in the first cache until the next panel reads the rest of them."""
 
 NEAR_PART_BYTES, NEAR_ROWS = 80, 320
@@ -127,7 +127,7 @@ class Panel:
         if pitch <= max(self.part, LINE_BYTES):
             return False
         if past_cache:
-            return self.part < LINE_BYTES and self.cut.tile[0] >= FEW_ROWS
+            return self.part < LINE_BYTES and self.cut.tile[0] >= KEPT_ROWS
         return self.part <= NEAR_PART_BYTES and self.cut.tile[0] <= NEAR_ROWS
 
 

@@ -40,7 +40,7 @@ SHORT_ROWS = 384
 """Rows below which a transpose in place is as fast, unless they share sets of the cache: f32[64,C,56,56] to
 NHWC, C 64 and 256: blocks 0.7 of memcpy, in one pass 0.9 and 0.77."""
 
-LEAST_BYTES = 24 << 20
+LEAST_CONVERTED_BYTES = 24 << 20
 """Smaller copies are as fast in one pass: their source is in the last cache."""
 
 MOST_BLOCKS = 1 << 16
@@ -96,7 +96,7 @@ def _may_gain(
     widths: tuple[int, int], transposes: Sequence[TransposeSchedule | None], footprint: int
 ) -> bool:
     """Whether elements of a large copy become narrower and are transposed past the cache."""
-    narrows = footprint >= LEAST_BYTES and widths[1] < widths[0]
+    narrows = footprint >= LEAST_CONVERTED_BYTES and widths[1] < widths[0]
     return narrows and bool(transposes) and all(x and x.stream for x in transposes)
 
 

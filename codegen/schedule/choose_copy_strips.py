@@ -150,11 +150,11 @@ def _strip(box: StridedBox, transfer: Selection, elements: int | None) -> int | 
 def _elements(box: StridedBox, transfer: Selection, strip: int | None) -> int:
     """The elements of one transfer."""
     mode, inner, interleave = transfer
-    extents = [box.axis(name).extent for name in inner]
+    extents = box.extents
     if strip is None:
-        return prod(extents)
-    stripped = long_loop(mode, inner, interleave)
-    return strip * prod(box.axis(name).extent for name in inner if name != stripped)
+        return prod(extents[name] for name in inner)
+    cut = long_loop(mode, inner, interleave)
+    return strip * prod(extents[name] for name in inner if name != cut)
 
 
 def _strip_position(mode: Mode, outer: list[Axis], cut: Axis) -> int:

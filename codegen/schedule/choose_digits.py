@@ -17,7 +17,7 @@ from codegen.ir.lines import LANE_BYTES, LINE_BYTES
 from codegen.ir.strided_box import Digit
 from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.schedule.choose_cache_blocks import Panel
-from codegen.schedule.choose_grid import has_few_sorts
+from codegen.schedule.choose_grid import has_few_kinds
 from codegen.schedule.choose_shuffle import cycles_of
 from codegen.schedule.choose_stages import BoxSchedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
@@ -26,7 +26,7 @@ from codegen.schedule.schedule import STRIP
 Order: TypeAlias = tuple[int, ...]
 """The numbers of digits, outermost first."""
 
-RUN_BYTES = tuple(n << k for k in range(14, 6, -1) for n in (4, 3))
+BLOCK_RUN_BYTES = tuple(n << k for k in range(14, 6, -1) for n in (4, 3))
 """Bytes of source rows and of destination runs per block that are tried, the longest first."""
 
 MOST_DIGITS = 12
@@ -49,7 +49,7 @@ STAGED_SHARES = 0.6, 1.1
 cycles u8 [6,3,2449,9,33] (0,3,2,4,1) has 0.29 of memcpy in one pass and 0.62 in two stages; at 0.7 of 4.9
 cycles u8 [5,324,1460,8] (2,1,3,0) has 0.6 and 0.4."""
 
-NARROW_LINES, SHORT_RUN_BYTES = 3, 2048
+EVICTED_LINES, EVICTED_RUN_BYTES = 3, 2048
 """Panels are slow where source rows share cache sets, if they read parts of fewer lines of each row, and
 write runs of up to this length: u16 [150,3,1024,7,2] (1,4,3,2,0) has 0.1 of memcpy in one pass and 0.4 in
 two stages, u32 [39,1024,8,2,10] (3,1,2,4,0) 0.13 and 0.22."""
@@ -65,7 +65,7 @@ SCATTERED = 1.5
 
 
 def may_be_slow(boxes: Sequence[BoxSchedule]) -> bool:
-    """Whether a copy in one pass is so slow that two stages are worth a look."""
+    """Whether a copy in one pass is so slow that two stages are considered."""
     least = SLOW_CYCLES if all(x.box.width == 1 for x in boxes) else SLOWEST_CYCLES
     return _slow_cycles(boxes) >= least or any(_evicts_lines(x) for x in boxes)
 
@@ -73,7 +73,7 @@ def may_be_slow(boxes: Sequence[BoxSchedule]) -> bool:
 def goes_in_digits(
     boxes: Sequence[BoxSchedule], digits: Sequence[Digit], extents: Dims, stages_cycles: float
 ) -> bool:
-    """Whether two stages with so many cycles per 16 bytes are faster than a copy in one pass.
+    """Whether two stages of `stages_cycles` per 16 bytes are faster than a copy in one pass.
 
     Blocks that have all of some digits and one of the others gain nothing: one pass also moves them in cache.
     """
@@ -107,8 +107,8 @@ def _evicts_lines(moved: BoxSchedule) -> bool:
         return False
     panel = Panel.of(moved.box, cut)
     share_sets = all(row.src % ALIAS_BYTES == 0 for row in panel.rows)
-    in_parts = panel.part % LINE_BYTES != 0 and panel.part < NARROW_LINES * LINE_BYTES
-    return share_sets and in_parts and panel.run <= SHORT_RUN_BYTES
+    in_parts = panel.part % LINE_BYTES != 0 and panel.part < EVICTED_LINES * LINE_BYTES
+    return share_sets and in_parts and panel.run <= EVICTED_RUN_BYTES
 
 
 def staged_cycles(reads: Sequence[BoxSchedule], writes: Sequence[BoxSchedule]) -> float:
@@ -146,10 +146,10 @@ def _filled(moved: BoxSchedule) -> float:
     return share
 
 
-def choose_order(
+def order_in_cache(
     digits: Sequence[Digit], width: int, cycles: Callable[[Order], float]
 ) -> tuple[Order, float]:
-    """The order of a block's digits in cache for which both stages take the fewest cycles, and how many.
+    """The order of a block's digits in cache for which both stages take the fewest cycles, and the cycles.
 
     digits, width  as in `cached_orders`
     cycles         of both stages in an order, as in `staged_cycles`
@@ -160,7 +160,7 @@ def choose_order(
 
 
 def cached_orders(digits: Sequence[Digit], width: int) -> Iterator[Order]:
-    """The orders of a block's digits in cache that are worth a look: those of both sides, and between them.
+    """The orders of a block's digits in cache that are tried: those of both sides, and orders between them.
 
     digits  (extent, source stride, destination stride)
     width   bytes per element
@@ -185,11 +185,11 @@ def cached_orders(digits: Sequence[Digit], width: int) -> Iterator[Order]:
 def digit_grid(digits: Sequence[Digit], width: int, part: int = 1) -> BlockGrid | None:
     """The blocks of a copy, of the extents in `block_extents`, which also has the arguments.
 
-    None if there are more than `MOST_DIGITS` digits, or too many sorts of blocks.
+    None if there are more than `MOST_DIGITS` digits, or too many kinds of blocks.
     """
     extents = block_extents(digits, width, part) if len(digits) <= MOST_DIGITS else None
     grid = BlockGrid(tuple(n for n, _, _ in digits), extents) if extents else None
-    return grid if grid and has_few_sorts(grid) else None
+    return grid if grid and has_few_kinds(grid) else None
 
 
 def block_extents(digits: Sequence[Digit], width: int, part: int = 1) -> Dims | None:
@@ -199,7 +199,7 @@ def block_extents(digits: Sequence[Digit], width: int, part: int = 1) -> Dims | 
     part           blocks have 1/part of the largest size
     """
     most = machine().second_cache_bytes // 2 // part
-    for run in RUN_BYTES:
+    for run in BLOCK_RUN_BYTES:
         extents = tuple(map(max, _in_run(digits, width, 1, run), _in_run(digits, width, 2, run)))
         if prod(extents) * width <= most:
             return tuple(-(-n // -(-n // e)) for (n, _, _), e in zip(digits, extents, strict=True))

@@ -29,11 +29,11 @@ such lines in parts or out of order, which no hardware prefetches: 4 GB/s from m
 copies are 1.1 to 2 times as fast, others 0.7 to 1.1, and those that stay in the last cache 0.7 to 1.0 (Zen 4,
 AVX2, 2026-11)."""
 
-ROW_BYTES, RUN_BYTES = 4 * LINE_BYTES, 8 * LINE_BYTES
+NEAR_ROW_BYTES, NEAR_RUN_BYTES = 4 * LINE_BYTES, 8 * LINE_BYTES
 """Least bytes of such a block in a row, and in one place of the destination, where there is room. The rest
 makes it longer in the source."""
 
-MOST_SORTS = 16
+MOST_KINDS = 16
 """The most kinds of blocks; each one has its own programs."""
 
 Run: TypeAlias = tuple[int, int]
@@ -46,8 +46,8 @@ def common_grid(
     """The largest blocks that stay in cache after which all these layouts repeat.
 
     layouts: the source first. itemsize: bytes per element in cache, of all arrays together. part: blocks have
-    1/part of that size. None if there are no such blocks, if some begin inside a byte, or if there are too
-    many kinds of them. A number has no blocks. far: the source is in memory, and not in the last cache.
+    1/part of that size. far: the source is in memory, and not in the last cache. None for a number, if there
+    are no such blocks, if some begin inside a byte, or if there are too many kinds of them.
     """
     if not dims or 0 in dims:
         return None
@@ -64,14 +64,14 @@ def common_grid(
     near = _near_extents(dims, wide, runs, part * itemsize) if is_near else None
     extents = near or _extents(dims, wide, part * itemsize) or _extents(dims, common, part * itemsize)
     grid = BlockGrid(dims, extents) if extents else None
-    if grid is None or not has_few_sorts(grid) or any(grid.steps(layout) is None for layout in layouts):
+    if grid is None or not has_few_kinds(grid) or any(grid.steps(layout) is None for layout in layouts):
         return None
     return grid
 
 
-def has_few_sorts(grid: BlockGrid) -> bool:
+def has_few_kinds(grid: BlockGrid) -> bool:
     """Whether the grid has few enough kinds of blocks that each can have its own programs."""
-    return 1 << sum(grid.short) <= MOST_SORTS
+    return 1 << sum(grid.short) <= MOST_KINDS
 
 
 def _of_a_line(layout: AccessMap) -> Dims:
@@ -108,8 +108,8 @@ def _near_extents(dims: Dims, grains: Dims, runs: Sequence[Run], itemsize: int) 
         return None
     inner, (source, _), (target, step) = len(dims) - 1, runs[0], runs[-1]
     while 2 * prod(out[:-1]) * max(out[-1] * itemsize, LINE_BYTES) <= NEAR_BLOCK_BYTES:
-        order = [inner] * (out[inner] * itemsize < ROW_BYTES)
-        order += [target] * (out[target] * step < RUN_BYTES)
+        order = [inner] * (out[inner] * itemsize < NEAR_ROW_BYTES)
+        order += [target] * (out[target] * step < NEAR_RUN_BYTES)
         order += [source, *reversed(range(len(dims)))]
         longer = next((d for d in order if out[d] < dims[d]), None)
         if longer is None:

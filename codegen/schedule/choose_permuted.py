@@ -13,8 +13,8 @@ from math import prod
 from codegen.ir.lines import LINE_BYTES
 from codegen.maps.block_grid import BlockGrid, Dims
 from codegen.maps.permuted import PermutedMap, block_digits
-from codegen.schedule.choose_grid import has_few_sorts
-from codegen.schedule.choose_stages import LEAST_BYTES, BoxSchedule
+from codegen.schedule.choose_grid import has_few_kinds
+from codegen.schedule.choose_stages import LEAST_STAGED_BYTES, BoxSchedule
 from codegen.schedule.machine import machine
 from codegen.schedule.schedule import TileSize
 
@@ -35,7 +35,7 @@ def permuted_grid(
     """
     extents = _extents(layout, dims, strides, part * itemsize)
     grid = BlockGrid(dims, extents) if extents else None
-    return grid if grid and has_few_sorts(grid) else None
+    return grid if grid and has_few_kinds(grid) else None
 
 
 def _extents(layout: PermutedMap, dims: Dims, strides: Dims, itemsize: int) -> Dims | None:
@@ -72,7 +72,7 @@ def goes_in_periods(boxes: Sequence[BoxSchedule], footprint: int, *, packs: bool
     storage run at 0.35 to 0.6, blocks at 0.6 to 0.85 (Zen 5, 2026-11). Gathered lines need no blocks, nor do
     chunks that are written to the storage.
     """
-    if footprint < LEAST_BYTES:
+    if footprint < LEAST_STAGED_BYTES:
         return False
     modes = {box.schedule.mode for box in boxes}
     return bool(modes) and "gather" not in modes and not (packs and modes <= {"chunks", "run"})

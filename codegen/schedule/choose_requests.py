@@ -15,7 +15,7 @@ RUN = "run"
 
 
 def request_boxes(box: StridedBox) -> tuple[StridedBox, ...]:
-    """The lines that a box reads, as boxes of runs in the order of the source; none if loops are too many.
+    """The lines that a box reads, as boxes of runs in the order of the source; none with too many loops.
 
     for i in 16: for j in 12: for k in 64:  dst[768*i + 64*j + k] = src[64*i + 1024*j + k]
     ->  for run in 6144:  request src[run]
@@ -38,10 +38,9 @@ def request_boxes(box: StridedBox) -> tuple[StridedBox, ...]:
 
 
 def _halves(lines: StridedBox) -> tuple[StridedBox, ...]:
-    """Two boxes of about as many lines, for a CPU drops requests beyond the two dozen that it has in flight.
+    """Two boxes with about half of the lines each: CPUs drop requests beyond about two dozen in flight.
 
-    Requests of a half after each stage are 1.0 to 1.3 times as fast as all of them between the stages (Zen 4,
-    2026-11).
+    One half after each stage is 1.0 to 1.3 times as fast as all requests between the stages (Zen 4, 2026-11).
     """
     first, *others = lines.axes
     grain = LINE_BYTES if first.name == RUN else 1

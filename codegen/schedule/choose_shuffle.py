@@ -23,7 +23,7 @@ MOST_PERIOD_BYTES = 1 << 10
 STRIP_LINES = 256
 """Source lines that are read again before the next ones: half of the first cache."""
 
-LEAST_BYTES = 1 << 13
+LEAST_SHUFFLED_BYTES = 1 << 13
 """Smaller boxes are not worth a kernel that few others share."""
 
 AHEAD_BYTES = 2 * LINE_BYTES
@@ -46,7 +46,7 @@ PAIRS_CYCLES = {1: 9.0, 2: 5.0}
 """Cycles per 16 bytes of blocks of source rows of two elements in place, by element size in bytes. Blocks of
 longer ones are as fast as a shuffle or faster."""
 
-ELEMENT_CYCLES, LOOP_CYCLES, RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.0, 5.0, 9.0, 11.5
+ELEMENT_CYCLES, LOOP_CYCLES, SHORT_RUN_CYCLES, SHORT_BLOCK_CYCLES = 1.0, 5.0, 9.0, 11.5
 """Cycles per element that moves on its own, per loop over such elements, per short run, and per 16 bytes of
 short rows. For every second to sixth element of 32 KiB to 64 MiB, shuffles have 4.8 to 1.1 of the speed of
 such loops for bytes, 1.3 to 0.8 for four bytes, and 1.0 to 0.6 for eight. Loops over four u64 have 0.45 of
@@ -74,12 +74,12 @@ def shuffle_instead(box: StridedBox, schedule: Schedule, threads: int, *, far: b
     found = shuffle_beside(box, schedule, threads, far=far)
     if found is None or found.shuffle is None:
         return None
-    return found if _cycles(box, found.shuffle) < _cycles_of(box, schedule) else None
+    return found if _shuffle_cycles(box, found.shuffle) < _short_move_cycles(box, schedule) else None
 
 
 def shuffle_beside(box: StridedBox, schedule: Schedule, threads: int, *, far: bool) -> Schedule | None:
     """The schedule of a shuffle, if another schedule moves few bytes at a time; far: as `shuffle_instead`."""
-    if not _cycles_of(box, schedule) or box.size_bytes < LEAST_BYTES:
+    if not _short_move_cycles(box, schedule) or box.size_bytes < LEAST_SHUFFLED_BYTES:
         return None
     how = _best(box)
     if how is None:
@@ -92,10 +92,10 @@ def _best(box: StridedBox) -> ShuffleSchedule | None:
     fits = box.unit_bits == 8 and box.source is not None and not box.converts and not box.entries
     if not fits or machine().level not in instruction("shuffled").levels:
         return None
-    return min(_ways(box), key=lambda how: _cycles(box, how), default=None)
+    return min(_ways(box), key=lambda how: _shuffle_cycles(box, how), default=None)
 
 
-def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
+def _short_move_cycles(box: StridedBox, schedule: Schedule) -> float:
     """Cycles per 16 bytes of a schedule that moves few bytes at a time; 0 for others.
 
     These are measured, from the second cache (Zen 4, 2026-11).
@@ -114,7 +114,7 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
             return SHORT_BLOCK_CYCLES if long < (LANE_BYTES if schedule.stream else SHORT_BYTES) else 0
         case "run":
             run = box.axis(schedule.inner[0]).extent * width
-            return RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
+            return SHORT_RUN_CYCLES * LANE_BYTES / run if run < SHORT_BYTES else 0
         case "transpose" if cut and cut.stage == "dense":
             rows, columns = cut.tile
             few = max(rows, columns) * width < SHORT_BYTES or columns * width <= FEW_BYTES
@@ -130,7 +130,7 @@ def _cycles_of(box: StridedBox, schedule: Schedule) -> float:
 
 def cycles_of(box: StridedBox, schedule: Schedule) -> float:
     """Cycles per 16 bytes of a shuffle, or of a schedule that moves few bytes at a time; 0 for others."""
-    return _cycles(box, schedule.shuffle) if schedule.shuffle else _cycles_of(box, schedule)
+    return _shuffle_cycles(box, schedule.shuffle) if schedule.shuffle else _short_move_cycles(box, schedule)
 
 
 def _scheduled(box: StridedBox, how: ShuffleSchedule, threads: int) -> Schedule:
@@ -219,7 +219,7 @@ def _in_parts(
     return ShuffleSchedule(period, name, steps, together, parts, register)
 
 
-def _cycles(box: StridedBox, how: ShuffleSchedule) -> float:
+def _shuffle_cycles(box: StridedBox, how: ShuffleSchedule) -> float:
     """Cycles per 16 bytes of the destination, with what overlaps."""
     size = box.width * prod(box.axis(name).extent for name in how.period) * how.steps
     registers = -(-size // how.register)

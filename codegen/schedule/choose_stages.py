@@ -18,7 +18,7 @@ from codegen.schedule.machine import machine
 from codegen.schedule.schedule import Schedule
 from codegen.support.dataclasses import dataclass
 
-LEAST_BYTES = 1 << 20
+LEAST_STAGED_BYTES = 1 << 20
 """Least bytes read and written of a staged copy: smaller copies would have few blocks."""
 
 MOST_DENSE_BYTES = 4
@@ -65,7 +65,7 @@ def goes_in_boxes(boxes: Sequence[BoxSchedule], footprint: int) -> bool:
 
     footprint: bytes that the copy reads and writes.
     """
-    if not boxes or footprint < LEAST_BYTES:
+    if not boxes or footprint < LEAST_STAGED_BYTES:
         return False
     largest = max(boxes, key=lambda box: box.bytes_moved)
     return moves_little(largest) or moves_small_tiles(largest)

@@ -25,9 +25,9 @@ def choose_strips(
     for i step 32: for j step 256: C[i, j] = A[i, j]   f32, 64 bytes: rows of 1, blocks of 64
     for i step 32: for j step 256: C[j, i] = A[i, j]   f32, 64 bytes: blocks of 16 x 16
 
-    Super-vectors of one block have no strips. A loop whose body holds other statements than one loop over
-    super-vectors has none either, nor have nests so deep that Python has no room for more loops. `index` is
-    "tile" if the sizes are tiles that the compiler chose.
+    Loops have no strips if a super-vector is one block, if their body holds anything but one loop over
+    super-vectors, or if Python has no room for more nested loops. `index` is "tile" if the sizes are tiles
+    that the compiler chose.
     """
     found = tuple(_strips(function, function.body, register_bytes))
     pairs = (pair for each in found for pair in zip(each.sizes, each.blocks, strict=True))
@@ -37,7 +37,7 @@ def choose_strips(
 
 
 def strips_text(function: Function, register_bytes: int) -> str:
-    """What strips a super-vectorized function has, and why loops over super-vectors have none.
+    """The strips of a super-vectorized function, and why loops over super-vectors have none.
 
     "strips in blocks of 16x16"    "no strips, since a super-vector is one block of 64"
     """
@@ -47,7 +47,7 @@ def strips_text(function: Function, register_bytes: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Strips:
-    """The strips of a nest: the blocks and the sizes of its loops, () if it has none; and what it has."""
+    """The strips of a nest: the blocks and the sizes of its loops, () if it has none; a text for reports."""
 
     blocks: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()

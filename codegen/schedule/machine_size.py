@@ -16,7 +16,7 @@ NAMES = ("hw", "l1", "cores", "sockets", "warp")
 WARP = 32
 """Threads of a warp on GPUs with CUDA; a CPU has none, so this is a number on all machines."""
 
-MOST_DIGITS = 9
+MOST_DECIMAL_DIGITS = 9
 MOST_CHARACTERS = 80
 
 _TOKEN = lazy_pattern(r"\s*([0-9]+|[A-Za-z_]\w*|\S)", re.ASCII)
@@ -79,8 +79,8 @@ def _mistake_in_factor(token: str) -> str:
     if not is_number and token not in NAMES:
         found = f"got {token[:24]!r}" if token else "the text ends"
         return f"expected a number, {', '.join(NAMES)}; {found}"
-    if len(token) > MOST_DIGITS:
-        return f"expected a number of at most {MOST_DIGITS} digits"
+    if len(token) > MOST_DECIMAL_DIGITS:
+        return f"expected a number of at most {MOST_DECIMAL_DIGITS} digits"
     if is_number and not int(token):
         return "expected numbers of at least 1, got 0"
     return ""

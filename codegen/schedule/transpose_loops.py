@@ -10,7 +10,7 @@ from codegen.ir.strided_box import Axis
 from codegen.schedule.machine import ALIAS_BYTES, SET_BYTES, machine
 from codegen.schedule.schedule import BlockOrder, Schedule, TileSize, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox, size_of
-from codegen.schedule.transpose_strips import MOST_LINES, given_size, in_strips
+from codegen.schedule.transpose_strips import MOST_PANEL_LINES, given_size, in_strips
 
 OTHER_LOOPS = (2, 4)
 """Loops over other digits are padded to one of these counts, so that few kernels serve all ranks."""
@@ -225,7 +225,7 @@ def _resized(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, int]) -
     """Tiles of the caller's size, limited so that their buffer stays in cache."""
     rows, columns = size
     if cut.stage == "rows":
-        lines = min(-(-rows // box.side), MOST_LINES)
+        lines = min(-(-rows // box.side), MOST_PANEL_LINES)
         return replace(cut, tile=(rows, min(columns, PANEL_COLUMNS)), lines=lines)
     if cut.stage == "dense":
         return _resized_panels(box, cut, columns)

@@ -8,7 +8,7 @@ from codegen.ir.blocks import block_shape
 from codegen.schedule.schedule import LOOPS_END, GivenSize, TileSize, TransposeSchedule, VectorSize
 from codegen.schedule.transpose_box import DENSE_BYTES, PANEL_COLUMNS, TransposeBox
 
-MOST_LINES = 16
+MOST_PANEL_LINES = 16
 """Maximum lines of each result row in a panel of the caller's size, so that it stays in the second cache."""
 
 PANEL_ENDS = "a panel in cache has no more"
@@ -45,8 +45,11 @@ def given_size(box: TransposeBox, cut: TransposeSchedule, size: VectorSize) -> G
     counts = box.counts(cut)
     became = tuple(map(min, zip(cut.strips, counts, strict=True)))
     sides = tuple(zip(became, counts, given, strict=True))
-    limit = LOOPS_END if any(count < each for _, count, each in sides) else ""
-    limit = PANEL_ENDS if any(strip < min(count, each) for strip, count, each in sides) else limit
+    limit = ""
+    if any(strip < min(count, each) for strip, count, each in sides):
+        limit = PANEL_ENDS
+    elif any(count < each for _, count, each in sides):
+        limit = LOOPS_END
     return GivenSize(size, (became[0], became[1]), limit=limit)
 
 
@@ -57,7 +60,7 @@ def _of_short_rows(box: TransposeBox, cut: TransposeSchedule, size: tuple[int, i
         return replace(cut, strips=(rows, columns))
     strip = _rounded(size[0], box.side)
     if cut.stage:
-        strip = min(strip, MOST_LINES * box.side)
+        strip = min(strip, MOST_PANEL_LINES * box.side)
         return replace(cut, tile=(strip, columns), lines=strip // box.side, strips=(strip, columns))
     return replace(cut, tile=(strip, columns), strips=(strip, columns))
 
@@ -80,8 +83,8 @@ def _in_panels(box: TransposeBox, cut: TransposeSchedule, columns: int) -> Trans
 
 def _in_lines(box: TransposeBox, cut: TransposeSchedule, strips: tuple[int, int]) -> TransposeSchedule:
     """Super-vectors in panels of long result rows, of a multiple of their rows and columns."""
-    rows, columns = min(strips[0], MOST_LINES * box.side), min(strips[1], PANEL_COLUMNS)
-    tall = min(_rounded(cut.lines * box.side, rows), MOST_LINES * box.side // rows * rows)
+    rows, columns = min(strips[0], MOST_PANEL_LINES * box.side), min(strips[1], PANEL_COLUMNS)
+    tall = min(_rounded(cut.lines * box.side, rows), MOST_PANEL_LINES * box.side // rows * rows)
     wide = min(_rounded(cut.tile[1], columns), PANEL_COLUMNS // columns * columns)
     return replace(cut, tile=(tall, wide), lines=tall // box.side, strips=(rows, columns))
 

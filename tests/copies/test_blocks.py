@@ -41,7 +41,7 @@ PAIRS = [(a + x, a + y) for a, layouts in ARRAYS.items() for x, y in product(lay
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_stages, "LEAST_BYTES", 0)
+    monkeypatch.setattr(choose_stages, "LEAST_STAGED_BYTES", 0)
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 2048)
     monkeypatch.setattr(choose_grid, "NEAR_BLOCK_BYTES", 1024)
 
@@ -176,7 +176,7 @@ def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program_of("s8[256,512]{0,1:T(32,1)}", "s8[256,512]{1,0:T(4,1)}") is None, "packed lines are whole"
     morton = "f32[256,512]{1,0:T(8,8)(4,4)(2,2)}"
     assert program_of("f32[256,512]{1,0:T(16,1)}", morton)
-    monkeypatch.setattr(choose_stages, "LEAST_BYTES", 1 << 20)
+    monkeypatch.setattr(choose_stages, "LEAST_STAGED_BYTES", 1 << 20)
     assert program_of(*slow) is None, "small"
 
 

@@ -30,7 +30,7 @@ PAIRS = [("f4", BF16), ("f8", "f4"), ("i8", "i4"), ("i4", "i1"), ("u8", "i2")]
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Blocks of small arrays, past the cache."""
-    monkeypatch.setattr(choose_conversion, "LEAST_BYTES", 0)
+    monkeypatch.setattr(choose_conversion, "LEAST_CONVERTED_BYTES", 0)
     monkeypatch.setattr(choose_conversion, "LEAST", (32, 32))
     monkeypatch.setattr(choose_conversion, "SHORT_ROWS", 0)
     monkeypatch.setattr(choose_conversion, "BLOCK", (64, 70))

@@ -24,8 +24,8 @@ from codegen.schedule.choose_digits import (
     block_extents,
     cached_orders,
     cached_strides,
-    choose_order,
     digit_grid,
+    order_in_cache,
 )
 from codegen.schedule.thresholds import Thresholds
 from tests.tools.guard import Guarded
@@ -58,11 +58,11 @@ ORDERS = {
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Blocks of small arrays, past the cache, whether or not they are faster."""
-    monkeypatch.setattr(call_limits, "STAGED_BYTES", 0)
+    monkeypatch.setattr(call_limits, "STRIDED_BYTES", 0)
     monkeypatch.setattr(stage_digits, "goes_in_digits", lambda *given: True)
     monkeypatch.setattr(stage_digits, "may_be_slow", lambda boxes: True)
     monkeypatch.setattr(stage_digits, "outgrows_caches", lambda footprint: True)
-    monkeypatch.setattr(choose_digits, "RUN_BYTES", (512, 128, 32))
+    monkeypatch.setattr(choose_digits, "BLOCK_RUN_BYTES", (512, 128, 32))
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     copy_program.cache_clear()
     yield
@@ -167,7 +167,7 @@ def test_the_order_with_the_fewest_cycles_is_chosen() -> None:
         planned.append(order)
         return 1.5 if order[0] == 3 else 2.5
 
-    order, fewest = choose_order(digits, 1, cycles)
+    order, fewest = order_in_cache(digits, 1, cycles)
     assert sorted(planned) == sorted(set(cached_orders(digits, 1)))
     assert order == next(x for x in planned if x[0] == 3)
     assert fewest == 1.5
@@ -198,14 +198,14 @@ def test_copies_of_many_digits_have_no_blocks(count: int) -> None:
     assert (digit_grid(digits, 1) is not None) == (count <= MOST_DIGITS)
 
 
-def test_copies_have_few_sorts_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_have_few_kinds_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sort of block has its own programs."""
-    monkeypatch.setattr(choose_digits, "RUN_BYTES", (50,))
+    monkeypatch.setattr(choose_digits, "BLOCK_RUN_BYTES", (50,))
     digits = ((43, 231, 1), (7, 33, 43), (33, 1, 301))
     grid = digit_grid(digits, 1)
     assert grid is not None
     assert sum(grid.short) >= 1
-    monkeypatch.setattr(choose_grid, "MOST_SORTS", 1)
+    monkeypatch.setattr(choose_grid, "MOST_KINDS", 1)
     assert digit_grid(digits, 1) is None
 
 

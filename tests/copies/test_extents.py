@@ -257,7 +257,12 @@ def in_swizzled_blocks(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
 
 
 def in_converted(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
-    for name, value in (("LEAST_BYTES", 0), ("LEAST", (32, 32)), ("SHORT_ROWS", 0), ("BLOCK", (64, 70))):
+    for name, value in (
+        ("LEAST_CONVERTED_BYTES", 0),
+        ("LEAST", (32, 32)),
+        ("SHORT_ROWS", 0),
+        ("BLOCK", (64, 70)),
+    ):
         monkeypatch.setattr(choose_conversion, name, value)
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: STREAMED)
     copy_program.cache_clear()

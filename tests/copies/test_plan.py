@@ -227,7 +227,7 @@ def test_what_numpy_does(kind: str) -> None:
 def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever in a line the destination begins: beside one, where NumPy's arrays do, others run."""
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
-    monkeypatch.setattr(choose_conversion, "LEAST_BYTES", 0)
+    monkeypatch.setattr(choose_conversion, "LEAST_CONVERTED_BYTES", 0)
     monkeypatch.setattr(kernel, "_natives", {})
     asked: list[str] = []
     found = kernel._called

@@ -41,8 +41,8 @@ def lower_transposed_runs(t: TransposeRuns, sides: Sides) -> Lowered:
     how = f"Panels of {wide}{' of several layers' if t.layers != 1 else ''}"
     block = f"{t.block[0]}x{t.block[1]}"
     columns = t.schedule.strips[1] if t.schedule.strips and not t.lanes else 0
-    how += f", super-vectors of {columns} columns in blocks of {block}" if columns else ""
-    how += "" if columns else f", super-vectors of {block}"
+    vectors = f"{columns} columns in blocks of {block}" if columns else block
+    how += f", super-vectors of {vectors}"
     how += ", of which `columns` are kept, blocks at the end by elements" if t.lanes else ""
     how += ", lines streamed" if t.stream else ""
     over = {"columns": "panels", "layers": "layer"}.get(t.loops[0].axis, t.loops[0].axis)

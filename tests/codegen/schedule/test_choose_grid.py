@@ -84,7 +84,7 @@ def test_blocks_of_two_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert grid_of("f32[61,83]{1,0:T(40,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "120 rows"
     assert grid_of("pred[64,96]{1,0:T(3,5)E(1)}") is None, "blocks begin inside bytes"
     assert grid_of("f32[0,83]{1,0:T(8,16)}") is None, "no elements"
-    monkeypatch.setattr(choose_grid, "MOST_SORTS", 3)
+    monkeypatch.setattr(choose_grid, "MOST_KINDS", 3)
     assert grid_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "four sorts"
 
 

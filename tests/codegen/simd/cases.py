@@ -96,7 +96,7 @@ def _every_case() -> tuple[Case, ...]:
             made += _joined_interleaves(rng, STREAM)
             made += [*_packs(rng, SHORT_RUNS, STREAM), *_unpacks(rng, SHORT_RUNS, STREAM)]
             made += through_tables(rng, STREAM)
-    with _set(choose_shuffle, "LEAST_BYTES", 0):
+    with _set(choose_shuffle, "LEAST_SHUFFLED_BYTES", 0):
         made += _shuffles(rng)
     with _set(choose_transpose, "SHORT_SOURCE_BYTES", 0), _set(transpose_box, "SPECIAL_BYTES", 1 << 62):
         made += _too_small_for_bands(rng)

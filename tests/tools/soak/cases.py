@@ -125,13 +125,13 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_cuts, "RUN_BLOCK_BYTES", (32, 160)),
     (conversions, "PIECE_BYTES", (64, 1000)),
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
-    (choose_grid, "MOST_SORTS", (1,)),
+    (choose_grid, "MOST_KINDS", (1,)),
     (choose_grid, "NEAR_BLOCK_BYTES", (300, 2000)),
     (choose_stages, "moves_little", (lambda largest: True, lambda largest: False)),
     (stage_boxes, "outgrows_caches", (lambda footprint: True,)),
     (stage_digits, "outgrows_caches", (lambda footprint: True,)),
     (stage_digits, "goes_in_digits", (lambda *given: True,)),
-    (choose_digits, "RUN_BYTES", ((512, 128, 32), (100,), (7,))),
+    (choose_digits, "BLOCK_RUN_BYTES", ((512, 128, 32), (100,), (7,))),
     (choose_digits, "PITCH_BYTES", (0, 64)),
 )
 """What decides by size or by number, and the values to try instead."""
@@ -141,8 +141,12 @@ REPEATS = 4
 
 FOR_LARGE = (
     *((SIZES, "small_elements"), (SIZES, "small_run_bytes")),
-    *((choose_stages, "LEAST_BYTES"), (choose_permuted, "LEAST_BYTES"), (choose_shuffle, "LEAST_BYTES")),
-    *((call_limits, "STAGED_BYTES"), (choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),
+    *(
+        (choose_stages, "LEAST_STAGED_BYTES"),
+        (choose_permuted, "LEAST_STAGED_BYTES"),
+        (choose_shuffle, "LEAST_SHUFFLED_BYTES"),
+    ),
+    *((call_limits, "STRIDED_BYTES"), (choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),
 )
 """Sizes below which NumPy copies, or a copy is not cut into blocks: none here."""
 
