@@ -60,16 +60,14 @@ if _TYPE_CHECKING:
     from tilejit.layout.shape import BufferShape, Layout, Shape, TupleShape, parse_shape
     from tilejit.numpy_api.accelerate import accelerate
     from tilejit.numpy_api.along_axis import put_along_axis, take_along_axis
+    from tilejit.numpy_api.array_methods import astype, byteswap, tobytes
     from tilejit.numpy_api.copying import (
         array,
         asarray,
         ascontiguousarray,
         asfortranarray,
-        astype,
-        byteswap,
         copy,
         require,
-        tobytes,
     )
     from tilejit.numpy_api.copyto import copyto
     from tilejit.numpy_api.joining import concatenate, stack
@@ -212,9 +210,8 @@ _HOMES = {
     "layout.shape": "BufferShape Layout Shape TupleShape parse_shape",
     "numpy_api.accelerate": "accelerate",
     "numpy_api.along_axis": "put_along_axis take_along_axis",
-    "numpy_api.copying": (
-        "array asarray ascontiguousarray asfortranarray astype byteswap copy require tobytes"
-    ),
+    "numpy_api.array_methods": "astype byteswap tobytes",
+    "numpy_api.copying": "array asarray ascontiguousarray asfortranarray copy require",
     "numpy_api.copyto": "copyto",
     "numpy_api.joining": "concatenate stack",
     "numpy_api.padding": "pad",

@@ -23,10 +23,10 @@ with progress(100 << 20, "model.safetensors", quiet={quiet}) as advance:
     for _ in range({turns}):
         time.sleep(0.1)
         advance(1 << 20)
-with steps("tpu", quiet={quiet}) as tell:
+with steps("tpu", quiet={quiet}) as on_step:
     for k in range({turns}):
         time.sleep(0.1)
-        tell(k, 50, "3 compiled, f32[8,128]")
+        on_step(k, 50, "3 compiled, f32[8,128]")
 """
 
 

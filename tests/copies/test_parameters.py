@@ -79,7 +79,7 @@ def test_layouts_without_parameters_say_so() -> None:
         (tj.Layout((1, 0)), "a Layout"),
         (T.layout, "a Shape"),
     ):
-        with pytest.raises(TypeError, match=re.escape(f"{what} has no parameter 'foo'\n  leave it out")):
+        with pytest.raises(TypeError, match=re.escape(f"{what} has no parameter 'foo'\n  omit it")):
             tj.relayout(T, layout, foo=1)
 
 
@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "a misspelled keyword of a layout without parameters": (
         lambda: tj.pack(X, "{1,0}", paddings=1),
         TypeError,
-        r"leave it out.*\n  did you mean padding, a keyword of pack",
+        r"omit it.*\n  did you mean padding, a keyword of pack",
     ),
     "a misspelled parameter": (
         lambda: tj.pack(X, "tenstorrent", tiles=16),
@@ -141,7 +141,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "pack with dims": (
         lambda: tj.pack(X, "tpu", dims=(2, 3)),
         TypeError,
-        "does not take dims.*\n  leave dims out$",
+        "does not take dims.*\n  omit dims$",
     ),
     "an empty text": (lambda: tj.pack(X, " "), tj.LayoutError, "expected a layout, got ' '\n  write"),
     "sizes of no axis": (lambda: tj.relayout(T, PATTERN, mi=8, k=2), TypeError, "no axis"),

@@ -124,7 +124,7 @@ def test_narrow_elements() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "match"),
     [
-        ({"layout": LAYOUTS[0], "out": np.zeros(SMALL)}, tj.LayoutError, "layout of its own"),
+        ({"layout": LAYOUTS[0], "out": np.zeros(SMALL)}, tj.LayoutError, "already has a layout"),
         (
             {"out": filled(tj.as_layout(LAYOUTS[1], dims=LARGE, dtype="f64"))},
             tj.LayoutError,

@@ -27,7 +27,7 @@ if os.environ.get("ACCELERATE") == "1":
 
     CopyPlan._run_again = _counted  # type: ignore[method-assign]
     tilejit.accelerate(permanent=True, smallest=0)
-    SIZES.small_run_bytes = SIZES.part_bytes = SIZES.woven_bytes = SIZES.few_indices = 0
+    SIZES.small_run_bytes = SIZES.part_bytes = SIZES.interleaved_bytes = SIZES.few_indices = 0
 
 
 def pytest_runtest_logreport(report: Any) -> None:

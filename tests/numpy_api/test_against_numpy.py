@@ -25,7 +25,7 @@ def _kernels_for_small_arrays() -> Iterator[None]:
         patch.setattr(SIZES, "small_elements", 0)
         patch.setattr(SIZES, "small_run_bytes", 0)
         patch.setattr(SIZES, "part_bytes", 0)
-        patch.setattr(SIZES, "woven_bytes", 0)
+        patch.setattr(SIZES, "interleaved_bytes", 0)
         yield
 
 

@@ -33,7 +33,7 @@ MIXTURES: dict[str, tuple[str, ...]] = {
 
 def kernels_for_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours make all joins that they can, not only those that are large enough."""
-    for name in ("small_elements", "small_run_bytes", "part_bytes", "woven_bytes"):
+    for name in ("small_elements", "small_run_bytes", "part_bytes", "interleaved_bytes"):
         monkeypatch.setattr(SIZES, name, 0)
 
 

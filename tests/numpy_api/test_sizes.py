@@ -173,7 +173,7 @@ def test_thresholds_are_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes.numpy_converts_as_fast(x, np.float64)
     assert not sizes.numpy_converts_as_fast(x, ml_dtypes.bfloat16)
     assert not sizes.is_handled(x)
-    for name in ("small_elements", "small_run_bytes", "part_bytes", "woven_bytes"):
+    for name in ("small_elements", "small_run_bytes", "part_bytes", "interleaved_bytes"):
         monkeypatch.setattr(SIZES, name, 0)
     assert not sizes.is_small(x)
     assert not sizes.are_small([x, x])
@@ -207,8 +207,8 @@ OF_DTYPES: dict[str, Callable[[Any, Array, Array], Any]] = {
     "concatenate": lambda m, x, y: m.concatenate([x, y, x]),
     "concatenate the same": lambda m, x, y: m.concatenate([x, x]),
     "stack": lambda m, x, y: m.stack([x, y]),
-    "stack, woven": lambda m, x, y: m.stack([x.T, y.T], -1),
-    "stack the same, woven": lambda m, x, y: m.stack([x.T, x.T], -1),
+    "stack, interleaved": lambda m, x, y: m.stack([x.T, y.T], -1),
+    "stack the same, interleaved": lambda m, x, y: m.stack([x.T, x.T], -1),
 }
 
 

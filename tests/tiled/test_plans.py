@@ -24,7 +24,8 @@ from tests.tools.oracle import environment
 from tilejit.arrays.values import elements
 from tilejit.copies.convert import _packs
 from tilejit.programs.direct_policy import PLANS_UNTIL
-from tilejit.tiled import tiled_array
+from tilejit.tiled import box_plans
+from tilejit.tiled.box_plans import read_plan, write_plan
 
 REPEATS = PLANS_UNTIL + 2
 
@@ -572,16 +573,16 @@ def test_arrays_that_numpy_converts_evict_no_plans() -> None:
     t = tj.pack(values("f32", (20, 80)), "{1,0:T(4,2)}")
     key, value = np.s_[:, 1:3], values("f32", (20, 2))
     t[key] = value
-    plan = t._write_plan(key, value)
+    plan = write_plan(tj.TiledArray, t.layout, key, value)
     assert plan is not None
     for dtype in (object, ">f4", np.longdouble):
-        for k in range(tiled_array._writes._most // 20):
+        for k in range(box_plans._writes._most // 20):
             for n in range(20):
                 t[n, k : k + 2] = np.full(2, k, dtype)
                 assert (t[n, k : k + 2] == k).all()
                 t[n, k] = np.full((), k + 1, dtype)
                 assert t[n, k] == k + 1
-    assert t._write_plan(key, value) is plan
+    assert write_plan(tj.TiledArray, t.layout, key, value) is plan
 
 
 def test_scalars_of_other_dtypes_are_checked_at_every_call() -> None:
@@ -604,7 +605,7 @@ def test_small_boxes_of_large_arrays_stay_on_one_thread(monkeypatch: pytest.Monk
     key, value = np.s_[8:16, 16:32], values("f32", (8, 16))
     t[key] = value
     assert np.array_equal(t[key], value)
-    plans = t._read_plan(key), t._write_plan(key, value)
+    plans = read_plan(tj.TiledArray, t.layout, key), write_plan(tj.TiledArray, t.layout, key, value)
     assert all(plan is not None and plan._calls for plan in plans)
 
 

@@ -94,8 +94,8 @@ def warm(
             check_format(name)
     out = {}
     for name in formats or ("transposes",):
-        with steps(name, quiet=quiet) as tell:
-            done = warm_format(name, tell) if formats else warm_transposes(tell)
+        with steps(name, quiet=quiet) as on_step:
+            done = warm_format(name, on_step) if formats else warm_transposes(on_step)
         out[name] = {"copies": done.copies, "compiled": done.compiled, "stored": done.stored}
         if not as_json and not quiet:
             typer.echo(f"{name}: {done.compiled} kernels compiled, {done.stored} there already")

@@ -16,7 +16,7 @@ from tilejit.cli.progress import steps
 
 if TYPE_CHECKING:
     from tilejit.arrays.memory import Array
-    from tilejit.copies.warming import Tell
+    from tilejit.copies.warming import OnStep
 
 COLUMNS = 8192
 ROWS_PER_MIB = (1 << 20) // (2 * COLUMNS)
@@ -58,8 +58,8 @@ def demo(
 
     layout = f"bf16[{mib * ROWS_PER_MIB},{COLUMNS}]{{1,0:T(8,128)(2,1)}}"
     count = thread_count(threads, mib << 21)
-    with steps("demo", quiet=as_json, still=True) as tell:
-        first_seconds, timings = measure(mib, layout, threads, tell)
+    with steps("demo", quiet=as_json, still=True) as on_step:
+        first_seconds, timings = measure(mib, layout, threads, on_step)
     if as_json:
         rows = [{"name": t.name, "seconds": t.seconds, "gb_per_second": t.gb_per_second} for t in timings]
         print_json({"layout": layout, "threads": count, "first_seconds": first_seconds, "timings": rows})
@@ -78,7 +78,7 @@ def demo(
 
 
 def measure(
-    mib: int, layout: str, threads: int | None, tell: Tell = lambda done, total, now: None
+    mib: int, layout: str, threads: int | None, on_step: OnStep = lambda done, total, now: None
 ) -> tuple[float, tuple[Timing, ...]]:
     """Check the result, then time; return the extra seconds of the first pack and unpack, and the timings.
 
@@ -92,7 +92,7 @@ def measure(
     from tilejit.arrays.memory import empty
 
     shape = (mib * ROWS_PER_MIB, COLUMNS)
-    tell(0, STEPS, "random numbers")
+    on_step(0, STEPS, "random numbers")
     bits = np.random.default_rng(0).integers(0, 1 << 16, shape, np.uint16)
     x = bits.view(ml_dtypes.bfloat16)
     packed, by_numpy = empty((x.size,), x.dtype), empty((x.size,), np.uint16)
@@ -104,9 +104,9 @@ def measure(
     def unpack() -> None:
         tilejit.unpack(packed, layout, out=back, threads=threads)
 
-    tell(1, STEPS, "first calls")
+    on_step(1, STEPS, "first calls")
     first = _seconds(pack) + _seconds(unpack)
-    tell(2, STEPS, "the same bytes as NumPy's?")
+    on_step(2, STEPS, "the same bytes as NumPy's?")
     numpy_pack(bits, by_numpy)
     if not np.array_equal(packed.view(np.uint16), by_numpy) or not np.array_equal(back.view(np.uint16), bits):
         raise TilejitError(
@@ -120,7 +120,7 @@ def measure(
         "memcpy": lambda: np.copyto(copied, bits),
     }
     for done, (name, run) in enumerate(runs.items(), 3):
-        tell(done, STEPS, name)
+        on_step(done, STEPS, name)
         timings.append(Timing(name, median(_seconds(run) for _ in range(REPETITIONS)), 2 * x.nbytes))
     return max(0.0, first - timings[0].seconds - timings[1].seconds), tuple(timings)
 

@@ -105,7 +105,7 @@ def _directory_job(source: Path, target: Path, draft: Draft, options: Options) -
     from tilejit.files.directory import plan_directory
 
     if options.shape:
-        raise misused("--shape is for one .npy file\nleave it out: IN is a directory")
+        raise misused("--shape is for one .npy file\nomit it: IN is a directory")
     found = plan_directory(source, target, draft, options.tensors)
     return _Job(found.plans, found.write, bool(options.tensors), files=True)
 
@@ -132,10 +132,10 @@ def _opened(source: Source, target: Target, options: Options) -> TensorFile:
     if extension != other:
         raise misused(f"IN is {extension} and OUT is {other}\npass two files of one kind")
     if extension == ".safetensors" and options.shape:
-        raise misused("--shape is for .npy files\nleave it out: a packed .safetensors file holds the shapes")
+        raise misused("--shape is for .npy files\nomit it: a packed .safetensors file holds the shapes")
     file = open_file(source, shape=options.shape, extension=extension, name=source.stem)
     if file.one_array and options.tensors:
-        raise misused(f"--tensor is for .safetensors files\nleave it out: a {extension} file has one array")
+        raise misused(f"--tensor is for .safetensors files\nomit it: a {extension} file has one array")
     return file
 
 

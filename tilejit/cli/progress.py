@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from tilejit.copies.warming import Tell
+    from tilejit.copies.warming import OnStep
 
 DELAY_SECONDS = 0.5
 """Seconds before a bar appears; shorter operations show none."""
@@ -56,10 +56,13 @@ def progress(total: int, name: str, *, quiet: bool = False) -> Iterator[Callable
 
 
 @contextmanager
-def steps(name: str, *, quiet: bool = False, still: bool = False) -> Iterator[Tell]:
+def steps(name: str, *, quiet: bool = False, still: bool = False) -> Iterator[OnStep]:
     """A bar of steps; its result takes the finished steps, their total, and the name of the next one.
 
-    still: the bar only moves when it is called, so that steps can be timed.
+    Args:
+        name: the text before the bar.
+        quiet: whether there is no bar.
+        still: whether the bar only moves when it is called, so that steps can be timed.
     """
     out = _terminal(quiet)
     if out is None:
@@ -75,7 +78,7 @@ def steps(name: str, *, quiet: bool = False, still: bool = False) -> Iterator[Te
     task = bar.add_task(name if len(name) <= 16 else name[:13] + "...", total=None, now="")
     most = out.width // 2
 
-    def tell(done: int, total: int, now: str) -> None:
+    def on_step(done: int, total: int, now: str) -> None:
         bar.update(
             task, completed=done, total=total, now=now if len(now) <= most else now[: most - 3] + "..."
         )
@@ -83,7 +86,7 @@ def steps(name: str, *, quiet: bool = False, still: bool = False) -> Iterator[Te
             bar.refresh()
 
     with _shown_late(bar):
-        yield tell
+        yield on_step
 
 
 def _terminal(quiet: bool) -> Console | None:

@@ -166,9 +166,11 @@ class CopyPlan(Direct):
     ) -> Entry | None:
         """The native entry for the copy, or None if it goes through Python.
 
-        dst_dtype, src_dtype: the dtype objects of the arrays, which may only be equal to those of the plan.
-        new: the array to allocate, if the destination is not an argument; the arguments are then the source
-        and `others`.
+        Args:
+            dst_dtype: the destination's dtype object, which equals the plan's but may be another object.
+            src_dtype: the source's dtype object, likewise.
+            new: the array to allocate, if the destination is not an argument.
+            others: the arguments after the source, with `new`.
         """
         if self._program is None or not self._calls or self._hides_underflow:
             return None

@@ -68,7 +68,10 @@ def forget_all() -> None:
 def numpy_entry(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> Entry:
     """The entry for calls that NumPy's routine answers: arrays of such layouts, or identical arguments.
 
-    apart: the first argument, which is written, and the second must not overlap.
+    Args:
+        numpys: NumPy's routine.
+        args: the arguments of such a call.
+        apart: whether the first argument, which is written, must not overlap the second.
     """
     with compiler_lock:  # few processes repeat a call often enough
         from codegen import ArrayArgument, Disjoint, Entry, PassedThrough, SameArgument

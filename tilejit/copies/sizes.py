@@ -27,7 +27,7 @@ class Sizes:
     """The bytes of a long row, which NumPy copies by one call of memcpy."""
     part_bytes: int = 1 << 15
     """The average size in bytes below which NumPy joins many arrays."""
-    woven_bytes: int = 1 << 19
+    interleaved_bytes: int = 1 << 19
     """Below this size in bytes, NumPy stacks arrays element by element as fast."""
     few_indices: int = 1 << 16
     """Below this number of indices along an axis, NumPy gathers as fast."""
@@ -131,7 +131,9 @@ def numpy_reorders_as_fast(x: Any, order: str) -> bool:
 def numpy_converts_as_fast(x: Any, dtype: Any) -> bool:
     """Whether NumPy converts the array in C order in one loop, and both stay in cache.
 
-    dtype: as NumPy takes it; only dtype objects and NumPy's own types are examined.
+    Args:
+        x: the argument to convert.
+        dtype: the target; only dtype objects and NumPy's own types are examined.
     """
     if type(x) is not ndarray:
         return False
@@ -155,14 +157,17 @@ def is_constant(dtype: Any) -> bool:
     return issubclass(dtype, np.generic) and not issubclass(dtype, np.void) and np.dtype(dtype).type is dtype
 
 
-def numpy_joins_as_fast(parts: Any, *, woven: bool = False) -> bool:
-    """Whether these are NumPy arrays that NumPy joins by whole rows in cache.
+def numpy_joins_as_fast(parts: Any, *, interleaved: bool = False) -> bool:
+    """Whether these are NumPy arrays that NumPy joins in cache.
 
-    woven: element by element instead, which is as fast as long as they are smaller.
+    Args:
+        parts: the arrays.
+        interleaved: whether it joins them element by element, which is as fast up to a smaller size, instead
+            of by whole rows.
     """
     if type(parts) not in (list, tuple):
         return False
-    left = SIZES.woven_bytes if woven else SIZES.small_run_bytes
+    left = SIZES.interleaved_bytes if interleaved else SIZES.small_run_bytes
     for x in parts:
         if type(x) is not ndarray or not x.flags.c_contiguous:
             return False

@@ -177,7 +177,12 @@ def quick_indices(ids: Any) -> Integers | None:
 def run_known(t: Any, ids: Any, held: Any, threads: Any, *, into: bool) -> Any:
     """Answer a call by the plan of an earlier call like it; None if there is none, or if it does not answer.
 
-    held: the destination or source of the tiles; None for a new array.
+    Args:
+        t: the TiledArray.
+        ids: the numbers of the tiles.
+        held: the destination or source of the tiles; None for a new array.
+        threads: the number of threads, or None.
+        into: whether tiles are copied into `t`.
     """
     indices = quick_indices(ids)
     if indices is None:
@@ -202,7 +207,15 @@ def tile_plan(
 ) -> TilePlan | None:
     """The plan for as many tiles of this layout and `held`; None if each call is compiled for its own tiles.
 
-    fresh: whether calls allocate a new array like `held`.
+    Args:
+        t: the TiledArray.
+        grid: its grid.
+        indices: the numbers of the tiles.
+        held: the destination or source of the tiles.
+        threads: the number of threads, or None.
+        compiled: compiles the copy.
+        into: whether tiles are copied into `t`.
+        fresh: whether calls allocate a new array like `held`.
     """
     key = _key(t, indices, None if fresh else held, threads, into)
     if key is None:

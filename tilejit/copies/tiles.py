@@ -259,9 +259,16 @@ def _copy_tiles(
     into: bool = False,
     fresh: bool = False,
 ) -> None:
-    """Copy tiles to `held`, an array [n, *tile] or a TiledArray of that shape, or back `into` the buffer.
+    """Copy tiles to `held` or from it.
 
-    fresh: whether calls like this one allocate a new array like `held`.
+    Args:
+        t: the TiledArray.
+        grid: its grid.
+        chosen: the tiles to copy.
+        held: an array [n, *tile], or a TiledArray of that shape.
+        threads: the number of threads, or None.
+        into: whether tiles are copied from `held` into the buffer of `t`.
+        fresh: whether calls like this one allocate a new array like `held`.
     """
     numbers, held = chosen.numbers, held if isinstance(held, TiledArray) else np.asarray(held)
     count = thread_count(threads, 2 * prod(held.shape) * t.layout.bits // 8)

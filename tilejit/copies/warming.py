@@ -30,7 +30,7 @@ from tilejit.tiled.sides import minor_dimension
 
 Dims = tuple[int, ...]
 Copy = TypeVar("Copy")
-Tell: TypeAlias = Callable[[int, int, str], None]
+OnStep: TypeAlias = Callable[[int, int, str], None]
 """Called with the number of steps done, the number of all steps, and the current step."""
 
 SIZES = (1 << 16, 4 << 20, 64 << 20)
@@ -58,19 +58,21 @@ class Warmed:
     stored: int
 
 
-def warm_format(name: str, tell: Tell | None = None) -> Warmed:
+def warm_format(name: str, on_step: OnStep | None = None) -> Warmed:
     """Compile the kernels of packs and unpacks of a format, for every dtype that it has a rule for.
 
     "blis-a, mr=8" -> Warmed(copies=60, compiled=21, stored=0)
 
-    tell: called before each copy.
+    Args:
+        name: the format, with its parameters.
+        on_step: called before each copy with the copies done, their total, and a line on the next.
 
     Raises:
         LayoutError: the format does not exist.
         KernelError: a kernel could not be built.
     """
     check_format(name)
-    return _counted(list(_format_specs(name)), _pack_and_unpack, tell)
+    return _counted(list(_format_specs(name)), _pack_and_unpack, on_step)
 
 
 def check_format(name: str) -> None:
@@ -87,24 +89,24 @@ def check_format(name: str) -> None:
         as_layout(called, dtype=dtype, dims=dims, **parameters)
 
 
-def warm_transposes(tell: Tell | None = None) -> Warmed:
+def warm_transposes(on_step: OnStep | None = None) -> Warmed:
     """Compile the kernels of NumPy transposes: every order of two to four axes, every width.
 
     Raises:
         KernelError: a kernel could not be built.
     """
-    return _counted(list(_transposes()), _transpose, tell)
+    return _counted(list(_transposes()), _transpose, on_step)
 
 
-def _counted(copies: Sequence[Copy], prepare: Callable[[Copy], int], tell: Tell | None) -> Warmed:
+def _counted(copies: Sequence[Copy], prepare: Callable[[Copy], int], on_step: OnStep | None) -> Warmed:
     """Prepare all copies, and count their kernels."""
     store = default_store()
     hits, misses = store.hits, store.misses
     store.plans_left += PROGRAMS * len(copies)
     count = 0
     for k, copy in enumerate(copies):
-        if tell:
-            tell(k, len(copies), f"{store.misses - misses} compiled, {copy}")
+        if on_step:
+            on_step(k, len(copies), f"{store.misses - misses} compiled, {copy}")
         count += prepare(copy)
     return Warmed(count, store.misses - misses, store.hits - hits)
 

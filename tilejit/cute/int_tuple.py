@@ -27,7 +27,7 @@ def as_int_tuple(value: object, what: str = "an IntTuple", depth: int = 0) -> In
         number = value
     elif isinstance(value, tuple | list):
         if depth == MAX_DEPTH:
-            raise LayoutError(f"{what} nests more than {MAX_DEPTH} deep\n  nest it less")
+            raise LayoutError(f"{what} nests more than {MAX_DEPTH} deep\n  reduce the nesting")
         return tuple(as_int_tuple(part, what, depth + 1) for part in value)
     else:
         try:
@@ -64,7 +64,7 @@ def limit_nesting(value: object, what: str) -> None:
         level = [part for item in level if isinstance(item, tuple | list) for part in item]
         if not level:
             return
-    raise LayoutError(f"{what} nests more than {MAX_DEPTH} deep\n  nest it less")
+    raise LayoutError(f"{what} nests more than {MAX_DEPTH} deep\n  reduce the nesting")
 
 
 def flatten(value: IntTuple) -> tuple[int, ...]:

@@ -101,7 +101,7 @@ class _Reader(Reader):
 
     def deeper(self, level: int) -> int:
         if level >= MAX_DEPTH:
-            self.fail(f"the text nests more than {MAX_DEPTH} deep", "nest it less")
+            self.fail(f"the text nests more than {MAX_DEPTH} deep", "reduce the nesting")
         return level + 1
 
     def thing(self, level: int) -> Thing:

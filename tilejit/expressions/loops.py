@@ -39,7 +39,11 @@ def coalesced(
 
     [(100, 70) C, (70,)] -> two of (100, 70), the second with strides (0, 4)    all C order -> one dimension
 
-    rank: the dimensions of a super-vector; that many stay separate, if there are as many
+    Args:
+        ins: the arrays that are read.
+        outs: the arrays that are written, of the shape `shape`.
+        shape: the shape that all are broadcast to.
+        rank: the dimensions of a super-vector; up to that many dimensions stay separate.
     """
     if rank == 1 and all(x.shape == shape and x.flags.c_contiguous for x in (*ins, *outs)):
         return [x.reshape(-1) for x in (*ins, *outs)]

@@ -99,7 +99,12 @@ def order_of_reduction(
 
     the sum of (3, 4, 5) in Fortran order along 1 -> (1, 0)
 
-    core: the number of last dimensions that stay behind the others, in order; those of products.
+    Args:
+        forms: the forms of the recording.
+        numbers: the numbers of the forms that the reduced expression reads.
+        core: the number of last dimensions, those of products, that stay in order after the others.
+        arrays: the arguments by name.
+        axes: the dimensions that are reduced.
     """
     if not numbers:
         return ()

@@ -148,37 +148,27 @@ class ReductionLoops(Lowering):
             body = (self._loop(depth, body, shared=depth == 0),)
         return body
 
-    def _near(self, fresh: bool) -> tuple[Carried, ...]:
-        """The values that a loop over terms carries, from the start or from an outer loop."""
+    def _near(self, *, fresh: bool, innermost: bool = True) -> tuple[Carried, ...]:
+        """The values that a loop carries, from the start or from an outer loop; the innermost adds terms."""
         out = []
         for k, state in enumerate(self.states):
             near = Local(f"near{k}", state.near)
-            update = Op(state.combiner, (near, self._term(k)), state.near)
-            out.append(
-                Carried(
-                    near.name, start(state.near, state.combiner) if fresh else near, update, state.combiner
-                )
-            )
-        return tuple(out)
-
-    def _passed(self, fresh: bool) -> tuple[Carried, ...]:
-        """The values that the loops around a loop over terms carry."""
-        out = []
-        for k, state in enumerate(self.states):
-            near = Local(f"near{k}", state.near)
-            out.append(
-                Carried(near.name, start(state.near, state.combiner) if fresh else near, near, state.combiner)
-            )
+            begin = start(state.near, state.combiner) if fresh else near
+            update = Op(state.combiner, (near, self._term(k)), state.near) if innermost else near
+            out.append(Carried(near.name, begin, update, state.combiner))
         return tuple(out)
 
     def in_rows(self, name: str, targets: Sequence[str], block: int) -> Function:
-        """Combine each row in lanes; a target for each reduction, or none to return all of them.
+        """Combine each row in lanes, and store or return the results.
 
         before:  for i: out[i] = sum of x[i, j] over j
         after:   for i: for b in 0..n step 1536 carrying far:  far += (sum of x[i, j] over j in b..b + 1536)
                         out[i] = far
 
-        block: elements of a block, 0 for none.
+        Args:
+            name: the function's name.
+            targets: a target for each reduction; () returns the results.
+            block: the elements of a block, 0 for none.
         """
         nest: tuple[Statement, ...] = ()
         if block:
@@ -186,7 +176,7 @@ class ReductionLoops(Lowering):
         else:
             for depth in reversed(self._inner):
                 outermost, innermost = depth == self._inner.start, depth == self._rank - 1
-                nest = (self._loop(depth, nest, (self._near if innermost else self._passed)(outermost)),)
+                nest = (self._loop(depth, nest, self._near(fresh=outermost, innermost=innermost)),)
         results = tuple(self._result(k, self.stages[k].dtype, bool(block)) for k in self._all())
         if not targets:
             return Function(name, (*self._arrays, *self._scalars), nest, results)
@@ -247,7 +237,10 @@ class ReductionLoops(Lowering):
         after:   for b in 0..n step 32: for j: near[j] = sum of x[i, j] over i in b..b + 32
                                         for j: far[j] += near[j]
 
-        targets: for each reduction (far,), with blocks (far, near) or, compensated, (far, rest).
+        Args:
+            name: the function's name.
+            targets: for each reduction (far,); with blocks (far, near), or (far, rest) if compensated.
+            block: whether rows are added in blocks.
         """
         named = [[t for t in targets if t.endswith(f"_{k}")] for k in self._all()]
         outer = self._panels(named) if block else self._columns([far for (far,) in named])
@@ -263,7 +256,7 @@ class ReductionLoops(Lowering):
         return self._loop(self._rank - 1, (inside, *stores), shared=not self.kept)
 
     def _panels(self, named: Sequence[Sequence[str]]) -> For:
-        """The loop over panels of columns, around that over blocks of rows; `named`: targets of each sum."""
+        """The loop over panels of columns, around the loop over blocks of rows; `named` are the targets."""
         last, rows, panel = self._rank - 1, self._inner[-1], index_symbol("panel")
         ends: tuple[Index, ...] = (self.extent(last), panel + Affine(PANEL))
         inside = self._block(rows, BLOCK_ROWS, (), self._near(fresh=True))

@@ -58,7 +58,7 @@ def compute_tiled(e: Engine[..., Any], args: tuple[Any, ...], out: Any, where: A
         TypeError: a result does not convert to the dtype of `out`, or the mask is not boolean.
     """
     if layout is not None and out is not None:
-        raise LayoutError("out= has a layout of its own\n  leave layout= out")
+        raise LayoutError("out= already has a layout\n  omit layout=")
     if layout is None and where is True:
         slots = _slot_by_slot(e, args, out)
         if slots is not None:

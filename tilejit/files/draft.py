@@ -68,7 +68,7 @@ def draft_relayout(
         with draft.misfits_of(entry):
             tiled = file.tiled(entry)
             if wish.dtype is not None:
-                raise LayoutError("a relayout does not convert elements\n  leave dtype out of the rule")
+                raise LayoutError("a relayout does not convert elements\n  omit the rule's dtype")
             old = tiled.layout
             spec = _fitting(wish, old.primitive_type, old.dimensions)
             if spec.primitive_type != old.primitive_type:

@@ -235,6 +235,6 @@ def _program(spec: Spec, extents: Dims, strides: Dims, size: int, threads: int) 
     access = access_map(spec)
     target = replace(_box_map(access, extents), bounds=(0, 8 * size // access.unit_bits))
     itemsize = spec.dtype.itemsize
-    loose = Element(spec.primitive_type, 8 * itemsize)
+    element = Element(spec.primitive_type, 8 * itemsize)
     array: Any = bytes_map(extents, strides, itemsize)
-    return compiled(array, target, loose, buffer_element(spec), threads=threads)
+    return compiled(array, target, element, buffer_element(spec), threads=threads)

@@ -152,9 +152,7 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
         other = next((key for key in ("layout", "parameters", "dtype") if key in given), None)
         if other:
             line = source.line_of(other, start)
-            source.refuse(
-                line, other, f"the rule skips its tensors, so {other} has no effect", "leave it out"
-            )
+            source.refuse(line, other, f"the rule skips its tensors, so {other} has no effect", "omit it")
         return Rule(pattern, None, start)
     if "layout" not in given:
         source.refuse(start, "[[rule]]", "the rule has no layout", 'write layout = "tpu", or skip = true')

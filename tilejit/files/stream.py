@@ -49,9 +49,14 @@ Made: TypeAlias = Array | Parted
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One tensor to write, with its dtype as the format names it.
+    """One tensor to write.
 
-    make: called at the tensor's turn; its result is dropped afterwards.
+    Attributes:
+        name: the tensor's name.
+        dtype: its dtype, as the format names it.
+        shape: its dimensions in elements.
+        nbytes: its size in bytes.
+        make: makes the bytes at the tensor's turn; they are dropped afterwards.
     """
 
     name: str

@@ -311,7 +311,7 @@ def _spec_of(codec: TileCodec, native: np.dtype[Any], dims: tuple[int, ...]) -> 
     if spec.primitive_type != element:
         raise LayoutError(
             f"the layout of the codec {CODEC_NAME!r} is for {spec.primitive_type}, the chunks are {element}\n"
-            "  leave dtype and dimensions out of the layout, as in {1,0:T(8,128)}"
+            "  omit dtype and dimensions, as in {1,0:T(8,128)}"
         )
     return spec
 
@@ -329,7 +329,7 @@ def _element(dtype: str | None, native: np.dtype[Any]) -> str:
     if not plain or (native != held if held else native.itemsize != wide):
         raise LayoutError(
             f"{native} cannot hold elements of {dtype}\n"
-            "  leave dtype out, or store them as integers or raw bytes of the same width"
+            "  omit dtype, or store them as integers or raw bytes of the same width"
         )
     return meant.name
 

@@ -30,7 +30,9 @@ def pairs_to_compare(arrays: list[tuple[int, str]], stored: set[str], given: Seq
 def check_apart(indexed: Collection[str], overlapping: Sequence[tuple[str, str, bool]]) -> None:
     """Raise if the kernel writes memory that holds subscripts, which would change after the check.
 
-    indexed: the arrays that hold subscripts
+    Args:
+        indexed: the arrays that hold subscripts.
+        overlapping: pairs of arrays that share memory, and whether they may be identical.
 
     Raises:
         KernelValueError: it names both arrays.

@@ -145,7 +145,7 @@ def _as_layout(
         what = f"the text {layout[:40]!r}" if isinstance(layout, str) else f"a {type(layout).__name__}"
         raise TypeError(
             f"{what} has no parameter {next(iter(parameters))[:40]!r}\n"
-            "  leave it out: only named formats and patterns have parameters"
+            "  omit it: only named formats and patterns have parameters"
             + nearest_keyword(next(iter(parameters)), ())
         )
     found: object = layout
@@ -173,7 +173,7 @@ def of_the_layout(parameters: dict[str, Any], call: str, holder: str) -> dict[st
     for name in ("dtype", "dims"):
         if name in parameters:
             convert = ", or convert the array first with astype" * ((name, holder) == ("dtype", "the array"))
-            raise TypeError(f"{call} does not take {name}: {holder} has its own\n  leave {name} out{convert}")
+            raise TypeError(f"{call} does not take {name}: {holder} has its own\n  omit {name}{convert}")
     return parameters
 
 

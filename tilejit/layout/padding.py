@@ -91,7 +91,7 @@ def checked_padding_value(
         return None
     number = _python_number(value, what)
     if not dtype.is_array_element:
-        raise LayoutError(f"{dtype.name}[] has no elements to pad\n  leave {what} out")
+        raise LayoutError(f"{dtype.name}[] has no elements to pad\n  omit {what}")
     if dtype.kind == "complex":
         number = number if isinstance(number, complex) else complex(_as_float(number, dtype, what))
         part = PRIMITIVE_TYPES[f"f{dtype.bits // 2}"]
@@ -125,7 +125,7 @@ def padding_bytes(value: object, dtype: PrimitiveType, what: str = "padding") ->
         return value.tobytes()  # exactly its bits, so a NaN keeps its sign and payload
     number = checked_padding_value(value, dtype, what)
     if dtype.numpy is None:
-        raise LayoutError(f"{dtype.name}[] has no elements to pad\n  leave {what} out")
+        raise LayoutError(f"{dtype.name}[] has no elements to pad\n  omit {what}")
     if number is None:
         return bytes(dtype.numpy.itemsize)
     return _element(number, dtype.numpy).tobytes()
@@ -200,7 +200,7 @@ def _as_integer(number: float, dtype: PrimitiveType, what: str) -> int | bool:
 def _unfit(number: PaddingValue, dtype: PrimitiveType, what: str) -> LayoutError:
     fix = "pass a value that it holds"
     if number == 0:
-        fix = f"the dtype has no 0: leave {what} out for zero bytes, or {fix}"
+        fix = f"the dtype has no 0: omit {what} for zero bytes, or {fix}"
     return LayoutError(f"{what} {_digits(number)} does not fit {dtype.name}\n  {fix}")
 
 

@@ -201,7 +201,7 @@ class Shape(ShapeFacts):
         check_order(self.layout.minor_to_major, self.rank)
         if self.layout.physical_shape is not None:
             raise LayoutError(
-                "P(...) is the physical shape of a sparse array, but this shape is dense\n  leave P(...) out"
+                "P(...) is the physical shape of a sparse array, but this shape is dense\n  omit P(...)"
             )
 
     def _check_padding(self) -> None:

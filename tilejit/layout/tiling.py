@@ -129,9 +129,7 @@ def refuse_unsized(shape: ShapeFields) -> None:
         )
     layout = shape.layout
     if layout is not None and layout.dynamic_shape_metadata_prefix_bytes:
-        raise LayoutError(
-            "M(n) puts metadata before the elements, which TileJIT does not support\n  leave M out"
-        )
+        raise LayoutError("M(n) puts metadata before the elements, which TileJIT does not support\n  omit M")
 
 
 def _step(axes: int, tile: tuple[int, ...]) -> TileStep:

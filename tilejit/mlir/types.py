@@ -87,7 +87,7 @@ def static_sizes(type_: object) -> tuple[int | None, ...]:
     if not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
         raise Unsupported(
             f"the layout {type_.layout} of a memref is not supported",
-            "leave it out, or write strided<[…], offset: ?>",
+            "omit it, or write strided<[…], offset: ?>",
         )
     return tuple(None if n < 0 else n for n in type_.get_shape())
 

@@ -40,7 +40,7 @@ def check_unmasked(program: Program, wide: Function) -> None:
                 raise KernelError(
                     f"@{program.name} needs masks: the loop {loop.index} of line {loop.line} ends at {ends}, "
                     f"which isn't known to be a multiple of {loop.size}, and {store.array} may go on there\n"
-                    '  write a size that it divides, end the loop with the array, or leave out masks="none"'
+                    '  write a size that it divides, end the loop with the array, or omit masks="none"'
                 )
 
 

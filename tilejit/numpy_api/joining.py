@@ -17,10 +17,10 @@ from tilejit.numpy_api.copyto import copyto
 from tilejit.numpy_api.results import allocate, common_order
 from tilejit.programs.tuning import CASTINGS, SAME_KIND, Casting
 
-WOVEN_BYTES = 1 << 18
+INTERLEAVED_BYTES = 1 << 18
 """The bytes of arrays that are stacked element by element in cache at a time."""
 
-MOST_WOVEN = 16
+MOST_INTERLEAVED = 16
 """NumPy stacks more arrays than this element by element."""
 
 
@@ -106,7 +106,9 @@ def stack(
     """
     if threads is not None:
         check_threads(threads)
-    if are_small(arrays) or (type(axis) is int and axis == -1 and numpy_joins_as_fast(arrays, woven=True)):
+    if are_small(arrays) or (
+        type(axis) is int and axis == -1 and numpy_joins_as_fast(arrays, interleaved=True)
+    ):
         return _by_numpy(numpy_stack, arrays, axis, out, dtype, casting)
     given = _as_arrays(arrays)
     stacked = _stacked(given, axis, out, dtype, casting, threads)
@@ -156,11 +158,11 @@ def _stacked(parts: Any, axis: Any, out: Any, dtype: Any, casting: Any, threads:
         return None
     axis %= rank
     if axis == rank - 1 > 0 and out is None and dtype is None and casting in CASTINGS:
-        if numpy_joins_as_fast(parts, woven=True):
+        if numpy_joins_as_fast(parts, interleaved=True):
             return None
-        woven = _woven(parts, threads)
-        if woven is not None:
-            return woven
+        interleaved = _interleaved(parts, threads)
+        if interleaved is not None:
+            return interleaved
     if numpy_joins_as_fast(parts):
         return None
     place = (slice(None),) * axis + (None,)
@@ -171,14 +173,14 @@ def _is_axis(axis: Any, rank: int) -> bool:
     return type(axis) is int and -rank <= axis < rank
 
 
-def _woven(parts: list[Array], threads: int | None) -> Array | None:
+def _interleaved(parts: list[Array], threads: int | None) -> Array | None:
     """Interleave arrays of one dtype in C order along a new last axis; None for other arrays.
 
     A block of each array goes to a row of a buffer in cache. The rows then become columns in one pass.
     Writing element by element into every n-th position would be several times slower.
     """
     first, count = parts[0], len(parts)
-    if count > MOST_WOVEN:
+    if count > MOST_INTERLEAVED:
         return None
     dtype = _common_dtype(parts, None, None, SAME_KIND)
     if dtype is None or dtype.names is not None:
@@ -187,7 +189,7 @@ def _woven(parts: list[Array], threads: int | None) -> Array | None:
         return None
     out = allocate((*first.shape, count), dtype)
     flat, pairs = [x.reshape(-1) for x in parts], out.reshape(-1, count)
-    block = max(WOVEN_BYTES // (count * first.itemsize), 1)
+    block = max(INTERLEAVED_BYTES // (count * first.itemsize), 1)
     buffer = allocate((count * min(block, first.size),), dtype)
     for begin in range(0, first.size, block):
         end = min(begin + block, first.size)

@@ -48,7 +48,12 @@ def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
 def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: bool) -> Entry | None:
     """The native entry for calls with `x` and identical `others` that return a new copy in C order.
 
-    owner: whether NumPy has made it so far, whose arrays own their memory; TileJIT's do only below a size.
+    Args:
+        x: the argument to copy.
+        dtype: the copy's dtype.
+        others: the arguments after `x`.
+        owner: whether NumPy has made such copies so far. NumPy's arrays own their memory; TileJIT's own it
+            only below a certain size.
     """
     size = x.size * dtype.itemsize
     if x.dtype.hasobject or dtype.hasobject or not 0 < size < HUGE_BYTES:

@@ -21,7 +21,11 @@ _WORDS = {width: np.dtype(f"u{width}") for width in (1, 2, 4, 8)}
 def copy_where(dst: Array, src: Any, casting: Any, where: Any) -> bool:
     """Copy the elements at which `where` is true; return False, with nothing written, if NumPy must do it.
 
-    dst: writable. src: an array of its dtype, or a number. where: an array of bool. Both are broadcast.
+    Args:
+        dst: the array to write.
+        src: an array of its dtype, or a number; it is broadcast.
+        casting: NumPy's rule for conversions.
+        where: an array of bool; it is broadcast.
 
     Raises:
         NumPy's errors: src is a number that does not convert to the dtype of dst.

@@ -70,7 +70,11 @@ def pad(
 def _fill_margins(padded: Array, inner: tuple[slice, ...], axis: int, values: tuple[Any, Any] | None) -> None:
     """Write both margins along an axis: all of the earlier axes, and the inner part of the later ones.
 
-    values: the values to write, or None for the elements at the edge.
+    Args:
+        padded: the result.
+        inner: the part that holds the array.
+        axis: the axis.
+        values: the values before and after, or None for the elements at the edge.
     """
     begin, end = inner[axis].start, inner[axis].stop
     around = (slice(None),) * axis

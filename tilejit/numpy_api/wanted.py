@@ -8,6 +8,9 @@ import numpy as np
 
 from tilejit.arrays.memory import Array
 
+ORDERS = ("C", "F", "A", "K")
+"""NumPy's names of memory orders."""
+
 
 def native(x: Array, dtype: Any) -> np.dtype[Any] | None:
     """The dtype of a converted result, or None if NumPy must read the argument."""

@@ -89,8 +89,11 @@ class NativeCalls:
 def native_calls(program: object, moved_bytes: int) -> NativeCalls | None:
     """The calls of a program; None if their arguments differ each time, or there are many.
 
-    moved_bytes: bytes that the copy reads and writes. Small copies hold the GIL, and so do larger ones that
-    go through a shared buffer.
+    Small copies hold the GIL, and so do larger ones that go through a shared buffer.
+
+    Args:
+        program: the program.
+        moved_bytes: the bytes that it reads and writes.
     """
     if moved_bytes <= COPIES_HOLD_GIL_BYTES:
         return _calls(program, hold_gil=True)

@@ -39,7 +39,7 @@ class Grammar(NamedTuple):
     def of(what: str, fix: str, *, comments: bool = False, **kinds: str) -> Grammar:
         """The grammar of these kinds of tokens, tried in this order, with white space between them.
 
-        Grammar.of("a sum", "take it out", int="[0-9]+", sign="[+]")
+        Grammar.of("a sum", "remove it", int="[0-9]+", sign="[+]")
         """
         skip = r"\s+|//[^\n]*|/\*.*?\*/" if comments else r"\s+"
         groups = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in {"skip": skip, **kinds}.items())

@@ -1,4 +1,4 @@
-"""Reads and writes of one box of a tiled layout, checked and compiled once."""
+"""Reads and writes of one box of a tiled layout, checked and compiled once, and kept for later keys."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any, Generic
 
 import numpy as np
 
-from codegen import CopyProgram
+from codegen import Cache, CopyProgram
+from tilejit.arrays.basic_index import box_of_key, hashable_key, is_element
 from tilejit.arrays.memory import Array
 from tilejit.arrays.strided import ArrayLayout, c_strides
-from tilejit.arrays.values import check_range
+from tilejit.arrays.values import broadcast, check_range
 from tilejit.layout.cute_shape import Spec
 from tilejit.tiled.boxes import window_program
+from tilejit.tiled.buffers import may_overlap
 from tilejit.tiled.plan_elements import assigned_element
 from tilejit.tiled.plans import Tiled, TiledPlan
 from tilejit.tiled.sides import ArraySide, TiledSide
@@ -21,7 +23,10 @@ from tilejit.tiled.sides import ArraySide, TiledSide
 class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
     """A read of one box of a layout into a new array, which can run many times.
 
-    box: starts, steps, extents and the shape of the result, as `box_of_key` returns them.
+    Args:
+        kind: TiledArray.
+        spec: the layout.
+        box: starts, steps, extents and the shape of the result, as `box_of_key` returns them.
     """
 
     __slots__ = ()
@@ -42,10 +47,14 @@ class ReadPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
 
 
 class WritePlan(TiledPlan[Array, Tiled, Tiled]):
-    """A write of an array to one box of a layout, to which it is broadcast; `box` as in `ReadPlan`.
+    """A write of an array to one box of a layout, to which it is broadcast.
 
-    array: its shape, strides and dtype, and its strides when broadcast to the extents of the box. A kernel
-    converts the dtype; see `assigned_element`.
+    Args:
+        kind: TiledArray.
+        spec: the layout.
+        box: as in `ReadPlan`.
+        array: the array's shape, strides and dtype, and its strides when broadcast to the extents of the box.
+            A kernel converts the dtype; see `assigned_element`.
     """
 
     __slots__ = ("_checks_range", "_element")
@@ -78,3 +87,53 @@ class WritePlan(TiledPlan[Array, Tiled, Tiled]):
     def _check(self, source: Array) -> None:
         if self._checks_range:
             check_range(source, self._given[1].element)
+
+
+_reads: Cache[tuple[Any, ...], tuple[Spec, ReadPlan[Any] | None]] = Cache()
+_writes: Cache[tuple[Any, ...], tuple[Spec, WritePlan[Any] | None]] = Cache()
+"""Plans of earlier keys, each with the layout whose id is in its cache key."""
+
+
+def read_plan(kind: type[Tiled], layout: Spec, key: Any) -> ReadPlan[Tiled] | None:
+    """Return the plan that reads a box; None for elements and for keys that are not plain."""
+    parts = hashable_key(key)
+    if parts is None:
+        return None
+    known = _reads.get((id(layout), parts))
+    if known is None or known[0] is not layout:
+        known = _reads.keep((id(layout), parts), (layout, _new_read_plan(kind, layout, key)))
+    return known[1]
+
+
+def _new_read_plan(kind: type[Tiled], layout: Spec, key: Any) -> ReadPlan[Tiled] | None:
+    box = box_of_key(key, layout.dimensions)
+    return None if is_element(key, layout.dimensions) or 0 in box[2] else ReadPlan(kind, layout, box)
+
+
+def write_plan(kind: type[Tiled], layout: Spec, key: Any, value: Array) -> WritePlan[Tiled] | None:
+    """Return the plan that writes an array to a box.
+
+    None for elements, for keys that are not plain, if elements overlap, or if only NumPy converts the array's
+    dtype.
+
+    Raises:
+        LayoutError: the array does not broadcast to the box.
+    """
+    parts = hashable_key(key)
+    if parts is None:
+        return None
+    known_as = id(layout), parts, value.shape, value.strides, value.dtype
+    known = _writes.get(known_as)
+    if known is None or known[0] is not layout:
+        if is_element(key, layout.dimensions) or assigned_element(value.dtype, layout)[0] is None:
+            return None  # quick to determine, so it is not cached
+        known = _writes.keep(known_as, (layout, _new_write_plan(kind, layout, key, value)))
+    return known[1]
+
+
+def _new_write_plan(kind: type[Tiled], layout: Spec, key: Any, value: Array) -> WritePlan[Tiled] | None:
+    box = box_of_key(key, layout.dimensions)
+    if 0 in box[2] or may_overlap(layout):
+        return None
+    repeated = broadcast(value, box[3]).reshape(box[2])
+    return WritePlan(kind, layout, box, (value.shape, value.strides, value.dtype, repeated.strides))

@@ -84,15 +84,23 @@ def window_program(
     strides: tuple[int, ...],
     writes: bool,
     threads: int,
-    loose: Element | None = None,
+    element: Element | None = None,
 ) -> CopyProgram:
-    """The copy between a box of the tiled array and an array with those strides in bytes.
+    """The copy between a box of the tiled array and a strided array.
 
-    loose: the elements of the array; None for elements of the layout's dtype.
+    Args:
+        spec: the layout.
+        starts: the first index of the box in each dimension.
+        steps: the step of the box in each dimension.
+        extents: the size of the box in each dimension.
+        strides: the array's strides in bytes.
+        writes: whether the box is written.
+        threads: the number of threads.
+        element: the array's elements; None for elements of the layout's dtype.
     """
     window = window_map(access_map(spec), starts, steps, extents)
-    loose, stored = loose or array_element(spec), buffer_element(spec)
-    array = bytes_map(extents, strides, loose.bits // 8)
+    element, stored = element or array_element(spec), buffer_element(spec)
+    array = bytes_map(extents, strides, element.bits // 8)
     if writes:
-        return compiled(array, window, loose, stored, threads=threads)
-    return compiled(window, array, stored, loose, threads=threads)
+        return compiled(array, window, element, stored, threads=threads)
+    return compiled(window, array, stored, element, threads=threads)

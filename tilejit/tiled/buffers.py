@@ -38,7 +38,10 @@ def may_overlap(spec: Spec) -> bool:
 def checked_buffer(buffer: Any, spec: Spec, what: str) -> Array:
     """Return a buffer of the shape as a plain array if it is flat and of the right dtype and size.
 
-    what: its name in messages.
+    Args:
+        buffer: the buffer.
+        spec: the shape.
+        what: the buffer's name in messages.
 
     Raises:
         LayoutError: it does not hold the shape, or the shape cannot be packed.
@@ -110,15 +113,14 @@ def check_packable(spec: Spec) -> int:
     own, stored = spec.element.bits, 8 * itemsize
     if spec.bits not in (own, stored) or spec.bits not in (1, 2, 4, 8, 16, 32, 64, 128):
         raise LayoutError(
-            f"E({spec.bits}) is not the storage width of {spec.primitive_type}\n"
-            f"  write E({own}) or leave it out"
+            f"E({spec.bits}) is not the storage width of {spec.primitive_type}\n  write E({own}) or omit it"
             if own in (1, 2, 4, 8, 16, 32, 64, 128)
-            else f"elements of {spec.bits} bits cannot be packed; leave E out to store one a byte"
+            else f"elements of {spec.bits} bits cannot be packed; omit E to store one a byte"
         )
     if spec.rank > MAX_RANK:
         raise LayoutError(
             f"the shape has {spec.rank} dimensions, but NumPy's arrays have at most {MAX_RANK}\n"
-            "  leave out dimensions of size 1, or merge some"
+            "  omit dimensions of size 1, or merge some"
         )
     if itemsize * prod(n for n in spec.dimensions if n) > sys.maxsize:
         raise LayoutError(

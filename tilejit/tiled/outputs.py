@@ -83,5 +83,5 @@ def check_target(memory: Array, source: Array) -> None:
         )
     if np.may_share_memory(memory, source):
         raise LayoutError(
-            "out overlaps the array that is copied into it\n  pass an array with memory of its own"
+            "out overlaps the array that is copied into it\n  pass an array with its own memory"
         )

@@ -320,13 +320,13 @@ def _copy(tiled: TiledArray, view: AccessMap, array: Array, *, writes: bool) -> 
     """Copy between elements of a tiled array and an array of the view's sizes."""
     own = array_map(array)
     stored = buffer_element(tiled.layout)
-    loose = Element(from_numpy(array.dtype).name, 8 * array.itemsize)
+    element = Element(from_numpy(array.dtype).name, 8 * array.itemsize)
     count = thread_count(None, 2 * array.nbytes)
     if writes:
-        program = compiled(own, view, loose, stored, threads=count)
+        program = compiled(own, view, element, stored, threads=count)
         program.run(address(array), address_of(tiled), count, alive=(array, tiled))
     else:
-        program = compiled(view, own, stored, loose, threads=count)
+        program = compiled(view, own, stored, element, threads=count)
         program.run(address_of(tiled), address(array), count, alive=(tiled, array))
 
 

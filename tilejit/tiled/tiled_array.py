@@ -10,10 +10,9 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen import Cache, LayoutError, check_threads, compiler_lock
-from tilejit.arrays.basic_index import box_of_key, hashable_key, is_element
 from tilejit.arrays.memory import Array, address
 from tilejit.arrays.strided import c_strides
-from tilejit.arrays.values import SCALARS_AS_ARRAYS, broadcast
+from tilejit.arrays.values import SCALARS_AS_ARRAYS
 from tilejit.layout.as_layout import PLAIN_LAYOUTS, LayoutLike, as_layout, of_the_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.dtypes import ElementLike
@@ -32,12 +31,12 @@ from tilejit.programs.tuning import (
     read_tuning,
 )
 from tilejit.support.notebook import notebook_html
-from tilejit.tiled.box_plans import ReadPlan, WritePlan
+from tilejit.tiled.box_plans import read_plan, write_plan
 from tilejit.tiled.boxes import read_box, write_box
-from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, may_overlap, writable_layout
+from tilejit.tiled.buffers import check_size, checked_buffer, flat_bytes, writable_layout
 from tilejit.tiled.elements import elements_of
 from tilejit.tiled.outputs import check_alike, padding_of
-from tilejit.tiled.plan_elements import assigned_element, unpacked_dtype
+from tilejit.tiled.plan_elements import unpacked_dtype
 from tilejit.tiled.plans import RelayoutPlan, UnpackPlan, relayout_plan, unpack_plan
 
 if TYPE_CHECKING:
@@ -365,7 +364,7 @@ class TiledArray(NDArrayOperatorsMixin):
         found = elements_of(self._layout).read(self._buffer, key)
         if found is not None:
             return found
-        plan = self._read_plan(key)
+        plan = read_plan(TiledArray, self._layout, key)
         if plan is not None:
             found = plan(self)
         else:
@@ -374,36 +373,6 @@ class TiledArray(NDArrayOperatorsMixin):
         if isinstance(found, np.ndarray):
             found.flags.writeable = False
         return found
-
-    def _read_plan(self, key: Any) -> ReadPlan[TiledArray] | None:
-        """Return the plan that reads a box; None for elements and for keys that are not plain."""
-        parts, layout = hashable_key(key), self._layout
-        if parts is None:
-            return None
-        known = _reads.get((id(layout), parts))
-        if known is None or known[0] is not layout:
-            known = _reads.keep((id(layout), parts), (layout, _new_read_plan(layout, key)))
-        return known[1]
-
-    def _write_plan(self, key: Any, value: Array) -> WritePlan[TiledArray] | None:
-        """Return the plan that writes an array to a box.
-
-        None for elements, for keys that are not plain, if elements overlap, or if only NumPy converts the
-        array's dtype.
-
-        Raises:
-            LayoutError: the array does not broadcast to the box.
-        """
-        parts, layout = hashable_key(key), self._layout
-        if parts is None:
-            return None
-        known_as = id(layout), parts, value.shape, value.strides, value.dtype
-        known = _writes.get(known_as)
-        if known is None or known[0] is not layout:
-            if is_element(key, self.shape) or assigned_element(value.dtype, layout)[0] is None:
-                return None  # quick to determine, so it is not cached
-            known = _writes.keep(known_as, (layout, _new_write_plan(layout, key, value)))
-        return known[1]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write an element or a slice in place; the value broadcasts and converts as in NumPy assignment.
@@ -423,7 +392,7 @@ class TiledArray(NDArrayOperatorsMixin):
             elif isinstance(value, SCALARS_AS_ARRAYS):
                 value = np.asarray(value)
         if type(value) is np.ndarray:
-            plan = self._write_plan(key, value)
+            plan = write_plan(TiledArray, self._layout, key, value)
             if plan is not None:
                 try:
                     plan(value, self)
@@ -435,8 +404,6 @@ class TiledArray(NDArrayOperatorsMixin):
         write_box(self.writable_buffer(), self._layout, key, value)
 
 
-_reads: Cache[tuple[Any, ...], tuple[Spec, ReadPlan[TiledArray] | None]] = Cache()
-_writes: Cache[tuple[Any, ...], tuple[Spec, WritePlan[TiledArray] | None]] = Cache()
 _unpacks: Cache[tuple[Any, ...], tuple[Spec, UnpackPlan[TiledArray]]] = Cache()
 _relayouts: Cache[tuple[Any, ...], tuple[Spec, RelayoutPlan[TiledArray]]] = Cache()
 """Plans of earlier calls, each with the layout whose id is in its key."""
@@ -470,19 +437,6 @@ def relayout_plan_of(
             "  pass a layout of the same dtype; to convert, pack(t.unpack(), ..., casting=...)"
         )
     return relayout_plan(TiledArray, source, spec, padding_of(padding, spec, out), threads, tuning)
-
-
-def _new_read_plan(layout: Spec, key: Any) -> ReadPlan[TiledArray] | None:
-    box = box_of_key(key, layout.dimensions)
-    return None if is_element(key, layout.dimensions) or 0 in box[2] else ReadPlan(TiledArray, layout, box)
-
-
-def _new_write_plan(layout: Spec, key: Any, value: Array) -> WritePlan[TiledArray] | None:
-    box = box_of_key(key, layout.dimensions)
-    if 0 in box[2] or may_overlap(layout):
-        return None
-    repeated = broadcast(value, box[3]).reshape(box[2])
-    return WritePlan(TiledArray, layout, box, (value.shape, value.strides, value.dtype, repeated.strides))
 
 
 def address_of(tiled: TiledArray) -> int:

@@ -62,7 +62,7 @@ from tilejit.layout.shape import Shape
 from tilejit.programs import pack_programs
 from tilejit.programs.copy_programs import copy_program
 from tilejit.programs.relayout_programs import relayout_program, single_pass_relayout
-from tilejit.tiled import boxes, conversions, plans, tiled_array
+from tilejit.tiled import box_plans, boxes, conversions, plans, tiled_array
 from tilejit.tiled.tiled_array import TiledArray
 
 Array = NDArray[Any]
@@ -170,8 +170,8 @@ PLANS = (
     convert._packs,
     tiled_array._unpacks,
     tiled_array._relayouts,
-    tiled_array._reads,
-    tiled_array._writes,
+    box_plans._reads,
+    box_plans._writes,
 )
 """What remembers programs that were made under other thresholds."""
 

@@ -78,7 +78,7 @@ def _of_any_size(spec: Shape) -> Shape:
     if spec.padded_dimensions not in (None, spec.dimensions):
         raise LayoutError(
             f"the layout pads the whole array to {dims_text(spec.padded_dimensions or ())}, but chunks are "
-            "padded one by one\n  leave padded_dimensions out"
+            "padded one by one\n  omit padded_dimensions"
         )
     layout = spec.layout or Layout(spec.minor_to_major)
     return replace(spec, layout=layout, padded_dimensions=None, dynamic=())

@@ -83,7 +83,7 @@ def to_xla(
     if 0 in bound:
         if slots:
             raise LayoutError(
-                f"an array without elements has 0 slots, not {shown(slots)}\n  pass slots=0 or leave it out"
+                f"an array without elements has 0 slots, not {shown(slots)}\n  pass slots=0 or omit it"
             )
         return make_shape(type_name, bound, element_size_in_bits=element_size_in_bits)
     chains = tuple(cut_chain(tuple(flat_modes(mode)), n) for mode, n in zip(layout, bound, strict=True))
@@ -97,7 +97,7 @@ def to_xla(
     if slots < shape.physical_size:
         raise LayoutError(
             f"the tiles need {shape.physical_size} slots, not {shown(slots)}\n"
-            "  pass that number, or leave slots out"
+            "  pass that number, or omit slots"
         )
     return make_shape(
         type_name,

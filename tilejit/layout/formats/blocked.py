@@ -17,8 +17,6 @@ from tilejit.layout.text.tags import parse_tag
 
 MAX_MORTON = 256
 Element = PrimitiveType
-
-
 Sizes = dict[str, int]
 
 
@@ -190,7 +188,15 @@ def pattern_format(
 ) -> Format:
     """Create a format from a pattern.
 
-    sizes: sizes(element, **parameters) -> the sizes that the pattern leaves out. rule: those sizes in words.
+    Args:
+        name: the format's name.
+        description: one line on what it is.
+        pattern: the pattern.
+        example: dimensions and dtype of a small array.
+        source: where the format is defined.
+        sizes: sizes(element, **parameters) -> the sizes that the pattern omits.
+        rule: those sizes in words.
+        parameters: the keywords of `sizes`.
     """
 
     def build(element: Element, dims: Dims, **given: Any) -> Blocking:

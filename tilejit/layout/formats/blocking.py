@@ -91,7 +91,9 @@ class Blocking:
     def recipe(self, heading: str, fill: str = "") -> str:
         """Write the source of `pack(x)`, which converts an array to its flat buffer: pad, reshape, transpose.
 
-        heading: the docstring of `pack`. fill: further arguments of np.pad, starting with a comma.
+        Args:
+            heading: the docstring of `pack`.
+            fill: further arguments of np.pad, starting with a comma.
 
         Raises:
             LayoutError: the code needs more than NumPy's 64 dimensions.
@@ -106,7 +108,7 @@ class Blocking:
 
 def _check_digits(size: int, digits: tuple[int, ...]) -> None:
     if not digits:
-        raise LayoutError("a dimension has no digits\n  pass one digit of its own size")
+        raise LayoutError("a dimension has no digits\n  pass one digit of the dimension's size")
     for digit in digits:
         if not 0 <= digit <= MAX_INT64:
             raise LayoutError(f"a digit is {shown(digit)}\n  pass a size from 0 to 2^63-1")

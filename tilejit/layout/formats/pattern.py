@@ -122,7 +122,7 @@ class Pattern:
                 self.text,
                 group.at,
                 f"the sizes of {what} cover {shown(total)} elements, but dimension {dim} has {shown(size)}",
-                "make them larger, or leave one out",
+                "make them larger, or omit one",
             )
         return tuple(known[axis.text] for axis in group.axes)
 

@@ -10,6 +10,7 @@ from codegen import LayoutError, lazy_pattern
 from tilejit.layout.dtypes import PRIMITIVE_TYPES, PrimitiveType
 from tilejit.layout.formats import blocked, tpu
 from tilejit.layout.formats.format import Dims, Format, keywords_of, refuse_reserved
+from tilejit.layout.formats.pattern import cut
 from tilejit.layout.text.tags import is_tag, parse_tag
 from tilejit.support.tokens import MAX_TEXT, mistake, small_int
 
@@ -47,7 +48,7 @@ def register_format(name: str, function: Callable[..., object], description: str
         raise TypeError(f"expected the name of a format, got {type(name).__name__}")
     if not _NAME().fullmatch(name) or len(name) > MAX_NAME:
         raise LayoutError(
-            f"{_cut(name)!r} cannot be the name of a format\n"
+            f"{cut(name)!r} cannot be the name of a format\n"
             f"  start with a letter and continue with letters, digits, - _ and . up to {MAX_NAME}"
         )
     if name in _FORMATS or _spells_a_tag(name):
@@ -116,8 +117,8 @@ def find_format(name: str) -> Format:
         "or a layout such as {1,0:T(8,128)}"
     )
     if words and not near:
-        fix = f"a pattern has an arrow before the memory order: write e.g. {_cut(name) + ' -> …'!r}"
-    raise LayoutError(f"unknown format {_cut(name)!r}\n  {fix}")
+        fix = f"a pattern has an arrow before the memory order: write e.g. {cut(name) + ' -> …'!r}"
+    raise LayoutError(f"unknown format {cut(name)!r}\n  {fix}")
 
 
 def read_call(text: str) -> tuple[str, dict[str, int]]:
@@ -137,7 +138,7 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
         if match is None or value is None:
             raise mistake(text, at, "expected a comma before a parameter of the format", "write e.g. mr=8")
         if match[1] in given:
-            raise mistake(text, at, f"{_cut(match[1])} is given twice", "write it once")
+            raise mistake(text, at, f"{cut(match[1])} is given twice", "write it once")
         given[match[1]] = value
         at += len(part) + 1
     return name.strip(), given
@@ -166,7 +167,3 @@ def _spells_a_tag(name: str) -> bool:
     except LayoutError:
         return False
     return True
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= 40 else name[:40] + "…"

@@ -47,7 +47,7 @@ def blocked_shape(blocking: Blocking, element: PrimitiveType, bits: int = 0) -> 
     if bits not in (0, element.bits, element.storage_bits):
         raise LayoutError(
             f"element_size_in_bits is {shown(bits)}, but {element.name} has {element.bits}\n"
-            f"  pass {element.bits}, or leave it out"
+            f"  pass {element.bits}, or omit it"
         )
     minor_to_major, tiles = spell(blocking)
     return make_shape(element, blocking.dimensions, minor_to_major, tiles, element_size_in_bits=bits % 8)

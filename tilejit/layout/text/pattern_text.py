@@ -121,7 +121,7 @@ class _Reader(Reader):
                 self.fail("a parenthesis is inside another one", "write one for each dimension")
             self.fail(f"{cause}: {self.found()}", fix)
         if token.text in seen:
-            self.fail(f"{cut(token.text)} occurs twice left of ->", "give each axis a name of its own")
+            self.fail(f"{cut(token.text)} occurs twice left of ->", "give each axis its own name")
         wrong = reserved_mistake(token.text, "an axis")
         if wrong:
             self.fail(*wrong)
@@ -149,7 +149,7 @@ class _Reader(Reader):
                 opened.pop()
             elif token.kind == "name" or token.text == "...":
                 if token.text not in known:
-                    self.fail(f"{cut(token.text)} does not occur left of ->", "name it there, or take it out")
+                    self.fail(f"{cut(token.text)} does not occur left of ->", "name it there, or remove it")
                 if token.text in order:
                     self.fail(f"{cut(token.text)} occurs twice right of ->", "keep one")
                 order[token.text] = None

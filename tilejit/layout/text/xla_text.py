@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 _PARTS = "D T L # * E S SC P M"
 XLA = Grammar.of(
     "a layout text",
-    "take it out",
+    "remove it",
     comments=True,
     int="-?[0-9]+",
     name="[A-Za-z_][A-Za-z0-9_]*",
@@ -93,7 +93,7 @@ class _Reader(Reader):
 
     def expect_end(self) -> None:
         if self.now.text == "{" and self.ahead.text == "}":
-            self.fail("the layout is empty", "leave {} out, or name the dimensions, e.g. {1,0}")
+            self.fail("the layout is empty", "omit {}, or name the dimensions, e.g. {1,0}")
         if self.now.text == "{":
             self.fail(
                 "a layout is not allowed here",
@@ -326,7 +326,7 @@ class _Reader(Reader):
         if len(levels) != rank:
             self.fail(
                 f"{len(levels)} dim level types for {rank} dimensions",
-                "write one for each, or leave D out",
+                "write one for each, or omit D",
                 start,
             )
 
