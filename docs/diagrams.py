@@ -1,7 +1,7 @@
-"""Diagrams of what the picture of a layout does not show: strips of memory, with a label for each box.
+"""Diagrams of strips of labeled boxes, for pages where the picture of a layout isn't enough.
 
-`DIAGRAMS` has those of the page on XLA's notation. Their colors are those of the pictures of layouts: text in
-the page's color is read on light and on dark pages.
+`DIAGRAMS` has all of them by name. They use the colors of the pictures of layouts, and their text has the page's
+color, so it is readable on light and dark pages.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from tilejit.view.svg import CELL, FILLS, LINE, svg_element
 
 WIDE = 7.4
-"""Pixels of a character."""
+"""Width of a character in pixels."""
 
 
 class Box(NamedTuple):
-    """A part of a strip: its text, its color (None: hatched), and its least width in cells."""
+    """A part of a strip: its text, its color (None: hatched if it has no text), and its minimum width in cells."""
 
     text: str
     color: int | None = 0
@@ -25,14 +25,14 @@ class Box(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """A row of boxes behind a label."""
+    """A label, and a row of boxes after it."""
 
     label: str
     boxes: Sequence[Box]
 
 
 def diagram(title: str, strips: Sequence[Strip]) -> str:
-    """Strips one below the other as one <svg> element."""
+    """Draw strips one below the other as one <svg> element."""
     parts: list[str] = []
     left = 24 + int(max(len(strip.label) for strip in strips) * WIDE)
     right = 0

@@ -1,4 +1,4 @@
-"""Docstrings, which are written for `help()`, as the reference shows them: examples become blocks of code."""
+"""Convert docstrings, which are written for `help()`, to Markdown: examples become code blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields|Warns|Note|Example
 
 
 def rewritten(text: str) -> str:
-    """A docstring for the reference, in Markdown and Google's sections."""
+    """Convert a docstring to Markdown, with sections in Google's style."""
     return "\n\n".join(_blocks(re.split(r"\n\s*\n", text)))
 
 
@@ -29,5 +29,5 @@ def _blocks(paragraphs: Sequence[str]) -> Iterator[str]:
 
 
 def _plain(paragraph: str) -> str:
-    """Prose; a line that happens to begin with # is no heading."""
+    """Escape # at the start of a line, which would make a heading."""
     return re.sub(r"^#", r"\\#", paragraph, flags=re.MULTILINE)

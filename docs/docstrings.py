@@ -1,6 +1,6 @@
-"""What the reference makes of docstrings and signatures, which are written for `help()`.
+"""A Griffe extension that adapts docstrings and signatures, which are written for `help()`, to the reference.
 
-A Griffe extension: examples become blocks of code, and names that only the implementation uses are omitted.
+Examples become code blocks, and names that only the implementation uses are replaced or omitted.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ PUBLIC_TYPES = {
     "PaddingValue": "int | float | complex",
     "PrimitiveType": "str",
 }
-"""What aliases of the implementation stand for."""
+"""Aliases of the implementation, and the types to show in their place."""
 HIDDEN_BASES = ("Direct",)
 HIDDEN_MEMBERS = {"Elementwise": ("answered", "record", "plan", "new_program", "run")}
-"""Methods that other modules call, and no user does."""
+"""Methods that other modules call, but users don't."""
 
 
 class ReferencePages(griffe.Extension):
-    """Rewrites objects once they are loaded."""
+    """Rewrites objects after Griffe has loaded them."""
 
     def on_object(self, *, obj: griffe.Object, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
-        """Docstrings, signatures, bases and members."""
+        """Rewrite the docstring, signature, bases and members of an object."""
         if isinstance(obj, griffe.Function):
             for parameter in obj.parameters:
                 parameter.annotation = _public(parameter.annotation)
@@ -59,7 +59,7 @@ class ReferencePages(griffe.Extension):
 
 
 def _public(annotation: Any) -> Any:
-    """An annotation in names that users know."""
+    """An annotation with public types in place of aliases."""
     if annotation is None:
         return None
     text = re.sub(r"\b\w+\b", lambda name: PUBLIC_TYPES.get(name[0], name[0]), str(annotation))

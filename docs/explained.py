@@ -1,4 +1,4 @@
-"""The stages of a copy that docs/tutorial/generated_code.md reads, as `tilejit.explain` gives them."""
+"""The stages of the copy in docs/tutorial/generated_code.md, as `tilejit.explain` prints them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LANGUAGES = {"nest": "text", "schedule": "text", "kernel": "python"}
 
 
 def explained(stage: str) -> str:
-    """A stage as a block of Markdown.
+    """A stage as a Markdown code block.
 
     nest: the loops of every box. schedule: the decisions for the largest one. kernel: its source.
     """

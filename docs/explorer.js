@@ -1,6 +1,6 @@
 "use strict";
 
-/* Explorers in frames have the colors of the page around them, whichever its reader chooses. */
+/* Explorers in frames use the color scheme of the page around them. */
 function colorExplorers() {
   const theme = document.body.dataset.mdColorScheme === "slate" ? "dark" : "light";
   for (const frame of document.querySelectorAll("iframe.explorer")) frame.contentWindow.postMessage({ theme }, "*");

@@ -1,4 +1,4 @@
-"""The gallery: a section for each named format of the registry, with its picture and its facts."""
+"""The gallery of named formats: a section for each, with its picture and its facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PREFIX = "format-"
 def gallery(folder: str = "../pictures") -> str:
     """Markdown of all formats, in the order of the registry: a table of contents, then the sections.
 
-    folder: where the pictures are, from the page.
+    Args:
+        folder: the folder of the pictures, relative to the page.
     """
     rows = [f"| [`{name}`](#{anchor(name)}) | {_cell(find_format(name).description)} |" for name in names()]
     table = "\n".join(["| format | layout |", "|---|---|", *rows])
@@ -28,7 +29,7 @@ def gallery(folder: str = "../pictures") -> str:
 
 
 def names() -> tuple[str, ...]:
-    """Every format that the registry has when the site is built."""
+    """The formats in the registry when the site is built."""
     return tilejit.formats()
 
 
@@ -38,12 +39,16 @@ def anchor(name: str) -> str:
 
 
 def pictures() -> tuple[str, ...]:
-    """The names of the pictures; a registered function has no example to draw."""
+    """The names of the pictures. A registered function has no example to draw."""
     return tuple(anchor(name) for name in names() if find_format(name).example is not None)
 
 
 def picture(name: str) -> Spec:
-    """The layout that a picture shows, by the picture's name."""
+    """The layout that a picture shows.
+
+    Args:
+        name: the name of the picture, such as `format-tpu`.
+    """
     spec = example(name.removeprefix(PREFIX))
     assert spec is not None, name
     return spec
@@ -68,7 +73,7 @@ def padded_example(name: str) -> Spec | None:
 
 
 def padding_value(spec: Spec) -> float:
-    """What `pack` writes to padding slots unless told otherwise.
+    """The value that `pack` writes to padding slots by default.
 
     f32 -> 0.0    f8e8m0fnu, which has no zero -> 2^-127, its byte 0
     """
@@ -104,13 +109,13 @@ def _facts(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _sentence(text: str) -> str:
-    """With a capital, unless it begins with a name: "textures: in blocks" -> "Textures: in blocks"."""
+    """Capitalize the first word, unless it is a name: "textures: in blocks" -> "Textures: in blocks"."""
     first = text.partition(" ")[0].rstrip(":")
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 def _formula(formula: str) -> str:
-    """A pattern as code, and its sizes in words: "`... M (N n) -> ... N M n`, n=32"."""
+    """A pattern as code, then its sizes: "`... M (N n) -> ... N M n`; n=32"."""
     pattern, _, sizes = formula.partition("; ")
     return f"`{_cell(pattern)}`" + (f"; {_cell(sizes)}" if sizes else "")
 
@@ -136,10 +141,10 @@ def _padding(name: str, spec: Spec) -> str:
 
 
 def _dtypes(dtypes: tuple[str, ...]) -> str:
-    whole = tilejit.describe_format("col32").dtypes
-    return ALL if dtypes == whole else ", ".join(dtypes)
+    every = tilejit.describe_format("col32").dtypes  # a format without a restriction
+    return ALL if dtypes == every else ", ".join(dtypes)
 
 
 def _cell(text: str) -> str:
-    """Text in a table: a bar would end its cell."""
+    """Escape bars, which would end the cell of a table."""
     return text.replace("|", "\\|")

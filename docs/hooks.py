@@ -1,4 +1,7 @@
-"""What the site shows and nobody writes by hand: pictures, explorers, lists of modules, results."""
+"""Generate the parts of the site that nobody writes by hand.
+
+These are pictures, layout explorers, the gallery, lists of modules and commands, and the saved benchmark results.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +53,13 @@ EXPLORERS = {
 }
 INTEROP = ("jax", "torch", "tenstorrent", "onednn", "zarr", "dask")
 FILES = ("safetensors", "npy")
-"""Modules of `tilejit.interop` and `tilejit.files` in the order of the reference, those that there are."""
+"""Public modules of `tilejit.interop` and `tilejit.files`, in the order of the reference."""
 MODULE_OPTIONS = "      heading_level: 2\n      show_root_full_path: true"
 RESULTS = ("bench/results.md",)
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the generated files, as if they stood in docs/."""
+    """Add the generated files as if they were in docs/."""
     made = {
         **{
             f"pictures/{name}.svg": drawn(name) for name in (*PICTURES, *DIAGRAMS, LOOPS, *gallery.pictures())
@@ -72,7 +75,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def drawn(name: str) -> str:
-    """The picture of that name, to stand in a page."""
+    """The SVG of a picture, to embed in a page."""
     if name == LOOPS:
         return loops_picture()
     if name in DIAGRAMS:
@@ -81,25 +84,24 @@ def drawn(name: str) -> str:
 
 
 def layout(text: str) -> tilejit.Shape | CuteShape | CuteLayout:
-    """A shape of XLA, or a layout of CuTe, by its text."""
+    """Read an XLA shape or a CuTe layout."""
     return tilejit.Shape.parse(text) if re.match(r"[a-z]\w*\[", text) else tilejit.cute.parse(text)
 
 
 def modules(package: str, subject: str, names: Sequence[str]) -> str:
-    """The page of a package whose modules are imported one by one."""
-    there = [name for name in names if list((ROOT / "tilejit" / package).glob(f"{name}*"))]
+    """The page of a package whose modules users import one by one."""
     lines = [
         f"# tilejit.{package}",
         "",
         f"{subject} Import the module you need. If its library is missing, the error says what to install.",
         "",
-        *(f"::: tilejit.{package}.{name}\n    options:\n{MODULE_OPTIONS}\n" for name in there),
+        *(f"::: tilejit.{package}.{name}\n    options:\n{MODULE_OPTIONS}\n" for name in names),
     ]
     return "\n".join(lines)
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Put in what is generated; link results, which lie beside docs/, within the site."""
+    """Insert generated text. Link to the saved results within the site, because their file is outside docs/."""
     name = page.file.src_uri
     if name == "reference/cli.md":
         return markdown.replace("@@COMMANDS@@", commands())
@@ -111,14 +113,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """Put pictures into the page itself, whose colors they have then, whichever its reader chose."""
+    """Embed pictures in the page, so that they have its colors, light or dark."""
     return re.sub(
         r'<img alt="(?P<alt>[^"]*)" src="(?:\.\./)*pictures/(?P<name>[\w.-]+)\.svg" ?/?>', _inline, html
     )
 
 
 def _inline(image: re.Match[str]) -> str:
-    """A picture where the page names it; wide ones can be moved on narrow screens, by keyboard too."""
+    """A picture in place of its image. Wide pictures scroll on narrow screens, also by keyboard."""
     return (
         f'<span class="picture" role="group" aria-label="{image["alt"]}" tabindex="0" data-search-exclude>'
         f"{drawn(image['name'])}</span>"
@@ -126,7 +128,7 @@ def _inline(image: re.Match[str]) -> str:
 
 
 def commands() -> str:
-    """`--help` of each command, as it is printed on 80 columns."""
+    """The `--help` text of each command, 80 columns wide."""
     out = []
     for words in ((), *_names(get_command(app))):
         text = CliRunner().invoke(app, [*words, "--help"], prog_name="tilejit", env={"COLUMNS": "80"}).stdout

@@ -1,4 +1,4 @@
-"""`python docs/layout_picture.py`: draws docs/images/layout.svg, an array in tiles beside its memory."""
+"""Draw docs/images/layout.svg, an array in tiles beside its memory: `python docs/layout_picture.py`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WIDTH, HEIGHT = 640, 408
 ARRAY, MEMORY = (30, 106), (412, 106)
 """The top left corners of the two grids."""
 FILLS = ("#cfe3ff", "#ffdfb0", "#cdeec6", "#f8d0ef", "#c2ecec", "#efe39a")
-"""A color for each tile, read with dark text."""
+"""A color for each tile, light enough for dark text."""
 INK, MUTED, CARD = "#1f2328", "#59636e", "#d1d9e0"
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
 def picture(text: str = LAYOUT) -> str:
-    """The SVG: each element has the color of its tile on both sides, padding is hatched."""
+    """The SVG. Each element has the color of its tile on both sides, and padding is hatched."""
     shape = tj.Shape.parse(text)
     rows, columns = shape.dimensions
     slots = TILE[0] * TILE[1]
@@ -88,7 +88,7 @@ def _edges(corner: tuple[int, int], rows: int, columns: int, high: int, wide: in
 
 
 def _notes(rows: int) -> Iterator[str]:
-    """What the picture shows, below the array."""
+    """The legend below the array."""
     x, y = ARRAY[0], ARRAY[1] + rows * CELL + 34
     look = f'font-size="15" fill="{MUTED}"'
     yield f'<text x="{x}" y="{y}" {look}>T(2,2): tiles of 2 x 2, one after the other</text>'

@@ -23,7 +23,7 @@ def blend(a: Array, b: Array, c: Array) -> None:
 
 @cache
 def picture() -> str:
-    """The SVG: a box for each loop, and what became of it, without the lines of this file."""
+    """The SVG: a box for each loop and its report, without line numbers, which are those of this file."""
     matrix, row = np.zeros((100, 300), np.float32), np.zeros(300, np.float32)
     kernel = tilejit.kernel(virtual_vector_size=256)(blend)
     kernel.specialize(matrix, row, matrix.copy())

@@ -1,4 +1,4 @@
-"""docs/design.md: its steps are the passes in their order, its texts those that the compiler prints."""
+"""docs/design.md: its steps are the passes in their order, and its code is what the compiler prints."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from codegen.schedule.transfers import CopyRun
 from tests.docs.test_map import DESIGN
 from tests.tools.goldens import GOLDEN
 
-COPY = DESIGN[DESIGN.index("### A copy, from text") : DESIGN.index("### A copy in two stages")]
-KERNEL = DESIGN[DESIGN.index("### A kernel, from text") : DESIGN.index("### Where to change what")]
+COPY = DESIGN[DESIGN.index("## A copy, from text") : DESIGN.index("## A copy in two stages")]
+KERNEL = DESIGN[DESIGN.index("## A kernel, from text") : DESIGN.index("## Decisions")]
 
 
 def blocks(text: str) -> list[str]:

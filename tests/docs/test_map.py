@@ -1,4 +1,4 @@
-"""The map of the code in docs/design.md names every module, and only modules that exist."""
+"""The map of the code in docs/design.md has every module; pages name only modules that exist."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DESIGN = (ROOT / "docs" / "design.md").read_text()
+DEVELOPMENT = (ROOT / "docs" / "howto" / "development.md").read_text()
 MAP = DESIGN[DESIGN.index("## Map of the code") :]
 
 
@@ -17,20 +18,20 @@ def modules() -> list[str]:
     return sorted(str(p) for p in paths if p.name != "__init__.py")
 
 
-def names_of_the_map() -> list[str]:
+def names_in(text: str) -> list[str]:
     """Files, as complete paths or by their ends, and folders with a trailing slash."""
-    return [name for name in re.findall(r"`([^`\s]+)`", MAP) if name.endswith((".py", "/"))]
+    return sorted({name for name in re.findall(r"`([^`\s]+)`", text) if name.endswith((".py", "/"))})
 
 
 @pytest.mark.parametrize("module", modules())
 def test_every_module_or_its_folder_is_named(module: str) -> None:
     assert any(
         module.startswith(name) if name.endswith("/") else f"/{module}".endswith(f"/{name}")
-        for name in names_of_the_map()
+        for name in names_in(MAP)
     )
 
 
-@pytest.mark.parametrize("name", names_of_the_map())
+@pytest.mark.parametrize("name", names_in(DESIGN + DEVELOPMENT))
 def test_every_name_exists(name: str) -> None:
     if name.endswith("/"):
         assert (ROOT / name).is_dir()
