@@ -1,7 +1,7 @@
 """Diagrams of strips of labeled boxes, for pages where the picture of a layout isn't enough.
 
-`DIAGRAMS` has all of them by name. They use the colors of the pictures of layouts, and their text has the page's
-color, so it is readable on light and dark pages.
+`DIAGRAMS` has all of them by name. They use the colors of the pictures of layouts. Text has the page's color,
+so it is readable on light and dark pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDE = 7.4
 
 
 class Box(NamedTuple):
-    """A part of a strip: its text, its color (None: hatched if it has no text), and its minimum width in cells."""
+    """A part of a strip: its text, color (None: hatched if without text), and minimum width in cells."""
 
     text: str
     color: int | None = 0

@@ -1,6 +1,7 @@
 """Generate the parts of the site that nobody writes by hand.
 
-These are pictures, layout explorers, the gallery, lists of modules and commands, and the saved benchmark results.
+These are pictures, layout explorers, the gallery, lists of modules and commands, and the saved benchmark
+results.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def modules(package: str, subject: str, names: Sequence[str]) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Insert generated text. Link to the saved results within the site, because their file is outside docs/."""
+    """Insert generated text, and link to the saved results, which are outside docs/, within the site."""
     name = page.file.src_uri
     if name == "reference/cli.md":
         return markdown.replace("@@COMMANDS@@", commands())
