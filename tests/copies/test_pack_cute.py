@@ -223,7 +223,7 @@ def test_parts_of_layouts_say_how_to_make_one(given: Any, fix: str) -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(tj.LayoutError, match="does not say the array's dtype and dims"):
+    with pytest.raises(tj.LayoutError, match="does not specify the array's dtype and dims"):
         tj.as_layout("(8,8):(8,1)")
     with pytest.raises(TypeError, match="element_size_in_bits, not 'mi'"):
         tj.as_layout("(8,8):(8,1)", dims=(8, 8), dtype="f32", mi=3)

@@ -57,7 +57,7 @@ def test_what_a_text_is() -> None:
         ("(2,2):(2,4", "is missing", 10),
         ("(2,2):(2,(4))", "does not nest", 6),
         ("4:", "a number is missing", 2),
-        ("4:1:2", "goes on", 3),
+        ("4:1:2", "continues", 3),
         ("4:x", "is not allowed", 2),
         ("(-1):(2)", "a size is -1", 0),
         ("Sw<3,4>", "three numbers", 2),

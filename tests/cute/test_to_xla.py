@@ -20,7 +20,7 @@ from tilejit import cute
 from tilejit.layout.bridge.chains import cut_chain
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_search import State
-from tilejit.layout.bridge.tile_sort import sorting_way
+from tilejit.layout.bridge.tile_sort import sorting_route
 
 pytestmark = pytest.mark.share(3)
 
@@ -244,12 +244,12 @@ def test_strides_that_do_not_divide(made: Any) -> None:
 @settings(max_examples=share(400, 3))
 @given(chains())
 def test_sorting_reaches_every_order(made: Any) -> None:
-    """The way that is taken where the search gives up."""
+    """The route that is taken where the search gives up."""
     parts, dims = made
     stages = storage_stages(parts)
     assert not isinstance(stages, Unplaced)
     assert len(stages) == 1
-    tiles = sorting_way(stages[0].order, State(stages[0].order.axes)).tiles
+    tiles = sorting_route(stages[0].order, State(stages[0].order.axes)).tiles
     descending = tuple(reversed(range(len(dims))))
     assert np.array_equal(tiled_offsets(dims, descending, tiles), offsets_of_chains(parts, dims)), tiles
 

@@ -1,4 +1,4 @@
-"""CuTe's functions of IntTuples as users call them: `as_int_tuple` reads every argument first."""
+"""CuTe's IntTuple functions for callers: `as_int_tuple` checks every argument first."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 def _checked(function: Callable[..., T]) -> Callable[..., T]:
     @wraps(function)
-    def call(*values: Any, **named: Any) -> T:
-        given = {name: as_int_tuple(value) for name, value in named.items()}
+    def call(*values: Any, **by_name: Any) -> T:
+        given = {name: as_int_tuple(value) for name, value in by_name.items()}
         return function(*map(as_int_tuple, values), **given)
 
     return call
@@ -63,5 +63,5 @@ def integer(start: object) -> int:
     """
     number = as_int_tuple(start, "a start")
     if isinstance(number, tuple):
-        raise LayoutError(f"the start is {named(number)}\n  pass one integer")
+        raise LayoutError(f"expected one integer as a start, got {named(number)}\n  pass an integer")
     return number

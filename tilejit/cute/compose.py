@@ -23,7 +23,8 @@ def composition(a: Any, b: Any) -> Any:
 
     Args:
         a: a Layout, whose last mode may exceed its size; a Swizzle; or a ComposedLayout.
-        b: a Layout, an integer n for n:1, or a tiler: a tuple of these or `_`, one for each first mode of A.
+        b: a Layout, an integer n for n:1, or a tiler: a tuple of these or `_`, one for each of the first
+            modes of A.
 
     Returns:
         A Layout; a ComposedLayout if A or B is not a Layout.
@@ -54,7 +55,7 @@ def composition(a: Any, b: Any) -> Any:
 
 
 def _after_composed(a: ComposedLayout, b: Any) -> ComposedLayout:
-    """Compose B into the inner layout; if that is not a layout, keep the composed layout before B."""
+    """Compose the inner layout with B; if no layout expresses that, return A o 0 o B."""
     try:
         return ComposedLayout(a.outer, a.offset, composition(a.inner, b))
     except NoLayoutError as error:
@@ -94,9 +95,9 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
 
 
 def _cut(digits: MixedRadix, room: list[int], n: int, e: int) -> tuple[IntTuple, IntTuple] | None:
-    """Shape and stride of a mode n:e of B cut at A's digits, within that much room; None if it may carry.
+    """Cut a mode n:e of B at A's digits, and reduce their `room`; None if the mode may carry.
 
-    (4, 3) with digits of 2 and more, of strides 8 and 100 -> None    (4, 1) -> (2, 2), (8, 100)
+    4:3, digits of size 2 and unbounded, of strides 8 and 100 -> None    4:1 -> (2, 2), (8, 100)
     """
     if e < 0:
         return None

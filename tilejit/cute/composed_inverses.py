@@ -58,7 +58,7 @@ def left_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
     outer, offset, inner = layout.outer, layout.offset, layout.inner
     if _range(inner)[0] < 0:
         raise LayoutError(
-            f"the left inverse of {named(layout)} is not known, because strides are negative\n"
+            f"cannot find the left inverse of {named(layout)}, because its strides are negative\n"
             "  write the layout with nonnegative strides"
         )
     undone = left_inverse(inner)
@@ -70,7 +70,7 @@ def left_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
         first = left_inverse_of_layout(_layout(outer))
     except NoLayoutError as error:
         raise LayoutError(
-            f"the left inverse of {named(layout)} is not known, because {named(outer)} has none\n"
+            f"cannot find the left inverse of {named(layout)}, because {named(outer)} has none\n"
             "  write it as one layout"
         ) from error
     return ComposedLayout(undone, -offset, first)
@@ -102,8 +102,8 @@ def right_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
 
     Raises:
         NoLayoutError: no coordinate has offset 0.
-        LayoutError: the layout has no elements, the search was given up, or an offset is added to negative
-            strides or before a layout.
+        LayoutError: the layout has no elements, the search exceeds its work limit, or an offset is added to
+            negative strides or before a layout.
         TypeError: the argument is not a layout.
 
     Source: CuTe's right_inverse.
@@ -127,7 +127,7 @@ def right_inverse(layout: Layout | ComposedLayout) -> Layout | ComposedLayout:
 
 
 def first_from(swizzle: Swizzle, bound: int) -> int:
-    """The smallest i with swizzle(i) >= bound, a bound of 0 or more; all smaller i stay below.
+    """The smallest i with swizzle(i) >= bound, where bound >= 0; all smaller i stay below the bound.
 
     Sw<1,0,2> from 5 -> 4, because it exchanges 4 and 5    from 6 -> 6
     """
@@ -151,7 +151,7 @@ def _least(swizzle: Swizzle, begin: int, free: int) -> int:
 
 
 def _regrouped(layout: ComposedLayout) -> Layout | ComposedLayout:
-    """The same function with an outer part that is not composed; a Layout if layouts compose to one."""
+    """Rewrite a composed layout so that its outer part is not composed; return a Layout if possible."""
     outer, offset, inner = layout.outer, layout.offset, layout.inner
     if isinstance(inner, ComposedLayout):
         inner = _regrouped(inner)
@@ -174,12 +174,12 @@ def _swizzled(swizzle: Swizzle, size: int) -> ComposedLayout:
 
 
 def _whole_blocks(swizzle: Swizzle, top: int) -> int:
-    """Offsets from 0 on that the swizzle permutes among themselves and that reach `top`."""
+    """The size of the fewest whole blocks of the swizzle, from offset 0, that contain `top`."""
     return ceil_div(top + 1, swizzle.block) * swizzle.block
 
 
 def _range(layout: Layout | ComposedLayout) -> tuple[int, int]:
-    """Bounds of the offsets."""
+    """Bounds on the offsets, both included."""
     if isinstance(layout, Layout):
         return extent(layout)
     if isinstance(layout.outer, Swizzle):
@@ -194,7 +194,7 @@ def _layout(outer: Swizzle | Layout | ComposedLayout) -> Layout:
 
 
 def _without_zero(layout: ComposedLayout) -> LayoutError:
-    """The error for an offset that is added inside."""
+    """The error for a composed layout that adds an offset."""
     low, offset = _range(layout.inner)[0], layout.offset
     if isinstance(layout.outer, Swizzle) and low + offset > 0:
         seen = Witness(0, layout(0), 0)
@@ -204,6 +204,6 @@ def _without_zero(layout: ComposedLayout) -> LayoutError:
             seen,
         )
     return LayoutError(
-        f"the right inverse of {named(layout)} is not known, because it adds {offset} inside\n"
+        f"cannot find the right inverse of {named(layout)}, because it adds the offset {offset}\n"
         "  write it without an offset"
     )

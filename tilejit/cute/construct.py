@@ -105,7 +105,7 @@ def make_identity_layout(shape: object) -> Layout:
         LayoutError: a size is negative, or the layout exceeds 64 bits.
         TypeError: the shape is not made of integers.
 
-    Source: CuTe's make_identity_layout, with numbers for coordinates.
+    Source: CuTe's make_identity_layout, which returns the coordinates themselves.
     """
     return Layout(shape)
 
@@ -118,8 +118,8 @@ def make_ordered_layout(shape: object, order: object = None) -> Layout:
 
     Args:
         shape: an IntTuple of sizes in elements.
-        order: an IntTuple that nests like the shape, or less deep: the mode with the smallest number varies
-            fastest, and ties go to the left. None is the order of the modes.
+        order: an IntTuple that nests like the shape, or less deeply. The mode with the smallest number varies
+            fastest, and the left one of equal numbers. None is the order of the modes.
 
     Returns:
         The layout.
@@ -192,7 +192,7 @@ def product_each(shape: Any) -> tuple[int, ...]:
     (6, 4)
 
     Args:
-        shape: an IntTuple.
+        shape: an IntTuple, or a layout.
 
     Returns:
         The size of each mode.

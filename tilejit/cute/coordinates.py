@@ -24,7 +24,7 @@ from tilejit.cute.integers import exact_integers, narrowed, reach_of
 from tilejit.support.tokens import MAX_INT64, named
 
 Term: TypeAlias = tuple[Any, tuple[int, ...], tuple[int, ...]]
-"""An integer or an array of integers, and the flat sizes and strides that it counts."""
+"""An integer or an array of integers, and the flat sizes and strides that it indexes."""
 
 
 def crd2idx(crd: Any, shape: object, stride: object = None) -> Any:
@@ -88,10 +88,8 @@ def offset_at(crd: Any, shape: IntTuple, stride: IntTuple) -> Any:
     return narrowed(sum(_digits_times(*term) for term in exact))
 
 
-def _terms(
-    crd: Any, shape: IntTuple, stride: IntTuple
-) -> Iterator[tuple[Any, tuple[int, ...], tuple[int, ...]]]:
-    """Integers or arrays of integers, each with the flat sizes and strides that it counts."""
+def _terms(crd: Any, shape: IntTuple, stride: IntTuple) -> Iterator[Term]:
+    """The integers or arrays of a coordinate, each with the flat sizes and strides that it indexes."""
     if not isinstance(crd, tuple | list):
         yield _coordinate(crd), flatten(shape), flatten(stride)
         return
@@ -132,7 +130,7 @@ def _coordinate(crd: object) -> Any:
     if isinstance(crd, np.ndarray) and crd.ndim:
         at = exact_integers(crd, "a coordinate")
         if at.size and at.min() < 0:
-            raise LayoutIndexError(f"a coordinate is {shown(int(at.min()))}\n  coordinates begin at 0")
+            raise LayoutIndexError(f"a coordinate is {shown(int(at.min()))}\n  pass 0 or more")
         return at
     return whole_number(crd)
 
@@ -149,19 +147,19 @@ def whole_number(crd: object) -> int:
     except TypeError:
         raise TypeError(f"expected integers in a coordinate, got {type(crd).__name__}") from None
     if at < 0:
-        raise LayoutIndexError(f"a coordinate is {shown(at)}\n  coordinates begin at 0")
+        raise LayoutIndexError(f"a coordinate is {shown(at)}\n  pass 0 or more")
     return at
 
 
 def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
-    """Map an index to a coordinate, mode by mode: index / stride % size.
+    """Map an index to a coordinate, mode by mode: index // stride % size.
 
     >>> idx2crd(9, ((2, 2), 8)), idx2crd(5, (2, 3), (3, 1))
     (((1, 0), 2), (1, 2))
 
     Args:
-        index: an integer from 0 on. Without strides it is a colexicographic number and may exceed the size of
-            the last mode.
+        index: a nonnegative integer. Without strides, it is a colexicographic number and may exceed the size
+            of the last mode.
         shape: an IntTuple of sizes.
         stride: an IntTuple that nests like the shape; None takes the compact strides, first mode fastest.
 
@@ -235,6 +233,6 @@ def check_within(crd: Any, shape: IntTuple, what: str) -> None:
             for part, size in zip(crd, shape, strict=True):
                 check_within(part, size, what)
     elif hasattr(crd, "__index__") and not 0 <= operator.index(crd) < product(shape):
-        raise LayoutIndexError(
-            f"{what} {shown(operator.index(crd))} does not exist\n  there are {shown(product(shape))}"
-        )
+        size = product(shape)
+        fix = f"pass a number from 0 to {shown(size - 1)}" if size else "use a layout with elements"
+        raise LayoutIndexError(f"{what} {shown(operator.index(crd))} does not exist\n  {fix}")

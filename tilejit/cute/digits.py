@@ -44,7 +44,7 @@ by_stride = attrgetter("stride", "size")
 
 
 def joined(modes: Iterable[Mode]) -> list[Mode]:
-    """Modes of an index without those of size 1, with neighbors that continue each other joined.
+    """Drop modes of size 1, and join neighbors that continue each other.
 
     (2, 1), (1, 9), (3, 2) -> (6, 1)
     """
@@ -64,7 +64,7 @@ def joined(modes: Iterable[Mode]) -> list[Mode]:
 
 
 def digits_of(chains: Sequence[Chain], dims: Sequence[int] | None = None) -> list[Digit]:
-    """The digits that indices below `dims` use, each with its number of values; all digits without `dims`.
+    """The digits that indices below `dims` use, each with its number of values; all digits if it is None.
 
     (((2, 1), (4, 10)),), (5,) -> [Digit(2, 1, 0, 1), Digit(3, 10, 0, 2)]
     """

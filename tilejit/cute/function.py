@@ -21,21 +21,24 @@ MAX_POINTS = 1 << 27
 """The most coordinates to enumerate, if nothing else decides which offsets a layout reaches."""
 
 
+Steps = tuple[tuple[int, Swizzle | Layout], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A sum of digits, then steps (offset, map): value -> map(value + offset), the first step first.
+    """A sum of digits, followed by steps (offset, map) in order: value -> map(value + offset).
 
     Sw<3,4,3> o 16 o (8,128):(128,1) -> modes (((8, 128),), ((128, 1),)), steps ((16, Sw<3,4,3>),)
     """
 
     modes: tuple[Chain, ...]
-    steps: tuple[tuple[int, Swizzle | Layout], ...]
+    steps: Steps
 
     def __call__(self, index: tuple[Any, ...]) -> Any:
         """The offset of an index; integers, or int64 arrays that broadcast."""
         value: Any = 0
         for digits, at in zip(self.modes, index, strict=True):
-            value = value if digits else value + at * 0  # arrays broadcast, whatever their annotations
+            value = value if digits else value + at * 0  # so that the array still broadcasts
             for size, stride in digits:
                 value = value + at % size * stride
                 at = at // size
@@ -64,7 +67,7 @@ def function_of(layout: Layout | ComposedLayout) -> Function:
     """The function of a layout; layouts composed with layouts become one if possible.
 
     Raises:
-        LayoutError: offsets exceed 64 bits on the way.
+        LayoutError: offsets exceed 64 bits, or values before a step do.
     """
     steps, inner = _flat(layout)
     while steps and steps[0][0] == 0 and isinstance(steps[0][1], Layout):
@@ -84,9 +87,6 @@ def function_of(layout: Layout | ComposedLayout) -> Function:
         for shape, stride in zip(modes(inner.shape), modes(inner.stride), strict=True)
     )
     return Function(own, steps)
-
-
-Steps = tuple[tuple[int, Swizzle | Layout], ...]
 
 
 def _flat(layout: Layout | ComposedLayout) -> tuple[Steps, Layout]:

@@ -31,8 +31,8 @@ def format_layout(
 
     Args:
         layout: a Layout or a ComposedLayout of at most two modes.
-        max_rows: rows to print; a line names the number of omitted ones.
-        max_columns: columns to print.
+        max_rows: the most rows to print. If rows or columns are omitted, a last line gives their numbers.
+        max_columns: the most columns to print.
 
     Returns:
         Several lines of text.

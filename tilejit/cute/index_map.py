@@ -129,13 +129,13 @@ class Identity:
 
     @classmethod
     def by_dimension(cls, dims: tuple[int, ...], tilers: Sequence[Any]) -> Identity:
-        """For operations that change each dimension by a tiler of its own."""
+        """The identity for operations that apply a separate tiler to each dimension."""
         longest = [reach_of(size, part) for size, part in zip_longest(dims, tilers)]
         return cls.of(dims, [2 * reach + 1 for reach in longest])
 
     @classmethod
     def across(cls, dims: tuple[int, ...], reaches: Sequence[int]) -> Identity:
-        """For operations that join dimensions: sums of two indices, up to `reaches`, stay distinguishable.
+        """The identity for operations that join dimensions: sums of two indices within `reaches` differ.
 
         A layout composed with this one is therefore a layout in every dimension.
         """
@@ -180,7 +180,7 @@ def along(dim: int, rank: int, step: int) -> tuple[int, ...]:
 
 
 def reach_of(size: int, part: Any) -> int:
-    """An upper bound on indices and steps when a dimension is divided by, or composed with, a tiler."""
+    """An upper bound on indices and steps after dividing or composing a dimension with a tiler."""
     return 1 if is_underscore(part) else size + 2 * _reach(part)
 
 

@@ -57,7 +57,7 @@ def limit_nesting(value: object, what: str) -> None:
     """Check how deep tuples and lists nest, whatever they contain.
 
     Raises:
-        LayoutError: they nest deeper than any program does.
+        LayoutError: they nest more than 32 deep.
     """
     level = [value]
     for _ in range(MAX_DEPTH + 1):
@@ -119,7 +119,7 @@ def product(value: IntTuple) -> int:
 
 
 def rank(value: IntTuple) -> int:
-    """Modes at the top: the length of a tuple, 1 for an integer."""
+    """The number of modes at the top level: the length of a tuple, 1 for an integer."""
     return len(value) if isinstance(value, tuple) else 1
 
 
@@ -134,7 +134,7 @@ def depth(value: IntTuple) -> int:
 
 
 def modes(value: IntTuple) -> tuple[IntTuple, ...]:
-    """The modes at the top; an integer is its own only mode."""
+    """The modes at the top level; an integer is a single mode."""
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -278,7 +278,7 @@ def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
 
 
 def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Divide shape a by b elements: the shape that remains after taking them, the first mode first.
+    """Divide shape a by b elements: the shape that remains if b elements are taken, first mode first.
 
     >>> shape_div(((2, 3), 4), 6), shape_div((6, 4), 3), shape_div(12, (2, 3)), shape_div((6, 4), (2, 4))
     (((1, 1), 4), (2, 4), 2, (3, 1))

@@ -13,7 +13,7 @@ from tilejit.support.tokens import MAX_INT64
 
 
 def exact_integers(array: NDArray[Any], what: str) -> NDArray[Any]:
-    """The same integers as int64, or as Python integers if one exceeds 64 bits.
+    """Convert integers to int64, or to Python integers if one exceeds 64 bits.
 
     uint8 [200] -> int64 [200]    uint64 [2**64 - 1] -> object [2**64 - 1]
 
@@ -36,7 +36,7 @@ def exact_integers(array: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    """Python integers as int64 if all of them fit."""
+    """Convert Python integers to int64 if all of them fit."""
     fits = array.size == 0 or -MAX_INT64 <= array.min() <= array.max() <= MAX_INT64
     return array.astype(np.int64) if fits else array
 

@@ -46,7 +46,7 @@ def _chain(layout: Layout) -> tuple[list[Mode], int]:
 
 
 def _ends(layout: Layout, reach: int) -> bool:
-    """Whether certainly no sum equals `reach`: no stride is negative, and the smaller ones end before it."""
+    """Whether no offset can equal `reach`: no stride is negative, and the smaller ones end before it."""
     smaller = 0
     for size, step in flat_modes(layout):
         if step < 0 and size > 1:
@@ -78,9 +78,7 @@ def max_common_layout(a: Layout, b: Layout) -> Layout:
 
     Source: CuTe's max_common_layout.
     """
-    if not isinstance(a, Layout):
-        raise TypeError(f"expected a Layout, got {type(a).__name__}")
-    if a.size == 0:
+    if expect_layout(a).size == 0:
         raise _no_elements(a)
     inverse = longest_within(right_inverse_of_layout(b), a.size)
     count = _identity_run(a, inverse)

@@ -53,8 +53,8 @@ class Layout:
             the compact strides, first mode fastest.
 
     Raises:
-        LayoutError: at construction, if a size is negative, the stride nests differently, or 64 bits
-            overflow.
+        LayoutError: at construction, if a size is negative, the stride nests differently, or a number exceeds
+            64 bits.
         TypeError: at construction, if an argument is not made of integers.
     """
 
@@ -118,7 +118,7 @@ class Layout:
         return offset_at(crd, self.shape, self.stride)
 
     def __len__(self) -> int:
-        """The rank: modes at the top."""
+        """The rank: the number of modes at the top level."""
         return len(modes(self.shape))
 
     def __getitem__(self, place: int | slice | tuple[int, ...]) -> Layout:
@@ -145,7 +145,7 @@ class Layout:
         return trusted(shape[number], stride[number])
 
     def __iter__(self) -> Iterator[Layout]:
-        """The modes at the top."""
+        """The modes at the top level."""
         for shape, stride in zip(modes(self.shape), modes(self.stride), strict=True):
             yield trusted(shape, stride)
 
@@ -171,7 +171,7 @@ class Layout:
 
 
 def _plain(shape: object, stride: object, room: int = MAX_DEPTH) -> bool:
-    """Whether both are valid as they are: Python ints in tuples of one nesting, within bounds."""
+    """Whether both are already valid: Python ints within bounds, in tuples that nest alike."""
     if type(shape) is int:
         return type(stride) is int and 0 <= shape <= MAX_INT64 and -MAX_INT64 <= stride <= MAX_INT64
     if type(shape) is not tuple or type(stride) is not tuple or len(shape) != len(stride) or room == 0:

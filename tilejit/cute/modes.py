@@ -153,7 +153,7 @@ def _without(guide: IntTuple, shape: IntTuple) -> IntTuple:
 
 @of_inner
 def filter_(layout: Layout, profile: object = None) -> Layout:
-    """Drop modes of stride 0 and coalesce; what remains tells offsets apart.
+    """Drop modes of stride 0 and coalesce; the remaining modes reach the same offsets.
 
     >>> print(filter_(parse("(2,3,4):(1,0,2)")), filter_(parse("(2,3):(0,0)")))
     8:1 1:0
@@ -180,7 +180,7 @@ def filter_(layout: Layout, profile: object = None) -> Layout:
 
 
 def by_mode(layout: Layout, guide: Iterable[Any], change: Callable[[Layout, Any], Layout]) -> Layout:
-    """Change each mode by the matching part of a guide; further modes stay.
+    """Change each mode by the matching part of a guide; modes without one stay the same.
 
     Raises:
         LayoutError: the guide has more modes than the layout.
@@ -190,7 +190,7 @@ def by_mode(layout: Layout, guide: Iterable[Any], change: Callable[[Layout, Any]
     parts, kept = list(guide), list(layout)
     if len(parts) > len(kept):
         raise LayoutError(
-            f"{len(parts)} modes were requested, but {named(layout)} has {len(kept)}\n  pass fewer"
+            f"{len(parts)} modes were requested, but {named(layout)} has {len(kept)}\n  pass no more"
         )
     changed = [change(mode, part) for mode, part in zip(kept, parts, strict=False)]
     return make_layout(*changed, *kept[len(parts) :]) if kept else layout
@@ -304,7 +304,7 @@ def group(layout: Layout, begin: int, end: int) -> Layout:
         The layout with those modes nested in one.
 
     Raises:
-        LayoutError: not 0 <= begin <= end <= rank.
+        LayoutError: the range violates 0 <= begin <= end <= rank.
         TypeError: an argument has the wrong type.
 
     Source: CuTe's group.

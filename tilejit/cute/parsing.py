@@ -42,7 +42,7 @@ class Tiler(tuple[Any, ...]):
         return out
 
     def __str__(self) -> str:
-        """Its modes between angle brackets."""
+        """CuTe's text, <part,part,…>."""
         return f"<{','.join(str(Tiler(part)) if isinstance(part, tuple) else str(part) for part in self)}>"
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from tilejit.cute.underscore import _, is_underscore
 from tilejit.support.tokens import named
 
 MAX_THREADS = 1 << 20
-"""The most elements of a layout in which a table looks up a thread."""
+"""The most threads of a layout whose coordinates are looked up in a table."""
 
 
 def local_tile(layout: Layout, tiler: Any, coord: Any, proj: Any = None) -> tuple[Layout, int]:
@@ -87,7 +87,7 @@ def projected(parts: Any, proj: Any, what: str) -> tuple[Any, ...]:
         )
     if len(proj) != len(parts):
         raise LayoutError(
-            f"proj has {len(proj)} parts, but the {what} {len(parts)}\n  pass one for each mode"
+            f"proj has {len(proj)} parts, but the {what} has {len(parts)}\n  pass one for each mode"
         )
     return tuple(part for part, keep in zip(parts, proj, strict=True) if not is_underscore(keep))
 

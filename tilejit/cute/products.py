@@ -212,7 +212,7 @@ def _ranked(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
 
 
 def _of_rank(layout: Layout, rank: int) -> Layout:
-    """The layout with that many modes, in a tuple even if there is one, which composition would drop."""
+    """The layout with that many modes, in a tuple even if there is only one, so that composition keeps it."""
     return gathered(list(append(layout, rank=rank)))
 
 

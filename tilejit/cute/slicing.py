@@ -123,7 +123,7 @@ def domain_offset(crd: Any, layout: Any) -> tuple[Any, int]:
 
 
 def _moved(composed: Any, inner: tuple[Any, int]) -> tuple[Any, int]:
-    """A o offset + start o inner, whose inner layout starts at 0, because A depends on where B starts."""
+    """Add the start of the inner layout to the offset, because A is applied to their sum."""
     kept, start = inner
     return replace(composed, offset=composed.offset + start, inner=kept), 0
 

@@ -22,7 +22,7 @@ MAX_BITS = 63
 
 @dataclass(frozen=True, slots=True)
 class Swizzle:
-    """XOR of the `bits` bits from position M + |S| on into those from M on; S < 0 exchanges the two.
+    """XOR the `bits` bits that start at position M + |S| into those that start at M; S < 0 swaps the two.
 
     >>> swizzle = Swizzle(3, 4, 3)  # XORs bits 7 to 9 into bits 4 to 6
     >>> swizzle(128), str(swizzle)
@@ -185,11 +185,14 @@ class ComposedLayout:
         table = offsets(self.inner)
         low, high = (int(table.min()), int(table.max())) if table.size else (0, 0)
         if not -MAX_INT64 <= low + self.offset <= high + self.offset <= MAX_INT64:
-            raise LayoutError(f"an offset of {named(self)} passes 64 bits\n  use smaller ones")
+            raise self._too_wide()
         out: NDArray[np.int64] = self.outer(table + self.offset)
         if out.dtype == object:
-            raise LayoutError(f"an offset of {named(self)} passes 64 bits\n  use smaller ones")
+            raise self._too_wide()
         return out
+
+    def _too_wide(self) -> LayoutError:
+        return LayoutError(f"an offset of {named(self)} exceeds 64 bits\n  use smaller strides or offsets")
 
     def _repr_html_(self) -> str | None:
         """Draw the layout for a notebook."""

@@ -20,12 +20,16 @@ MAX_PAIRS = 5
 
 @dataclass(slots=True)
 class _SwizzledDigit:
-    """A digit of a dimension: its weight there, its stride, and its part in the swizzle.
+    """A digit of a dimension, and its part in the swizzle.
 
-    bit      the bit of the offset that it is, or -1
-    chooses  the number of the pair in which it is the more major digit, or -1
-    follows  the number of the pair in which it is the other one, or -1
-    turned   its stride if the more major digit of that pair is 1
+    Attributes:
+        dim: the dimension.
+        weight: the index of the dimension at which it is 1.
+        stride: its stride; if it follows, while the more major digit of its pair is 0.
+        bit: the bit of the offset that it represents, or -1.
+        chooses: the number of the pair in which it is the more major digit, or -1.
+        follows: the number of the pair in which it is the other digit, or -1.
+        turned: its stride if the more major digit of that pair is 1.
     """
 
     dim: int
@@ -40,7 +44,7 @@ class _SwizzledDigit:
 def swizzled_roots(function: Function, dims: tuple[int, ...]) -> tuple[int, tuple[Root, ...]] | None:
     """The base and the roots of a function on [0, dims); None if bits of the offset are not digits.
 
-    Without a swizzle, every sum of digits has them.
+    Without a swizzle, the result is never None unless a dimension is 0.
     """
     found = function.swizzle
     if found is None or 0 in dims:
@@ -74,7 +78,7 @@ def _with(modes: tuple[Chain, ...], dims: tuple[int, ...]) -> list[tuple[Chain, 
 
 
 def _pairs(swizzle: Swizzle) -> list[tuple[int, int]]:
-    """(source, target) bits of the offset."""
+    """The pairs (source, target) of bits of the offset."""
     up, down = max(0, swizzle.shift), max(0, -swizzle.shift)
     return [(swizzle.base + up + k, swizzle.base + down + k) for k in range(swizzle.bits)]
 
@@ -144,7 +148,16 @@ def _below(
     inner: int,
     turned: frozenset[int],
 ) -> Tree:
-    """The tree of the digits from `place` of the first dimension down; `turned`: pairs whose first is 1."""
+    """The tree of the digits from `place` of the first dimension down.
+
+    Args:
+        dims: the digits of each remaining dimension.
+        extents: the sizes of these dimensions.
+        place: the position of the most major digit in the first of them.
+        extent: the number of indices that this digit and those below it cover.
+        inner: the product of the sizes of the other dimensions.
+        turned: the pairs whose more major digit is 1.
+    """
     if place < 0:
         if len(dims) == 1:
             return Leaf(1, 0)

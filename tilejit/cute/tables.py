@@ -37,17 +37,17 @@ def recognize(table: ArrayLike, shape: object = None) -> Layout | Witness:
     >>> print(recognize([0, 1, 10, 12]))
     index 3 gives 12, not 11
 
-    `from_offsets` reads tables with an axis for each mode, and raises.
+    `from_offsets` reads tables with an axis for each mode, and raises an error in place of a witness.
 
     Args:
         table: integers, in elements, in colexicographic order.
-        shape: an IntTuple of sizes, within each of which the layout is coalesced. None makes one mode of all.
+        shape: an IntTuple of sizes; the layout is coalesced within each. None coalesces the whole layout.
 
     Returns:
         The layout, or a `Witness`: the first index that no layout agrees with.
 
     Raises:
-        LayoutError: rows have several lengths, the shape has another size, or strides exceed 64 bits.
+        LayoutError: rows differ in length, the shape has another size, or strides exceed 64 bits.
         TypeError: the table does not consist of integers.
     """
     values = exact_table(table).reshape(-1)
@@ -97,16 +97,18 @@ def mode_of(chain: Chain) -> tuple[IntTuple, IntTuple]:
 
 
 def exact_table(table: ArrayLike) -> Table:
-    """A table as an array whose sums and differences do not overflow.
+    """Convert a table to an array whose sums and differences do not overflow.
 
     Raises:
-        LayoutError: the rows have several lengths.
+        LayoutError: the rows differ in length.
         TypeError: the table does not consist of integers.
     """
     try:
         array = np.asanyarray(table)
     except ValueError as error:
-        raise LayoutError(f"the table has no dimensions: {error}\n  pass rows of one length") from error
+        raise LayoutError(
+            f"the rows of the table differ in length: {error}\n  pass rows of equal length"
+        ) from error
     if array.size == 0 and array.dtype == np.float64:
         return np.asarray(array, np.int64)  # NumPy reads [] as floats
     if array.dtype.kind not in "iuO" and not isinstance(table, np.ndarray):
@@ -122,7 +124,7 @@ def table_chain(values: Table, *, whole: bool) -> Chain | Witness:
 
     Args:
         values: the offsets, at least one.
-        whole: the chain must end with the table: [0, 1, 10] has one without (box 4), none with.
+        whole: whether the chain must end with the table. If not, [0, 1, 10] has one, in a box of 4.
     """
     digits: list[Mode] = []
     size, weight, broken = values.size, 1, None
@@ -169,7 +171,7 @@ def _first_wrong(values: Table, run: int) -> tuple[int, int] | None:
 
 
 def table_chains(table: Table, *, whole: bool) -> tuple[Chain, ...] | Witness:
-    """One chain for each axis, whose sum is the table, or the first multi-index in C order that breaks them.
+    """Chains for the axes whose sum is the table, or the first multi-index in C order that breaks them.
 
     The offset of the first element must be 0, and the table not empty.
     """

@@ -31,7 +31,7 @@ _CUTE = Grammar.of(
 
 
 def is_cute(text: str) -> bool:
-    """Whether a text can only be CuTe's: it has only CuTe's characters, and a colon between shape and stride.
+    """Whether a text has the form of a CuTe layout: only CuTe's characters, and a colon.
 
     "(8,8):(8,1)", "Sw<3,4,3> o 0 o (8,8):(8,1)" -> True    "{1,0:T(8,128)}", "f32[2]", "tpu" -> False
     """
@@ -85,7 +85,7 @@ def read_layout(text: str, make: Callable[[Any, Any], Any]) -> Any:
         return layout
     if kind == "tuple":
         kind = "size" if isinstance(layout, int) else type(layout).__name__
-    raise mistake(text, 0, f"this is a {kind}, not a layout", "write a shape and a stride, e.g. (2,2):(2,4)")
+    raise mistake(text, 0, f"expected a layout, got a {kind}", "write a shape and a stride, e.g. (2,2):(2,4)")
 
 
 def _unmade(*_parts: Any) -> None:

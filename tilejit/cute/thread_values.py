@@ -1,4 +1,4 @@
-"""Thread-value layouts: which element of a tile each thread holds as which of its values."""
+"""Thread-value layouts: from a thread and the number of one of its values to an element of a tile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tilejit.support.tokens import named
 def make_layout_tv(threads: Layout, values: Layout) -> tuple[tuple[int, ...], Layout]:
     """Find the tile that threads cover with several values each, and the element of each value.
 
-    >>> make_layout_tv(Layout((4, 32), (32, 1)), Layout((4, 8), (8, 1)))    # values of a thread lie together
+    >>> make_layout_tv(Layout((4, 32), (32, 1)), Layout((4, 8), (8, 1)))  # adjacent values for each thread
     ((16, 256), Layout(((32, 4), (8, 4)), ((128, 4), (16, 1))))
 
     Args:
@@ -31,7 +31,7 @@ def make_layout_tv(threads: Layout, values: Layout) -> tuple[tuple[int, ...], La
 
     Returns:
         The sizes of the tile, in elements, and the layout from (thread, value) to the number of an element
-        in it, the first dimension fastest: what `partition_tv` takes.
+        in it, the first dimension fastest. `partition_tv` takes both.
 
     Raises:
         LayoutError: threads or values are not numbered 0 to n - 1, each once.
@@ -85,7 +85,7 @@ def _divided(layout: Layout, tiler: Any, layout_tv: Layout) -> Layout:
 
 
 def check_layout_tv(layout_tv: object) -> None:
-    """Raise unless this is a layout of threads and values.
+    """Check that a value is a layout of threads and values.
 
     Raises:
         LayoutError: it does not have two modes.
@@ -100,10 +100,10 @@ def check_layout_tv(layout_tv: object) -> None:
 
 
 def check_tile(layout_tv: Layout, size: int) -> None:
-    """Raise if a layout of threads and values exceeds the end of its tile.
+    """Check that a layout of threads and values stays within its tile.
 
     Raises:
-        LayoutError: it does.
+        LayoutError: an offset lies outside the tile.
     """
     low, high = extent(layout_tv)
     if layout_tv.size and (low < 0 or high >= size):

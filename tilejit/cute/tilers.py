@@ -1,4 +1,4 @@
-"""Helpers of divides and products: a tiler is a layout, a size, or a tuple of tilers, one for each mode."""
+"""Helpers for divides and products: a tiler is a layout, a size, or a tuple of tilers, one for each mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Split = Callable[[Layout, Layout], Layout]
 
 
 def each_mode(layout: Layout, tiler: Any, split: Split) -> Layout:
-    """Split the layout by a tiler: as one, or mode by mode if the tiler is a tuple."""
+    """Split a layout by a tiler: as a whole, or mode by mode if the tiler is a tuple."""
     if isinstance(tiler, Layout):
         return split(layout, tiler)
     if isinstance(tiler, tuple | list):
@@ -35,7 +35,7 @@ def zipped(layout: Layout, tiler: Any, split: Split) -> Layout:
 
 
 def unpacked(split: Layout, *, tiles: bool) -> Layout:
-    """The modes of the rest side by side, and those of the tile if requested."""
+    """Unnest the rest of a split, and the tile if requested: (tile, rest, rest, …)."""
     tile, rest = split
     return gathered([*(tile if tiles else (tile,)), *rest])
 

@@ -11,7 +11,7 @@ from tilejit.support.tokens import named
 
 
 class Underscore:
-    """The type of `_`, a mode that stays whole.
+    """The type of `_`, which keeps a whole mode.
 
     >>> print(slice_((_, 1), parse("(3,4):(4,1)")))
     (3):(4)

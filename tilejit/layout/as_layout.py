@@ -66,20 +66,20 @@ def as_layout(
     f32[5,7]{1,0:T(8,128)}
 
     A CuTe layout, or its text, becomes a CuteShape with one mode for each dimension. Within a mode, the first
-    sub-mode varies fastest. Slots that no element maps to are padding. Swizzles are read as well.
+    sub-mode varies fastest. Slots that no element maps to are padding. The layout may be swizzled.
 
-    A pattern follows einops. Left of the arrow stands a name for each dimension, or several names in
-    parentheses, the most major first. Right of the arrow stand all names in memory order. Within a dimension,
-    one axis may lack a size: it gets the smallest size that covers the dimension, and the excess is padding.
-    `...` stands for any number of further dimensions; 1 and () stand for dimensions of size 1. Text may also
-    contain sizes and format parameters: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8". An axis cannot have the
-    name of a keyword of the calls, such as threads or out.
+    A pattern follows einops. The left side has one name for each dimension, or several names in parentheses,
+    the most major first. The right side has all names in memory order. Within a dimension, one axis may lack
+    a size: it gets the smallest size that covers the dimension, and the excess is padding. `...` stands for
+    any number of further dimensions; 1 and () stand for dimensions of size 1. Text may also contain sizes and
+    format parameters: "(m mi) n -> m n mi, mi=8", "blis-a, mr=8". Axes cannot be named like a keyword of the
+    calls, such as threads or out.
 
     Args:
         layout: the layout. The text of a shape without a layout is row-major, and its dtype overrides
             `dtype`.
         dtype: the dtype of the array, unless the layout is a complete shape.
-        dims: the dimensions of the array in elements; a complete shape must have the same.
+        dims: the dimensions of the array in elements; those of a complete shape must match.
         parameters: the keywords of a named format, or the sizes of a pattern's axes in elements. CuTe
             layouts, patterns, oneDNN's tags and other blocked formats also take `element_size_in_bits`, which
             packs elements into bytes, low bits first: 4 packs two s4 elements into a byte, 1 packs eight pred
@@ -272,7 +272,7 @@ def _cute_shape(
 
 
 def _fix_of(obj: object) -> str:
-    """Suggest a fix for an object that is not a layout, and may be part of one."""
+    """Suggest a fix for an object that is not a layout but may be part of one."""
     if isinstance(obj, Swizzle):
         return "compose it with a layout: tilejit.cute.ComposedLayout(swizzle, 0, layout)"
     if hasattr(obj, "bound") and hasattr(obj, "layout"):
@@ -281,7 +281,7 @@ def _fix_of(obj: object) -> str:
 
 
 def _width(parameters: dict[str, Any], taken: tuple[str, ...] | None) -> tuple[int, dict[str, Any]]:
-    """Split off element_size_in_bits, 0 if it is missing or a parameter of the layout's own."""
+    """Split off element_size_in_bits; 0 if it is missing, or if the layout itself has that parameter."""
     if taken is None or ELEMENT_SIZE in taken or ELEMENT_SIZE not in parameters:
         return 0, parameters
     (bits,) = int_tuple((parameters[ELEMENT_SIZE],), ELEMENT_SIZE)
@@ -360,18 +360,18 @@ def _read(text: str, dims: tuple[int, ...] | None) -> object:
 def _needed(
     dtype: ElementLike | None, dims: tuple[int, ...] | None, what: str
 ) -> tuple[ElementLike, tuple[int, ...]]:
-    """Return dtype and dims, which only a complete shape can do without."""
+    """Return dtype and dims, which are required unless the layout is a complete shape."""
     if dims is None or dtype is None:
         missing = " and ".join(name for name, value in (("dtype", dtype), ("dims", dims)) if value is None)
         raise ArrayUnknownError(
-            f"{what} does not say the array's {missing}\n"
+            f"{what} does not specify the array's {missing}\n"
             f"  pass {missing}, or write a full shape such as f32[3,5]{{1,0}}"
         )
     return dtype, dims
 
 
 def _checked(shape: Spec, dims: tuple[int, ...] | None) -> Spec:
-    """Return the shape if it is that of an array with those dimensions."""
+    """Return the shape of an array after a check of its dimensions."""
     if not shape.element.is_array_element:
         raise LayoutError(
             f"{shape.primitive_type}[] is not the shape of an array\n  pass a shape such as f32[3,5]{{1,0}}"

@@ -6,24 +6,13 @@ import operator
 from collections.abc import Iterable, Sequence
 
 from codegen import LayoutError, shown
+from tilejit.cute.int_tuple import as_integer
 from tilejit.layout.dtypes import lookup
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.tiling import MERGE
 from tilejit.support.tokens import MAX_INT64
 
 MOST_MEMORY_SPACE = 127
-
-
-def integer(number: object, what: str) -> int:
-    """Read a number that a caller passed, as an int; `what` names it in messages.
-
-    Raises:
-        TypeError: it is a bool or not an integer.
-    """
-    try:
-        return operator.index(None if isinstance(number, bool) else number)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"{what}: expected an integer, got {type(number).__name__}") from None
 
 
 def int_tuple(numbers: Iterable[int], what: str) -> tuple[int, ...]:
@@ -64,7 +53,7 @@ def check_order(order: Sequence[int], rank: int) -> None:
 
 
 def order_fault(order: Sequence[int], rank: int) -> tuple[int, str] | None:
-    """The first position at which an order is wrong, and why; None if it is right.
+    """The first position at which an order is wrong, and why; None if it is correct.
 
     ((2, 0), 2) -> (0, "minor_to_major names dimension 2, but the shape has dimensions 0 and 1")
     """
@@ -94,7 +83,7 @@ def order_fix(rank: int) -> str:
 
 
 def tile_fault(tile: Sequence[int]) -> tuple[int, str, str] | None:
-    """The position in a tile that is wrong, the cause and the fix; None if it is right."""
+    """The position in a tile that is wrong, the cause and the fix; None if it is correct."""
     if not tile:
         return 0, "a tile has no sizes", "write at least one, e.g. T(8,128)"
     for place, size in enumerate(tile):
@@ -150,7 +139,8 @@ def checked_split(split: tuple[int, Sequence[int]], rank: int) -> tuple[int, tup
         raise LayoutError(
             f"a split config has {len(split)} parts\n  pass the dimension and its indices, e.g. (1, (200,))"
         )
-    dim, indices = integer(split[0], "the dimension of a split config"), int_tuple(split[1], "split indices")
+    dim = as_integer(split[0], "the dimension of a split config")
+    indices = int_tuple(split[1], "split indices")
     if not 0 <= dim < rank:
         raise LayoutError(f"the split config names dimension {shown(dim)}\n  {order_fix(rank)}")
     if not indices or not all(0 <= index <= MAX_INT64 for index in indices):
@@ -167,7 +157,7 @@ def checked_number(number: object, name: str, least: int) -> int:
 
 
 def memory_space_fault(space: int) -> tuple[str, str] | None:
-    """Why XLA does not keep a memory space, and what to write instead; None if XLA keeps it.
+    """The reason XLA does not keep a memory space, and the fix; None if XLA keeps it.
 
     300 -> "S(300) does not fit XLA's 8 signed bits, which wrap it to S(44)"
     """

@@ -40,7 +40,7 @@ def cute_access_map(shape: CuteShape) -> AccessMap:
 
 
 def _is_compact(shape: CuteShape) -> bool:
-    """Whether the layout, without any step, reaches each slot of the buffer exactly once."""
+    """Whether the layout is a plain sum of digits that reaches each slot of the buffer exactly once."""
     if shape.function.steps:
         return False
     reach = 1
@@ -75,9 +75,8 @@ def cute_index(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
     index: list[Any] = [rest * 0 for _ in shape.dimensions]
     valid = rest >= 0
     for size, stride, dim, weight in sorted(digits, key=lambda digit: -abs(digit.stride)):
-        at = np.minimum(rest // abs(stride), size - 1) if isinstance(rest, np.ndarray) else 0
-        if not isinstance(rest, np.ndarray):
-            at = min(rest // abs(stride), size - 1)
+        count = rest // abs(stride)
+        at = np.minimum(count, size - 1) if isinstance(rest, np.ndarray) else min(count, size - 1)
         rest = rest - at * abs(stride)
         index[dim] = index[dim] + (at if stride > 0 else size - 1 - at) * weight
     valid = valid & (rest == 0)
@@ -183,7 +182,7 @@ def _same_stride(digits: list[Digit], rank: int) -> tuple[tuple[int, ...], tuple
 
 
 def _by_table(shape: CuteShape, slot: Any) -> tuple[list[Any], Any]:
-    """The same, by searching the offsets of all elements."""
+    """`cute_index` by a search among the offsets of all elements."""
     order, offsets = _sorted_offsets(shape.function, shape.dimensions)
     place = np.minimum(np.searchsorted(offsets, slot), len(offsets) - 1)
     valid = offsets[place] == slot

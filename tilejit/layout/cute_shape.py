@@ -86,7 +86,7 @@ class CuteShape:
         set_fields(self, _slots=highest + 1)
         if self._slots * self.bits > MAX_INT64:
             raise LayoutError(
-                f"{str(self.layout)[:80]} reaches past 2^63 bits\n  use a layout with smaller strides"
+                f"{str(self.layout)[:80]} exceeds 2^63 bits\n  use a layout with smaller strides"
             )
 
     def _check_modes(self) -> None:
@@ -150,7 +150,7 @@ class CuteShape:
 
     @property
     def padding_fraction(self) -> float:
-        """The fraction of the buffer that is padding, from 0 to 1; elements that share a slot count each."""
+        """The fraction of the buffer that is padding, from 0 to 1; elements that share a slot each count."""
         used = math.prod(self.dimensions)
         return max(0.0, (self._slots - used) / self._slots) if self._slots else 0.0
 
@@ -207,7 +207,10 @@ class CuteShape:
         known = {"primitive_type", "dimensions", "cute_layout", "element_size_in_bits", "padding_value"}
         if set(data) != known:
             odd = sorted(map(str, set(data) ^ known))[0]
-            raise LayoutError(f"the JSON form of a CuTe layout has a missing or unknown field {odd[:40]!r}")
+            raise LayoutError(
+                f"the JSON form of a CuTe layout has a missing or unknown field {odd[:40]!r}\n"
+                "  see CuteShape.to_json()"
+            )
         bare = {key: data[key] for key in ("primitive_type", "dimensions", "padding_value")}
         shape = Shape.from_json({**bare, "layout": None})
         return CuteShape(

@@ -15,11 +15,16 @@ from codegen import LayoutError, compiler_lock, dataclass, lazy, lazy_pattern
 
 @dataclass(frozen=True)
 class PrimitiveType:
-    """One element type: its width in bits, its width when not packed, and the name of its NumPy dtype.
+    """One of XLA's element types.
 
     pred: bits 1, storage_bits 8, numpy bool    s4: bits 4, storage_bits 8, numpy int4    token: 0, 0, None
 
-    fallback    the dtype that holds an ml_dtypes type that the installed ml_dtypes lacks
+    Attributes:
+        name: XLA's name in lower case.
+        bits: the width of a value, in bits.
+        storage_bits: the width of an element that is not packed, in bits.
+        numpy_name: the name of its NumPy or ml_dtypes dtype; empty for token and opaque.
+        fallback: NumPy's dtype that holds its elements if the installed ml_dtypes lacks the type.
     """
 
     name: str

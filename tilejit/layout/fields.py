@@ -1,4 +1,4 @@
-"""Fields of shapes and layouts, and their constructors, without the classes."""
+"""Protocols for shapes, layouts and their constructors, for modules that the classes themselves import."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LayoutFields(Protocol):
 
     @property
     def tiles(self) -> tuple[tuple[int, ...], ...]:
-        """Outermost first; sizes in elements."""
+        """Tile sizes in elements, the outermost tile first."""
 
     @property
     def descending(self) -> bool:
@@ -32,35 +32,35 @@ class LayoutFields(Protocol):
 
     @property
     def element_size_in_bits(self) -> int:
-        """E; 0 is the storage width of the type."""
+        """E in the text; 0 is the storage width of the type."""
 
     @property
     def tail_padding_alignment_in_elements(self) -> int:
-        """L."""
+        """L in the text."""
 
     @property
     def memory_space(self) -> int:
-        """S."""
+        """S in the text."""
 
     @property
     def index_type(self) -> str | None:
-        """# in the text."""
+        """`#` in the text."""
 
     @property
     def pointer_type(self) -> str | None:
-        """* in the text."""
+        """`*` in the text, outside of tiles."""
 
     @property
     def split_configs(self) -> tuple[SplitConfig, ...]:
-        """SC; pairs of a dimension and its split indices."""
+        """SC in the text; pairs of a dimension and its split indices."""
 
     @property
     def physical_shape(self) -> ShapeFields | None:
-        """P."""
+        """P in the text."""
 
     @property
     def dynamic_shape_metadata_prefix_bytes(self) -> int:
-        """M."""
+        """M in the text, in bytes."""
 
 
 class ShapeFields(Protocol):

@@ -22,7 +22,7 @@ def make_shape(
     tail_padding_alignment_in_elements: int = 1,
     memory_space: int = 0,
 ) -> Shape:
-    """Create a shape from its parts, like ShapeUtil::MakeShape of XLA.
+    """Create a shape from its parts, like XLA's ShapeUtil::MakeShape.
 
     >>> print(tilejit.make_shape("f32", (2, 3)))
     f32[2,3]{1,0}

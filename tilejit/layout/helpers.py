@@ -1,4 +1,4 @@
-"""XLA's questions about a shape, from index_util, shape_util and layout_util, under XLA's names."""
+"""Functions of XLA's index_util, shape_util and layout_util, under XLA's names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from codegen import LayoutError, LayoutIndexError, shown
-from tilejit.layout.checks import int_tuple, integer
+from tilejit.cute.int_tuple import as_integer
+from tilejit.layout.checks import int_tuple
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.fields import UNBOUNDED
 from tilejit.layout.shape import Shape
@@ -46,7 +47,7 @@ def normalize_dimension(layout: ShapeLike | int, dimension: int) -> int:
 
     Args:
         layout: a Shape, XLA's text of one, a TiledArray, or the number of dimensions.
-        dimension: the dimension, from 0 on; -1 is the last.
+        dimension: the dimension; -1 is the last.
 
     Returns:
         The dimension, from 0 to rank - 1.
@@ -56,8 +57,8 @@ def normalize_dimension(layout: ShapeLike | int, dimension: int) -> int:
         LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
         TypeError: the dimension is not an integer, or the layout has another type.
     """
-    rank = integer(layout, "a rank") if isinstance(layout, int | np.integer) else _shape_of(layout).rank
-    number = integer(dimension, "a dimension")
+    rank = as_integer(layout, "a rank") if isinstance(layout, int | np.integer) else _shape_of(layout).rank
+    number = as_integer(dimension, "a dimension")
     if not -rank <= number < rank:
         fix = f"name one from {-rank} to {rank - 1}" if rank > 0 else "a scalar has no dimensions"
         raise LayoutIndexError(f"dimension {shown(number)} is out of range for rank {shown(rank)}\n  {fix}")
@@ -82,7 +83,7 @@ def axis_letters(rank: int) -> tuple[str, ...]:
         LayoutError: letters are not defined for that rank.
         TypeError: the rank is not an integer.
     """
-    letters = _LETTERS.get(integer(rank, "a rank"))
+    letters = _LETTERS.get(as_integer(rank, "a rank"))
     if letters is None:
         raise LayoutError(f"letters are not defined for {shown(rank)} dimensions\n  pass a rank from 0 to 4")
     return letters
@@ -96,7 +97,7 @@ def is_dim_minor(layout: ShapeLike, dimension: int) -> bool:
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
-        dimension: the dimension, from 0 on; -1 is the last.
+        dimension: the dimension; -1 is the last.
 
     Returns:
         True for the most minor dimension.
@@ -119,7 +120,7 @@ def is_dim_major(layout: ShapeLike, dimension: int) -> bool:
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
-        dimension: the dimension, from 0 on; -1 is the last.
+        dimension: the dimension; -1 is the last.
 
     Returns:
         True for the most major dimension.
@@ -142,13 +143,13 @@ def is_monotonic_with_dim0_minor(layout: ShapeLike) -> bool:
     >>> tilejit.is_monotonic_with_dim0_minor("f32[2,3,5]{0,2,1}")
     False
 
-    Source: LayoutUtil::IsMonotonicWithDim0Minor of XLA.
+    Source: XLA's LayoutUtil::IsMonotonicWithDim0Minor.
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
 
     Returns:
-        True where minor_to_major ascends.
+        True if minor_to_major ascends.
 
     Raises:
         LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
@@ -166,13 +167,13 @@ def is_monotonic_with_dim0_major(layout: ShapeLike) -> bool:
     >>> tilejit.is_monotonic_with_dim0_major("f32[2,3,5]{1,2,0}")
     False
 
-    Source: LayoutUtil::IsMonotonicWithDim0Major of XLA.
+    Source: XLA's LayoutUtil::IsMonotonicWithDim0Major.
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
 
     Returns:
-        True where minor_to_major descends, as it does by default.
+        True if minor_to_major descends, as it does by default.
 
     Raises:
         LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
@@ -189,14 +190,14 @@ def in_bounds(layout: ShapeLike, index: Sequence[int]) -> bool:
     >>> tilejit.in_bounds("f32[2,3]", (1, 3)), tilejit.in_bounds("f32[2,3]", (-1, 0))
     (False, False)
 
-    Source: IndexUtil::IndexInBounds of XLA.
+    Source: XLA's IndexUtil::IndexInBounds.
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. A bound `<=n` counts as n, and `?` has no bound.
         index: an integer for each dimension. Negative ones are out of bounds.
 
     Returns:
-        True where each number lies within its dimension.
+        True if each number lies within its dimension.
 
     Raises:
         LayoutIndexError: the index does not have one number for each dimension.
@@ -236,7 +237,7 @@ def bump_indices(layout: ShapeLike, index: Sequence[int]) -> tuple[int, ...] | N
     shape = _shape_of(layout)
     if UNBOUNDED in shape.dimensions:
         raise LayoutError(
-            "a dimension is '?', so its last index is not known\n  write its size, or a bound such as <=456"
+            "a dimension is '?', so its last index is unknown\n  write its size, or a bound such as <=456"
         )
     if not in_bounds(shape, index):
         raise LayoutIndexError(
@@ -265,7 +266,7 @@ def dimension_stride(layout: ShapeLike, dimension: int) -> int:
 
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray.
-        dimension: the dimension, from 0 on; -1 is the last.
+        dimension: the dimension; -1 is the last.
 
     Returns:
         The stride in elements, the same between all neighbors.

@@ -1,6 +1,6 @@
 """Map elements of a shape to slots and back.
 
-`xla_index` has the rules of XLA's shapes, `cute_index` those of CuTe's.
+`xla_index` implements XLA's shapes, and `cute_index` implements CuTe's.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ def linear_index(
 
     Args:
         layout: a Shape, a TiledArray, or anything else that `as_layout` reads.
-        index: an integer for each dimension, from 0 on; or arrays of integers, which broadcast.
-        dtype: the array's dtype, where the layout is not a complete shape.
-        dims: the array's dimensions, where the layout is not a complete shape.
+        index: a nonnegative integer for each dimension, or arrays of integers, which broadcast.
+        dtype: the array's dtype, if the layout is not a complete shape.
+        dims: the array's dimensions, if the layout is not a complete shape.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
         The slot, counted in elements from the start of the buffer: an int, or an int64 array for arrays.
 
     Raises:
-        LayoutIndexError: an index is outside its dimension, there are too few or too many, or arrays of
+        LayoutIndexError: an index is outside its dimension, the number of indices is wrong, or arrays of
             indices do not broadcast.
         LayoutError: the layout cannot be read.
         TypeError: an index is not an integer, or the layout has another type.
@@ -126,13 +126,13 @@ def multi_index(
     Args:
         layout: a Shape, a TiledArray, or anything else that `as_layout` reads.
         slot: counted in elements from the start of the buffer: an integer, or an array of integers.
-        dtype: the array's dtype, where the layout is not a complete shape.
-        dims: the array's dimensions, where the layout is not a complete shape.
+        dtype: the array's dtype, if the layout is not a complete shape.
+        dims: the array's dimensions, if the layout is not a complete shape.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
         For an integer, the index as a tuple of ints, or None if the slot is padding. For an array, an int64
-        array of its shape for each dimension, -1 in all of them where the slot is padding.
+        array of its shape for each dimension, with -1 in each where the slot is padding.
 
     Raises:
         LayoutIndexError: a slot is outside the buffer.
@@ -193,7 +193,7 @@ def _checked_index(shape: Spec, index: tuple[Any, ...]) -> tuple[Index, ...]:
 def _shape_of(
     layout: Any, dtype: ElementLike | None, dims: Iterable[int] | None, parameters: dict[str, Any]
 ) -> Spec:
-    """Return the shape of an argument: a shape, that of a tiled array, or what `as_layout` reads."""
+    """Return the shape of an argument: a shape, a tiled array, or anything else that `as_layout` reads."""
     own = layout if isinstance(layout, Shape | CuteShape) else getattr(layout, "layout", None)
     shape = own if isinstance(own, Shape | CuteShape) else None
     if shape is not None and dtype is None and dims is None and not parameters:

@@ -19,13 +19,14 @@ _INVALID = "INVALID_PAD"
 
 
 def padding_value_of(value: object, dtype: PrimitiveType) -> PaddingValue | None:
-    """Return the padding value of a shape: a number as `checked_padding_value` keeps it, or XLA's name's.
+    """Return the padding value of a shape, for a number or a name in XLA's enum PaddingValue.
 
     (7, s32) -> 7    ("ONE_PAD", bf16) -> 1.0    ("LOWEST_PAD", f32) -> -inf    ("LOWEST_PAD", s8) -> -128
     ("HIGHEST_PAD", f8e4m3fn) -> 448.0    ("UNKNOWN_PAD", f32) -> None
 
-    Lowest and highest are the neutral elements of maximum and minimum: infinities if the type has them. The
-    names are those of the enum PaddingValue in XLA's xla_data.proto.
+    Lowest and highest are the neutral elements of maximum and minimum: infinities if the type has them.
+
+    Source: the enum PaddingValue in XLA's xla_data.proto.
 
     Raises:
         LayoutError: the type cannot hold the value or has no order, or the name does not exist.
@@ -36,7 +37,7 @@ def padding_value_of(value: object, dtype: PrimitiveType) -> PaddingValue | None
 
 
 def _named_number(name: str, dtype: PrimitiveType) -> PaddingValue | None:
-    """The number for a name in a type; None for unknown."""
+    """The number that a name stands for in a type; None for UNKNOWN_PAD."""
     match name:
         case "ZERO_PAD":
             return 0
@@ -49,7 +50,7 @@ def _named_number(name: str, dtype: PrimitiveType) -> PaddingValue | None:
     fix = f"write a number, or one of {', '.join(get_args(PaddingName))}"
     if name == _INVALID:
         raise LayoutError(
-            f"padding_value is {_INVALID}, which XLA keeps for a field that is not set\n  {fix}"
+            f"padding_value is {_INVALID}, which XLA reserves for a field that is not set\n  {fix}"
         )
     raise LayoutError(f"padding_value {name[:40]!r} is not a padding name\n  {fix}")
 
@@ -80,8 +81,12 @@ def checked_padding_value(
     (0.0, s32) -> 0    (1, pred) -> True    (np.float32(2), bf16) -> 2.0    (-1, c64) -> (-1+0j)
 
     A floating-point type takes any number in its range, which it may round. A number outside the range, which
-    would become an infinity, NaN or the largest value, raises an error. what: the name of the value in
-    messages.
+    would become an infinity, NaN or the largest value, raises an error.
+
+    Args:
+        value: a number, or None.
+        dtype: the element type.
+        what: the name of the value in messages.
 
     Raises:
         LayoutError: the type cannot hold the value.

@@ -117,7 +117,7 @@ class Layout:
         return layout_code(self)
 
     def __str__(self) -> str:
-        """XLA's text, braces included, defaults left out."""
+        """XLA's text, braces included, defaults omitted."""
         return xla_print.print_layout(self)
 
     @staticmethod
@@ -421,7 +421,7 @@ class BufferShape:
             raise TypeError(f"expected the Shape of an array in a buffer, got {type(self.shape).__name__}")
         if not self.shape.element.is_array_element:
             raise LayoutError(
-                f"a buffer holds an array, not {self.shape.primitive_type}[]\n  write b(f32[2]) or the like"
+                f"a buffer holds an array, not {self.shape.primitive_type}[]\n  write e.g. b(f32[2])"
             )
 
     def __str__(self) -> str:

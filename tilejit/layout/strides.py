@@ -81,7 +81,7 @@ def _halves(
 def _resolved(found: list[Digit], merged: dict[int, AxisParts], start: Sequence[int]) -> list[Digit] | None:
     """Digits of the start axes alone: those of a merged number become digits of its parts.
 
-    Merged 8 of axis 0 and 4 of axis 1: its digits of weights 8 and 1, strides 8 and 1, are one, of stride 1
+    Axes 0 and 1 of sizes 8 and 4 are merged; digits of weights 8 and 1 and strides 8 and 1 form one digit.
     -> Digit(8, 4, 0, 1), Digit(4, 1, 1, 1)
     """
     for number, axis in reversed(merged.items()):

@@ -45,7 +45,7 @@ def tile_steps(shape: ShapeFields) -> tuple[tuple[TileStep, ...], tuple[Extents,
     f32[3,5]{1,0:T(2,2)} -> (TileStep(0, ((0,),(1,)), (2,2), 0),), ((3,5), (2,3,2,2))
 
     Extents are in elements, in physical order, most major first. The first are the padded dimensions, if the
-    shape has some. The extents before a step do not include its leading axes.
+    shape has any. The extents before a step do not include its leading axes.
 
     Raises:
         LayoutError: a dimension is `?`, the layout has M(n) or P(shape), or the shape is a token or opaque.
@@ -65,7 +65,7 @@ def physical_extents(shape: ShapeFields) -> Extents:
 def expand(
     extents: Extents, tiles: Sequence[tuple[int, ...]]
 ) -> tuple[tuple[TileStep, ...], tuple[Extents, ...]]:
-    """Apply tiles one after the other to axes of those extents; return what `tile_steps` returns.
+    """Apply tiles to axes of the given extents, one after the other; the result is that of `tile_steps`.
 
     Raises:
         LayoutError: there are more than 64 tiles, or more than 1024 axes at some step.
@@ -80,7 +80,7 @@ def expand(
         if len(extents) > MAX_TILED_AXES:
             raise LayoutError(
                 f"the tiles split the shape into {len(extents)} axes\n"
-                f"  use at most {MAX_TILED_AXES}: fewer or shorter tiles"
+                f"  use fewer or shorter tiles, for at most {MAX_TILED_AXES} axes"
             )
         steps.append(step)
         history.append(extents)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import AccessMap, Leaf, Offsets, Opaque, Root, Split, Tree, dataclass
+from tilejit.cute.function import rows_of
 from tilejit.layout.shape import Shape
 from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.tiling import TileStep
@@ -160,8 +161,4 @@ def xla_index(shape: Shape, slot: Any) -> tuple[list[Any], Any]:
 
 def _offsets_of_rows(shape: Shape, rows: Offsets) -> Offsets:
     """The slots of elements given by their row-major numbers."""
-    index: list[Index] = []
-    for extent in reversed(shape.dimensions):
-        index.append(rows % extent)
-        rows = rows // extent
-    return np.asarray(xla_slot(shape, tuple(reversed(index))), np.int64)
+    return np.asarray(xla_slot(shape, rows_of(shape.dimensions, rows)), np.int64)

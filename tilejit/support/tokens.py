@@ -114,7 +114,7 @@ class Reader:
     def expect_end(self) -> None:
         """Fail unless the text ends here."""
         if self.now.kind != "end":
-            self.fail(f"the text goes on after its end: {self.found()}", "take the rest out")
+            self.fail(f"the text continues after its end: {self.found()}", "remove the rest")
 
     def fail(self, cause: str, fix: str, token: Token | None = None) -> NoReturn:
         """Raise the error for a token, by default the current one."""

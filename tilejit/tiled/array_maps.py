@@ -13,13 +13,12 @@ from tilejit.cute.coordinates import whole_number
 from tilejit.cute.digits import Mode
 from tilejit.cute.division import zipped_divide
 from tilejit.cute.index_map import Identity, IndexMap, Operation, ViewAxis, along, flat_map, reach_of
-from tilejit.cute.int_tuple import limit_nesting
+from tilejit.cute.int_tuple import as_integer, limit_nesting
 from tilejit.cute.layout import Layout, expect_layout, is_composed
 from tilejit.cute.modes import flat_modes
 from tilejit.cute.slicing import slice_and_offset
 from tilejit.cute.underscore import is_underscore
 from tilejit.cute.witness import NoLayoutError
-from tilejit.layout.checks import integer
 from tilejit.layout.helpers import dims_text
 
 Dims = tuple[int, ...]
@@ -202,7 +201,7 @@ def _tile_along(dims: Dims, dim: int, part: Any, coord: Any) -> tuple[int, list[
     """The start of the tile along a dimension, its modes, and those of the tiles that `_` keeps."""
     size = dims[dim]
     if is_underscore(part):
-        if not is_underscore(coord) and (number := integer(coord, f"coord[{dim}]")):
+        if not is_underscore(coord) and (number := as_integer(coord, f"coord[{dim}]")):
             raise LayoutIndexError(
                 f"dimension {dim} is one tile, so tile {shown(number)} does not exist\n  pass 0 or `_`"
             )
@@ -211,7 +210,7 @@ def _tile_along(dims: Dims, dim: int, part: Any, coord: Any) -> tuple[int, list[
     own, rest = zipped_divide(Layout(size), part)
     if is_underscore(coord):
         return 0, flat_modes(own), flat_modes(rest)
-    number = integer(coord, f"coord[{dim}]")
+    number = as_integer(coord, f"coord[{dim}]")
     if not 0 <= number < rest.size:
         raise LayoutIndexError(
             f"tile {shown(number)} does not exist along dimension {dim}\n"

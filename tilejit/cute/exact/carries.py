@@ -1,8 +1,8 @@
-"""Compositions whose modes carry from digit to digit of A: decided by theory, otherwise by comparing values.
+"""Compositions whose modes carry from digit to digit of A, decided by theory or by comparing values.
 
 Write A's argument in the mixed radix of A's coalesced sizes, the last digit unbounded. A is linear as long as
 nothing carries. A single carry out of digit i changes the sum by d[i+1] - s[i]*d[i], which is not 0 because A
-is coalesced. Several carries may cancel; in that case, the values are compared.
+is coalesced. Several carries may cancel, so those compositions are decided by comparing values.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ def compose_with_carries(digits: MixedRadix, a: Layout, b: Layout) -> Layout:
     if 0 in flatten(b.shape):
         return trusted(b.shape, unflatten(iter([0] * len(flatten(b.shape))), b.shape))
     if 0 in flatten(a.shape):
-        raise NoLayoutError(f"{fail.call} needs elements of A, which has none\n  use a layout with elements")
+        raise NoLayoutError(
+            f"{fail.call} is undefined, because A has no elements\n  use a layout with elements"
+        )
     pieces: list[list[LinearPiece]] = []
     scale = 1
     for n, e in zip(flatten(b.shape), flatten(b.stride), strict=True):
@@ -178,7 +180,7 @@ def _linear_pieces(digits: MixedRadix, n: int, e: int, scale: int, fail: _Refusa
 
 
 def _linear_run(digits: MixedRadix, n: int, e: int, step: int, fail: _Refusal) -> int:
-    """The first c at which A(e*c) is not c * step, at most n."""
+    """The first c at which A(e*c) is not c * step, or n if there is none below it."""
     parts = digits.split(e)
     carries = [-(-size // part) for size, part in zip(digits.sizes, parts, strict=False) if part]
     run = min(carries, default=n)
@@ -244,7 +246,7 @@ def _compare(digits: MixedRadix, pieces: list[LinearPiece], domain: list[int], f
 
 
 def _compare_one(digits: MixedRadix, pieces: list[LinearPiece], place: int, fail: _Refusal) -> None:
-    """Compare the smallest sum that carries out of the lowest digit that can, nearly always a witness."""
+    """Compare the smallest sum that carries out of one digit; it is nearly always a witness."""
     touching = [(piece, digits.split(piece.stride)[place]) for piece in pieces]
     index = total = where = expected = 0
     for piece, digit in sorted((t for t in touching if t[1]), key=lambda t: -t[1]):

@@ -21,7 +21,6 @@ _FIX = "use strides that are multiples of the range that smaller ones reach"
 MAX_SUMS = 1 << 26
 """The most sums of offsets and repeats to enumerate, if strides alone do not decide."""
 
-
 Offsets: TypeAlias = NDArray[np.int64]
 
 
@@ -49,7 +48,7 @@ def complement(layout: object, cotarget: object = None) -> Layout:
     Raises:
         NoLayoutError: the layout has no complement. The witness is an offset that cannot be reached exactly
             once, with the number of times that the repeats forced by smaller offsets reach it.
-        LayoutError: the search was given up, because strides are negative or the layout is large.
+        LayoutError: the search exceeds its limits, because strides are negative or the layout is large.
         TypeError: an argument has the wrong type.
 
     Source: CuTe's complement.
@@ -128,7 +127,7 @@ def _bound(base: Layout, cotarget: object) -> int:
 
 
 def _merged(modes: list[Mode]) -> list[Mode]:
-    """The same offsets, reached once or more, by fewer modes: multiples of one stride without a gap.
+    """Join modes whose offsets together are multiples of one stride without a gap; the offsets stay the same.
 
     (4, 1), (4, 2) -> (10, 1)
     """
@@ -192,9 +191,7 @@ def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int
     if repeats.size == 1 or is_injective(from_modes(apart)):
         return
     if repeats.size * base.size > MAX_SUMS:
-        raise LayoutError(
-            f"{named(base)}: a complement is too large to be checked\n  pass a smaller cotarget"
-        )
+        raise LayoutError(f"{named(base)}: the complement is too large to check\n  pass a smaller cotarget")
     twice = _first_twice(distinct_offsets(base), offsets(repeats))
     if twice is not None:
         raise NoLayoutError(
@@ -206,7 +203,7 @@ def _check_disjoint(base: Layout, modes: list[Mode], repeats: Layout, bound: int
 
 
 def _first_twice(a: Offsets, b: Offsets) -> tuple[int, int] | None:
-    """The smallest sum of two offsets, one of each, that repeats, and its count; both ascend from 0."""
+    """The smallest sum a[i] + b[j] that occurs more than once, and its count; both arrays ascend from 0."""
     few, many = (a, b) if a.size < b.size else (b, a)
     reach = int(few[-1] + many[-1]) + 1
     if reach > MAX_MARKS:

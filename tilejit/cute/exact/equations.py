@@ -11,7 +11,7 @@ from codegen import dataclass
 from tilejit.cute.tables import Table
 
 MAX_ROUNDS = 100
-"""Rounds of reducing numbers by each other."""
+"""The most rounds of reducing solutions by each other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whether a layout reaches an offset twice, by its strides, differences of few coordinates, or a table.
+"""Decide whether a layout is injective: by its strides, by differences of few coordinates, or by a table.
 
 Coordinates c and c' have the same offset if x = c - c' satisfies sum(x[k] * stride[k]) = 0 with |x[k]| <
 size[k]. A mode has x = 0 if its stride exceeds the range of all smaller ones, or if it returns to the lattice
@@ -19,17 +19,18 @@ from tilejit.cute.layout import Layout, cosize, offsets
 from tilejit.cute.modes import flat_modes, from_modes
 
 MAX_PAIRED = 200
+"""The most modes to compare in pairs."""
 MAX_DIFFERENCES = 1 << 22
+"""The most differences of coordinates to enumerate."""
 MAX_MARKS = 1 << 27
 """The most offsets to mark in a table, 128 MiB."""
-
 
 Moves = list[tuple[Mode, int]]
 """Modes, and the numbers of steps whose offsets cancel."""
 
 
 def is_injective(layout: Layout) -> bool:
-    """Whether no two coordinates of a Layout have one offset; see `questions.is_injective`."""
+    """Whether no two coordinates of a Layout share an offset; see `questions.is_injective`."""
     moving = [mode for mode in flat_modes(layout) if mode.size != 1]
     modes = sorted([m if m.stride >= 0 else Mode(m.size, -m.stride) for m in moving], key=by_stride)
     if not modes or any(mode.size == 0 for mode in modes):
@@ -52,12 +53,12 @@ def is_injective(layout: Layout) -> bool:
 
 
 def meeting(layout: Layout) -> tuple[int, int] | None:
-    """Two indices with one offset, the smaller first; None if pairs of modes and differences give none.
+    """Two indices that share an offset, the smaller first; None if pairs of modes and differences show none.
 
     (4,4):(1,2) -> (2, 4)    (4,8):(1,5) -> None
 
     Args:
-        layout: a layout of positive strides; coalesced indices count all its modes.
+        layout: a layout with positive strides.
     """
     weights: dict[Mode, list[int]] = {}
     weight = 1
@@ -130,7 +131,7 @@ def _apart(mode: Mode, lattice: int) -> bool:
 
 
 def _meeting_pair(core: list[Mode]) -> Moves | None:
-    """Two modes that share a multiple, and how many steps each takes."""
+    """Two modes whose strides have a common multiple within both ranges, and the steps that cancel."""
     if len(core) > MAX_PAIRED:
         return None
     for a, b in combinations(core, 2):

@@ -41,7 +41,7 @@ def left_inverse_of_layout(layout: Layout) -> Layout:
             digits.append(Digit(size, step, 0, weight))
         if size > 1 and step < 0:
             raise NoLayoutError(
-                f"{named(layout)} has no left inverse: index {shown(weight)} gives {step}, before any "
+                f"{named(layout)} has no left inverse: index {shown(weight)} gives {step}, before the first "
                 "element\n"
                 "  use nonnegative strides",
                 Witness(weight, step, None),
@@ -52,7 +52,10 @@ def left_inverse_of_layout(layout: Layout) -> Layout:
 
 
 def _chain(digits: Sequence[Digit]) -> Layout | None:
-    """The chain whose radices are the strides, if each stride divides the next and ends before it."""
+    """The left inverse whose radices are the strides, or None.
+
+    It exists if each stride divides the next one and exceeds all offsets of the smaller strides.
+    """
     out: list[Mode] = []
     current, below, slope = 1, 0, 0
     for size, step, _, weight in digits:
@@ -81,7 +84,7 @@ class _Problem:
         return _Problem(layout, core, trusted(sizes, tuple(digit.weight for digit in digits)))
 
     def solved(self) -> Layout:
-        """L through all points of A, or through some, adding those it gets wrong until none is left."""
+        """Find L through all points of A, or through a sample that mistakes extend until none remain."""
         tops = extent(self.core)[1], extent(self.wanted)[1]
         whole = self.core.size <= MAX_TABLE and max(tops) <= MAX_INT64
         if not whole and (pair := meeting(self.core)):
@@ -102,11 +105,11 @@ class _Problem:
             points = self.points(np.array(mistakes, object), points)
         raise LayoutError(
             f"{named(self.layout)}: there are too many mixed radices to try\n"
-            "  use strides of which each is a multiple of the one before"
+            "  use strides that are each a multiple of the one before"
         )
 
     def sample(self) -> Table:
-        """Indices of a corner, the middle and the end of each mode, combined if there are few."""
+        """Indices at the start, in the middle and at the end of each mode, combined if there are few."""
         together, alone = np.zeros(1, object), [0]
         scale, room = 1, MAX_SAMPLE
         sizes = flat_sizes(self.core)
@@ -120,10 +123,10 @@ class _Problem:
         return narrowed(np.append(together, np.array(alone, object)))
 
     def points(self, places: Table, others: tuple[Table, Table] | None = None) -> tuple[Table, Table]:
-        """Offsets in ascending order and the indices to return for them, for elements and other points.
+        """The points of elements, and others: offsets in ascending order, and the indices to return for them.
 
         Raises:
-            NoLayoutError: two indices have one offset.
+            NoLayoutError: two indices share an offset.
         """
         table, wanted = self.core(places), self.wanted(places)
         if others:
@@ -139,7 +142,7 @@ class _Problem:
         return table[once], wanted[once]
 
     def twice(self, first: int, second: int, offset: int) -> NoLayoutError:
-        """The error for two indices of one offset."""
+        """The error for two indices that share an offset."""
         return NoLayoutError(
             f"{named(self.layout)} has no left inverse: indices {shown(first)} and {shown(second)} both "
             f"give {shown(offset)}\n"
@@ -148,10 +151,10 @@ class _Problem:
         )
 
     def no_radix(self, table: Table, wanted: Table, whole: bool) -> NoLayoutError:
-        """The error for points that no layout passes through, with the first that the earlier ones rule out.
+        """The error for points that no layout passes through; it names the first that earlier ones rule out.
 
-        Points are added in the order of the indices to return; if the search takes too long, the error
-        describes a layout through fewer of them.
+        Points are added in the order of the indices to return. If the search exceeds its work limit, the
+        error describes a layout through fewer of them.
         """
         ordered = np.sort(wanted)
         before, none, step = EMPTY_MODE, ordered.size, 1  # no layout passes through that many points
@@ -172,14 +175,14 @@ class _Problem:
             none, before = (none, found) if found else (last + 1, before)
         seen = Witness(int(index), int(values[wanted == index][0]), int(index))
         return NoLayoutError(
-            f"{named(self.layout)} has no left inverse: no mixed radix gives back all indices: one that "
-            f"gives back {'the' if whole else right} indices before, at {seen}\n"
-            "  pass strides of which each is a multiple of the one before",
+            f"{named(self.layout)} has no left inverse: a layout that is correct for "
+            f"{'all' if whole else right} smaller indices fails: {seen}\n"
+            "  use strides that are each a multiple of the one before",
             seen,
         )
 
     def mistakes(self, found: Layout) -> list[int]:
-        """Indices that L gets wrong; empty if it is right."""
+        """Indices that L gets wrong; empty if it is correct."""
         try:
             back = compose_layouts(found, self.core)
         except NoLayoutError as error:

@@ -25,7 +25,7 @@ def longest_run(layout: Layout, found: Layout) -> Layout:
     (4,4):(1,2) -> (4,2):(1,8), of 8 elements; the chain of strides ends after 4
 
     Raises:
-        LayoutError: there are too many candidates to try, or the longest has strides beyond 64 bits.
+        LayoutError: there are too many candidates to try, or strides of the longest exceed 64 bits.
     """
     digits = joined(flat_modes(layout))
     search: ByRoom | ByTable = ByRoom.of(digits, found.size)
@@ -47,7 +47,7 @@ def longest_run(layout: Layout, found: Layout) -> Layout:
     best = _better(search, best)
     if any(mode.stride > MAX_INT64 for mode in flat_modes(best)):
         raise LayoutError(
-            f"the right inverse of {named(layout)} has strides past 64 bits\n  pass smaller sizes"
+            f"a stride of the right inverse of {named(layout)} exceeds 64 bits\n  use smaller sizes"
         )
     return best
 

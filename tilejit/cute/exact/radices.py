@@ -1,21 +1,21 @@
 """Find layouts through given points by a search over mixed radices; the strides solve integer equations.
 
 A layout is L(x) = the sum of e[k] * (x // q[k]) over weights 1 = q[0] | q[1] | … and integers e: with the
-radices r[k] = q[k+1] / q[k] its strides are d[0] = e[0] and d[k+1] = e[k+1] + r[k] * d[k]. Of neighboring
-points x < y that says
+radices r[k] = q[k+1] / q[k] its strides are d[0] = e[0] and d[k+1] = e[k+1] + r[k] * d[k]. For neighboring
+points x < y,
 
-    L(y) - L(x) = the sum of e[k] * (how many multiples of q[k] are in (x, y])
+    L(y) - L(x) = the sum of e[k] * (the number of multiples of q[k] in (x, y])
 
 Suppose that no integers solve these equations for some of the pairs, with the weights q[0] … q[k] alone. A
 layout whose weights start with these has a multiple of q[k+1] in one of those pairs. Otherwise none of its
 later weights, which are multiples of q[k+1], would have one either, and e[0] … e[k] would solve the
 equations. Adding a weight excludes no layout, so q[k+1] may be q[k] times a prime, and the prime divides a
 number m for which q[k] * m is in one of the pairs. Pairs with few multiples of q[k] leave few primes, and
-pairs without any leave no layout. So pairs are added in the order of their multiples, until they have no
-solution.
+pairs without any leave no layout. Therefore the search adds pairs in ascending order of their number of
+multiples, until they have no solution.
 
-The equations of pairs without a multiple of q[k] hold for every continuation of the weights. Weights with the
-same end and the same remaining functions are one case.
+The equations of pairs without a multiple of q[k] hold for every continuation of the weights. Two lists of
+weights are the same case if their last weights and their remaining functions are equal.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from tilejit.cute.tables import Table
 from tilejit.support.tokens import MAX_INT64
 
 MAX_WORK = 20_000
-"""Work before a search gives up: a second or two."""
+"""The most work of a search: a second or two."""
 STEP_WORK = 3
 """Work for each weight that is tried, in addition to the numbers in its equations."""
 NUMBERS = 1 << 13
-"""One unit of work."""
+"""The numbers that one unit of work processes."""
 
 MOST_FACTORED = 64
 """The most numbers to factor; if there are more, primes are tried in turn."""
 
 MOST_DROPPED = 6
-"""Pairs to drop from those without a solution, to see whether the others have one."""
+"""The most pairs to drop, one by one, from those without a solution, if the others have none either."""
 
 EACH, MOST = 64, 2048
-"""The number of pairs with one gap and one rise, and of all pairs, that a search starts with."""
+"""About how many pairs a search starts with: for each gap and rise, and for the smallest gaps."""
 
 State = tuple[int, tuple[tuple[int, ...], ...]]
 """The last weight, and the earlier weights that still have free functions: weight, base, free rows."""
 
 Span = tuple[int, int]
-"""The numbers after the first, up to the second."""
+"""A range (a, b]: the numbers after a, up to b."""
 
 
 class TooManyError(Exception):
@@ -94,7 +94,7 @@ class Pairs:
         return Pairs(self.low[places], self.high[places], self.rise[places])
 
     def typical(self) -> Pairs:
-        """A few pairs for each gap and rise, small gaps first, because they give similar equations."""
+        """A few pairs for each gap and rise, which give similar equations; pairs of small gaps come first."""
         if self.low.size <= MOST or self.low.dtype == object:
             return self
         gap = self.high - self.low
@@ -107,14 +107,14 @@ class Pairs:
         return self.at(np.sort(np.append(picked[:MOST], _spread(picked[MOST:], MOST))))
 
     def joined(self, more: Pairs) -> Pairs:
-        """Both lists, one after the other."""
+        """Both lists, concatenated."""
         return Pairs(
             np.append(self.low, more.low), np.append(self.high, more.high), np.append(self.rise, more.rise)
         )
 
 
 def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """At most that many of them, from begin to end."""
+    """At most `count` of the places, evenly spaced."""
     return places[:: max(1, -(-places.size // count))]
 
 
@@ -190,7 +190,7 @@ class Radices:
         return self.extend(weights, before)
 
     def wrong(self, weights: Sequence[int], known: Solutions) -> NDArray[np.intp]:
-        """Some of all pairs that rule out the solutions."""
+        """A sample of the pairs that contradict the solutions."""
         rows = self.every.multiples(weights)
         self.spend(rows.size)
         return _spread(np.flatnonzero(known.broken(rows, self.every.rise)), EACH)
@@ -238,12 +238,12 @@ class Radices:
             row = [int(k == place) for k in range(len(weights))]
             on = on.narrowed(row, 0) or on
         strides = _strides(on.base, radices)
-        for way in (on, known):
+        for solutions in (on, known):
             if max(map(abs, strides)) > MAX_INT64:
-                free = tuple(_strides(row, radices) for row in way.free)
-                strides = Solutions(_strides(way.base, radices), free).least()
+                free = tuple(_strides(row, radices) for row in solutions.free)
+                strides = Solutions(_strides(solutions.base, radices), free).least()
         if max(map(abs, strides)) > MAX_INT64:
-            raise LayoutError("the left inverse has strides past 64 bits\n  pass smaller strides")
+            raise LayoutError("a stride of the left inverse exceeds 64 bits\n  use smaller strides")
         top = int(self.every.high[-1]) // weights[-1] + 1
         return from_modes(joined(map(Mode, (*radices, top), strides)))
 
@@ -289,7 +289,7 @@ def _needed(known: Solutions, rows: Table, rise: Table, taken: list[int]) -> lis
 
 
 def _state(weights: Sequence[int], settled: Solutions) -> State:
-    """A key for this case, the same for the same functions."""
+    """The key of a case."""
     free = tuple(row[:-1] for row in settled.free if any(row[:-1]))
     own = Solutions(settled.base[:-1], free).canonical()
     columns = zip(weights, own.base, *own.free, strict=False)

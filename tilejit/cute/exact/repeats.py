@@ -1,7 +1,8 @@
-"""Repeats of a tile that need not start at 0: which ascending layouts reach every offset of a window once.
+"""Find an ascending layout whose repeats of a tile reach every offset of a window once.
 
-Offsets below the window may or may not be reached, so several choices may continue, and all are tried. Sets
-of offsets are the bits of integers, so a repeat is a shift.
+The window need not start at 0. The repeats may or may not reach offsets below it, so several candidates may
+lead to a solution, and the search tries all of them. Sets of offsets are the bits of integers, so a repeat is
+a shift.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from tilejit.cute.exact.injective import distinct_offsets
 from tilejit.cute.layout import Layout, cosize
 
 MAX_REACH = 1 << 14
-"""The most offsets, up to the end of the window, to examine one by one; then the last mode continues."""
+"""The most offsets to examine one by one; in a longer window, the last mode continues to the end."""
 MAX_TRIES = 1_500_000
 """The most layouts and strides to try: a second or two."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Repeats:
-    """An ascending layout whose last mode is open, and the offsets that its repeats of the tile reach.
+    """An ascending layout whose last mode may still grow, and the offsets that its repeats of the tile reach.
 
     Attributes:
-        modes: of the layout; the last one continues with `unit`, the offsets that the modes before it reach.
-        top: its highest offset.
+        modes: the modes of the layout.
+        top: the highest offset of the layout.
+        unit: the offsets that one step of the last mode repeats.
         met: the offsets that all repeats reach, each once.
     """
 
@@ -35,9 +37,9 @@ class _Repeats:
     met: int
 
     def next(self, first: int) -> Iterator[_Repeats]:
-        """One more repeat of the last mode, or a new mode of two, with each offset reached at most once.
+        """Add one more repeat to the last mode, or add a mode of size 2; each offset is reached at most once.
 
-        `first` is not reached yet, and never will be if the next repeat starts after it.
+        The repeat starts at or before `first`, the first missing offset, because later ones cannot reach it.
         """
         if self.modes:
             size, step = self.modes[-1]
@@ -53,12 +55,12 @@ class _Repeats:
 
 
 def window_repeats(tile: Layout, begin: int, end: int) -> list[Mode] | int | None:
-    """Modes of an ascending layout whose repeats of the tile reach begin to end - 1 once, or an offset.
+    """Find modes of an ascending layout whose repeats of the tile reach begin to end - 1 once.
 
     (2,2):(2,3), 5, 9 -> (2, 4)    (4,2):(3,1), 10, 15 -> 13, which none reach together with 10 to 12
 
-    The offset is the first that no layout reaches together with all before it; None if there are too many
-    layouts to try.
+    Without such a layout, the result is the first offset that none reaches together with all before it. It is
+    None if there are too many layouts to try.
     """
     if cosize(tile) > MAX_REACH:
         return None
@@ -66,13 +68,13 @@ def window_repeats(tile: Layout, begin: int, end: int) -> list[Mode] | int | Non
     window = (1 << last) - (1 << begin)
     start = sum(1 << offset for offset in distinct_offsets(tile).tolist())
     furthest = begin
-    ways = [iter([_Repeats((), 0, start, start)])]
+    stack = [iter([_Repeats((), 0, start, start)])]
     seen: set[tuple[int, tuple[Mode, ...]]] = set()
     tries = 0
-    while ways:
-        now = next(ways[-1], None)
+    while stack:
+        now = next(stack[-1], None)
         if now is None:
-            ways.pop()
+            stack.pop()
             continue
         tries += 1
         missing = window & ~now.met
@@ -83,7 +85,7 @@ def window_repeats(tile: Layout, begin: int, end: int) -> list[Mode] | int | Non
         state = now.met, now.modes[-1:]
         if state not in seen:
             seen.add(state)
-            ways.append(now.next(first))
+            stack.append(now.next(first))
             tries += max(0, first - now.top)
         if tries > MAX_TRIES:
             return None
@@ -91,10 +93,10 @@ def window_repeats(tile: Layout, begin: int, end: int) -> list[Mode] | int | Non
 
 
 def _to_the_end(found: _Repeats, last: int, end: int) -> list[Mode] | None:
-    """The modes, with the last one extended from `last`, where all is reached once, to the end.
+    """Extend the last mode to the end; the window up to `last` is already reached once.
 
-    Repeats of the unit's offsets are periodic from the unit's highest offset on. None if that is not before
-    `last`, or if they reach an offset twice.
+    Repeats of the unit's offsets are periodic after the unit's highest offset. The result is None if a period
+    does not end before `last`, or if the repeats reach an offset twice.
     """
     if end <= last:
         return list(found.modes)

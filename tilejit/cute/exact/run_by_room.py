@@ -16,7 +16,7 @@ from tilejit.cute.digits import Digit, Mode
 from tilejit.cute.exact.radices import TooManyError
 
 MAX_WORK = 2_000_000
-"""Steps of the search; a microsecond runs two or three."""
+"""The most steps of the search; two or three take a microsecond."""
 
 Rooms = tuple[tuple[int, int], ...]
 """Stride and room of each digit with remaining room."""
@@ -24,7 +24,7 @@ Rooms = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class ByRoom:
-    """The digits of A that move it, and the longest R so far; R never carries.
+    """The search for the longest R whose digits never carry, over the digits of A that change its value.
 
     Attributes:
         sizes, steps, weights: of each digit; the weight is the index at which it is 1.
@@ -56,7 +56,7 @@ class ByRoom:
         return ByRoom(sizes, steps, weights, length)
 
     def run(self) -> int:
-        """Try all; return an upper bound on the length of R.
+        """Try all candidates; return an upper bound on the length of R.
 
         Raises:
             TooManyError: the work limit was exceeded.
@@ -84,7 +84,7 @@ class ByRoom:
                     break
 
     def bound(self, reach: int, rooms: Sequence[int]) -> int:
-        """The factor by which R can grow: values grow by the contents of the rooms, smaller strides first."""
+        """An upper bound on the factor by which R can grow, from the remaining room of each digit."""
         least = sum(-d * r for d, r in zip(self.steps, rooms, strict=True) if d < 0)
         most = reach - 1
         for step, room in sorted(zip(self.steps, rooms, strict=True)):
@@ -115,29 +115,29 @@ class ByRoom:
             count -= 1
 
     def sums(self, value: int, rooms: Sequence[int], count: int) -> Iterator[list[int]]:
-        """Shares of the digits that have that value and room for count - 1 times."""
+        """Shares of the digits that add up to a value and leave room for count - 1 times as much."""
         self.spend(10 + 2 * len(rooms))
         room = _Room.of(self.steps, rooms, count)
         if not room.fits(0, value):
             return
         parts: list[int] = []
-        ways = [room.choices(0, value, parts)]
+        stack = [room.choices(0, value, parts)]
         rest = value
-        while ways:
+        while stack:
             self.spend(2)
-            place = len(ways) - 1
+            place = len(stack) - 1
             if len(parts) > place:
                 rest += parts.pop() * self.steps[place]
-            part = next(ways[-1], None)
+            part = next(stack[-1], None)
             if part is None:
-                ways.pop()
+                stack.pop()
                 continue
             parts.append(part)
             rest -= part * self.steps[place]
             if place + 1 == len(rooms):
                 yield list(parts)
             elif room.fits(place + 1, rest):
-                ways.append(room.choices(place + 1, rest, parts))
+                stack.append(room.choices(place + 1, rest, parts))
 
     def spend(self, work: int) -> None:
         """Count work.
@@ -184,13 +184,13 @@ class _Room:
         return _Room(steps, boxes, lows, highs, divisors, ends)
 
     def fits(self, place: int, value: int) -> bool:
-        """Whether the digits from one on may give a value: it is within range, and a multiple."""
+        """Whether a value is in the range of the digits from `place`, and divisible by their divisor."""
         divisor = self.divisors[place]
         within = self.lows[place] <= value <= self.highs[place]
         return within and (value % divisor == 0 if divisor else value == 0)
 
     def choices(self, place: int, rest: int, parts: Sequence[int]) -> Iterator[int]:
-        """The shares of a digit, given what later digits cover; equal digits take non-increasing shares."""
+        """The shares of a digit that later digits can complete; equal digits take non-increasing shares."""
         step, most, end = abs(self.steps[place]), self.boxes[place], self.ends[place]
         if place and self.ends[place - 1] == end:
             most = min(most, parts[place - 1])

@@ -14,8 +14,9 @@ from tilejit.cute.exact.radices import TooManyError
 from tilejit.cute.layout import Layout, offsets
 
 MAX_TABLE = 1 << 20
+"""The most elements of a layout to tabulate."""
 MAX_WORK = 700_000
-"""Steps of the search, each about a microsecond."""
+"""The most steps of the search; each takes about a microsecond."""
 
 SHORT = 16
 """Multiples of many strides to examine together, before those of each stride."""
@@ -29,7 +30,7 @@ class ByTable:
 
     Attributes:
         table: the offset of each index.
-        order, values: the indices by offset, in ascending order, and these offsets.
+        order, values: the indices in ascending order of their offsets, and these offsets.
         limit: an upper bound on the number of elements of R.
         length: the number of elements of the longest R.
         best: its modes; empty while the previous R is the longest.
@@ -60,7 +61,7 @@ class ByTable:
         return ByTable(table, order, table[order], int(gap[0]) if gap.size else met.size, length)
 
     def run(self) -> int:
-        """Try all; return an upper bound on the length of R.
+        """Try all candidates; return an upper bound on the length of R.
 
         Raises:
             TooManyError: the work limit was exceeded.
@@ -96,7 +97,7 @@ class ByTable:
         return 2 + int(hopeful.argmax()) if hopeful.any() else self.limit + 1
 
     def steps(self, reach: int) -> tuple[Offsets, Offsets]:
-        """Indices with that value, and how many of their multiples have the right values."""
+        """Indices whose offset is `reach`, and how many of their multiples have multiples of that offset."""
         begin, end = np.searchsorted(self.values, (reach, reach + 1))
         steps = self.order[begin:end]
         tops = np.ones(steps.size, np.int64)

@@ -1,4 +1,4 @@
-"""Exact conversions between XLA's shapes and CuTe's layouts; an index shows where one does not exist.
+"""Exact conversions between XLA's shapes and CuTe's layouts; if none exists, an index shows why.
 
 Without `*`, each dimension of an XLA shape is a sum of digits of its own. It becomes a mode of a CuTe layout
 over a box at least as large as the array. In the other direction, modes are digits, and tiles must produce

@@ -34,7 +34,7 @@ def from_offsets(table: ArrayLike, *, boxed: bool = False) -> Layout:
     Raises:
         NoLayoutError: no layout has these offsets. The witness is the first index, in C order, that
             contradicts the indices before it.
-        LayoutError: the rows have several lengths, or strides exceed 64 bits.
+        LayoutError: the rows differ in length, or strides exceed 64 bits.
         TypeError: the table does not consist of integers.
     """
     values = exact_table(table)
@@ -66,7 +66,7 @@ def recognized(values: Table, name: str, fix: str, *, whole: bool = True) -> Lay
 def _fix(boxed: bool) -> str:
     """Suggest a fix for a table that is not a layout."""
     law = "the offset of a layout is a sum over the digits of each index"
-    return law if boxed else f"{law}; boxed=True lets the last digit of an axis end early"
+    return law if boxed else f"{law}; pass boxed=True if the last digit of an axis may end early"
 
 
 def refuse(name: str, witness: Witness, fix: str) -> NoReturn:

@@ -76,9 +76,10 @@ class Stage:
     """Tiles that put every piece of an order in its position and then merge the lowest ones into one axis.
 
     Attributes:
-        order: the pieces; those of later stages are above, unchanged and without holes or room.
-        above: the number of those.
-        extent: the extent of the axis that the others merge into.
+        order: the pieces. The most major ones belong to later stages and do not change; they have neither
+            holes nor room.
+        above: the number of pieces of later stages.
+        extent: the extent of the axis that the other pieces merge into.
         room: the extent that this axis is then cut or padded to. The last stage merges nothing.
     """
 
@@ -90,7 +91,15 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A stride that lies among the offsets of smaller strides."""
+    """A stride that lies among the offsets of smaller strides.
+
+    Attributes:
+        index: the index that moves by this stride alone.
+        offset: its offset.
+        twin: an index with the same offset that moves by smaller strides; None if there is none.
+        far: the index at which the smaller strides reach their highest offset.
+        reach: that offset.
+    """
 
     index: tuple[int, ...]
     offset: int
@@ -100,7 +109,7 @@ class Unplaced:
 
 
 def storage_stages(chains: tuple[Chain, ...]) -> tuple[Stage, ...] | Unplaced:
-    """Return what the chains of all dimensions require of storage, or a stride that conflicts.
+    """Return the stages that store the chains of all dimensions, or a stride that conflicts.
 
     There is usually one stage: each stride is a multiple of the next lower one and exceeds all of that
     digit's offsets. Where a stride is not such a multiple, `*` merges everything below it into one axis,

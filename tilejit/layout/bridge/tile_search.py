@@ -38,7 +38,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Route:
     """Tiles, and the state that they lead to."""
 
     tiles: tuple[Tile, ...]
@@ -56,14 +56,14 @@ class Search:
 
     order: StorageOrder
     budget: int
-    known: dict[tuple[State, int], Way | None] = field(default_factory=dict)
+    known: dict[tuple[State, int], Route | None] = field(default_factory=dict)
 
-    def way(self, state: State, steps: int) -> Way | None:
+    def route(self, state: State, steps: int) -> Route | None:
         """The shortest tiles with exactly that many steps, or None if none were found."""
         if self._steps_at_least(state) > steps:
             return None
         if steps == 0:
-            return Way((), state)
+            return Route((), state)
         if steps == 1:
             return self._last(state)
         key = state, steps
@@ -71,15 +71,15 @@ class Search:
             self.known[key] = self._first_of(state, steps)
         return self.known[key]
 
-    def _first_of(self, state: State, steps: int) -> Way | None:
-        best: Way | None = None
+    def _first_of(self, state: State, steps: int) -> Route | None:
+        best: Route | None = None
         for after, tile in self._moves(state):
             self.budget -= 1
             if self.budget < 0:
                 break
-            rest = self.way(after, steps - 1)
+            rest = self.route(after, steps - 1)
             if rest is not None:
-                found = Way((tile, *rest.tiles), rest.end)
+                found = Route((tile, *rest.tiles), rest.end)
                 best = found if best is None or found.cost < best.cost else best
         return best
 
@@ -100,13 +100,13 @@ class Search:
         return out
 
     def _complete(self, state: State, place: dict[int, int]) -> bool:
-        """Whether every short piece is padded, in one of the two ways, and the last hole exists."""
+        """Whether every short piece is padded, itself or by the hole above it, and the last hole exists."""
         order = self.order
         if order.last_hole is not None and order.last_hole not in place:
             return False
         return all((piece in state.padded) != (order.hole_above(piece) in place) for piece in order.short)
 
-    def _last(self, state: State) -> Way | None:
+    def _last(self, state: State) -> Route | None:
         """One tile that produces the target order, with the fewest sizes."""
         axes = ((), *state.axes)  # a tile may have one dimension more than there are axes
         reading = state.reading()
@@ -116,7 +116,7 @@ class Search:
             len(self.order.pieces),
         ]
         more = len(axes) if len(reading) < len(self.order.pieces) else 0
-        ways: list[Way] = []
+        routes: list[Route] = []
         for bound in bounds:
             first = next((k for k, axis in enumerate(axes) if axis and axis[-1] >= bound), len(axes) - 1)
             for count in range(len(axes) - first, max(len(axes) - first, more) + 1):
@@ -125,9 +125,9 @@ class Search:
                     continue
                 after, tile = step(self.order, State(axes, state.padded), cuts)
                 if self._steps_at_least(after) == 0:
-                    ways.append(Way((tile,), after))
+                    routes.append(Route((tile,), after))
                     break
-        return min(ways, key=lambda way: way.cost, default=None)
+        return min(routes, key=lambda route: route.cost, default=None)
 
     def _closing_cuts(self, axes: tuple[Axis, ...], bound: int, state: State) -> tuple[Cut, ...] | None:
         """Cuts that make pieces below `bound` high, with the holes that belong between the low pieces."""
@@ -185,7 +185,7 @@ def _once(cuts: tuple[Cut, ...]) -> bool:
 
 
 def _spans(count: int) -> list[tuple[int, int]]:
-    """The bounds of one or two runs among a number of things."""
+    """The bounds (a, b) of each run of one or two among `count` items."""
     return [(a, b) for a in range(count) for b in (a + 1, a + 2) if b <= count]
 
 

@@ -8,11 +8,11 @@ the number of axes does not double with every step.
 from __future__ import annotations
 
 from tilejit.layout.bridge.storage_order import StorageOrder
-from tilejit.layout.bridge.tile_search import Axis, Cut, State, Tile, Way, step
+from tilejit.layout.bridge.tile_search import Axis, Cut, Route, State, Tile, step
 from tilejit.layout.tiling import MERGE
 
 
-def sorting_way(order: StorageOrder, state: State) -> Way:
+def sorting_route(order: StorageOrder, state: State) -> Route:
     """Return tiles that take the axes of any state to the target order."""
     tiles: list[Tile] = []
     while any(len(axis) > 1 for axis in state.axes):
@@ -28,7 +28,7 @@ def sorting_way(order: StorageOrder, state: State) -> Way:
             state = State((*state.axes, ()), state.padded)
         tiles.append((order.pieces[order.last_hole].extent,))
         state = State((*state.axes[:-1], (), (order.last_hole,)), state.padded)
-    return Way(tuple(tiles), state)
+    return Route(tuple(tiles), state)
 
 
 def _pass(order: StorageOrder, state: State, lows: set[int], tiles: list[Tile]) -> State:

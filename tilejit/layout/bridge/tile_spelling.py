@@ -6,16 +6,18 @@ from itertools import pairwise, permutations
 from math import prod
 
 from tilejit.layout.bridge.storage_order import BLOCK, Stage, StorageOrder
-from tilejit.layout.bridge.tile_search import Search, State, Tile, Way
-from tilejit.layout.bridge.tile_sort import sorting_way
+from tilejit.layout.bridge.tile_search import Route, Search, State, Tile
+from tilejit.layout.bridge.tile_sort import sorting_route
 from tilejit.layout.tiling import MERGE
 
 MOST_STEPS = 5
+"""The most tiles that the search tries."""
 MOST_STATES = 6000
 """States to visit at one depth, over all orders of the dimensions: about a tenth of a second."""
 MOST_PERMUTED = 5
+"""The most dimensions whose orders are all tried."""
 MOST_DEAD = 16
-"""How many dimensions of extent 1 the search tries in positions other than the front."""
+"""The most dimensions of extent 1 that the search tries in positions other than the front."""
 
 
 def spelled(stages: tuple[Stage, ...]) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
@@ -24,34 +26,34 @@ def spelled(stages: tuple[Stage, ...]) -> tuple[tuple[int, ...], tuple[Tile, ...
     ((2,2),(2,3)):((2,12),(1,4)) -> (1, 0), ((2, 2),)
     """
     starts = _physical_orders(stages[0].order)
-    number, way = _shortest(stages[0].order, [_state(stages[0].order, start) for start in starts])
-    tiles = way.tiles
+    number, route = _shortest(stages[0].order, [_state(stages[0].order, start) for start in starts])
+    tiles = route.tiles
     for stage, following in pairwise(stages):
-        merged = _merged(stage, way.end, following.order)
-        _, way = _shortest(following.order, [merged.end])
-        tiles = (*tiles, *merged.tiles, *way.tiles)
+        merged = _merged(stage, route.end, following.order)
+        _, route = _shortest(following.order, [merged.end])
+        tiles = (*tiles, *merged.tiles, *route.tiles)
     return starts[number][::-1], tiles
 
 
-def _shortest(order: StorageOrder, states: list[State]) -> tuple[int, Way]:
-    """The shortest way found from one of the states, and the number of that state."""
+def _shortest(order: StorageOrder, states: list[State]) -> tuple[int, Route]:
+    """The shortest route found from one of the states, and the number of that state."""
     for steps in range(MOST_STEPS):
-        found: list[tuple[int, Way]] = []
+        found: list[tuple[int, Route]] = []
         exhausted = True
         for number, state in enumerate(states):
             search = Search(order, MOST_STATES // len(states))
-            way = search.way(state, steps)
+            route = search.route(state, steps)
             exhausted &= search.budget >= 0
-            if way is not None:
-                found.append((number, way))
+            if route is not None:
+                found.append((number, route))
         if found:
             return min(found, key=lambda item: item[1].cost)
         if not exhausted:
             break
-    return min(((n, sorting_way(order, s)) for n, s in enumerate(states)), key=lambda item: item[1].cost)
+    return min(((n, sorting_route(order, s)) for n, s in enumerate(states)), key=lambda item: item[1].cost)
 
 
-def _merged(stage: Stage, state: State, following: StorageOrder) -> Way:
+def _merged(stage: Stage, state: State, following: StorageOrder) -> Route:
     """Tiles that merge a stage's lowest pieces into one axis, and the state with the next stage's names."""
     first = next(k for k, axis in enumerate(state.axes) if axis and axis[-1] >= stage.above)
     stars = (MERGE,) * (len(state.axes) - first - 1)
@@ -70,24 +72,24 @@ def _merged(stage: Stage, state: State, following: StorageOrder) -> Way:
     names = {(piece.dim, piece.weight): k for k, piece in enumerate(following.pieces)}
     new = [names[piece.dim, piece.weight] for piece in stage.order.pieces[: stage.above]]
     end = State((*(tuple(new[piece] for piece in axis) for axis in axes), (names[BLOCK, 0],)))
-    return Way(tuple(tiles), end)
+    return Route(tuple(tiles), end)
 
 
 def _physical_orders(order: StorageOrder) -> list[tuple[int, ...]]:
     """Orders of the dimensions to start from, most major first; row-major comes first."""
     live = tuple(dim for dim in range(order.rank) if order.axes[dim])
     dead = tuple(dim for dim in range(order.rank) if not order.axes[dim])
-    ways: list[tuple[int, ...]] = [live]
+    moving: list[tuple[int, ...]] = [live]
     if len(live) <= MOST_PERMUTED:
-        ways = list(permutations(live))
+        moving = list(permutations(live))
     else:
-        ways.append(tuple(sorted(live, key=lambda dim: order.axes[dim][0])))
-        ways.append(tuple(sorted(live, key=lambda dim: order.axes[dim][-1])))
-    starts = [(*dead, *way) for way in ways]
+        moving.append(tuple(sorted(live, key=lambda dim: order.axes[dim][0])))
+        moving.append(tuple(sorted(live, key=lambda dim: order.axes[dim][-1])))
+    starts = [(*dead, *dims) for dims in moving]
     if len(dead) <= MOST_DEAD:
         starts.insert(0, tuple(range(order.rank)))
         if order.holes:  # an axis of extent 1 may become a hole, so its position matters
-            starts += [(*way, *dead) for way in ways]
+            starts += [(*dims, *dead) for dims in moving]
             starts += permutations(range(order.rank)) if order.rank < MOST_PERMUTED else []
     return list(dict.fromkeys(starts))
 

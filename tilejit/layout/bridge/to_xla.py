@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from codegen import LayoutError, shown
-from tilejit.cute.int_tuple import modes, product
+from tilejit.cute.int_tuple import as_integer, modes, product
 from tilejit.cute.layout import Layout, offsets
 from tilejit.cute.modes import flat_modes
 from tilejit.cute.swizzle import ComposedLayout
@@ -16,7 +16,7 @@ from tilejit.layout.bridge.from_offsets import recognized
 from tilejit.layout.bridge.from_xla import BoundedLayout
 from tilejit.layout.bridge.storage_order import Unplaced, storage_stages
 from tilejit.layout.bridge.tile_spelling import spelled
-from tilejit.layout.checks import int_tuple, integer
+from tilejit.layout.checks import int_tuple
 from tilejit.layout.dtypes import ElementLike, primitive_type
 from tilejit.layout.from_parts import make_shape
 from tilejit.layout.helpers import dims_text
@@ -24,7 +24,7 @@ from tilejit.layout.shape import Shape
 from tilejit.support.tokens import named
 
 MOST_AXES = 64
-"""Of a NumPy array, which witnesses index."""
+"""NumPy's limit on dimensions: a witness is an index of a table with an axis for each mode."""
 
 
 def to_xla(
@@ -77,7 +77,7 @@ def to_xla(
             f"to_xla: expected a Layout, got {type(layout).__name__}\n  read text with cute.parse(...)"
         )
     sizes = tuple(mode.size for mode in layout)
-    slots = None if slots is None else integer(slots, "slots")
+    slots = None if slots is None else as_integer(slots, "slots")
     bound = _bound(layout, sizes, dims)
     type_name = primitive_type(dtype).name
     if 0 in bound:

@@ -74,7 +74,7 @@ def _digit_chains(shape: Shape) -> tuple[Chain, ...] | None:
 
 
 def _listed_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
-    """As `xla_chains`, from the slots themselves."""
+    """`xla_chains` by enumerating the slots."""
     if prod(shape.dimensions) <= MOST_LISTED:
         table = np.asarray(linear_index(shape, tuple(np.indices(shape.dimensions, sparse=True))))
         return table_chains(_exact(table, shape), whole=False)
@@ -93,8 +93,8 @@ def _listed_chains(shape: Shape) -> tuple[Chain, ...] | Witness:
                 tuple(int(i[first]) for i in index), int(slots[first]), int(np.asarray(wanted)[first])
             )
     raise LayoutError(
-        f"{shape_name(shape)} cannot be checked: its tiles cut through the dimensions that * merges, so all "
-        f"slots must be compared, and at most {MOST_LISTED} are\n"
+        f"{shape_name(shape)} cannot be checked: its tiles cut through the dimensions that * merges, and it "
+        f"has more than the {MOST_LISTED} elements that TileJIT compares\n"
         "  write tiles without *, or use smaller dimensions"
     )
 

@@ -190,7 +190,7 @@ def pattern_format(
 
     Args:
         name: the format's name.
-        description: one line on what it is.
+        description: one line about it.
         pattern: the pattern.
         example: dimensions and dtype of a small array.
         source: where the format is defined.

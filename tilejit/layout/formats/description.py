@@ -24,11 +24,11 @@ class FormatDescription:
 
     Attributes:
         name: the name that `as_layout` reads.
-        description: one line on what it is.
+        description: one line about it.
         formula: a pattern, followed by its sizes after a semicolon; or the rule in words. Empty for a
             registered function.
         source: where it is defined; for a registered function its name.
-        parameters: its keywords, apart from dtype and dims. None if it takes any.
+        parameters: its keywords, except dtype and dims. None if it takes any.
         dtypes: XLA's names of the dtypes that it takes without parameters. None for a registered function.
         least_rank: the fewest dimensions of an array. None for a registered function.
         most_rank: the most dimensions. None if there is no limit, or for a registered function.

@@ -11,7 +11,7 @@ from tilejit.layout.dtypes import PrimitiveType
 
 Dims = tuple[int, ...]
 ELEMENT_SIZE = "element_size_in_bits"
-"""A parameter of every blocked layout; a format may define it too, but no axis of a pattern has the name."""
+"""A parameter of every blocked layout; a format may define it too, but a pattern cannot use it as a name."""
 RESERVED = (
     *("layout", "dtype", "dims", "out", "padding", "casting", "threads", "tensors"),
     *("virtual_vector_size", "specialize", "tune"),
@@ -19,7 +19,7 @@ RESERVED = (
 """Keywords of the calls that pass all other keywords to a layout."""
 
 CALL_KEYWORDS = ("out", "padding", "casting", "threads", "virtual_vector_size", "specialize", "tune")
-"""Those of the reserved names that a misspelled parameter may stand for."""
+"""The reserved names that a misspelled parameter may stand for."""
 _FIX = f"choose another name; the calls reserve {', '.join(RESERVED)}"
 
 
@@ -29,10 +29,10 @@ class Format:
 
     Attributes:
         name: the name that `as_layout` reads.
-        description: one line on what it is.
+        description: one line about it.
         build: build(element, dims, **parameters) -> a Blocking, or anything that `as_layout` reads except a
             name.
-        parameters: the keywords apart from dtype and dims; None if it takes any.
+        parameters: the keywords, except dtype and dims; None if it takes any.
         example: dimensions and dtype of a small array for pictures; None if there is none.
         formula: a pattern, followed by its sizes after a semicolon; or the rule in words.
         source: where it is defined.
@@ -59,7 +59,7 @@ class Format:
         """Refuse a keyword that the format does not take.
 
         Raises:
-            TypeError: names it, and those that the format takes.
+            TypeError: the format does not take one of the keywords; the message names those that it takes.
         """
         unknown = [key for key in names if self.parameters is not None and key not in self.parameters]
         if unknown:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 
 from codegen import LayoutError, dataclass, shown
-from tilejit.layout.checks import integer
+from tilejit.cute.int_tuple import as_integer
 from tilejit.layout.formats.blocking import Blocking, DigitName
 from tilejit.layout.formats.format import nearest_keyword
 from tilejit.layout.helpers import dims_text
@@ -134,7 +134,7 @@ def checked_size(name: str, size: object) -> int:
         LayoutError: it is not from 1 to 2^63-1.
         TypeError: it is a bool or not an integer.
     """
-    value = integer(size, name)
+    value = as_integer(size, name)
     if not 1 <= value <= MAX_INT64:
         raise LayoutError(f"{name} is {shown(value)}\n  pass a number from 1 to 2^63-1")
     return value

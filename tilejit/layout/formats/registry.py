@@ -23,7 +23,7 @@ _FORMATS: dict[str, Format] = {row.name: row for row in (*tpu.FORMATS, *blocked.
 
 
 def register_format(name: str, function: Callable[..., object], description: str | None = None) -> None:
-    """Give a layout of your own a name, for this process.
+    """Register a named format for this process.
 
     >>> def panels(dtype, dims, *, rows=6):
     ...     "Panels of a few rows, column by column."
@@ -136,7 +136,7 @@ def read_call(text: str) -> tuple[str, dict[str, int]]:
         match = _PARAMETER().fullmatch(part)
         value = small_int(match[2]) if match else None
         if match is None or value is None:
-            raise mistake(text, at, "expected a comma before a parameter of the format", "write e.g. mr=8")
+            raise mistake(text, at, "expected a parameter of the format as KEY=NUMBER", "write e.g. mr=8")
         if match[1] in given:
             raise mistake(text, at, f"{cut(match[1])} is given twice", "write it once")
         given[match[1]] = value

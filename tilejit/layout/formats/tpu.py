@@ -112,7 +112,7 @@ def _tpu_doc(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
 FORMATS = (
     Format(
         "tpu",
-        "what TPU programs use today: the dimension order with the least padding, tiles by dtype and size",
+        "today's TPU layouts: the dimension order with the least padding, tiles by dtype and size",
         _tpu,
         (),
         ((16, 256), "bf16"),

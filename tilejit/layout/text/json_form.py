@@ -42,7 +42,7 @@ def shape_from_json(data: dict[str, Any], makers: Makers, depth: int = 0) -> Any
     if not isinstance(data, dict):
         raise TypeError(f"expected a dict as the JSON form of a shape, got {type(data).__name__}")
     if depth > MAX_DEPTH:
-        raise LayoutError(f"physical shapes nest more than {MAX_DEPTH} deep\n  nest them less")
+        raise LayoutError(f"physical shapes nest more than {MAX_DEPTH} deep\n  reduce the nesting")
     _check_fields(data, _SHAPE_FIELDS, ("primitive_type", "dimensions"))
     layout = data.get("layout")
     try:

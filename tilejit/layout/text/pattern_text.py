@@ -28,7 +28,7 @@ _PATTERN = Grammar.of(
 _COMMENT = lazy_pattern(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 MAX_AXES = 1024
 ROW_MAJOR = ("C", "c")
-"""NumPy's name of the order, which commands and rules take for a layout."""
+"""NumPy's name of the row-major order, which commands and rules accept as a layout."""
 
 
 def is_pattern(text: str) -> bool:
@@ -40,7 +40,7 @@ def is_pattern(text: str) -> bool:
 
 
 def spelled_out(text: str) -> str:
-    """A layout as `as_layout` reads it: C is a pattern that keeps the order.
+    """Replace C by a pattern that keeps the order, which `as_layout` reads.
 
     "C" -> "... -> ..."    "tpu" -> "tpu"
     """
@@ -165,7 +165,7 @@ class _Reader(Reader):
         while self.accept(","):
             token = self.now
             if token.kind != "name" or token.text not in axes:
-                self.fail(f"expected a comma before an axis and its size: {self.found()}", "write e.g. mi=8")
+                self.fail(f"expected an axis of the pattern and its size: {self.found()}", "write e.g. mi=8")
             if token.text in sizes:
                 self.fail(f"the size of {cut(token.text)} is given twice", "write it once")
             self.take()
@@ -178,6 +178,6 @@ class _Reader(Reader):
             self.take()
         if self.now.kind != "end":
             self.fail(
-                f"the text goes on after a size: {self.found()}", "put a comma here, or take the rest out"
+                f"the text continues after a size: {self.found()}", "put a comma here, or remove the rest"
             )
         return sizes

@@ -32,7 +32,7 @@ def shape_code(shape: ShapeFields) -> str:
 def layout_code(layout: LayoutFields) -> str:
     """The expression that creates a layout: Layout.parse('{1,0:T(2,2)}').
 
-    Only a physical shape without a text has all fields written out.
+    All fields are written out only if the physical shape has no text.
     """
     physical = layout.physical_shape
     if physical is None or _has_text(physical):

@@ -150,7 +150,7 @@ def _block(text: str, order: str, match: re.Match[str]) -> tuple[int, str]:
         fix = f"write {letter.lower()}" if letter.lower() in order else f"write one of {' '.join(order)}"
         raise mistake(text, match.start(2), f"{letter} is not a dimension of the tag", fix)
     if size is None or size < 2:
-        raise mistake(text, match.start(), f"a block of {number[:20]}", "write a size from 2 to 2^63-1")
+        raise mistake(text, match.start(), f"a block has size {number[:20]}", "write a size from 2 to 2^63-1")
     return size, letter
 
 

@@ -8,7 +8,7 @@ from tilejit.layout.fields import LayoutFields, ShapeFields
 from tilejit.layout.tiling import MERGE
 
 PADDING_WORDS = (", padded to ", ", filled with ")
-"""Precedes a shape's padding. It is outside XLA's grammar, so that no reader silently drops the padding."""
+"""The words before a shape's padding, outside XLA's grammar, so that no reader silently drops it."""
 
 
 def print_shape(shape: ShapeFields) -> str:

@@ -33,7 +33,7 @@ XLA = Grammar.of(
 """The tokens of shapes and layouts."""
 
 _STARS = ("*", "\u2217", "-1")
-"""Marks a dimension that a tile merges."""
+"""The spellings of a dimension that a tile merges."""
 
 
 def read_shape(text: str, makers: Makers) -> Any:
@@ -110,7 +110,7 @@ class _Reader(Reader):
         if token.text.startswith("-") and (value is None or value < least):
             self.fail(f"{what} is negative", fix)
         if value is None:
-            self.fail(f"{what} passes 2^63-1", "write a smaller number")
+            self.fail(f"{what} exceeds 2^63-1", "write a smaller number")
         if value < least:
             self.fail(f"{what} is {value}", fix)
         self.take()
@@ -133,7 +133,7 @@ class _Reader(Reader):
 
     def shape(self, depth: int) -> Any:
         if depth > MAX_DEPTH:
-            self.fail(f"shapes nest more than {MAX_DEPTH} deep", "nest them less")
+            self.fail(f"shapes nest more than {MAX_DEPTH} deep", "reduce the nesting")
         if self.accept("("):
             return self.tuple_members(depth)
         if self.now.kind == "name" and self.now.text == "b" and self.ahead.text == "(":
@@ -153,7 +153,7 @@ class _Reader(Reader):
         start = self.now
         shape = self.shape(depth + 1)
         if not isinstance(shape, self.make.shape) or not shape.element.is_array_element:
-            self.fail("a buffer holds an array", "write b(f32[2]) or the like", start)
+            self.fail("a buffer holds an array", "write e.g. b(f32[2])", start)
         self.expect(")", "after a buffer's shape")
         return self.make.buffer(shape)
 
