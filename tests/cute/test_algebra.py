@@ -159,7 +159,7 @@ def test_found(operation: Callable[..., Any], arguments: tuple[Any, ...], answer
         (complement, ("(2,2):(-100000,-300001)", 9), "too many complements in 9"),
         (left_inverse, ("(4,4):(1,2)",), "both give 2"),
         (left_inverse, ("(4,4):(1,-8)",), "index 4 gives -8"),
-        (left_inverse, ("(3,7,5):(2,11,90)",), "no mixed radix"),
+        (left_inverse, ("(3,7,5):(2,11,90)",), "correct for all smaller indices"),
         (tile_to_shape, ("(2,2):(1,2)", (5, 6)), "do not divide"),
         (upcast, ("(4,8):(3,12)", 2), "4:3"),
         (downcast, ("(4,8):(2,8)", 2), "0 modes of stride 1"),

@@ -89,7 +89,7 @@ def test_a_larger_box() -> None:
         ([[0, 1], [2, 2]], r"index \(1, 1\) gives 2, but the indices before it require 3"),
         ([5, 6], "index 0 gives 5, but a layout starts at 0"),
         (7, "gives 7"),
-        ([[1], [2, 3]], "rows of one length"),
+        ([[1], [2, 3]], "rows of equal length"),
     ],
 )
 def test_refusals(table: Any, message: str) -> None:

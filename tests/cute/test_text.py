@@ -81,7 +81,7 @@ def test_mistakes_have_a_place(text: str, cause: str, caret: int) -> None:
 
 def test_layout_parse_wants_a_layout() -> None:
     for text in ("(4,8)", "Sw<1,2,3>", "<4:1>"):
-        with pytest.raises(LayoutError, match="not a layout"):
+        with pytest.raises(LayoutError, match="expected a layout, got a"):
             Layout.parse(text)
     with pytest.raises(TypeError):
         parse(4)  # type: ignore[arg-type]

@@ -86,7 +86,7 @@ def test_tables_do_not_wrap(table: Any, found: Layout | Witness) -> None:
     ("table", "error", "text"),
     [
         (np.array([0, 2**64 - 1], np.uint64), LayoutError, "64 bits"),
-        ([[0, 1], [2]], LayoutError, "rows of one length"),
+        ([[0, 1], [2]], LayoutError, "rows of equal length"),
         (np.ma.array([0, 7], mask=[0, 1]), TypeError, "without a mask"),
         (np.array([0, True], object), TypeError, "got bool"),
         (np.array([0.0]), TypeError, "got float64"),

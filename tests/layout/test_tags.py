@@ -61,7 +61,7 @@ def test_written_tags_are_read_back(data: st.DataObject) -> None:
         ("nCChw16c", "c occurs twice", 2, "once"),
         ("NChw16c", "N is in upper case", 0, "write n"),
         ("aCb", "C is in upper case", 1, "16c"),
-        ("aCd16c", "not dimensions that oneDNN names", 0, "from a on"),
+        ("aCd16c", "not dimensions that oneDNN names", 0, "letters from a"),
         ("nChwo16c", "not dimensions that oneDNN names", 0, "n c d h w"),
     ],
 )

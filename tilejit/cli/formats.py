@@ -106,7 +106,9 @@ def _array(name: str, dtype: str | None, dims: str | None) -> tuple[str, tuple[i
     small, element = example or (None, "f32")
     wanted = small if given is None else given
     if wanted is None:
-        raise LayoutError("a pattern does not say the array's dimensions\n  pass them, e.g. --dims 33,300")
+        raise LayoutError(
+            "a pattern does not specify the array's dimensions\n  pass them, e.g. --dims 33,300"
+        )
     return element if dtype is None else dtype, wanted
 
 

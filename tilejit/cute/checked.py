@@ -63,5 +63,5 @@ def integer(start: object) -> int:
     """
     number = as_int_tuple(start, "a start")
     if isinstance(number, tuple):
-        raise LayoutError(f"expected one integer as a start, got {named(number)}\n  pass an integer")
+        raise LayoutError(f"expected one integer as a start, got {named(number)}\n  pass one integer")
     return number

@@ -109,7 +109,7 @@ def _digits_times(at: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> 
     out = at * 0
     for size, step in zip(sizes[:-1], strides, strict=False):
         if size == 0:
-            raise LayoutIndexError("a layout without elements has no coordinates\n  pass a larger shape")
+            raise LayoutIndexError("a layout without elements has no coordinates\n  pass sizes of 1 or more")
         out = out + at % size * step
         at = at // size
     return out + at * strides[-1]
@@ -177,7 +177,7 @@ def idx2crd(index: int, shape: object, stride: object = None) -> IntTuple:
     at = whole_number(index)
     sizes = flatten(profile)
     if min(sizes, default=1) < 1:
-        raise LayoutIndexError("a shape without elements has no coordinates\n  pass a larger one")
+        raise LayoutIndexError("a shape without elements has no coordinates\n  pass sizes of 1 or more")
     if stride is not None:
         steps = flatten(_steps(profile, stride))
         if min(steps, default=0) < 0:

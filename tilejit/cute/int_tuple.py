@@ -316,7 +316,7 @@ def _divided(a: int, b: int) -> int:
     if a > 0 and b > 0 and (a % b == 0 or b % a == 0):
         return max(1, a // b)
     raise LayoutError(
-        f"{named(a)} and {named(b)}: neither divides the other\n  divide a shape by a divisor of it"
+        f"neither of {named(a)} and {named(b)} divides the other\n  pass a divisor or a multiple of the size"
     )
 
 

@@ -139,9 +139,8 @@ class Layout:
             return trusted(shape[place], stride[place])
         number = as_integer(place, "a mode's place")
         if not -len(shape) <= number < len(shape):
-            raise LayoutIndexError(
-                f"mode {shown(number)} is out of range in {named(self)}\n  it has {len(shape)} mode(s)"
-            )
+            fix = f"pass one from {-len(shape)} to {len(shape) - 1}" if shape else "it has no modes"
+            raise LayoutIndexError(f"mode {shown(number)} is out of range in {named(self)}\n  {fix}")
         return trusted(shape[number], stride[number])
 
     def __iter__(self) -> Iterator[Layout]:

@@ -49,7 +49,7 @@ def make_layout(*parts: Any) -> Layout:
     if parts and all(isinstance(part, Layout) for part in parts):
         return trusted(tuple(part.shape for part in parts), tuple(part.stride for part in parts))
     if not 1 <= len(parts) <= 2:
-        raise TypeError("make_layout takes layouts, or a shape and a stride")
+        raise TypeError("make_layout: expected layouts, or a shape and a stride")
     return Layout(*parts)
 
 
@@ -380,5 +380,5 @@ def _missing(layout: Layout, rank: int | None) -> int:
     if rank > MAX_RANK:
         raise LayoutError(f"a rank of {shown(rank)} is too large\n  use at most {MAX_RANK} modes")
     if rank < layout.rank:
-        raise LayoutError(f"{named(layout)} has more than {shown(rank)} modes\n  pass its rank or more")
+        raise LayoutError(f"{named(layout)} has more than {shown(rank)} modes\n  pass {layout.rank} or more")
     return rank - layout.rank

@@ -71,7 +71,9 @@ def partition(layout: Any, tiler: Any, layout_tv: Layout, thread: Any = None) ->
         return whole, 0
     limit_nesting(thread, "a thread")
     if has_underscore(thread):
-        raise TypeError("expected a number, or a coordinate of numbers, as thread\n  omit it for all threads")
+        raise TypeError(
+            "expected a thread as a number or a coordinate of numbers, got `_`\n  omit thread for all threads"
+        )
     check_within(thread, layout_tv[0].shape, "thread")
     return slice_and_offset((thread, *(_ for _mode in range(whole.rank - 1))), whole)
 

@@ -234,7 +234,7 @@ def recipe_of(layout: LayoutLike, dtype: ElementLike, dims: Iterable[int], **par
     if isinstance(shape, CuteShape):
         raise LayoutError(
             f"{str(shape)[:80]} cannot be written as pads, reshapes and transposes\n"
-            "  tilejit.cute.offsets(layout) returns its table of offsets"
+            "  use tilejit.cute.offsets(layout), its table of offsets"
         )
     built: object = None
     if isinstance(layout, str) and is_name(layout):
@@ -309,7 +309,7 @@ def _shape_of(name: str, built: Any, element: PrimitiveType, dims: tuple[int, ..
     if isinstance(built, str) and is_name(built):
         raise LayoutError(
             f"the function of the format {name!r} returns a name, {built[:40]!r}\n"
-            "  return tilejit.named_format(…) of it"
+            "  return tilejit.named_format(name, dtype, dims)"
         )
     try:
         shape = as_layout(built, dtype=element, dims=dims)
@@ -371,7 +371,7 @@ def _needed(
 
 
 def _checked(shape: Spec, dims: tuple[int, ...] | None) -> Spec:
-    """Return the shape of an array after a check of its dimensions."""
+    """Check that a shape is that of an array with these dimensions, and return it."""
     if not shape.element.is_array_element:
         raise LayoutError(
             f"{shape.primitive_type}[] is not the shape of an array\n  pass a shape such as f32[3,5]{{1,0}}"

@@ -103,7 +103,7 @@ def refuse_overlaps(shape: object) -> None:
         first, second, slot = found
         raise LayoutError(
             f"elements {first} and {second} share slot {slot} of {str(shape)[:120]}\n"
-            "  such a layout can be read but not written; use one whose offsets are distinct"
+            "  use a layout whose offsets are distinct; this one can be read but not written"
         )
 
 

@@ -76,7 +76,7 @@ class CuteShape:
                 f"an array cannot have dtype {self.primitive_type}\n  pass the dtype of an array"
             )
         if width < 0 or width > 128:
-            raise LayoutError(f"an element has {shown(width)} bits\n  pass 0, or the bits of the dtype")
+            raise LayoutError(f"element_size_in_bits is {shown(width)}\n  pass 0, or the width of the dtype")
         value = padding_value_of(self.padding_value, self.element)
         set_fields(self, padding_value=value, _padding_text=repr(value))
         self._check_modes()

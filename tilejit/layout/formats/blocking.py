@@ -55,7 +55,9 @@ class Blocking:
             _check_digits(size, sizes)
         order = tuple(int_tuple(digit, "a digit") for digit in self.order)
         if sorted(order) != self.places:
-            raise LayoutError("the order does not name the digits\n  name each (dimension, digit) once")
+            raise LayoutError(
+                "the order does not name every digit once\n  pass each (dimension, number) once"
+            )
         set_fields(self, order=tuple(DigitName(*digit) for digit in order))
 
     @property

@@ -83,7 +83,7 @@ def _check_fields(form: dict[str, Any], known: tuple[str, ...], needed: tuple[st
         )
     for name in form:
         if name not in known:
-            raise LayoutError(f"unknown field {str(name)[:40]!r}\n  the fields are {', '.join(known)}")
+            raise LayoutError(f"unknown field {str(name)[:40]!r}\n  use only {', '.join(known)}")
     for name in needed:
         if name not in form:
             raise LayoutError(f"the field {name!r} is missing\n  see Shape.to_json()")

@@ -131,7 +131,7 @@ def parse_tag(text: str) -> Tag:
             text,
             0,
             f"{' '.join(order)} are not dimensions that oneDNN names",
-            "write letters from a on, e.g. aBcd16b, or those of a kind of tensor: n c d h w, g o i d h w",
+            "write letters from a, e.g. aBcd16b, or those of a kind of tensor: n c d h w, g o i d h w",
         )
     matches = _BLOCK().finditer(text, len(letters))
     blocks = tuple(_block(text, order, match) for match in matches)

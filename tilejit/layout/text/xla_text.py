@@ -97,7 +97,7 @@ class _Reader(Reader):
         if self.now.text == "{":
             self.fail(
                 "a layout is not allowed here",
-                "a layout begins with a dimension or a colon, e.g. {1,0} or {:T(256)}",
+                "begin it with a dimension or a colon, e.g. {1,0} or {:T(256)}",
             )
         super().expect_end()
 
