@@ -27,12 +27,13 @@ from codegen.pipeline.steps import launch_of, step_of, with_alternative
 from codegen.pipeline.verify import verify_box, verify_copy
 from codegen.runtime.launch import Launch
 from codegen.schedule.candidates import candidates, joined_candidates
-from codegen.schedule.choose import choose
+from codegen.schedule.choose import choose, goes_past_cache
 from codegen.schedule.choose_cache_blocks import cache_blocks
 from codegen.schedule.choose_cuts import choose_cuts, cuts_of_long_digits
 from codegen.schedule.choose_joined import JoinedBoxes, choose_joined
+from codegen.schedule.choose_tables import table_axes
 from codegen.schedule.choose_width import wide_axes
-from codegen.schedule.schedule import OUTER_RANKS, Schedule, TileSize, VectorSize
+from codegen.schedule.schedule import Schedule, TileSize, VectorSize
 from codegen.schedule.transfers import Elementwise, Transfer
 from codegen.support.dataclasses import dataclass
 from codegen.support.settings import settings
@@ -146,12 +147,13 @@ class _Maker:
 
     def _fold(self, made: StridedBox, box: Box) -> Box:
         """Turn outer loops into tables if there are more than any kernel has."""
-        most = OUTER_RANKS[-1]
-        if len(made.axes) <= most:
+        past_cache = goes_past_cache(made, self.footprint, self.options.thresholds)
+        folded = table_axes(made, past_cache=past_cache)
+        if not folded:
             return box
-        digits = [(x.extent, x.src, x.dst) for x in made.axes]
-        tables = tuple(_strided_table(*d) for d in digits[:-most])
-        kept = digits[-most:]
+        digits = {axis.name: (axis.extent, axis.src, axis.dst) for axis in made.axes}
+        tables = tuple(_strided_table(*digits.pop(name)) for name in folded)
+        kept = [*digits.values()]
         run = made.width // self.boxed.dst.width
         if run > 1:
             kept.append((run, self.boxed.src.width, self.boxed.dst.width))
