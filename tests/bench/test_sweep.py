@@ -25,6 +25,7 @@ SMALL = Workload(
 )
 
 
+@pytest.mark.rotated
 def test_every_workload_is_right_at_every_size() -> None:
     """On small arrays; rows of a workload share them. A run takes every third workload."""
     for workload in in_turn(workloads(quick=True), 3):

@@ -50,6 +50,7 @@ def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("formats", [("nowhere",), ("tpu", "blis-a, nr=3"), ("blis-a, mr=0",), ("tpu,",)])
 def test_wrong_formats_compile_nothing(formats: tuple[str, ...], tmp_path: Path) -> None:
     store = tmp_path / "store"

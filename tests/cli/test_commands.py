@@ -55,6 +55,7 @@ def test_the_demo_knows_the_layout() -> None:
     assert np.array_equal(out, tilejit.pack(x, "{1,0:T(8,128)(2,1)}").buffer)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("stage", ["nest", "schedule", "source", "llvm", "asm", "all"])
 def test_explain_prints_a_stage(stage: str) -> None:
     result = run("explain", "C", SHAPE, "--stage", stage)
@@ -81,6 +82,7 @@ def test_explain_takes_parameters() -> None:
     assert "parameter mr" in refuses("explain", "f32[30,20]", "C", "mr=4")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("layout", "parameters"),
     [

@@ -44,6 +44,7 @@ def test_tensors_layouts_and_padding(packed: Path) -> None:
     assert found["total"]["padding_bytes"] == sum(row["padding_bytes"] for row in found["tensors"])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("columns", [30, 60, 100])
 def test_every_tensor_is_listed(packed: Path, columns: int) -> None:
     done = run("show", packed, columns=columns)
@@ -56,6 +57,7 @@ def test_every_tensor_is_listed(packed: Path, columns: int) -> None:
     assert max(map(len, lines)) <= max(columns, 50)
 
 
+@pytest.mark.rotated
 def test_arrays_and_directories(tmp_path: Path) -> None:
     source, packed = tmp_path / "a", tmp_path / "b"
     source.mkdir()

@@ -44,6 +44,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in directory.iterdir()}
 
 
+@pytest.mark.rotated
 def test_shards_there_and_back(shards: Path) -> None:
     packed, other, back = (shards.with_name(name) for name in ("packed", "other", "back"))
     there = run("pack", shards, packed, "--layout", "tenstorrent", "tile=16")

@@ -44,6 +44,7 @@ def test_a_npy_file_there_and_back(array: Path) -> None:
     assert back.read_bytes() == array.read_bytes()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["y.npy", "a b'c.npy", "-y.npy"])
 @pytest.mark.parametrize("layout", ["tpu", "C", "(33,300):(300,1)", "(m mi) n -> m n mi, mi=2"])
 def test_the_unpack_command_runs_as_printed(
@@ -113,6 +114,7 @@ def test_json_says_what_was_packed(model: Path, array: Path) -> None:
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("link", [None, "symbolic", "hard"])
 @pytest.mark.parametrize("kind", ["array", "model"])
 @pytest.mark.parametrize("more", [(), ("--dry-run",), ("--resume",), ("--no-clobber",)], ids=str)
@@ -243,6 +245,7 @@ def test_relayout_of_a_npy_file(array: Path, layout: str) -> None:
     assert back.read_bytes() == array.read_bytes()
 
 
+@pytest.mark.rotated
 def test_relayout_of_a_checkpoint(model: Path) -> None:
     packed, other, want = (model.with_name(f"{name}.safetensors") for name in ("a", "b", "c"))
     run("pack", model, packed, "--layout", "tpu")

@@ -42,6 +42,7 @@ def piped(*arguments: object, data: bytes = b"", **variables: str) -> tuple[int,
     return done.returncode, done.stdout, done.stderr.decode()
 
 
+@pytest.mark.rotated
 def test_arrays_go_through_pipes(packed: bytes) -> None:
     undo = f"unpack it with: tilejit unpack - unpacked.npy --shape '{SHAPE}'"
     assert piped("pack", "-", "-", "--layout", LAYOUT, data=npy(X)) == (0, packed, f"{SHAPE}\n{undo}\n")
@@ -51,6 +52,7 @@ def test_arrays_go_through_pipes(packed: bytes) -> None:
     assert piped(*arguments, data=packed) == (0, other, "")
 
 
+@pytest.mark.rotated
 def test_tensors_go_through_pipes(tmp_path: Path) -> None:
     code, made, said = piped("pack", "-", "-", "--layout", LAYOUT, data=save({"w": X}))
     assert code == 0
@@ -82,6 +84,7 @@ def test_nothing_is_left_of_what_was_piped(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("data", "arguments", "ends", "said"),
     [

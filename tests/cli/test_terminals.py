@@ -91,6 +91,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_help_fits_the_terminal(command: tuple[str, ...], columns: int) -> None:
@@ -136,6 +137,7 @@ def test_bars_come_late_with_rate_and_time_left(columns: int) -> None:
     assert max(map(len, lines)) <= columns
 
 
+@pytest.mark.rotated
 def test_the_demo_has_a_bar_that_is_still_while_it_times() -> None:
     """It is drawn late, once from then on for each step, and gone in the end."""
     slow = (
@@ -168,6 +170,7 @@ def test_no_bar_where_none_is_wanted(how: str, turns: int, variables: dict[str, 
     assert (result.code, result.screen) == (0, "")
 
 
+@pytest.mark.rotated
 def test_bytes_are_not_shown_on_a_terminal(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((8, 128), np.float32))
     result = shown(("pack", "x.npy", "-", "--layout", "tpu"), cwd=tmp_path)

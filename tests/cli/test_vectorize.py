@@ -75,6 +75,7 @@ def test_without_masks(files: Path) -> None:
     assert "--masks and --check are for MLIR" in refuses("vectorize", files / "loops.py", "--masks", "none")
 
 
+@pytest.mark.rotated
 def test_check(files: Path) -> None:
     """Two files, run on the same arrays."""
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
@@ -271,6 +272,7 @@ def every_other(y, x, idx):
 )
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_gathers_are_read_back(tmp_path: Path, interpreted: bool) -> None:
     """What is printed does what the functions do, where indices count from the end as well."""

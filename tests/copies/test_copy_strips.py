@@ -109,6 +109,7 @@ def test_packs_and_relayouts_are_exact_between_guard_pages(name: str, size: Any)
         assert guard.untouched()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("kind", COPIES)
 def test_copies_are_exact_between_guard_pages(kind: str, size: Any) -> None:

@@ -86,6 +86,7 @@ GUARDED = [
 ]
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize(("size", "specialize"), GUARDED)
 def test_nothing_outside_is_touched(size: Any, specialize: str) -> None:
     check_guarded_copies(size, specialize)

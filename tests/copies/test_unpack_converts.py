@@ -25,6 +25,7 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return found
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("have", "want"), PAIRS)
 def test_as_astype(layout: str, have: str, want: str) -> None:

@@ -140,6 +140,7 @@ LEVELS: dict[int, list[tuple[int, Sequence[int]]]] = {
 }
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("dims", SMALL_DIMS, ids=str)
 def test_every_small_tiling(dims: tuple[int, ...]) -> None:
     """What a search over all small tilings reaches is found, in no more tiles than there; all else is refused

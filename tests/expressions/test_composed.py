@@ -39,6 +39,7 @@ def same_bits(got: Any, want: Any) -> None:
     assert got.tobytes() == want.tobytes(), (got, want)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=lambda x: x.__name__)
 @pytest.mark.parametrize("name", ONE)
 def test_of_one(name: str, dtype: Any) -> None:
@@ -48,6 +49,7 @@ def test_of_one(name: str, dtype: Any) -> None:
         same_bits(run(given), ONE[name](given))
 
 
+@pytest.mark.share(3)
 @pytest.mark.skipif(machine() not in ("x86_64", "AMD64"), reason="NumPy's choice of zeros is its CPU's")
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=lambda x: x.__name__)
 @pytest.mark.parametrize("name", TWO)
@@ -63,6 +65,7 @@ def test_of_two(name: str, dtype: Any) -> None:
         assert (got[~sure] == want[~sure]).all()
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("name", TWO)
 def test_with_numbers(name: str) -> None:
     x = np.array(SPECIAL, np.float32)

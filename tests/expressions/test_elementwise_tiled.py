@@ -40,6 +40,7 @@ def test_computed_and_packed_at_once(dims: Any, layout: str, dtype: Any) -> None
     assert out.buffer.tobytes() == packed.buffer.tobytes()
 
 
+@pytest.mark.rotated
 def test_a_tiled_mask_and_two_results() -> None:
     x = RNG.random(LARGE, np.float32)
     mask = tj.pack(x > 0.5, "{1,0:T(8,128)(4,1)}")
@@ -77,6 +78,7 @@ def test_a_buffer_of_bytes_is_computed_by_its_elements() -> None:
     assert np.array_equal(out.unpack(), x + x)
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("threads", [False, 2])
 def test_threads_and_reductions(threads: Any) -> None:
     x = RNG.random(LARGE, np.float32)

@@ -102,6 +102,7 @@ REDUCED: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", REDUCED)
 def test_reductions_lie_as_numpys(name: str) -> None:
     run = tj.elementwise(REDUCED[name])

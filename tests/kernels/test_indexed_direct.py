@@ -32,6 +32,7 @@ def answered(kernel: Any, *given: Any) -> bool:
     return kernel._last_answer() is not None
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("index", INTEGERS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_python_is_the_oracle(case: Case, index: str) -> None:

@@ -107,6 +107,7 @@ def test_extremes_of_floats_are_exact(function: Callable[..., Any], dtype: Any, 
     same(scans(function, virtual_vector_size=32), np.array(numbers, dtype), dtype.type(start))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("function", [sums, sums_before, differences], ids=lambda f: f.__name__)
@@ -127,6 +128,7 @@ def test_sums_of_floats_keep_the_bound_of_the_loop(
         assert abs(each - fsum(terms[: k + 1])) <= bound * 1.001
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_whole_numbers_are_exact(dtype: Any) -> None:
     """Sums that every float holds exactly do not depend on the grouping."""

@@ -147,6 +147,7 @@ def test_eight_loops_are_as_many_dimensions_as_there_may_be(tail: str) -> None:
     assert "vectorized by 2x3x2x2x2x2x8" in str(kernel.report())
 
 
+@pytest.mark.rotated
 def test_nests_as_deep_as_python_allows_have_no_strips(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def printed(case: OptCase) -> str:
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_is_printed_agrees_with_the_scalar_loops(case: OptCase) -> None:
     checked = mlir.check(case.text, printed(case), sizes=SIZES.get(len(case.sizes), (1, 15, 70)))
@@ -43,6 +44,7 @@ def test_what_is_printed_agrees_with_the_scalar_loops(case: OptCase) -> None:
 SIZES = {1: (1, 63, 64, 131), 2: (1, 9, 31, 43), 3: (1, 9, 20)}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_mlir_prints_agrees_where_arrays_end_with_loops(case: OptCase, version: int) -> None:
@@ -107,6 +109,7 @@ OPERATIONS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_is_read_in_lanes(name: str) -> None:
     """Arithmetic on vectors gives what arithmetic on numbers gives."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.tools.stress import in_turn, is_stress
 
@@ -103,6 +104,7 @@ def outcomes(folder: Path, accelerate: str, chosen: list[str]) -> Any:
     return json.loads(report.read_text())
 
 
+@pytest.mark.rotated
 def test_same_passes_and_failures(tmp_path: Path) -> None:
     """A third of the files by default, where what passes with TileJIT's routines isn't run without them."""
     words = f"({' or '.join(KEPT)}) and not ({' or '.join(LEFT_OUT)})"

@@ -108,6 +108,7 @@ def check(case: str, ours: Any, theirs: Any) -> None:
         raise AssertionError(case) from error
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", ["f4", "u1", ml_dtypes.bfloat16], ids=["f4", "u1", "bf16"])
 @pytest.mark.parametrize("name", CALLS)
 def test_routines(name: str, dtype: Any) -> None:

@@ -260,6 +260,7 @@ def test_native_code_answers_the_third_call() -> None:
         assert plan._last_answer() is not None
 
 
+@pytest.mark.rotated
 def test_nothing_is_kept_or_lost() -> None:
     """Reference counts of arguments and layouts stay, and results go when nobody has them."""
     x = values("f32", (3, 5))

@@ -23,6 +23,7 @@ LEVEL_PART = 51
 """Odd, so that each level gets each range of cases in time."""
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_soak(chunk: int, seed: int) -> None:
     size = share(CASES, PART) // CHUNKS
@@ -30,6 +31,7 @@ def test_soak(chunk: int, seed: int) -> None:
     assert f"{size} cases" in soaked("--seed", seed, "--first", first, "--cases", size)
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("level", lower_levels())
 def test_soak_at_lower_levels(level: str, seed: int) -> None:
     size = share(LEVEL_CASES, LEVEL_PART)

@@ -182,6 +182,7 @@ def test_unused_plans_of_other_versions_go(tmp_path: Path) -> None:
     assert not any(file.exists() for file in old)
 
 
+@pytest.mark.rotated
 def test_a_plan_that_is_read_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "lowering_digest", lambda store: VERSION)
     store = KernelStore(tmp_path)

@@ -90,6 +90,7 @@ TAILS = [
 """Rows, each with masks; where anything runs in lanes, one of the other tails in turn."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 @pytest.mark.parametrize(("row", "tail"), TAILS, ids=lambda given: getattr(given, "name", given))
 def test_kernels_do_what_the_interpreter_does(row: table.Row, numbers: dict[str, int], tail: str) -> None:

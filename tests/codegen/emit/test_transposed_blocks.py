@@ -82,6 +82,7 @@ def check(function: Callable[..., Any], kernel: Any, a: np.ndarray, c: np.ndarra
     np.testing.assert_array_equal(c, expected)
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize(
     ("function", "dtype"),
     [*((f, "f") for f in FLAT), (doubled, "d")],

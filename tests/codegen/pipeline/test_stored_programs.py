@@ -86,6 +86,7 @@ def test_a_planned_program_calls_the_same(group: str) -> None:
     assert seen > 100
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_planned_program_stays_inside_its_memory(group: str) -> None:
     some = in_turn([*planned_cases(group)], 36)

@@ -183,6 +183,7 @@ def swizzled(tuning: Tuning, threads: int) -> tuple[Any, ...]:
     return pack_program.__wrapped__(*how), x, tj.pack(x, spec).buffer
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize("make", [relayouted, converted, swizzled])
 @pytest.mark.parametrize("threads", [1, 2])
@@ -237,6 +238,7 @@ def test_other_schedules_of_stages_give_the_same_bytes(
         assert (got == want).all(), program
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize(
     ("source", "target"), [("f8", "f4"), ("f4", "f2"), ("f4", "f8"), ("i4", "f4"), ("u2", ">u2")]

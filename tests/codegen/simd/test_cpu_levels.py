@@ -105,6 +105,7 @@ def test_every_kind_streams_at_every_level() -> None:
     assert all(levels_of(case) == set(LEVELS) for case in cases("plain"))
 
 
+@pytest.mark.rotated
 @pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("level", X86 if is_stress() else lower_levels())

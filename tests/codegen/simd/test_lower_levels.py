@@ -28,6 +28,7 @@ MODULES = (
 )
 
 
+@pytest.mark.rotated
 @pytest.mark.timeout(1200)  # a tenth of all tests: minutes on a slow machine
 @pytest.mark.parametrize("level", lower_levels())
 def test_lower_levels(level: str) -> None:

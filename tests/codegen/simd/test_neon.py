@@ -73,6 +73,7 @@ PARTS = 4
 """Programs that the kernels of all instructions are linked into."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_instructions_on_neon(part: int, tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ def test_entries_by_ranges(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (np.concatenate(ranges) == every).all()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("text", SPECS[:4])
 def test_nests_before_and_after(text: str) -> None:
     """The boxes one by one, the segments, and the loops of the kernel leave the same bytes as the kernel."""
