@@ -71,8 +71,6 @@ def axis_letters(rank: int) -> tuple[str, ...]:
     >>> tilejit.axis_letters(2), tilejit.axis_letters(4)
     (('y', 'x'), ('p', 'z', 'y', 'x'))
 
-    Source: XLA's page "Shapes and layout".
-
     Args:
         rank: the number of dimensions, from 0 to 4.
 
@@ -82,6 +80,8 @@ def axis_letters(rank: int) -> tuple[str, ...]:
     Raises:
         LayoutError: letters are not defined for that rank.
         TypeError: the rank is not an integer.
+
+    Source: XLA's page "Shapes and layout".
     """
     letters = _LETTERS.get(as_integer(rank, "a rank"))
     if letters is None:
@@ -143,8 +143,6 @@ def is_monotonic_with_dim0_minor(layout: ShapeLike) -> bool:
     >>> tilejit.is_monotonic_with_dim0_minor("f32[2,3,5]{0,2,1}")
     False
 
-    Source: XLA's LayoutUtil::IsMonotonicWithDim0Minor.
-
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
 
@@ -154,6 +152,8 @@ def is_monotonic_with_dim0_minor(layout: ShapeLike) -> bool:
     Raises:
         LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
         TypeError: the layout has another type.
+
+    Source: XLA's LayoutUtil::IsMonotonicWithDim0Minor.
     """
     shape = _shape_of(layout)
     return shape.minor_to_major == tuple(range(shape.rank))
@@ -167,8 +167,6 @@ def is_monotonic_with_dim0_major(layout: ShapeLike) -> bool:
     >>> tilejit.is_monotonic_with_dim0_major("f32[2,3,5]{1,2,0}")
     False
 
-    Source: XLA's LayoutUtil::IsMonotonicWithDim0Major.
-
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. Tiles are ignored.
 
@@ -178,6 +176,8 @@ def is_monotonic_with_dim0_major(layout: ShapeLike) -> bool:
     Raises:
         LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
         TypeError: the layout has another type.
+
+    Source: XLA's LayoutUtil::IsMonotonicWithDim0Major.
     """
     return _shape_of(layout).descending
 
@@ -190,8 +190,6 @@ def in_bounds(layout: ShapeLike, index: Sequence[int]) -> bool:
     >>> tilejit.in_bounds("f32[2,3]", (1, 3)), tilejit.in_bounds("f32[2,3]", (-1, 0))
     (False, False)
 
-    Source: XLA's IndexUtil::IndexInBounds.
-
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray. A bound `<=n` counts as n, and `?` has no bound.
         index: an integer for each dimension. Negative ones are out of bounds.
@@ -203,6 +201,8 @@ def in_bounds(layout: ShapeLike, index: Sequence[int]) -> bool:
         LayoutIndexError: the index does not have one number for each dimension.
         LayoutError: the text is not a shape, or the tiled array has a CuTe layout.
         TypeError: an index is not an integer, or the layout has another type.
+
+    Source: XLA's IndexUtil::IndexInBounds.
     """
     shape = _shape_of(layout)
     numbers = _multi_index(shape, index)
@@ -262,8 +262,6 @@ def dimension_stride(layout: ShapeLike, dimension: int) -> int:
     >>> tilejit.dimension_stride("f32[5,100]{1,0:T(8,128)}", 0)
     128
 
-    Source: XLA's IndexUtil::GetDimensionStride, which does not support tiles.
-
     Args:
         layout: a Shape, XLA's text of one, or a TiledArray.
         dimension: the dimension; -1 is the last.
@@ -276,6 +274,8 @@ def dimension_stride(layout: ShapeLike, dimension: int) -> int:
             a shape, or the tiled array has a CuTe layout.
         LayoutIndexError: there is no such dimension.
         TypeError: the dimension is not an integer, or the layout has another type.
+
+    Source: XLA's IndexUtil::GetDimensionStride, which does not support tiles.
     """
     shape = _shape_of(layout)
     number = normalize_dimension(shape, dimension)

@@ -26,11 +26,11 @@ def padding_value_of(value: object, dtype: PrimitiveType) -> PaddingValue | None
 
     Lowest and highest are the neutral elements of maximum and minimum: infinities if the type has them.
 
-    Source: the enum PaddingValue in XLA's xla_data.proto.
-
     Raises:
         LayoutError: the type cannot hold the value or has no order, or the name does not exist.
         TypeError: it is neither a number nor a name.
+
+    Source: the enum PaddingValue in XLA's xla_data.proto.
     """
     number = _named_number(value, dtype) if isinstance(value, str) else value
     return checked_padding_value(number, dtype)

@@ -35,7 +35,7 @@ def register_format(name: str, function: Callable[..., object], description: str
     Args:
         name: the name, a plain word.
         function: called with the array's NumPy dtype, its dimensions in elements, and the parameters of the
-            format as keywords. It returns a Shape, a Layout, or a text that `as_layout` reads, except for a
+            format as keywords. It returns a Shape, a Layout, or any text that `as_layout` reads except a
             format's name.
         description: one line. None takes the first line of the function's docstring.
 

@@ -2,9 +2,9 @@
 
 A tile whose sizes are 1 or a whole axis is a stable partition: the parts it takes move to the end, the rest
 stays, and both keep their order. A size in between also cuts the axis. So tiles sort digits like a radix sort
-that starts with the lowest bit of the keys: tile k takes the digits whose bit k is set. Keys ascend along the
-target order, strictly where it steps back in the order before; and of two digits of one dimension, the more
-major one cannot be taken alone.
+that starts with the lowest bit of the keys: tile k takes the digits whose bit k is set. Keys never
+decrease along the target order, and they increase where it steps back in the previous order. Of two digits of
+one dimension, a tile cannot take the more major one alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Order = tuple[int, ...]
 CANDIDATES = 150
 """The number of key assignments to compare; those found first tend to be short."""
 VISITS = 3000
-"""Keys that the search tries before it gives up."""
+"""The most keys that the search tries."""
 MOST_TILES = 5
 """The most tiles that the search tries; two or three suffice for every format in use."""
 MOST_DIGITS = 40
@@ -122,7 +122,7 @@ class _Search:
     def __init__(self, blocking: Blocking, order: Order) -> None:
         self.blocking = blocking
         self.visits = 0
-        # Leading first digits stay in place, so no tile has a size that depends on the array's.
+        # Leading first digits stay in place, so that no tile size depends on the array's size.
         self.heads_stay = blocking.heads is not None
         # An axis that is cut gets padding. Cutting it always keeps the tiles the same for every size.
         dims = range(len(blocking.dimensions))
@@ -142,7 +142,7 @@ class _Search:
                 return
 
     def _extend(self, keys: dict[DigitName, int], place: int, low: int, limit: int) -> Iterator[Keys]:
-        """Every continuation from a position, with keys from `low` up to `limit`; `keys` holds each."""
+        """Yield every continuation from a position, with keys from `low` up to `limit`, all in `keys`."""
         if place == len(self.blocking.order):
             yield keys
             return
@@ -178,13 +178,13 @@ def _taken_alone(major: int, minor: int) -> bool:
 
 
 def _goes_back(blocking: Blocking, order: Order) -> list[bool]:
-    """For each digit in target order: whether it precedes its predecessor at first."""
+    """For each digit in target order, whether it precedes its predecessor in the initial order."""
     at = [(order.index(dim), number) for dim, number in blocking.order]
     return [k > 0 and at[k] < at[k - 1] for k in range(len(at))]
 
 
 def _sure_keys(blocking: Blocking, order: Order) -> Keys:
-    """Keys that always work: low bits separate the dimensions, the rest count on along the target order."""
+    """Keys that always work: low bits separate a dimension's digits, high bits follow the target order."""
     dims = range(len(blocking.dimensions))
     bits = (max((len(blocking.digits[d]) for d in dims), default=1) - 1).bit_length()
     keys: dict[DigitName, int] = {}
