@@ -67,8 +67,8 @@ def on_files(files: Any, config: Any) -> Any:
         },
         **{f"explorer/{name}.html": page(layout(text)) for name, text in EXPLORERS.items()},
         **{name: (ROOT / name).read_text() for name in RESULTS},
-        "reference/interop.md": modules("interop", "These modules connect TileJIT to other libraries.", INTEROP),
-        "reference/files.md": modules("files", "These modules read and write files of arrays.", FILES),
+        "reference/interop.md": modules("interop", "Each module connects another library.", INTEROP),
+        "reference/files.md": modules("files", "Each module converts one type of file.", FILES),
     }
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
