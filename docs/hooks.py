@@ -67,7 +67,11 @@ def on_files(files: Any, config: Any) -> Any:
         },
         **{f"explorer/{name}.html": page(layout(text)) for name, text in EXPLORERS.items()},
         **{name: (ROOT / name).read_text() for name in RESULTS},
-        "reference/interop.md": modules("interop", "Each module connects another library.", INTEROP),
+        "reference/interop.md": modules(
+            "interop",
+            "Each module connects another library. If it is missing, the error says what to install.",
+            INTEROP,
+        ),
         "reference/files.md": modules("files", "Each module converts one type of file.", FILES),
     }
     for name, text in made.items():
@@ -89,12 +93,12 @@ def layout(text: str) -> tilejit.Shape | CuteShape | CuteLayout:
     return tilejit.Shape.parse(text) if re.match(r"[a-z]\w*\[", text) else tilejit.cute.parse(text)
 
 
-def modules(package: str, subject: str, names: Sequence[str]) -> str:
+def modules(package: str, introduction: str, names: Sequence[str]) -> str:
     """The page of a package whose modules users import one by one."""
     lines = [
         f"# tilejit.{package}",
         "",
-        f"{subject} Import the module you need. If its library is missing, the error says what to install.",
+        f"{introduction} Import the module you need.",
         "",
         *(f"::: tilejit.{package}.{name}\n    options:\n{MODULE_OPTIONS}\n" for name in names),
     ]
