@@ -38,7 +38,7 @@ if _TYPE_CHECKING:
     from tilejit.copies.tiled_plans import plan_pack, plan_relayout, plan_unpack
     from tilejit.copies.tiles import gather_tiles, scatter_tiles
     from tilejit.expressions.elementwise import Elementwise, elementwise
-    from tilejit.expressions.no_array import UnknownAttributeError
+    from tilejit.expressions.stand_in import UnknownAttributeError
     from tilejit.kernels.declarations import min_distance, parallel, permutation, reduction, scan
     from tilejit.kernels.failures import KernelWarning
     from tilejit.kernels.kernel import Kernel, kernel
@@ -195,7 +195,7 @@ _HOMES = {
     "copies.tiled_plans": "plan_pack plan_relayout plan_unpack",
     "copies.tiles": "gather_tiles scatter_tiles",
     "expressions.elementwise": "Elementwise elementwise",
-    "expressions.no_array": "UnknownAttributeError",
+    "expressions.stand_in": "UnknownAttributeError",
     "kernels.failures": "KernelWarning",
     "kernels.declarations": "min_distance parallel permutation reduction scan",
     "kernels.kernel": "Kernel kernel",

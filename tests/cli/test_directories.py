@@ -99,7 +99,7 @@ def test_directories_that_are_refused(shards: Path, tmp_path: Path) -> None:
     out, empty = tmp_path / "out", tmp_path / "empty"
     empty.mkdir()
     layout = ("--layout", "tpu")
-    assert "is the directory of IN" in fails("pack", shards, shards, *layout)
+    assert "are the same directory" in fails("pack", shards, shards, *layout)
     assert "neither .safetensors nor" in fails("pack", empty, out, *layout)
     (tmp_path / "file").write_bytes(b"")
     assert "two directories" in fails("pack", shards, tmp_path / "file", *layout)
@@ -190,7 +190,7 @@ def test_rules_give_tensors_their_layouts(tmp_path: Path) -> None:
     rules.write_text("[[rule]]\ntensors = '.*'\nskip = true\n")
     assert "nothing to be packed" in fails("pack", source, packed, "--rules", rules)
     rules.write_text("[[rule]]\ntensors = '.*'\nlayuot = 'tpu'\n")
-    assert "line 3: a rule has no key 'layuot'" in fails("pack", source, packed, "--rules", rules)
+    assert "line 3: unknown key 'layuot' in a rule" in fails("pack", source, packed, "--rules", rules)
     rules.write_text("[[rule]]\ntensors = 'weight'\nlayout = 'C'\n")
     (row,) = json.loads(run("pack", source, packed, "--rules", rules, "--json").stdout)
     assert row["shape"] == "f32[40,300]{1,0}"

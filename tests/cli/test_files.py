@@ -20,7 +20,7 @@ from tests.cli.running import child, environment, fails, refuses, run
 from tests.files.containers import save_model
 from tilejit.files import safetensors
 from tilejit.files.conversion import plan_file_pack
-from tilejit.files.whole_file import _open_nameless
+from tilejit.files.whole_file import _open_anonymous
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_errors(model: Path, array: Path) -> None:
     out, other = model.with_name("out.safetensors"), array.with_name("out.npy")
     assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}", "--tensor", "bias")
     assert "one kind" in refuses("pack", model, other, "--layout", "tpu")
-    assert "ends neither" in refuses("pack", model, "out.bin", "--layout", "tpu")
+    assert "expected a .npy or .safetensors file" in refuses("pack", model, "out.bin", "--layout", "tpu")
     assert "No such file" in fails("pack", "none.npy", other, "--layout", "tpu")
     missing = array.parent / "none" / "x.npy"
     assert f"No such file or directory: '{missing}'" in fails("pack", array, missing, "--layout", "tpu")
@@ -214,10 +214,10 @@ def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None
     assert target.read_bytes() == b"old"
     if number is not signal.SIGKILL:
         assert code == 128 + number
-    elif (nameless := _open_nameless(model.parent)) is None:
+    elif (anonymous := _open_anonymous(model.parent)) is None:
         return
     else:
-        nameless.close()
+        anonymous.close()
     assert sorted(p.name for p in model.parent.iterdir()) == [model.name, target.name]
 
 

@@ -67,7 +67,9 @@ def test_orders_are_numpys() -> None:
         function = EXPRESSIONS[name]
         made, wanted = Recordings(function).of([plain(x, "x") for x in given])[0], function(*given)
         arrays = made.inputs([plain(x, "x") for x in given], None, ())
-        for form, want in zip(made.lies, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        for form, want in zip(
+            made.output_forms, wanted if isinstance(wanted, tuple) else (wanted,), strict=True
+        ):
             order = order_of_result(made.forms, form, arrays)
             assert len(order) == want.ndim
             assert steps(laid(np.empty, want.shape, want.dtype, order)) == steps(want), (

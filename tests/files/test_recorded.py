@@ -166,7 +166,7 @@ def test_damaged_records_are_refused(plain: Path, packed: Path, tmp_path: Path, 
         ("pack", plain, packed, "--layout", "tpu"),
         ("pack", plain / "x.npy", packed / "x.npy", "--layout", "tpu"),
     ):
-        assert "does not record layouts" in fails(*arguments)
+        assert "is not a valid record of layouts" in fails(*arguments)
     assert {p: p.read_bytes() for p in packed.iterdir()} == before
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "out.npy").exists()

@@ -53,8 +53,8 @@ def test_what_was_written_is_gone_on_from(tmp_path: Path) -> None:
     assert written(target, 1000) == []
     assert target.read_bytes() == b"old"
     assert names(tmp_path) == ["x", "x.partial", "x.partial.journal"]
-    assert written(target, 1500) == ["1000 bytes were written before; continuing from there"]
-    assert written(target, 9999) == ["1500 bytes were written before; continuing from there"]
+    assert written(target, 1500) == ["an earlier run wrote 1000 bytes; continuing from there"]
+    assert written(target, 9999) == ["an earlier run wrote 1500 bytes; continuing from there"]
     assert target.read_bytes() == WHOLE
     assert names(tmp_path) == ["x"]
     assert target.stat().st_mode & 0o777 == 0o640

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilejit import LayoutError
-from tilejit.files.rules import Wish, read_rules
+from tilejit.files.rules import Conversion, read_rules
 
 GOOD = r"""# layouts of a model
 [[rule]]
@@ -34,25 +34,25 @@ def saved(directory: Path, text: str | bytes) -> Path:
 
 def test_the_first_rule_that_matches_a_whole_name_wins(tmp_path: Path) -> None:
     rules = read_rules(saved(tmp_path, GOOD), dtype="f16")
-    first = rules.wish("model.layers.3.norm.weight")
-    assert first == Wish("tenstorrent", {"tile": (16, 32), "face": 8}, "f16")
-    assert rules.wish("norm") is None
-    assert rules.wish("model.layers.3.weight.scale") == Wish("tpu", {}, "bf16")
+    first = rules.conversion("model.layers.3.norm.weight")
+    assert first == Conversion("tenstorrent", {"tile": (16, 32), "face": 8}, "f16")
+    assert rules.conversion("norm") is None
+    assert rules.conversion("model.layers.3.weight.scale") == Conversion("tpu", {}, "bf16")
     assert [rule.line for rule in rules.idle(["model.layers.0.weight", "x"])] == [7]
     assert [rule.line for rule in rules.idle([])] == [2, 7, 11]
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_pattern_of_which_python_warns_is_taken(tmp_path: Path) -> None:
-    rules = read_rules(saved(tmp_path, "[[rule]]\ntensors = '[[a]'\nskip = true\n"), Wish("tpu"))
-    assert (rules.wish("["), rules.wish("b")) == (None, Wish("tpu"))
+    rules = read_rules(saved(tmp_path, "[[rule]]\ntensors = '[[a]'\nskip = true\n"), Conversion("tpu"))
+    assert (rules.conversion("["), rules.conversion("b")) == (None, Conversion("tpu"))
 
 
 def test_tensors_of_no_rule_get_the_default(tmp_path: Path) -> None:
     path = saved(tmp_path, "[[rule]]\ntensors = 'a'\nskip = true\n")
-    assert read_rules(path).wish("b") is None
-    assert read_rules(path, Wish("tpu")).wish("b") == Wish("tpu")
-    assert read_rules(path, Wish("tpu")).wish("a") is None
+    assert read_rules(path).conversion("b") is None
+    assert read_rules(path, Conversion("tpu")).conversion("b") == Conversion("tpu")
+    assert read_rules(path, Conversion("tpu")).conversion("a") is None
 
 
 def test_a_rule_for_each_tensor_of_a_large_model(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ RULE = "[[rule]]\ntensors = '.*'\n"
     [
         ("[[rule]\n", 1, "not valid TOML", None),
         (RULE + "layout = \n", 3, "not valid TOML", None),
-        (RULE + 'layuot = "tpu"\n', 3, "no key 'layuot'", "layuot"),
+        (RULE + 'layuot = "tpu"\n', 3, "unknown key 'layuot'", "layuot"),
         ('x = 1\n[[rule]]\ntensors = "a"\nskip = true\n', 1, "unknown key 'x'", "x"),
         ("rule = 3\n", 1, "no list of rules", "rule"),
         ("", 1, "no list of rules", None),

@@ -19,7 +19,7 @@ from tilejit.files.whole_file import replacing
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Both ways to an unfinished file."""
     if request.param == "named":
-        monkeypatch.setattr(whole_file, "_open_nameless", lambda directory: None)
+        monkeypatch.setattr(whole_file, "_open_anonymous", lambda directory: None)
     elif not hasattr(os, "O_TMPFILE"):
         pytest.skip("this system has no files without a name")
     return request.param

@@ -233,7 +233,7 @@ def test_arrays_that_cannot_be_read() -> None:
     class Far:
         platform = "tpu"
 
-    with pytest.raises(tj.LayoutError, match="device tpu, not on the CPU\n  move it there"):
+    with pytest.raises(tj.LayoutError, match="device tpu, not on the CPU\n  move it to the CPU"):
         ours.arrays._refuse_devices({Far()})
 
 

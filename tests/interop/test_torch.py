@@ -159,7 +159,7 @@ def test_a_device_is_named() -> None:
         layout, requires_grad, is_quantized = torch.strided, False, False
         device = torch.device("cuda:1")
 
-    assert ours._unreadable(Elsewhere()) == "is on the device cuda:1\n  bring it to the CPU: tensor.cpu()"
+    assert ours._unreadable(Elsewhere()) == "is on the device cuda:1\n  move it to the CPU: tensor.cpu()"
 
 
 def test_arguments_of_a_wrong_type_or_size() -> None:

@@ -227,7 +227,7 @@ def test_a_damaged_chunk_is_an_error(tmp_path: Path) -> None:
     chunk = tmp_path / "c" / "0" / "0"
     chunk.write_bytes(chunk.read_bytes()[:-1])
     for selection in (..., (63, 255)):
-        with pytest.raises(LayoutError, match="a chunk is not of the 65536 bytes"):
+        with pytest.raises(LayoutError, match="a chunk does not have the 65536 bytes"):
             z[selection]
 
 

@@ -337,7 +337,7 @@ def test_an_error_as_a_whole() -> None:
         "%z is not an affine index: it depends on data, or on more than sums and multiples\n"
         "  line 5: %y = memref.load %A[%z] : memref<?xf32>\n"
         "          ^\n"
-        "  make subscripts, sizes and bounds of loop indices, sizes and index arguments"
+        "  compute subscripts, sizes and bounds from loop indices, sizes and index arguments"
     )
 
 

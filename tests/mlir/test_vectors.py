@@ -335,7 +335,7 @@ def test_what_becomes_of_vectors_is_reported() -> None:
     text = function(COPY)
     assert mlir.super_vectorize(text, virtual_vector_size=4) == text
     lines = mlir.super_vectorize(text, virtual_vector_size=4, report=True).splitlines()
-    assert lines[0] == "// @f has vectors and stays as it is; it runs in super-vectors of 8"
+    assert lines[0] == "// @f has vectors and stays unchanged; it runs in super-vectors of 8"
     assert all("vectorized by 8" in line for line in lines[1:] if line.startswith("// line"))
 
 

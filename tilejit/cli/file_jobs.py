@@ -111,10 +111,10 @@ def _directory_job(source: Path, target: Path, draft: Draft, options: Options) -
 
 
 def _file_job(source: Source, target: Target, draft: Draft, options: Options) -> _Job:
-    from tilejit.files.conversion import meant
+    from tilejit.files.conversion import requested_names
 
     file = _opened(source, target, options)
-    plan = draft(file, meant(file, options.tensors))
+    plan = draft(file, requested_names(file, options.tensors))
     strictly = bool(options.tensors) or file.one_array
     err = isinstance(target, StandardOutput)
     write = partial(plan.write, target)

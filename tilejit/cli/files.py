@@ -107,10 +107,10 @@ def pack(
     """
     from tilejit.files.draft import draft_pack
 
-    wishes = _wishes(layout, parameters, rules, dtype)
+    chosen = _chosen_rules(layout, parameters, rules, dtype)
     options = Options("packed", tensor or (), None, dtype, dry_run, resume, not no_clobber, quiet, as_json)
-    draft = partial(draft_pack, rules=wishes, threads=threads)
-    convert(source, target, draft, options, wishes if rules else None)
+    draft = partial(draft_pack, rules=chosen, threads=threads)
+    convert(source, target, draft, options, chosen if rules else None)
 
 
 def unpack(
@@ -157,16 +157,18 @@ def relayout(
     """
     from tilejit.files.draft import draft_relayout
 
-    wishes = _wishes(layout, parameters, rules, None)
+    chosen = _chosen_rules(layout, parameters, rules, None)
     _check_shape(shape)
     options = Options("converted", tensor or (), shape, None, dry_run, resume, not no_clobber, quiet, as_json)
-    draft = partial(draft_relayout, rules=wishes, threads=threads)
-    convert(source, target, draft, options, wishes if rules else None)
+    draft = partial(draft_relayout, rules=chosen, threads=threads)
+    convert(source, target, draft, options, chosen if rules else None)
 
 
-def _wishes(layout: str | None, parameters: list[str] | None, rules: Path | None, dtype: str | None) -> Rules:
+def _chosen_rules(
+    layout: str | None, parameters: list[str] | None, rules: Path | None, dtype: str | None
+) -> Rules:
     """The conversion of each tensor, by --layout and --rules."""
-    from tilejit.files.rules import Rules, Wish, read_rules
+    from tilejit.files.rules import Conversion, Rules, read_rules
     from tilejit.layout.dtypes import primitive_type
     from tilejit.layout.text.pattern_text import spelled_out
 
@@ -177,7 +179,7 @@ def _wishes(layout: str | None, parameters: list[str] | None, rules: Path | None
             primitive_type(dtype)
         if layout is not None:
             check_layout(layout, values)
-            default = Wish(spelled_out(layout), values, dtype)
+            default = Conversion(spelled_out(layout), values, dtype)
         elif values:
             raise TypeError(f"{next(iter(values))[:40]} is a parameter of --layout, which is absent")
     if rules is not None:

@@ -1,4 +1,4 @@
-"""NumPy's elementwise functions that are composed of others, with identical bits."""
+"""NumPy's elementwise functions that are composed of other ones; results are bit-identical to NumPy's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from codegen import OperandError, cast_operand, dtypes
-from tilejit.expressions.no_array import NoArray
+from tilejit.expressions.stand_in import StandIn
 
 
 def _sign(x: Any) -> Any:
@@ -18,7 +18,7 @@ def _sign(x: Any) -> Any:
         raise OperandError("np.sign is undefined for booleans\n  convert them, x.astype(np.int8)")
     if dtype[0] == "u":
         return np.where(x > 0, 1, x)
-    # The sign of -0.0 is 0.0, but -0.0 in ml_dtypes.
+    # np.sign(-0.0) is 0.0, but -0.0 for ml_dtypes.bfloat16.
     rest = np.where(x == 0, 0, x) if dtypes.is_float(dtype) and dtype != "bf16" else x
     return np.where(x > 0, 1, np.where(x < 0, -1, rest))
 
@@ -45,8 +45,8 @@ def _without_nan(found: Any, x1: Any, x2: Any) -> Any:
 
 
 def _is_nan(x: Any) -> Any:
-    """Whether it is NaN; False if it never is."""
-    if isinstance(x, NoArray):
+    """Whether a value is NaN: an expression, or False if it never is."""
+    if isinstance(x, StandIn):
         return x != x if dtypes.is_float(x.operand.dtype) else False
     return isinstance(x, float | np.floating) and bool(np.isnan(x))
 

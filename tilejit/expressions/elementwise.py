@@ -56,8 +56,8 @@ class Elementwise(Engine[Parameters, Result]):
         """Compute; see `tilejit.elementwise`."""
         for name in keywords:
             raise TypeError(
-                f"{self.python.__name__} takes arguments by position; {name} is not out, where or layout\n"
-                f"  write f(…, {name}) for f(…, {name}={name})"
+                f"{self.python.__name__}: unexpected keyword {name}\n"
+                f"  pass arguments by position: f(…, {name})"
             )
         flat = where is True and type(out) is np.ndarray and layout is None
         program = self.flat_program(args, out) if flat else None
@@ -138,7 +138,7 @@ def elementwise(function: Any = None, /, **options: Any) -> Any:
     >>> gauss(np.array([0.0, 1.0]), np.array([1.0, 1.0])).round(4)
     array([2.    , 1.3679])
 
-    Reductions, results for each element beside them, and tiled results work as well:
+    Reductions, elementwise results that use them, and tiled results work as well:
 
     >>> x = np.array([[1.0, 3.0], [2.0, 2.0]], np.float32)
     >>> tilejit.elementwise(lambda x: x / np.sum(x, axis=1, keepdims=True))(x)
@@ -147,43 +147,43 @@ def elementwise(function: Any = None, /, **options: Any) -> Any:
     >>> tilejit.elementwise(lambda x: x * 0.5)(x, layout="{1,0:T(2,2)}").buffer
     array([0.5, 1.5, 1. , 1. ], dtype=float32)
 
-    **What is recorded.** The function is called once for each combination of dtypes and ranks, with stand-ins
-    for elements that record operators, NumPy's elementwise functions, np.where, np.clip and astype; np.sum,
-    min, max and mean with axis, keepdims and dtype, also as methods; and np.dot, np.vdot and @ of vectors or
-    of a matrix and a vector. Globals and variables of enclosing functions are constants of the kernel. Float
-    arguments stay arguments of the kernel, and so do integers that meet an expression; powers, integer
-    divisors and integers that the function inspects (`if n > 2`, `axis=n`) are constants, with a kernel for
-    each value.
+    **Recording.** The function is called once for each combination of dtypes and ranks, with stand-ins for
+    elements. They record operators, NumPy's elementwise functions, np.where, np.clip and astype. They also
+    record np.sum, min, max and mean with axis, keepdims and dtype, as functions or methods, and np.dot,
+    np.vdot and @ of two vectors or of a matrix and a vector. Globals and variables of enclosing functions are
+    constants of the kernel. Float arguments are arguments of the kernel, and so are integers that are
+    combined with an expression. Powers, integer divisors and integers that the function inspects
+    (`if n > 2`, `axis=n`) are constants, and each value gets its own kernel.
 
-    **Calls.** A call takes arrays and numbers by position and these keywords. `out` is an array to write to,
-    or a tuple of arrays for several results; they may be arguments, because results depend only on values
-    from before the call. `where` works as in NumPy's functions; the other elements of a new result are 0, and
-    a result that is itself a reduction takes no `where`. `layout` packs new results into TiledArrays:
-    anything that `as_layout` reads. Arguments in the other byte order are converted.
+    **Calls.** A call takes arrays and numbers by position, and three keywords. `out` is an array to write to,
+    or a tuple of arrays for several results. It may contain arguments, because results depend only on values
+    from before the call. `where` works as in NumPy's functions, and the other elements of a new result are 0;
+    results that are reductions do not support it. `layout` packs new results into TiledArrays; pass anything
+    that `as_layout` reads. Arguments in the other byte order are converted.
 
-    **Results.** Each result has the shape, dtype and memory order that NumPy 2's functions give it; several
-    results are a tuple. A bfloat16 array and a Python float give bfloat16, as NumPy keeps its own float
-    dtypes; ml_dtypes would give float32. Integers that do not fit, integers to negative powers and undefined
-    operations raise what NumPy raises, as a KernelError that is also an OverflowError, ValueError or
-    TypeError. No floating-point warnings are issued; results are inf or NaN, as in NumPy.
+    **Results.** Each result has the shape, dtype and memory order of NumPy 2's result; several results are a
+    tuple. A bfloat16 array and a Python float give bfloat16, as NumPy keeps its own float dtypes; ml_dtypes
+    would give float32. Integers that do not fit, integers to negative powers and undefined operations raise
+    NumPy's errors, as a KernelError that is also an OverflowError, ValueError or TypeError. No floating-point
+    warnings are issued; results are inf or NaN, as in NumPy.
 
-    **Accuracy.** Sums run in lanes and blocks. Whatever their length, the error is at most 32 ulp of the sum
-    of all magnitudes. f32 sums continue in f64 from block to block, f64 sums are compensated, and
-    half-precision sums use f32 until the end. The number of threads changes where blocks start. With
+    **Accuracy.** Sums run in lanes and blocks. For any length, the error is at most 32 ulp of the sum of all
+    magnitudes. f32 sums continue in f64 from block to block, f64 sums are compensated, and half-precision
+    sums use f32 until the end. The number of threads changes where blocks start. With
     vectorize_reductions=False, a block is added up in order. Functions such as exp are within 4 ulp.
-    Reductions of one shape along the same axes share a kernel; what is computed from them runs in another
+    Reductions of one shape along the same axes share a kernel. Results computed from them run in a second
     kernel, which reads the arrays again.
 
     **Tiles.** TiledArrays of one layout are computed slot by slot, padding included, and give a result in
     that layout. If `out` or `layout` names another layout, the result is computed and packed block by block
-    through a buffer in cache, and tiled arguments and masks are unpacked in the same way, so memory is read
-    once and written once. Padding is written as `pack` does, except with `where`, which leaves it. Results
-    below 512 KiB, layouts without repeating blocks, dtypes without kernels, tiled arguments of reductions,
-    and tiled arguments without a tiled result go through a whole plain array instead.
+    through a buffer in cache. Tiled arguments and masks are unpacked in the same way, so memory is read once
+    and written once. Padding is written as by `pack`, but `where` leaves it unchanged. Some calls go through
+    a whole plain array instead: those with results below 512 KiB, layouts without repeating blocks, dtypes
+    without kernels, tiled arguments of reductions, or tiled arguments but no tiled result.
 
     Args:
         function: the function. None returns a decorator.
-        virtual_vector_size: as in `tilejit.kernel`, like the options that follow.
+        virtual_vector_size: see `tilejit.kernel`.
         fastest_varying: see `tilejit.kernel`.
         vectorize_reductions: True by default here.
         tail: see `tilejit.kernel`.
@@ -197,8 +197,8 @@ def elementwise(function: Any = None, /, **options: Any) -> Any:
         An `Elementwise`, or a decorator that returns one.
 
     Raises:
-        KernelError: an option has an invalid value. Calls raise it for what cannot be recorded and for what
-            on_fail="raise" rejects; nothing has been written.
+        KernelError: an option has an invalid value. Calls raise it for operations that cannot be recorded and
+            for kernels that on_fail="raise" rejects, before anything is written.
         TypeError: the argument is not a function, or an option does not exist. Calls raise it for arguments
             of the wrong type.
         OverflowError: in a call, an integer does not fit; it is a KernelError as well.

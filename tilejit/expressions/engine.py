@@ -13,7 +13,7 @@ from codegen import Cache, Entry, Function, StagedLoops, dataclass
 from tilejit.arrays.memory import Array, address
 from tilejit.expressions.loops import Lowering, coalesced, parts_of_few_loops
 from tilejit.expressions.memory_orders import Order, order_of_reduction, order_of_result
-from tilejit.expressions.outputs import apart
+from tilejit.expressions.outputs import copied_if_overlapping
 from tilejit.expressions.recorded import Recorded, Recordings
 from tilejit.expressions.recording import Stage
 from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
@@ -33,7 +33,7 @@ class BlockPlan:
 
 
 class Engine(DirectLoops[Parameters, Result]):
-    """An expression, as calls in stages and calls over tiled arrays see an `Elementwise`.
+    """The part of an `Elementwise` that runs calls in stages and calls over tiled arrays.
 
     Attributes:
         __call__: computes over plain arrays; `Elementwise` defines it.
@@ -60,7 +60,7 @@ class Engine(DirectLoops[Parameters, Result]):
         *,
         fresh: bool = False,
     ) -> None:
-        """Run one call; native code answers the next ones like it if `given` and `out` are all arguments."""
+        """Run one call; native code answers the next ones like it if `given` and `out` hold all arguments."""
         bound = program.bound(operands)
         self.ran(program)
         bound.run(operands)
@@ -73,10 +73,10 @@ class Engine(DirectLoops[Parameters, Result]):
         self._answer_directly(entry)
 
     def flat_program(self, args: tuple[Any, ...], out: Array) -> LoopProgram | None:
-        """The program that earlier calls have shown to be right for such arrays.
+        """The program that earlier calls used for such arrays; None without one, or if they do not qualify.
 
-        The arrays have these dtypes, one shape, C order, and are disjoint or identical. Small arrays are
-        computed before more could be checked.
+        Arrays qualify if they have one shape, are in C order, and are disjoint or identical. No more is
+        checked, because small arrays take less time to compute than to check.
         """
         shape, here, size = out.shape, address(out), out.nbytes
         if not out.flags.c_contiguous:
@@ -116,12 +116,14 @@ class Engine(DirectLoops[Parameters, Result]):
         key = recorded, mask is None, *((x.shape, x.strides) for x in given)
         found = self._orders.get(key)
         if found is None:
-            made = tuple(order_of_result(recorded.forms, form, arrays, mask) for form in recorded.lies)
+            made = tuple(
+                order_of_result(recorded.forms, form, arrays, mask) for form in recorded.output_forms
+            )
             found = self._orders.keep(key, made)
         return found
 
     def block_plan(self, key: tuple[Any, ...], make: Callable[[], BlockPlan | None]) -> BlockPlan | None:
-        """The cached plan that computes it block by block; None if that is impossible."""
+        """The cached plan to compute the expression block by block; None if that is impossible."""
         known = self._block_plans.get(key, "unknown")
         return known if not isinstance(known, str) else self._block_plans.keep(key, make())
 
@@ -158,14 +160,26 @@ class Engine(DirectLoops[Parameters, Result]):
         *,
         fresh: bool = False,
     ) -> None:
-        """Compute outputs of one shape, all or those with these numbers; `arrays` includes reductions."""
+        """Compute outputs of one shape.
+
+        Args:
+            recorded: the function's expressions.
+            given: the arguments of the call.
+            numbers: the numbers among them.
+            outs: where to write.
+            mask: the elements to compute; None for all.
+            shape: the shape of the outputs.
+            arrays: the arguments and the results of reductions, by name; None without reductions.
+            which: the numbers of the outputs; () for all.
+            fresh: whether the outputs are new, so that they overlap nothing.
+        """
         if 0 in shape:
             return
         ins = recorded.inputs(given, arrays, which)
         if mask is not None:
             ins["where"] = mask
         if not fresh:
-            ins = {name: apart(x, outs) for name, x in ins.items()}
+            ins = {name: copied_if_overlapping(x, outs) for name, x in ins.items()}
         operands = coalesced(list(ins.values()), outs, shape, self.options.rank)
         first, *more = parts_of_few_loops(operands)
         program = self._mapped(recorded, which, list(ins), first, numbers)
@@ -191,7 +205,7 @@ class Engine(DirectLoops[Parameters, Result]):
         operands: list[Array],
         numbers: list[Any],
     ) -> LoopProgram:
-        """The program for operands of such forms: those with these names, then the results."""
+        """The program for operands of such forms: the inputs with these names, then the results."""
         masked = "where" if "where" in ins else ""
         key = recorded, which, masked, tuple(map(form_of, operands))
         return self._programs.get(key) or self.program_for(

@@ -1,4 +1,4 @@
-"""Expressions over arrays as functions of loops: the fewest loops, and one load for each operand."""
+"""Lower expressions over arrays to loops: the fewest loops, and one load for each operand."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ MOST_LOOPS = 8
 def coalesced(
     ins: Sequence[Array], outs: Sequence[Array], shape: tuple[int, ...], rank: int = 1
 ) -> list[Array]:
-    """All operands with the fewest common dimensions, those of the outputs first.
+    """Views of all operands with the fewest common dimensions, in the memory order of the first output.
 
     [(100, 70) C, (70,)] -> two of (100, 70), the second with strides (0, 4)    all C order -> one dimension
 
     Args:
         ins: the arrays that are read.
-        outs: the arrays that are written, of the shape `shape`.
-        shape: the shape that all are broadcast to.
+        outs: the arrays that are written; all have the shape `shape`.
+        shape: the shape to which all inputs are broadcast.
         rank: the dimensions of a super-vector; up to that many dimensions stay separate.
     """
     if rank == 1 and all(x.shape == shape and x.flags.c_contiguous for x in (*ins, *outs)):
@@ -52,7 +52,7 @@ def coalesced(
 
 
 def groups_of(order: Sequence[int], rank: int) -> list[Sequence[int]]:
-    """The dimensions that may be merged: the last rank - 1 of them stay separate.
+    """The groups of dimensions that may be merged; each of the last rank - 1 dimensions is its own group.
 
     (2, 0, 1), 1 -> (2, 0, 1)    (2, 0, 1), 2 -> (2, 0), (1)
     """
@@ -62,15 +62,15 @@ def groups_of(order: Sequence[int], rank: int) -> list[Sequence[int]]:
 
 
 def memory_order(lead: Array) -> list[int]:
-    """The dimensions of an array, the one with the largest step first."""
+    """The dimensions of an array, the one with the largest stride first."""
     return sorted(range(lead.ndim), key=lambda d: (-abs(lead.strides[d]), d))
 
 
 def fused(operands: Sequence[Array], groups: Sequence[Sequence[int]]) -> tuple[list[Array], list[int]]:
-    """Views with the dimensions of the groups one after the other, and the number left in each group.
+    """Views with their dimensions in the order of the groups, and the number of dimensions of each group.
 
-    Neighbors of a group that all operands traverse as one dimension are merged; dimensions of size 1 are
-    dropped, and one stays if none is left.
+    Adjacent dimensions in a group are merged if all operands traverse them as one. Dimensions of size 1 are
+    dropped, but at least one dimension stays.
     """
     extents: list[int] = []
     kept: list[list[int]] = [[] for _ in operands]
@@ -101,9 +101,9 @@ def fused(operands: Sequence[Array], groups: Sequence[Sequence[int]]) -> tuple[l
 
 
 def parts_of_few_loops(operands: list[Array]) -> Iterator[list[Array]]:
-    """The operands, or their parts along dimensions beyond MOST_LOOPS, one after the other.
+    """The operands, or one part after another if they have more than MOST_LOOPS dimensions.
 
-    10 dimensions of 2 -> four times 8 dimensions
+    10 dimensions of 2 -> four parts with 8 dimensions
     """
     more = operands[0].ndim - MOST_LOOPS
     if more <= 0:
@@ -116,7 +116,10 @@ def parts_of_few_loops(operands: list[Array]) -> Iterator[list[Array]]:
 class Lowering:
     """The loops around expressions of stand-ins, for operands from `coalesced`.
 
-    names     of the arrays in the function, in order; those of scalars are in `scalars`
+    Args:
+        names: the names of the arrays in the function, in order.
+        operands: the arrays.
+        scalars: the numbers that the function takes as arguments.
     """
 
     def __init__(self, names: Sequence[str], operands: Sequence[Array], scalars: Sequence[ScalarArg]) -> None:
@@ -141,7 +144,7 @@ class Lowering:
         return dtypes.dtype_name(self._held[name].dtype)
 
     def load(self, name: str) -> Load:
-        """The load of its element."""
+        """The load of an operand's element."""
         return Load(name, self.at(name), self.dtype(name))
 
     def placed(self, value: Value) -> Value:
@@ -158,7 +161,7 @@ class Lowering:
         return index_symbol(f"{next(walking, self._arrays[0].name)}.shape[{depth}]")
 
     def mapped(self, name: str, outputs: Sequence[Operand], targets: Sequence[str], mask: str) -> Function:
-        """Store each output to its target; where a mask is False, keep the previous value."""
+        """The function that stores each output to its target, except where a mask is False."""
         parts, wholes = named_parts([convert_operand(x, dtypes.concrete(x.dtype)) for x in outputs])
         values = [self._stored(x, target, mask) for x, target in zip(wholes, targets, strict=True)]
         body: tuple[Any, ...] = tuple(Let(part.name, self.placed(part.value)) for part in parts)

@@ -1,4 +1,4 @@
-"""The memory order that NumPy gives to results, derived from the calls that a function records."""
+"""The memory order of NumPy's results, derived from the calls that a function records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codegen import dataclass
 from tilejit.arrays.memory import Array
 
 Order: TypeAlias = tuple[int, ...]
-"""The dimensions of an array, the one with the largest step first."""
+"""The dimensions of an array, the one with the largest stride first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Forms:
 
 
 class Placed(NamedTuple):
-    """The shape of an array and its steps, 0 along dimensions of one element."""
+    """The shape of an array and its strides, which are 0 along dimensions of one element."""
 
     shape: tuple[int, ...]
     steps: tuple[int, ...]
@@ -77,7 +77,7 @@ class Placed(NamedTuple):
 def order_of_result(
     forms: Sequence[Form], number: int | None, arrays: Mapping[str, Array], mask: Array | None = None
 ) -> Order:
-    """The order of dimensions in memory that NumPy gives to an expression of this form.
+    """The memory order of NumPy's result for an expression of this form.
 
     x * 2.0, x of (3, 5) in Fortran order -> (1, 0)    x + y, y in C order -> (0, 1)
     """
@@ -102,7 +102,7 @@ def order_of_reduction(
     Args:
         forms: the forms of the recording.
         numbers: the numbers of the forms that the reduced expression reads.
-        core: the number of last dimensions, those of products, that stay in order after the others.
+        core: the number of trailing dimensions that a product consumes; they stay in order after the others.
         arrays: the arguments by name.
         axes: the dimensions that are reduced.
     """
@@ -120,8 +120,8 @@ def order_of_reduction(
 def iteration_order(parts: Sequence[Placed]) -> Order:
     """The order in which NumPy's iterator traverses arrays, and in which it allocates a result.
 
-    An insertion sort: of two dimensions, the one with larger steps is the outer one if all arrays that step
-    along both agree. See npyiter_find_best_axis_ordering in numpy/_core/src/multiarray/nditer_constr.c.
+    An insertion sort. The dimension with larger strides goes outside if all arrays with strides along both
+    dimensions agree. See npyiter_find_best_axis_ordering in numpy/_core/src/multiarray/nditer_constr.c.
     """
     rank = max(len(part.shape) for part in parts)
     steps = [(0,) * (rank - len(part.steps)) + part.steps for part in parts]
@@ -175,5 +175,5 @@ def _contiguous(shape: tuple[int, ...], order: Order) -> Placed:
 
 
 def _order_of_copy(part: Placed) -> Order:
-    """The order that a copy keeps: by the size of steps, those of 0 last."""
+    """The order that a copy keeps: by decreasing strides, with strides of 0 last."""
     return tuple(sorted(range(len(part.steps)), key=lambda d: (-abs(part.steps[d]), d)))

@@ -1,4 +1,4 @@
-"""Destinations of expressions' results: checked arrays of `out=`, or new ones."""
+"""Destinations of results: the checked arrays of `out=`, or new arrays."""
 
 from __future__ import annotations
 
@@ -21,22 +21,33 @@ def outputs(
     mask: Array | None,
     orders: Sequence[Order] = (),
 ) -> list[Array]:
-    """The checked arrays of `out`, or new ones with their dimensions in these memory orders, or in C order.
+    """The checked arrays of `out`, or new arrays in these memory orders (in C order without them).
 
     Raises:
-        LayoutError: their number or a shape differs, two share memory, or one is read-only.
-        TypeError: one is not an array, or cannot hold the dtype of the result.
+        LayoutError: the number of arrays or a shape differs, two arrays share memory, or one is read-only.
+        TypeError: an item of `out` is not an array, or cannot hold the dtype of its result.
     """
     if out is None:
         make = empty if mask is None else np.zeros
         ordered = orders or ((),) * len(wanted)
         return [laid(make, *each) for each in zip(shapes, wanted, ordered, strict=True)]
-    outs = list(out) if isinstance(out, tuple) else [out]
-    if len(outs) != len(wanted):
-        raise LayoutError(f"out has {len(outs)} arrays for {len(wanted)} results\n  pass one for each")
+    outs = given_outputs(out, len(wanted))
     for each, dtype, shape in zip(outs, wanted, shapes, strict=True):
         check_array(each, dtype, shape)
     check_written(outs)
+    return outs
+
+
+def given_outputs(out: Any, count: int) -> list[Any]:
+    """The arrays of `out`, one for each of `count` results.
+
+    Raises:
+        LayoutError: their number differs.
+    """
+    outs = list(out) if isinstance(out, tuple) else [out]
+    if len(outs) != count:
+        plural = "s" * (count != 1)
+        raise LayoutError(f"out: expected {count} array{plural}, got {len(outs)}\n  pass one for each result")
     return outs
 
 
@@ -51,36 +62,42 @@ def laid(make: Callable[..., Array], shape: tuple[int, ...], dtype: Any, order: 
 
 
 def check_array(out: Any, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> None:
-    """Check that a result of a dtype, and of a shape if known, may be written to an array.
+    """Check that a result can be written to an array.
+
+    Args:
+        out: the array.
+        dtype: the dtype of the result.
+        shape: the shape of the result; None if it is not known yet.
 
     Raises:
-        LayoutError: its shape differs.
-        TypeError: it is not a plain array, or cannot hold the dtype of the result.
+        LayoutError: the shapes differ.
+        TypeError: `out` is not a plain array, or cannot hold the dtype of the result.
     """
     if not is_plain(out):
         raise TypeError(f"out: expected an array, plain or tiled, got {type(out).__name__}")
     if shape is not None and out.shape != shape:
         raise LayoutError(
-            f"out has the shape {out.shape}, but the result has {shape}\n  pass an array of that shape"
+            f"out has the shape {out.shape}, but the result has the shape {shape}\n"
+            f"  pass an array of the shape {shape}"
         )
     check_dtype(out.dtype, dtype)
 
 
 def check_dtype(out: np.dtype[Any], dtype: np.dtype[Any]) -> None:
-    """Check that a result of a dtype converts to the dtype of `out`.
+    """Check that results of a dtype convert to the dtype of `out`.
 
     Raises:
-        TypeError: it does not.
+        TypeError: they do not.
     """
     if not np.can_cast(dtype, out, "same_kind"):
-        raise TypeError(f"the result is {dtype}, which does not convert to {out} by the rule 'same_kind'")
+        raise TypeError(f"the result is {dtype}, which cannot be converted to {out} by the rule 'same_kind'")
 
 
 def check_written(buffers: Sequence[Array]) -> None:
-    """Check that results may be written to such memory.
+    """Check that results can be written to these buffers.
 
     Raises:
-        LayoutError: one is read-only, or two results share memory.
+        LayoutError: a buffer is read-only, or two buffers share memory.
     """
     if not all(x.flags.writeable for x in buffers):
         raise LayoutError("out is read-only\n  pass a writable array")
@@ -88,8 +105,8 @@ def check_written(buffers: Sequence[Array]) -> None:
         raise LayoutError("two arrays of out share memory\n  pass arrays with separate memory")
 
 
-def apart(x: Array, outs: Sequence[Array]) -> Array:
-    """The array, or a copy of it if an output overlaps it other than element for element."""
+def copied_if_overlapping(x: Array, outs: Sequence[Array]) -> Array:
+    """The array, or a copy if an output shares its memory in any way but element for element."""
     for out in outs:
         same = address(x) == address(out) and x.shape == out.shape and x.strides == out.strides
         if not (same and x.dtype == out.dtype) and share_memory(x, out):

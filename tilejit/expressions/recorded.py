@@ -29,7 +29,7 @@ from tilejit.expressions.traced import Integer, Traced, operand_of
 from tilejit.kernels.direct_loops import Number
 
 MOST_DIMENSIONS = 32
-"""The most dimensions that NumPy broadcasts."""
+"""The most dimensions of an argument."""
 
 
 class Shaped(Protocol):
@@ -44,13 +44,13 @@ class Shaped(Protocol):
 class Recorded:
     """A function's recorded expressions, for arguments of certain dtypes and ranks.
 
-    names    the arrays that each output depends on
-    stages   the reductions, in order
-    bare     for each output the reduction that it is, "" if it is an expression
-    simple   whether there are no reductions, and every output depends on all arrays
-    numbers  the arguments of its kernels that are numbers
-    forms    the memory orders of its expressions, by number
-    lies     for each output the number of its form; None if it depends on no array
+    names         the arrays that each output depends on
+    stages        the reductions, in order
+    bare          the name of each output that is itself a reduction; "" for an expression
+    simple        whether there are no reductions, and every output depends on all arrays
+    numbers       the arguments of the kernels that are numbers
+    forms         the memory orders of the expressions, by number
+    output_forms  the number of each output's form; None if it depends on no array
     """
 
     outputs: tuple[Any, ...]
@@ -62,7 +62,7 @@ class Recorded:
     simple: bool
     numbers: tuple[Number, ...]
     forms: tuple[Form, ...]
-    lies: tuple[int | None, ...]
+    output_forms: tuple[int | None, ...]
 
     @property
     def scalars(self) -> list[ScalarArg]:
@@ -79,7 +79,7 @@ class Recorded:
         return {name: x for name, x in arrays.items() if name in used}
 
     def values(self, given: Sequence[Any]) -> list[Any]:
-        """The numbers among the arguments, as kernels take them: integers in the dtype they are used in.
+        """The numbers among the arguments as kernels take them, with integers in the dtype of their use.
 
         Raises:
             OverflowError: an integer does not fit that dtype.
@@ -111,9 +111,11 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     bare = tuple(x.name if isinstance(x, Local) and x.name in reductions else "" for x in values)
     wanted = _wanted(recording.stages, names)
     simple = not wanted and all(n <= frozenset() or n == arrays.keys() for n in names)
-    lies = tuple(x.form if isinstance(x, Traced) else None for x in results)
+    output_forms = tuple(x.form if isinstance(x, Traced) else None for x in results)
     numbers, forms = tuple(recording.numbers.values()), tuple(recording.forms.made)
-    return Recorded(outputs, result_dtypes, several, names, wanted, bare, simple, numbers, forms, lies)
+    return Recorded(
+        outputs, result_dtypes, several, names, wanted, bare, simple, numbers, forms, output_forms
+    )
 
 
 class Recordings:
@@ -133,7 +135,7 @@ class Recordings:
         dtype, the kernel is compiled for their values.
 
         Raises:
-            KernelError: as record.
+            KernelError: as `record`.
         """
         key = recording_key(given, known=False)
         found = self._made.get(key, "unknown")
@@ -225,7 +227,7 @@ def is_integer(value: Any) -> bool:
 
 
 def _value(value: Any, dtype: str) -> Any:
-    """A number in the dtype of kernels; floats are converted when they are written to their tables."""
+    """A number in a kernel's dtype; floats stay as they are until the kernel's argument table is written."""
     if not is_integer(value):
         return value
     with np.errstate(all="ignore"):
@@ -252,8 +254,8 @@ def plain(x: Any, what: str) -> Array:
     """The argument as an array with plain elements in the machine's byte order.
 
     Raises:
-        KernelError: it has more dimensions than NumPy broadcasts.
-        TypeError: it has a mask, or overrides NumPy's rules.
+        KernelError: the argument has more than MOST_DIMENSIONS dimensions.
+        TypeError: it is an instance of a subclass, such as a masked array.
     """
     if type(x) is np.ndarray and x.dtype.isnative and x.ndim <= MOST_DIMENSIONS:
         return x
@@ -262,18 +264,18 @@ def plain(x: Any, what: str) -> Array:
     array = np.asarray(as_numpy(x))
     if array.ndim > MOST_DIMENSIONS:
         raise KernelError(
-            f"{what} has {array.ndim} dimensions, but expressions support {MOST_DIMENSIONS}\n"
-            "  pass a view of it with fewer, x.reshape(…)"
+            f"{what}: expected at most {MOST_DIMENSIONS} dimensions, got {array.ndim}\n"
+            "  pass a view with fewer dimensions, x.reshape(…)"
         )
     if array.dtype.isnative:
         return array
-    # Broadcast elements stay single, so that the steps are the same as before.
+    # Convert one element along each broadcast dimension, so that strides of 0 stay 0.
     held = array[tuple(slice(None) if step else slice(1) for step in array.strides)]
     return np.broadcast_to(held.astype(array.dtype.newbyteorder("=")), array.shape)
 
 
 def is_plain(x: Any) -> bool:
-    """Whether it is an array with plain elements."""
+    """Whether an object is an array without a subclass's own behavior."""
     return type(x) in (np.ndarray, np.memmap)
 
 

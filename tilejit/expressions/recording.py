@@ -1,4 +1,4 @@
-"""The state of a recording: the reductions and numbers of a function that runs with stand-ins."""
+"""The state of a recording: the reductions and numbers of a function that is called with stand-ins."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Part(NamedTuple):
 class Stage:
     """A recorded reduction of an expression along some of its dimensions.
 
-    name       of the array that holds its result for later expressions
+    name       the array that holds the result for later expressions
     how        sum, mean, min, max or dot; exponent: the smallest exponent, which must not be negative
-    combiner   the operation that combines two elements, in `dtype`, the dtype of the result
+    combiner   the operation that combines two elements in `dtype`, the dtype of the result
     axes       the reduced dimensions, counted from the first
     pair       the arrays on the two sides of a dot product, whose last dimensions must match
-    forms      the memory forms whose order NumPy's result takes over; empty for C order
-    core       the number of their last dimensions that don't count for it, because a product consumes them
+    forms      the memory forms that determine the order of NumPy's result; empty for C order
+    core       the number of trailing dimensions that a product consumes, so that they do not affect the order
     """
 
     name: str
@@ -58,11 +58,11 @@ class Stage:
 class Recording:
     """The state of a recording.
 
-    ranks    of each array
-    stages   its reductions
-    forms    the memory forms of its expressions
-    numbers  the numbers of kernels by their names
-    unknown  whether the function needed the value of an integer, and perhaps continued
+    ranks    the rank of each array
+    stages   the reductions so far
+    forms    the memory forms of the expressions
+    numbers  the numbers that kernels take as arguments, by name
+    unknown  whether the function needed the value of an integer, even if it handled the error
     """
 
     ranks: dict[str, int]
@@ -72,12 +72,18 @@ class Recording:
     unknown: bool = False
 
     def needed(self) -> NumberNeeded:
-        """The error of a question that only the value of an integer answers."""
+        """The error of an operation that needs the value of an integer."""
         self.unknown = True
-        return NumberNeeded("an integer among the arguments is known only in calls")
+        return NumberNeeded("the value of an integer argument is known only in calls")
 
     def number(self, at: int, name: str, dtype: str) -> Operand:
-        """A number among the arguments, which kernels know by a name and a dtype, weak or not."""
+        """The operand for a number among the arguments.
+
+        Args:
+            at: the position of the argument.
+            name: its name in kernels.
+            dtype: its dtype, which may be weak.
+        """
         held = dtypes.concrete(dtype)
         self.numbers[name] = Number(at, ScalarArg(name, held))
         return Operand(dtype, Local(name, held))
@@ -92,7 +98,7 @@ class Recording:
         return f"r{len(self.stages)}"
 
     def enter(self, stage: Stage) -> Part:
-        """Record a reduction, and return the stand-in for its result."""
+        """Record a reduction, and return the part that stands for its result."""
         self.ranks[stage.name] = kept_rank(self.rank(stage.names), stage.axes, stage.keepdims)
         self.stages.append(stage)
         operand = Operand(stage.dtype, Local(stage.name, stage.dtype))

@@ -1,4 +1,4 @@
-"""The reduced dimensions of a reduction and its keywords, read as NumPy reads them."""
+"""The axes and keywords of a reduction, interpreted as in NumPy."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def bound_arguments(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) 
     """The arguments of a NumPy reduction: the array, axis, dtype, keepdims.
 
     Raises:
-        KernelError: out, initial or where are given.
-        TypeError: a keyword does not exist, or is given twice.
+        KernelError: out, initial or where is given.
+        TypeError: a keyword does not exist, or is given twice, or there are too many arguments.
     """
     parameters = _PARAMETERS.get(name, _PARAMETERS["min"])
     if len(args) > 1 + len(parameters):
@@ -50,9 +50,9 @@ def read_axes(axis: Any, rank: int) -> Axes:
     None, 3 -> (0, 1, 2)    -1, 3 -> (2,)    (2, 0), 3 -> (0, 2)
 
     Raises:
-        LayoutIndexError: the dimension does not exist, like NumPy's AxisError.
-        LayoutError: one is named twice.
-        TypeError: it is not an integer.
+        LayoutIndexError: a dimension does not exist, like NumPy's AxisError.
+        LayoutError: a dimension is named twice.
+        TypeError: a dimension is not an integer.
     """
     if axis is None:
         return tuple(range(rank))

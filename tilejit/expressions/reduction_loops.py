@@ -1,4 +1,4 @@
-"""Reductions as functions of loops: sums in blocks, so that long sums are as accurate as pairwise."""
+"""The loops of reductions: long sums run in blocks, which makes them as accurate as pairwise sums."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from tilejit.expressions.loops import Lowering
 from tilejit.expressions.recording import Stage
 
 BLOCK_STEPS = 24
-"""Additions to a lane in a block of a row, before its lanes are added to a wider sum."""
+"""Terms that each lane adds in a block of a row, before the lanes are added to a wider sum."""
 
 BLOCK_ROWS = 32
-"""Rows that are added in the terms' own dtype before they go to a wider sum."""
+"""Rows that are added in the terms' own dtype before the result is added to a wider sum."""
 
 PANEL = 4096
-"""Columns whose rows are added at a time: three buffers of them nearly fit the L1 cache."""
+"""Columns that are summed at a time: three buffers of this length nearly fit the L1 cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The accumulation of a reduction: in `near` inside a block, in `far` from block to block.
+    """How a reduction accumulates: in the dtype `near` within a block, in `far` across blocks.
 
     compensated    whether the rounding errors of the far sum are summed as well
     """
@@ -58,9 +58,10 @@ class State:
 
 
 def state_of(stage: Stage) -> State:
-    """f32 sums continue in f64, f64 sums are compensated, sums of short integers start in 32 bits.
+    """Choose how a reduction accumulates.
 
-    Minimum and maximum, and sums of long integers, need no blocks because they are exact.
+    f32 sums continue in f64, f64 sums are compensated, and sums of short integers start in 32 bits. Minimum,
+    maximum and sums of long integers are exact, so they need no blocks.
     """
     dtype = stage.dtype
     near = held(dtype)
@@ -168,7 +169,7 @@ class ReductionLoops(Lowering):
         Args:
             name: the function's name.
             targets: a target for each reduction; () returns the results.
-            block: the elements of a block, 0 for none.
+            block: the elements of a block; 0 for a row without blocks.
         """
         nest: tuple[Statement, ...] = ()
         if block:
@@ -214,20 +215,20 @@ class ReductionLoops(Lowering):
             rest = Local(f"rest{k}", state.far)
             updates[rest.name] = state, Op("add", (rest, error), state.far)
 
-        def carried(depth: int, *, inmost: bool) -> tuple[Carried, ...]:
+        def carried(depth: int, *, innermost: bool) -> tuple[Carried, ...]:
             outermost = depth == self._inner.start
             return tuple(
                 Carried(
                     name,
                     start(state.far, state.combiner) if outermost else Local(name, state.far),
-                    update if inmost else Local(name, state.far),
+                    update if innermost else Local(name, state.far),
                 )
                 for name, (state, update) in updates.items()
             )
 
-        nest: tuple[Statement, ...] = (self._blocks(last, block, body, carried(last, inmost=True)),)
+        nest: tuple[Statement, ...] = (self._blocks(last, block, body, carried(last, innermost=True)),)
         for depth in reversed(self._inner[:-1]):
-            nest = (self._loop(depth, nest, carried(depth, inmost=False)),)
+            nest = (self._loop(depth, nest, carried(depth, innermost=False)),)
         return nest
 
     def in_columns(self, name: str, targets: Sequence[str], block: bool) -> Function:
@@ -270,9 +271,12 @@ class ReductionLoops(Lowering):
         return For("panel", (Affine(),), (self.extent(last),), PANEL, body, parallel=not self.kept)
 
     def _into_far(self, named: Sequence[Sequence[str]]) -> tuple[list[Statement], list[Statement]]:
-        """Add a column's near sums to the far ones, at once or in a loop of its own through an array.
+        """Add a column's near sums to the far ones: immediately, or in a second loop through an array.
 
-        The loop is needed if lanes of the two dtypes differ in number.
+        The second loop is needed if vectors of the two dtypes have different numbers of lanes.
+
+        Returns:
+            The statements of the first loop and those of the second one.
         """
         first: list[Statement] = []
         second: list[Statement] = []

@@ -37,7 +37,7 @@ from tilejit.kernels.program import BoundCall, LoopProgram
 
 Arrays: TypeAlias = Mapping[str, Array]
 Make: TypeAlias = Callable[[tuple[Any, ...], Callable[[str], Function], int], LoopProgram]
-"""(the key of a program, how its function is created from a name, the registers of "auto")."""
+"""Takes the key of a program, a function that creates its kernel by name, and the registers of "auto"."""
 
 COLUMN_REGISTERS = 8
 """The registers of an "auto" super-vector that combines columns."""
@@ -85,7 +85,7 @@ def reduce_all(
 
 
 class Plan:
-    """A group of reductions of one shape along the same dimensions, for arrays of certain strides."""
+    """A group of reductions of one shape along the same dimensions, for arrays with certain strides."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Plan:
         return _narrowed(views, len(ins)), first, True
 
     def _lanes(self, near: str) -> int:
-        """The number of accumulators in which a block of a row is summed."""
+        """The number of accumulators for a block of a row."""
         sizes = self._options.virtual_vector_size
         most = AUTO_REGISTERS * (machine().register_bytes // ELEMENT_BYTES[near])
         if isinstance(sizes, str):
@@ -182,7 +182,7 @@ class Plan:
         return min(most, sizes_in_elements(sizes[-1:], 8 * ELEMENT_BYTES[near])[0])
 
     def _block(self, views: Sequence[Array], first: int, *, columns: bool) -> int:
-        """Elements, or rows, of a block; 0 if the reduced dimension is not longer."""
+        """The elements of a block, or its rows; 0 if the reduced dimension is not longer than a block."""
         if columns:
             rows = views[0].shape[first:-1]
             return BLOCK_ROWS if rows[-1] > BLOCK_ROWS or len(rows) > 1 else 0
@@ -255,7 +255,7 @@ class Plan:
         self._calls.append(BoundCall(self.program, [*views, *numbers]))
 
     def _fresh(self, k: int, dtype: str, value: int | float | None = None) -> Array:
-        """An array for the result of a stage, in the order that NumPy gives it."""
+        """A new array for the result of a stage, in the memory order of NumPy's result."""
         made = laid(empty, self._kept, dtypes.numpy_dtype(dtype), self._orders[k])
         if value is not None:
             made[...] = value
@@ -297,18 +297,18 @@ def form_of(x: Array) -> tuple[Any, ...]:
 
 
 def _narrowed(views: list[Array], ins: int) -> list[Array]:
-    """The views; results have one element along dimensions they lack, so that none is shared."""
+    """The views, with results cut to one element along the dimensions that they lack."""
     outs = [x[tuple(slice(None) if step else slice(1) for step in x.strides)] for x in views[ins:]]
     return [*views[:ins], *outs]
 
 
 def _walks_on(operands: Sequence[Array], outer: int, inner: int) -> bool:
-    """Whether two dimensions are one for all operands."""
+    """Whether all operands traverse two dimensions as one."""
     return all(x.strides[outer] == x.strides[inner] * x.shape[inner] for x in operands)
 
 
 def _far(each: dict[str, Array], compensated: bool) -> Array:
-    """The result among the targets of a reduction, with its rounding error if it is finite."""
+    """The result of a reduction from its targets; a finite rounding error is added."""
     far, *more = each.values()
     if not compensated or not more:
         return far
@@ -325,7 +325,7 @@ def _combined(combiner: str, parts: list[Any]) -> Any:
 
 
 def _check_pair(stage: Stage, arrays: Arrays) -> None:
-    """Check that the vectors of a product have one length, without broadcasting.
+    """Check that the vectors of a product have equal lengths, without broadcasting.
 
     Raises:
         LayoutError: they do not.
@@ -334,4 +334,6 @@ def _check_pair(stage: Stage, arrays: Arrays) -> None:
         return
     one, two = (shape_of(names, arrays) for names in stage.pair)
     if one[-1:] != two[-1:] or (len(stage.axes) > 1 and one != two):
-        raise LayoutError(f"shapes {one} and {two} not aligned: the vectors of a product have one length")
+        raise LayoutError(
+            f"shapes {one} and {two} are not aligned\n  pass vectors of one length to a product"
+        )

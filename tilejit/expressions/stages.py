@@ -25,7 +25,7 @@ def compute_in_stages(
     out: Any,
     mask: Array | None,
 ) -> Any:
-    """Run the reductions first, then the results that depend on them: a kernel for each shape."""
+    """Run the reductions first, then the results that depend on them: one kernel for each shape."""
     arrays = {array_name(k): x for k, x in enumerate(given) if isinstance(x, np.ndarray)}
     everything = frozenset(arrays)
     if mask is not None and any(recorded.bare):

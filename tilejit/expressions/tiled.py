@@ -1,4 +1,4 @@
-"""Expressions over tiled arrays: slot by slot in one layout, block by block, or packed afterwards."""
+"""Expressions over tiled arrays: computed slot by slot, block by block, or as plain arrays to pack."""
 
 from __future__ import annotations
 
@@ -23,13 +23,8 @@ from tilejit.arrays.strided import share_memory
 from tilejit.copies.convert import pack
 from tilejit.expressions.engine import BlockPlan, Engine
 from tilejit.expressions.loops import Lowering, fused, groups_of, memory_order
-from tilejit.expressions.outputs import check_array, check_dtype, check_written
-from tilejit.expressions.recorded import (
-    array_name,
-    broadcast_shape,
-    is_number,
-    plain,
-)
+from tilejit.expressions.outputs import check_array, check_dtype, check_written, given_outputs
+from tilejit.expressions.recorded import array_name, broadcast_shape, is_number, plain
 from tilejit.expressions.reductions import form_of, reduce_all
 from tilejit.kernels.call_arguments import bits_of
 from tilejit.kernels.loop_options import LoopOptions
@@ -77,7 +72,7 @@ def compute_tiled(e: Engine[..., Any], args: tuple[Any, ...], out: Any, where: A
 
 
 def _given(x: Any, what: str) -> Any:
-    """A tiled array or a number as it is, and anything else as a plain array."""
+    """Return tiled arrays and numbers unchanged, and anything else as a plain array."""
     return x if isinstance(x, TiledArray) or is_number(x) else plain(x, what)
 
 
@@ -90,7 +85,7 @@ def _untiled(x: Any) -> Any:
 
 
 def _slot_by_slot(e: Engine[..., Any], args: tuple[Any, ...], out: Any) -> Any:
-    """Compute slot by slot, padding included, if all operands have one layout and dtype; otherwise None."""
+    """Compute slot by slot, padding included; None unless all operands have one layout and dtype."""
     outs = () if out is None else out if isinstance(out, tuple) else (out,)
     arrays = [x for x in (*args, *outs) if not is_number(x)]
     if not all(isinstance(x, TiledArray) for x in arrays) or all(is_number(x) for x in args):
@@ -98,7 +93,7 @@ def _slot_by_slot(e: Engine[..., Any], args: tuple[Any, ...], out: Any) -> Any:
     spec = arrays[0].layout
     if spec.packed or any(x.layout != spec for x in arrays):
         return None
-    slots = [x if is_number(x) else x.buffer.view(spec.dtype) for x in args]  # it may be a buffer of bytes
+    slots = [x if is_number(x) else x.buffer.view(spec.dtype) for x in args]  # the buffer may be uint8
     recorded, _ = e.record([_stand_in(x) for x in args])
     if (
         not recorded.simple
@@ -133,7 +128,10 @@ class _Call:
         """New tiled arrays in a layout, for every result."""
         out: list[Operand] = []
         if any(self.recorded.bare) or not all(n >= self.arrays.keys() or not n for n in self.recorded.names):
-            raise LayoutError("layout= applies to results that depend on all arrays\n  pack the others")
+            raise LayoutError(
+                "layout= applies only to results that depend on all arrays\n"
+                "  omit layout=, and call tilejit.pack on the results"
+            )
         for dtype in self.recorded.dtypes:
             spec = as_layout(layout, dtype=dtype, dims=self.dims)
             self._check(spec, dtype)
@@ -145,18 +143,16 @@ class _Call:
     def _check(self, spec: Spec, dtype: np.dtype[Any]) -> None:
         writable_layout(spec)
         if spec.dimensions != self.dims:
-            raise LayoutError(f"out holds {shape_name(spec)}, but the result has the shape {self.dims}")
+            raise LayoutError(
+                f"out is {shape_name(spec)}, but the result has the shape {self.dims}\n"
+                "  pass a layout of that shape"
+            )
         check_dtype(spec.dtype, dtype)
 
     def checked(self, out: Any) -> list[Operand]:
         """The arrays of `out`, if the results fit them."""
-        outs = list(out) if isinstance(out, tuple) else [out]
         wanted = self.recorded.dtypes
-        if len(outs) != len(wanted):
-            several = (
-                "several results for one tiled array" if len(outs) == 1 else f"out has {len(outs)} arrays"
-            )
-            raise LayoutError(f"{several}: there are {len(wanted)} results")
+        outs = given_outputs(out, len(wanted))
         for each, dtype in zip(outs, wanted, strict=True):
             if not isinstance(each, TiledArray):
                 check_array(each, dtype, self.dims if self.recorded.simple else None)
@@ -166,7 +162,7 @@ class _Call:
         return outs
 
     def in_blocks(self, targets: list[Operand]) -> bool:
-        """Compute it block by block, in a single pass over memory; return False if that is impossible."""
+        """Compute the results block by block, in a single pass over memory; False if that is impossible."""
         recorded, mask = self.recorded, self.mask
         if any(recorded.bare) or 0 in self.dims or any(x.shape != self.dims for x in targets):
             return False
@@ -180,7 +176,7 @@ class _Call:
         if mask is not None:
             ins["where"] = mask
         used = frozenset[str]().union(*recorded.names) | {"where"}
-        ins = {name: self._apart(x, targets) for name, x in ins.items() if name in used}
+        ins = {name: self._copied_if_overlapping(x, targets) for name, x in ins.items() if name in used}
         ins = {name: x if x.shape == self.dims else _untiled(x) for name, x in ins.items()}
         names = [*ins, *(f"out{k}" for k in range(len(targets)))]
         plan = self._block_plan(names, [*ins.values(), *targets], len(targets))
@@ -204,8 +200,8 @@ class _Call:
     def _plan(self, stages: Any, arrays: Any) -> Any:
         return self.e.plan(self.recorded, stages, arrays)
 
-    def _apart(self, x: Operand, targets: Sequence[Operand]) -> Operand:
-        """The operand, or a copy if a result is written over it other than element for element."""
+    def _copied_if_overlapping(self, x: Operand, targets: Sequence[Operand]) -> Operand:
+        """The operand, or a copy if a result overwrites it in any way but element for element."""
         own = x.buffer if isinstance(x, TiledArray) else x
         for target in targets:
             other = target.buffer if isinstance(target, TiledArray) else target
@@ -224,7 +220,7 @@ class _Call:
         return self.e.block_plan(key, lambda: self._planned(names, operands, targets))
 
     def _planned(self, names: list[str], operands: list[Any], targets: int) -> BlockPlan | None:
-        """The expression over operands in these layouts, results last; a mask keeps their elements."""
+        """Plan the expression over operands in these layouts; the last `targets` operands are results."""
         first, dims = len(operands) - targets, self.dims
         program: LoopProgram | None = None
 
@@ -263,7 +259,7 @@ class _Call:
         return e.program_for(key, made)
 
     def in_two_steps(self, targets: list[Operand]) -> None:
-        """Compute plain arrays, and pack them."""
+        """Compute plain arrays, then pack them."""
         where = True if self.mask is None else _untiled(self.mask)
         held: Any = None
         if self.mask is not None:
@@ -297,12 +293,12 @@ def _is_computed(dtype: np.dtype[Any]) -> bool:
 
 
 def _stand_in(x: Any) -> Any:
-    """An array with the dtype and rank of a tiled one, without memory."""
+    """For a tiled array, an array with its dtype and shape that uses the memory of one element."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, TiledArray) else x
 
 
 def _write_padding(target: TiledArray, threads: int) -> None:
-    """Write padding like pack does: the layout's own value, otherwise 0."""
+    """Write padding as `pack` does: the layout's own value, or 0."""
     spec = target.layout
     fill = padding_bytes(spec.padding_value, spec.element)
     padding_program(spec, fill, threads).run(0, address_of(target), threads, alive=target)

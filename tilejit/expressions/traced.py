@@ -24,13 +24,13 @@ from codegen import (
     truth_operand,
 )
 from tilejit.expressions.composed import COMPOSED
-from tilejit.expressions.no_array import NoArray, UnknownAttributeError
 from tilejit.expressions.recording import Part, Recording
 from tilejit.expressions.reduced_axes import bound_arguments
+from tilejit.expressions.stand_in import StandIn, UnknownAttributeError
 from tilejit.expressions.traced_reductions import PRODUCTS, REDUCTIONS, check_exponent, product, reduced
 
 
-class Traced(NoArray, NDArrayOperatorsMixin):
+class Traced(StandIn, NDArrayOperatorsMixin):
     """An element of an array, or an expression of elements; NumPy's operators and functions record it.
 
     >>> np.exp(-x * x) + 1      # x: Traced
@@ -42,7 +42,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         (self.operand, self.names, self.form), self.recording = part, recording
 
     def made(self, operand: Operand, *parts: Any) -> Traced:
-        """The result of an elementwise function of these."""
+        """The result of an elementwise function of these parts."""
         known = [_part(part) for part in parts if isinstance(part, Traced)]
         names = frozenset[str]().union(*(part.names for part in known))
         form = self.recording.forms.computed(*(part.form for part in known))
@@ -59,7 +59,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
             return _product(self.recording, name, *inputs)
         if method == "__call__" and any(out is x for out in keywords.get("out", ()) for x in inputs):
             raise KernelError(
-                "expressions are not written in place\n"
+                "expressions cannot be modified in place\n"
                 "  write y = y + x for y += x, and pass out= to the call"
             )
         if method != "__call__" or keywords or ufunc.nout != 1:
@@ -72,7 +72,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
             composed: Traced = COMPOSED[name](*inputs)
             return composed.made(composed.operand, *inputs)
         op = UFUNCS.get(name)
-        operands = _met(op or name, inputs)
+        operands = _operands(op or name, inputs)
         if op == "pow":
             check_exponent(self.recording, *map(_part, inputs))
             if _is_root(*operands):
@@ -84,7 +84,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         return self.made(call_ufunc(name, operands), *inputs)
 
     def __pow__(self, exponent: Any) -> Any:
-        """Powers where NumPy's operator differs from np.power: squares of booleans, roots of halves."""
+        """np.power, except where NumPy's operator differs: squares of booleans, and roots of halves."""
         if type(exponent) is int and exponent == 2 and self.operand.dtype == "i1":
             return np.square(self)
         if type(exponent) is float and exponent == 0.5 and self.operand.dtype in HALF_TYPES:
@@ -94,7 +94,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         name = function.__name__
         if name == "where" and len(args) == 3 and not keywords:
-            condition, (then, otherwise) = operand_of(args[0]), _met("select", args[1:])
+            condition, (then, otherwise) = operand_of(args[0]), _operands("select", args[1:])
             holds = Operand("i1", truth_operand(condition))
             # NumPy makes an array of two Python numbers, so the result is not weak.
             found = dtypes.concrete(dtypes.promote([then.dtype, otherwise.dtype]))
@@ -116,7 +116,7 @@ class Traced(NoArray, NDArrayOperatorsMixin):
         )
 
     def astype(self, dtype: Any, **keywords: Any) -> Traced:
-        """Convert, as arrays do."""
+        """Convert to a dtype, like an array's astype."""
         if keywords:
             raise KernelError("astype of an expression takes only a dtype")
         operand = cast_operand(self.operand, dtypes.dtype_name(np.dtype(dtype)))
@@ -173,7 +173,7 @@ def _clipped(
 
 
 class Integer(NDArrayOperatorsMixin):
-    """An integer among the arguments; with an expression it becomes an argument of the kernel.
+    """An integer among the arguments; combined with an expression, it becomes an argument of the kernel.
 
     Any other use of it, such as `if n > 2` or `axis=n`, needs its value and raises NumberNeeded.
     """
@@ -187,18 +187,18 @@ class Integer(NDArrayOperatorsMixin):
     def __class__(self) -> type:  # so that isinstance(n, int) gives the same result as for the integer
         return self.kind
 
-    def met(self, op: str, others: list[str]) -> Operand:
-        """The operand for it among other operands of an operation, of these dtypes.
+    def operand_with(self, op: str, others: list[str]) -> Operand:
+        """The integer as an operand of an operation whose other operands have these dtypes.
 
-        n + f32 -> f32, to which NumPy converts it; an np.int16 itself is i16
+        n + f32 -> f32, to which NumPy converts a Python int; an np.int16 stays i16
 
         Raises:
-            NumberNeeded: the others are numbers as well, or the compiler optimizes for the value.
+            NumberNeeded: all other operands are numbers, or the compiler optimizes for the value.
         """
         weak = self.kind is int
         dtype = "weak_int" if weak else dtypes.dtype_name(np.dtype(self.kind))
         kinds = [dtype, *others] if op != "select" else [dtype, dtype, *others]
-        if op == "pow" or op not in _MEETS or all(x in dtypes.WEAK for x in others):
+        if op == "pow" or op not in _COMBINES or all(x in dtypes.WEAK for x in others):
             raise self.recording.needed()
         found = dtypes.concrete(dtypes.operand_type(op, kinds))
         if op in ("floordiv", "mod") and not dtypes.is_float(found):
@@ -230,20 +230,22 @@ class Integer(NDArrayOperatorsMixin):
     __str__ = __repr__ = __format__ = __round__ = __trunc__ = __floor__ = __ceil__ = _needed
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # protocols that it does not support
+        if name.startswith("__"):  # Python probes for protocols that the stand-in does not support
             raise AttributeError(name)
         raise self.recording.needed()
 
 
-_MEETS = frozenset({*UFUNCS.values(), "select"})
+_COMBINES = frozenset({*UFUNCS.values(), "select"})
+"""The operations that may combine an integer argument with an expression."""
 
 
-def _met(op: str, inputs: Any) -> tuple[Operand, ...]:
+def _operands(op: str, inputs: Any) -> tuple[Operand, ...]:
     """The operands of an operation, with integer arguments in the dtype of the others."""
     known = [None if type(x) is Integer else operand_of(x) for x in inputs]
     others = [x.dtype for x in known if x is not None]
     return tuple(
-        x.met(op, others) if operand is None else operand for x, operand in zip(inputs, known, strict=True)
+        x.operand_with(op, others) if operand is None else operand
+        for x, operand in zip(inputs, known, strict=True)
     )
 
 
@@ -251,7 +253,7 @@ def _method(name: str) -> Callable[..., Traced]:
     def reduce(self: Traced, *args: Any, **keywords: Any) -> Traced:
         return _reduced(self.recording, name, *bound_arguments(name, (self, *args), keywords))
 
-    reduce.__doc__ = f"As np.{name} of it."
+    reduce.__doc__ = f"Reduce like np.{name}."
     return reduce
 
 
@@ -263,7 +265,7 @@ def operand_of(value: Any) -> Operand:
     """The operand for a value in an expression.
 
     Raises:
-        KernelError: it is an array, which must be an argument, or not a number.
+        KernelError: the value is an array, which must be an argument instead, or is not a number.
     """
     if isinstance(value, Traced):
         return value.operand

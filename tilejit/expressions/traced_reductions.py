@@ -1,4 +1,4 @@
-"""Reductions in a function of elements, typed like NumPy's, as stages of its recording."""
+"""Record the reductions in a function of elements as stages, with NumPy's result dtypes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PRODUCTS = ("dot", "vdot", "matmul", "inner", "vecdot")
 """NumPy's names of products of vectors."""
 
 _CORE = {"matmul": 2, "vecdot": 1}
-"""The number of last dimensions that belong to the product itself; other functions give C-order results."""
+"""The number of trailing dimensions that the product consumes; other functions give C-order results."""
 
 
 def reduced(recording: Recording, name: str, x: Part, axis: Any, dtype: Any, keepdims: bool) -> Part:
-    """A sum, mean, minimum or maximum, typed like NumPy's."""
+    """Record a sum, mean, minimum or maximum, with NumPy's result dtype."""
     operand, names, form = x
     axes, combiner, given = read_axes(axis, recording.rank(names)), REDUCTIONS[name], operand.dtype
     if dtype is not None:
@@ -64,7 +64,7 @@ def summed(dtype: str, *, mean: bool = False) -> str:
 
 
 def product(recording: Recording, name: str, *sides: Part) -> Part:
-    """The sum of products along the last dimension, of vectors or of rows with one vector.
+    """Record the sum of products along the last dimension, of two vectors or of rows with a vector.
 
     Raises:
         KernelError: the operands are matrices, which need another loop order.
@@ -74,7 +74,7 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
     if 0 in ranks:
         if name in ("matmul", "vecdot") or (name == "vdot" and any(ranks)):
             raise KernelError(
-                f"np.{name}: expected arrays, got a number\n  write * for a product of elements"
+                f"np.{name}: expected arrays, got a number\n  write x * y for a product of elements"
             )
         form = recording.forms.computed(*(side.form for side in sides))
         return Part(apply_op("mul", *(side.operand for side in sides)), names, form)
@@ -105,9 +105,9 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
 
 
 def check_exponent(recording: Recording, base: Part, exponent: Part) -> None:
-    """Make calls check for negative exponents of integers, which NumPy rejects, by a reduction of its own.
+    """Record a reduction by which calls check for negative integer exponents, which NumPy rejects.
 
-    This happens only if they are known only in calls and may be negative.
+    Exponents that are constant or unsigned need no such check.
     """
     operand, names, _ = exponent
     found = dtypes.result_type("pow", [base.operand.dtype, operand.dtype])

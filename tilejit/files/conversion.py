@@ -34,10 +34,10 @@ def plan_file_pack(
     Args:
         source: the path of a file, or an open one.
         layout: anything that `as_layout` reads, for every packed tensor; or Rules.
-        tensors: the names of the tensors to pack. If empty, pack all that the layout fits. The others, such
-            as biases if the layout is one of matrices, stay as they are; `Plan.left` names them.
+        tensors: the names of the tensors to pack. If empty, pack all tensors that the layout fits. The
+            others, such as biases if the layout is for matrices, stay unchanged; `Plan.left` names them.
         dtype: the dtype to convert to, by a C cast. Without `tensors`, a floating-point dtype applies only to
-            floating-point tensors, because a model's indices do not survive in bf16. The array of a .npy file
+            floating-point tensors, because bf16 cannot represent a model's indices. The array of a .npy file
             is always converted; its raw bytes are read as elements of the dtype.
         threads: how many threads to use; None lets the size decide.
         parameters: keywords of a named format, or sizes of a pattern's axes.
@@ -46,8 +46,8 @@ def plan_file_pack(
         The plan; `write` writes the file.
 
     Raises:
-        LayoutError: the file is damaged, a requested tensor cannot be packed this way, or none can; the
-            message names it.
+        LayoutError: the file is damaged, a requested tensor cannot be packed this way, or no tensor can; the
+            message names the tensor.
         OSError: the file cannot be read.
     """
     rules = rules_of(layout, dtype, parameters)
@@ -74,7 +74,7 @@ def plan_file_unpack(
 
     Args:
         source: the path of a file, or an open one.
-        tensors: the names of the tensors to unpack; if empty, all packed ones.
+        tensors: the names of the tensors to unpack. If empty, unpack all packed tensors.
         threads: how many threads to use; None lets the size decide.
 
     Returns:
@@ -108,8 +108,8 @@ def plan_file_relayout(
     Args:
         source: the path of a file, or an open one.
         layout: anything that `as_layout` reads, for every tensor; or Rules without dtypes.
-        tensors: the names of the tensors to convert. If empty, convert all packed ones that the layout fits.
-            The others stay as they are; `Plan.left` names them.
+        tensors: the names of the tensors to convert. If empty, convert all packed tensors that the layout
+            fits. The others stay unchanged; `Plan.left` names them.
         threads: how many threads to use; None lets the size decide.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
@@ -117,15 +117,15 @@ def plan_file_relayout(
         The plan; `write` writes the file.
 
     Raises:
-        LayoutError: the file is damaged, a requested tensor is not packed or does not fit the layout, or none
-            does.
+        LayoutError: the file is damaged, a requested tensor is not packed, or the layout does not fit it or
+            any tensor.
         OSError: the file cannot be read.
     """
     rules = rules_of(layout, None, parameters)
     return _planned(source, tensors, lambda file, names: draft_relayout(file, names, rules, threads))
 
 
-def meant(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
+def requested_names(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
     """The names of the tensors to convert; None if the caller gave none and the file may have several.
 
     A file with a single array needs no name.
@@ -141,6 +141,6 @@ def _planned(
     draft: Callable[[TensorFile, Collection[str] | None], Plan],
 ) -> Plan:
     file = source if isinstance(source, TensorFile) else open_file(source)
-    plan = draft(file, meant(file, tensors))
+    plan = draft(file, requested_names(file, tensors))
     check_fits([plan], strictly=bool(tensors) or file.one_array)
     return plan

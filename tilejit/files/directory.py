@@ -19,10 +19,10 @@ from tilejit.files.tensor_file import TensorFile
 from tilejit.files.whole_file import open_ordinary, refuse_to_clobber, replacing
 
 DONE_NAME = ".tilejit-done.json"
-"""The list of shards that a resumable run has finished; removed when all are done."""
+"""The list of shards that a resumable run has finished; removed when all shards are done."""
 
 Draft: TypeAlias = Callable[[TensorFile, Collection[str] | None], Plan]
-"""A function that plans an open file, such as `draft_pack`: the tensors with those names, or all for None."""
+"""A function such as `draft_pack` that plans an open file: the tensors with those names, or all for None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class DirectoryPlan:
             LayoutError: a value does not fit the packed dtype; the message names its tensor.
             TilejitError: another run is writing a target, or it is not a regular file, or it exists and
                 `clobber` is False.
-            OSError: the disk refuses.
+            OSError: a file cannot be written.
         """
         if not clobber:
             for name in (*self.plans, *([] if self.shards.index is None else [INDEX_NAME])):
@@ -92,8 +92,8 @@ def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection
     >>> plan_directory(Path("model"), Path("packed"), draft).write()
 
     Raises:
-        LayoutError: a file is damaged, or no file has a tensor with one of the names.
-        TilejitError: the target is a file, the source itself, or contains an index of other files.
+        LayoutError: a file is damaged, or a requested tensor is in no file.
+        TilejitError: the target is a file or the source itself, or it contains the index of other files.
         OSError: a file cannot be read.
     """
     shards = read_shards(source)
@@ -110,39 +110,41 @@ def plan_directory(source: Path, target: Path, draft: Draft, tensors: Collection
     if unknown is not None:
         raise LayoutError(f"tensor {unknown!r} does not exist in {str(shards.path)!r}")
     return DirectoryPlan(
-        shards, target, {name: draft(file, _meant_in(file, tensors)) for name, file in files.items()}
+        shards, target, {name: draft(file, _requested_in(file, tensors)) for name, file in files.items()}
     )
 
 
-def _meant_in(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
-    """The requested tensors in one shard, for a caller that named tensors of all shards."""
+def _requested_in(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
+    """The requested tensors in one shard; None if no tensors were requested by name."""
     own = file.chosen(None).intersection(tensors)
     return own if tensors else None
 
 
 def _check_target(shards: Shards, target: Path) -> None:
-    """Raise if the target would overwrite the source, or contains an index of other files."""
+    """Raise if the target would overwrite the source, or contains the index of other files."""
     if not target.exists():
         return
     if not target.is_dir():
-        raise TilejitError(f"IN is a directory, but {str(target)!r} is a file: pass two directories")
+        raise TilejitError(f"IN is a directory, but {str(target)!r} is a file\n  pass two directories")
     if target.samefile(shards.path):
-        raise TilejitError("OUT is the directory of IN: pass another one, so that the two are not mixed")
+        raise TilejitError("OUT and IN are the same directory\n  pass another directory for OUT")
     others = (name for name in (INDEX_NAME, LAYOUTS_NAME) if (shards.path / name).exists())
     names = (*shards.names, *others)
     read = {(s.st_dev, s.st_ino) for s in ((shards.path / name).stat() for name in names)}
     for to in (target / name for name in names):
         if to.is_symlink() and to.exists() and (to.stat().st_dev, to.stat().st_ino) in read:
-            raise TilejitError(f"{str(to)!r} is a link to a file of IN: remove it, or pass another directory")
+            raise TilejitError(
+                f"{str(to)!r} is a link to a file of IN\n  remove it, or pass another directory"
+            )
     if shards.index is None and (target / INDEX_NAME).exists():
         raise TilejitError(
-            f"{str(target / INDEX_NAME)!r} is the index of other files, and IN has no index: remove it, or "
-            "pass another directory"
+            f"{str(target / INDEX_NAME)!r} is the index of other files, and IN has no index\n"
+            "  remove it, or pass another directory"
         )
 
 
 class _Finished:
-    """The files that earlier runs have completely written to a directory, and their origins."""
+    """The files that earlier runs wrote completely to a directory, and their origins."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / DONE_NAME
@@ -152,20 +154,20 @@ class _Finished:
             self.facts = known if isinstance(known, dict) else {}
 
     def holds(self, target: Path, origin: Origin) -> bool:
-        """Whether the file exists as it was written, with the same origin."""
+        """Whether the file is unchanged since an earlier run wrote it from the same origin."""
         try:
             return bool(self.facts.get(target.name) == self._fact(target, origin))
         except OSError:
             return False
 
     def add(self, target: Path, origin: Origin) -> None:
-        """Record a file that was written."""
+        """Record a complete file."""
         self.facts[target.name] = self._fact(target, origin)
         with replacing(self.path) as file:
             file.write(json.dumps(self.facts).encode())
 
     def forget(self) -> None:
-        """Remove the record after all files are done, so that the next run starts anew."""
+        """Remove the record after all files are done, so that the next run starts over."""
         with suppress(FileNotFoundError):
             self.path.unlink()
 

@@ -1,6 +1,6 @@
-"""Plans of open files of any type: which tensors are converted, and how their bytes are made.
+"""Plans for open files of any type: which tensors are converted, and how their bytes are created.
 
-One tensor is in memory at a time, large ones in pieces.
+One tensor is in memory at a time; large tensors are created in pieces.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tilejit.arrays.memory import Array
 from tilejit.files import made
 from tilejit.files.pieces import Pieces
 from tilejit.files.plan import Converted, Plan
-from tilejit.files.rules import Rules, Wish
+from tilejit.files.rules import Conversion, Rules
 from tilejit.files.stream import Made, Named, Output, drop_pages
 from tilejit.files.tensor_file import Entry, MisfitError, TensorFile
 from tilejit.layout.as_layout import as_layout
@@ -29,26 +29,26 @@ Make = Callable[[], Array | Pieces]
 
 
 def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, threads: int | None) -> Plan:
-    """The plan to pack the tensors with those names, or all for None, whether or not the layout fits any."""
+    """The plan to pack the tensors with those names (all tensors for None), even if the layout fits none."""
     draft = _Draft(file, file.chosen(names))
-    for entry, wish in draft.wishes(rules):
+    for entry, conversion in draft.conversions(rules):
         with draft.misfits_of(entry):
             if file.is_packed(entry):
-                others = "relayout it" if file.one_array else "name others with --tensor"
+                others = "relayout it" if file.one_array else "select others with --tensor"
                 raise LayoutError(f"it is packed already\n  unpack it first, or {others}")
-            own, dtype = file.element_type(entry, wish.dtype), wish.dtype
-            if dtype is not None and names is None and not file.one_array and _is_made_float(own, dtype):
+            own, dtype = file.element_type(entry, conversion.dtype), conversion.dtype
+            if dtype is not None and names is None and not file.one_array and _becomes_float(own, dtype):
                 draft.integers.append(entry.name)
                 dtype = None
-            spec = _packed_spec(own, dtype, entry.shape, wish)
-            file.unpacked_as(spec)  # do not pack tensors that the file could not hold again
+            spec = _packed_spec(own, dtype, entry.shape, conversion)
+            file.unpacked_as(spec)  # reject tensors that the file type could not store after unpacking
             casting: Casting = "no" if dtype is None else "unsafe"
             draft.pack(entry, spec, partial(_packed, file, entry, own, spec, casting, threads))
     return draft.plan()
 
 
 def draft_unpack(file: TensorFile, names: Collection[str] | None, threads: int | None) -> Plan:
-    """The plan to unpack the tensors with those names, or all packed ones for None."""
+    """The plan to unpack the tensors with those names, or all packed tensors for None."""
     draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
     for entry in draft.wanted_entries():
         with draft.errors_of(entry):
@@ -62,18 +62,18 @@ def draft_unpack(file: TensorFile, names: Collection[str] | None, threads: int |
 def draft_relayout(
     file: TensorFile, names: Collection[str] | None, rules: Rules, threads: int | None
 ) -> Plan:
-    """The plan to relayout the tensors with those names, or all packed ones for None."""
+    """The plan to relayout the tensors with those names, or all packed tensors for None."""
     draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
-    for entry, wish in draft.wishes(rules):
+    for entry, conversion in draft.conversions(rules):
         with draft.misfits_of(entry):
             tiled = file.tiled(entry)
-            if wish.dtype is not None:
+            if conversion.dtype is not None:
                 raise LayoutError("a relayout does not convert elements\n  omit the rule's dtype")
             old = tiled.layout
-            spec = _fitting(wish, old.primitive_type, old.dimensions)
+            spec = _fitting(conversion, old.primitive_type, old.dimensions)
             if spec.primitive_type != old.primitive_type:
                 raise MisfitError(
-                    f"the layout is for {spec.primitive_type}, the tensor is {old.primitive_type}"
+                    f"the layout is for {spec.primitive_type}, but the tensor is {old.primitive_type}"
                 )
             draft.pack(entry, spec, partial(made.relaid, tiled, spec, threads, _dropping(file)))
     return draft.plan()
@@ -91,25 +91,25 @@ class _Draft:
         self.misfits: list[tuple[str, LayoutError]] = []
 
     def wanted_entries(self) -> Iterator[Entry]:
-        """The tensors to convert; unchanged ones are recorded on the way."""
+        """The tensors to convert; all other tensors are planned as copies."""
         for entry in self.file.entries:
             if entry.name in self.wanted:
                 yield entry
             else:
                 self.copy(entry)
 
-    def wishes(self, rules: Rules) -> Iterator[tuple[Entry, Wish]]:
+    def conversions(self, rules: Rules) -> Iterator[tuple[Entry, Conversion]]:
         """The tensors that a rule converts, each with its new layout and dtype."""
         for entry in self.wanted_entries():
-            wish = rules.wish(entry.name)
-            if wish is None:
+            conversion = rules.conversion(entry.name)
+            if conversion is None:
                 self.copy(entry)
             else:
-                yield entry, wish
+                yield entry, conversion
 
     @contextmanager
     def errors_of(self, entry: Entry) -> Iterator[None]:
-        """Add the tensor's name to errors."""
+        """Add the name of a tensor to errors."""
         try:
             yield
         except (LayoutError, TypeError) as error:
@@ -117,7 +117,7 @@ class _Draft:
 
     @contextmanager
     def misfits_of(self, entry: Entry) -> Iterator[None]:
-        """Keep the tensor unchanged if the layout does not fit it; other errors name it."""
+        """Keep a tensor unchanged if the layout does not fit it; other errors name the tensor."""
         with self.errors_of(entry):
             try:
                 yield
@@ -126,17 +126,18 @@ class _Draft:
                 self.copy(entry)
 
     def copy(self, entry: Entry) -> None:
+        """Plan a tensor as an unchanged copy."""
         stored = partial(self.file.stored, entry)
         self.outputs.append(Output(entry.name, entry.dtype, entry.shape, entry.nbytes, stored))
 
     def pack(self, entry: Entry, spec: Spec, make: Make) -> None:
-        """Plan the tensor as a packed buffer."""
+        """Plan a tensor as a packed buffer."""
         dtype, shape = self.file.packed_as(spec)
         self._convert(entry, spec, dtype, shape, spec.size_in_bytes, make)
         self.layouts[entry.name] = spec
 
     def unpack(self, entry: Entry, spec: Spec, dtype: Any, target: Shape, make: Make) -> None:
-        """Plan the packed tensor as elements in row-major order."""
+        """Plan a packed tensor as elements in row-major order."""
         self._convert(entry, spec, dtype, target.dimensions, target.size_in_bytes, make)
         self.layouts[entry.name] = None
 
@@ -157,10 +158,10 @@ def _packed_names(file: TensorFile) -> set[str]:
     return {entry.name for entry in file.entries if file.is_packed(entry)}
 
 
-def _packed_spec(own: str, dtype: str | None, dims: tuple[int, ...], wish: Wish) -> Spec:
-    """The shape that elements of the type `own` are packed in, as `dtype` unless it is None."""
+def _packed_spec(own: str, dtype: str | None, dims: tuple[int, ...], conversion: Conversion) -> Spec:
+    """The shape in which elements of the type `own` are packed, converted to `dtype` unless it is None."""
     wanted = own if dtype is None else primitive_type(dtype).name
-    spec = _fitting(wish, wanted, dims)
+    spec = _fitting(conversion, wanted, dims)
     held = spec.element.byte_dtype
     narrowed = dtype is None and held is not None and lookup(own).numpy == held
     if spec.primitive_type != wanted and not narrowed:
@@ -169,27 +170,27 @@ def _packed_spec(own: str, dtype: str | None, dims: tuple[int, ...], wish: Wish)
             if dtype is None
             else f"becomes {wanted}"
         )
-        raise MisfitError(f"the layout is for {spec.primitive_type}, the tensor {fate}")
+        raise MisfitError(f"the layout is for {spec.primitive_type}, but the tensor {fate}")
     return spec
 
 
-def _fitting(wish: Wish, dtype: str, dims: tuple[int, ...]) -> Spec:
-    """The shape of a tensor in the layout that a rule gives it.
+def _fitting(conversion: Conversion, dtype: str, dims: tuple[int, ...]) -> Spec:
+    """The shape of a tensor in its new layout.
 
     Raises:
         MisfitError: the layout is for other ranks, dtypes or sizes, or cannot be read.
-        TypeError: the layout does not take a parameter, for any tensor.
+        TypeError: the layout does not take a parameter, whatever the tensor.
     """
     try:
-        spec = as_layout(wish.layout, dtype=dtype, dims=dims, **wish.parameters)
+        spec = as_layout(conversion.layout, dtype=dtype, dims=dims, **conversion.parameters)
         writable_layout(spec)
     except LayoutError as error:
         raise MisfitError(str(error)) from error
     return spec
 
 
-def _is_made_float(own: str, dtype: str) -> bool:
-    """Whether a tensor of indices or flags would become floating-point numbers."""
+def _becomes_float(own: str, dtype: str) -> bool:
+    """Whether a conversion would turn indices or flags into floating-point numbers."""
     integers = ("pred", "signed", "unsigned")
     return primitive_type(own).kind in integers and primitive_type(dtype).kind == "float"
 

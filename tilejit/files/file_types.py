@@ -15,7 +15,7 @@ READERS: dict[str, Callable[[str | os.PathLike[str], Any, str], TensorFile]] = {
     ".npy": npy.read,
     ".safetensors": safetensors.read,
 }
-"""The function that opens a file, by its extension; it takes path, shape and name of `open_file`."""
+"""The function that opens a file, by its extension; it takes the path, shape and name of `open_file`."""
 
 
 def open_file(
@@ -31,7 +31,7 @@ def open_file(
     Args:
         path: the path of a .npy or .safetensors file.
         shape: the full shape of a packed .npy file, including its layout.
-        extension: the extension if the path has none, such as that of standard input.
+        extension: the extension if the path has none, such as for standard input.
         name: the name of a .npy file's array if the path has none.
 
     Returns:
@@ -39,7 +39,7 @@ def open_file(
 
     Raises:
         LayoutError: the file is damaged, or the shape cannot be read.
-        TilejitError: the file has another type, or its type takes no shape.
+        TilejitError: the file has an unsupported extension, or a shape is given for a .safetensors file.
         OSError: the file cannot be opened.
     """
     known = Path(path)
@@ -53,5 +53,7 @@ def checked_extension(path: object, extension: str) -> str:
         TilejitError: the extension is not supported.
     """
     if extension.lower() not in READERS:
-        raise TilejitError(f"{str(path)!r} ends neither in {' nor in '.join(READERS)}")
+        raise TilejitError(
+            f"expected a {' or '.join(READERS)} file, got {str(path)!r}\n  rename the file, or pass another"
+        )
     return extension.lower()

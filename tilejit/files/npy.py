@@ -1,8 +1,8 @@
 """The .npy format: one array, packed as its flat buffer, whose layout callers provide.
 
 NumPy has no names for the types of ml_dtypes and stores them as raw bytes of the same width ('<V2' for
-bfloat16). TileJIT does the same, packed and unpacked. Elements that share bytes are stored as uint8, narrow
-integers with a byte each as int8 or uint8.
+bfloat16). TileJIT does the same, packed and unpacked. Elements that share bytes are stored as uint8. Narrow
+integers with one byte each are stored as int8 or uint8.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from tilejit.tiled.tiled_array import TiledArray
 
 @dataclass(frozen=True, slots=True)
 class NpyFile(TensorFile):
-    """A .npy file; `data` is its array, `spec` the packed layout that the caller gave."""
+    """A .npy file; `data` is its array, and `spec` its packed layout, if known."""
 
     one_array: ClassVar[bool] = True
 
     spec: Spec | None = None
     recorded: bool = False
-    """Whether a file beside it says so, and not the caller."""
+    """Whether `spec` comes from the record beside the file, not from the caller."""
 
     def named(self, entry: Entry, error: Exception) -> LayoutError:
         """An error that names the file."""
         return LayoutError(f"{self.path!r}: {error}")
 
     def element_type(self, entry: Entry, dtype: str | None) -> str:
-        """XLA's name of the elements; `dtype` for raw bytes of the same width.
+        """XLA's name of the element type; for raw bytes it is `dtype`, which must have the same width.
 
         Raises:
-            MisfitError: the array has elements of another kind, or raw ones that `dtype` does not fit.
+            MisfitError: XLA has no such type, or `dtype` does not fit raw bytes.
         """
         own = self.data.dtype
         if own.names is not None:
-            raise MisfitError("the file holds records\n  save one field of them on its own")
+            raise MisfitError("the file holds structured elements\n  save a single field as its own file")
         if own.kind != "V":
             try:
                 return from_numpy(own).name
@@ -60,12 +60,13 @@ class NpyFile(TensorFile):
             hint = {1: "f8e4m3fn", 2: "bf16"}.get(own.itemsize, "f32")
             raise MisfitError(
                 f"the file holds raw elements of {own.itemsize} bytes without a dtype\n"
-                f"  pass one, e.g. with --dtype {hint}"
+                f"  pass their dtype, e.g. --dtype {hint}"
             )
         meant = primitive_type(dtype)
         if meant.numpy is None or meant.numpy.itemsize != own.itemsize:
             raise MisfitError(
-                f"the file holds raw elements of {own.itemsize} bytes; {dtype} does not take that many"
+                f"the file holds raw elements of {own.itemsize} bytes, which {dtype} does not fit\n"
+                "  pass a dtype of that size"
             )
         return meant.name
 
@@ -78,22 +79,22 @@ class NpyFile(TensorFile):
         return self.data.view(meant)
 
     def order(self, entry: Entry) -> str:
-        """The order that the header says."""
+        """The order that the header states."""
         return "row-major" if self.data.flags.c_contiguous else "column-major"
 
     def is_packed(self, entry: Entry) -> bool:
-        """Whether the caller gave the layout of the array."""
+        """Whether the layout of the array is known."""
         return self.spec is not None
 
     def tiled(self, entry: Entry) -> TiledArray:
         """The array as the flat buffer of its layout.
 
         Raises:
-            LayoutError: no layout was given, or the array has another dtype or size.
+            LayoutError: the layout is not known, or the array's dtype or size does not match it.
         """
         if self.spec is None:
             raise LayoutError(
-                "it holds no layout, and no file beside it records one\n"
+                "the file does not contain a layout, and no record beside it does\n"
                 '  pass the layout with --shape "bf16[...]{...}", as `pack` printed it'
             )
         return TiledArray.from_buffer(self._flat(self.spec), self.spec)
@@ -110,7 +111,7 @@ class NpyFile(TensorFile):
         return dtype, (spec.size_in_bytes // dtype.itemsize,)
 
     def unpacked_as(self, spec: Spec) -> tuple[np.dtype[Any], Shape]:
-        """The dtype of the elements, and the shape of an array of them."""
+        """The dtype of unpacked elements, and the shape of their array."""
         dtype = spec.element.byte_dtype or spec.dtype
         return dtype, row_major(from_numpy(dtype).name, spec.dimensions)
 
@@ -122,12 +123,12 @@ class NpyFile(TensorFile):
         return header(output.dtype, output.shape), (output,)
 
     def _flat(self, spec: Spec) -> Array:
-        """The array as a flat buffer: elements as packing writes them, or bytes.
+        """The array as a flat buffer of elements or bytes.
 
-        With a row-major layout, an array of the same dimensions is also its buffer.
+        With a row-major layout, an array of the logical dimensions is also its own buffer.
 
         Raises:
-            LayoutError: it has other dimensions or another dtype.
+            LayoutError: the array has other dimensions or another dtype.
         """
         array = self.data
         if isinstance(spec, Shape) and spec.descending and spec.untiled and array.shape == spec.dimensions:
@@ -151,14 +152,15 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Npy
     Args:
         path: the path of the file.
         shape: the full shape of a packed array, including its layout.
-        name: the name of the array; "" takes the file's.
+        name: the name of the array; "" takes the file's name.
 
     Returns:
         The open file.
 
     Raises:
-        LayoutError: it is not a .npy file, is damaged, or holds Python objects; or the shape cannot be read.
-        OSError: it cannot be opened.
+        LayoutError: the file is not a .npy file, is damaged, or holds Python objects; or the shape cannot be
+            read.
+        OSError: the file cannot be opened.
     """
     spec = recorded_layout(path) if shape is None else as_layout(shape)
     array, identity = read_mapped(path)

@@ -23,8 +23,8 @@ def read_mapped(path: str | os.PathLike[str]) -> tuple[Array, Identity]:
     """The array of a .npy file, mapped rather than read, and the identity of the file.
 
     Raises:
-        LayoutError: it is not a .npy file, is damaged, or holds Python objects.
-        OSError: it cannot be opened.
+        LayoutError: the file is not a .npy file, is damaged, or holds Python objects.
+        OSError: the file cannot be opened.
     """
     with open_ordinary(path) as file:
         try:
@@ -44,18 +44,18 @@ def _check_header_length(file: IO[bytes], width: int) -> None:
     start = file.tell()
     length = int.from_bytes(file.read(width), "little")
     if length > MAX_HEADER_BYTES:
-        raise ValueError(f"its header takes {length} bytes; at most {MAX_HEADER_BYTES} are read")
+        raise ValueError(f"its header takes {length} bytes, and the limit is {MAX_HEADER_BYTES}")
     file.seek(start)
 
 
 def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
-    """The array of an open file and its position, after checking every claim of the header."""
+    """The array of an open file and its position; everything that the header states is checked first."""
     if file.read(4) == b"PK\x03\x04":
-        raise ValueError("it is an archive of several arrays; pass a file of one, as np.save writes it")
+        raise ValueError("it is an .npz archive of several arrays; pass a file that np.save wrote")
     file.seek(0)
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
-        raise ValueError(f"its version {version} is unknown")
+        raise ValueError(f"its format version {version} is unknown")
     _check_header_length(file, 2 if version == (1, 0) else 4)
     # Version 3 differs from 2 only in field names, and records are rejected in any case.
     read_header = (
@@ -65,7 +65,7 @@ def _mapped(file: IO[bytes], file_size: int) -> tuple[Array, int]:
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
     if any(type(n) is not int or n < 0 for n in shape):
-        raise ValueError(f"its shape is {str(shape)[:60]}")
+        raise ValueError(f"its shape {str(shape)[:60]} is not valid")
     start, size = file.tell(), prod(shape) * dtype.itemsize
     if start + size > file_size:
         raise ValueError(f"its elements take {size} bytes, but {file_size - start} follow the header")

@@ -31,7 +31,7 @@ from tilejit.programs.compiled import buffer_element, compiled
 from tilejit.tiled.outputs import padding_of
 
 MOST_BYTES = 32 << 20
-"""Buffers up to this size in bytes are created at once, larger ones in pieces of about this size."""
+"""Buffers up to this size in bytes are created at once; larger ones in pieces of about this size."""
 
 SCATTERED_BYTES = 3 * MOST_BYTES
 """The size in bytes of pieces whose elements are spread over the source: fewer passes, in 256 MiB."""
@@ -46,10 +46,10 @@ Read: TypeAlias = Callable[[Box], Array]
 class Cut:
     """A buffer cut into byte ranges, each of which holds one box of the array.
 
-    grid     blocks of the array, one or more of them per box
+    grid     the blocks of the array; a box holds one or more of them
     steps    bytes from one block to the next, along each dimension
     order    the dimensions that are cut, the most major first
-    at_once  blocks of a piece along the last of those; one along the others
+    at_once  blocks of a piece along the last of these dimensions; a piece has one block along the others
     """
 
     spec: Spec
@@ -87,8 +87,9 @@ def cut(spec: Spec, most_bytes: int) -> Cut | None:
 
     f32[4096,1024]{1,0:T(8,128)}, 1 MiB -> 16 pieces of 256 rows
 
-    None if the layout does not repeat block by block along any dimension, like swizzles across the whole
-    buffer, or if whole bytes do not hold whole blocks.
+    Returns:
+        The cut buffer. None if the layout does not repeat block by block along any dimension, like swizzles
+        across the whole buffer, or if whole bytes do not hold whole blocks.
     """
     access = access_map(spec)
     repeats = None if 0 in spec.dimensions else grains(access)
@@ -117,7 +118,7 @@ def cut(spec: Spec, most_bytes: int) -> Cut | None:
 
 
 def _within(access: AccessMap, extents: Dims, step: int) -> bool:
-    """Whether the first box of those extents ends before the next one begins, that many bytes later."""
+    """Whether the first box of those extents ends before the next one begins, `step` bytes later."""
     low, high = map_range(_box_map(access, extents))
     return low >= 0 and (high + access.width) * access.unit_bits <= 8 * step
 
@@ -128,7 +129,7 @@ def _box_map(access: AccessMap, extents: Dims) -> AccessMap:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The buffer of a layout, created from boxes that `read` returns; `drop` is called after each of them."""
+    """The buffer of a layout, created from boxes that `read` returns; `drop` is called after each box."""
 
     cut: Cut
     read: Read
@@ -231,7 +232,7 @@ def _fill(spec: Spec) -> Array | None:
 
 @cached(64)
 def _program(spec: Spec, extents: Dims, strides: Dims, size: int, threads: int) -> CopyProgram:
-    """The copy of a box's elements to a piece of the buffer, the same for all boxes of those extents."""
+    """The program that copies a box's elements to a piece of the buffer, shared by boxes of those extents."""
     access = access_map(spec)
     target = replace(_box_map(access, extents), bounds=(0, 8 * size // access.unit_bits))
     itemsize = spec.dtype.itemsize

@@ -1,4 +1,4 @@
-"""The planned contents of a file, determined without its elements."""
+"""The planned contents of a file, determined without reading its elements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import field
 from pathlib import Path
 
 from codegen import LayoutError, dataclass
-from tilejit.files.recorded import kept_up
+from tilejit.files.recorded import updating_record
 from tilejit.files.resume import Origin, origin_of
 from tilejit.files.stream import Advance, Output, Say, Target, write_outputs
 from tilejit.files.tensor_file import TensorFile
@@ -35,8 +35,8 @@ class Plan:
         outputs: the tensors to write.
         converted: those that are packed, unpacked or converted to another layout.
         layouts: the layouts that the file records, by tensor name; None for a layout that it drops.
-        misfits: the tensors that stay as they are because the layout does not fit them, and the reasons.
-        integers: the tensors whose dtype a conversion of all tensors to a floating-point type leaves alone.
+        misfits: the tensors that stay unchanged because the layout does not fit them, and the reasons.
+        integers: the tensors that keep their dtype when all tensors are converted to a floating-point type.
     """
 
     source: TensorFile = field(repr=False)
@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The names of the tensors that are converted, but keep their dtype."""
+        """The names of the integer tensors that are converted, but keep their dtype."""
         left = {*self.left}
         return tuple(name for name in self.integers if name not in left)
 
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def layout(self) -> Spec | None:
-        """The layout that the array of a file without names will have; None for a plain one."""
+        """The new layout of the array of a file without names; None for a plain array."""
         return next(iter(self.layouts.values()), None)
 
     @property
@@ -90,7 +90,7 @@ class Plan:
         """Create and write the tensors one by one; the target changes only after all are done.
 
         Args:
-            target: a file, or a sink such as standard output, which receives the bytes as they are made.
+            target: a file, or a sink such as standard output, which receives the bytes as they are created.
             advance: called with the number of bytes after each write.
             resume: True keeps an unfinished file as the target's .partial, from which the next run continues.
             say: called with a message when a run continues or starts over.
@@ -104,14 +104,14 @@ class Plan:
             OSError: the file cannot be written.
         """
         if not clobber and isinstance(target, str | os.PathLike):
-            refuse_to_clobber(target)  # before anything that is recorded of the file changes
+            refuse_to_clobber(target)  # before the record of the file's layout changes
         header, outputs = self.source.header_of(self.outputs, self.layouts)
         origin = self._origin(header) if resume else None
         name = Path(target).name if isinstance(target, str | os.PathLike) else ""
         told = None if say is None else lambda text: say(f"{name}: {text}")
         keep: AbstractContextManager[None] = nullcontext()
         if recorded and self.source.one_array and isinstance(target, str | os.PathLike):
-            keep = kept_up(target, self.layout)
+            keep = updating_record(target, self.layout)
         with keep:
             write_outputs(target, header, outputs, advance, origin=origin, say=told, clobber=clobber)
 
@@ -125,10 +125,10 @@ class Plan:
 
 
 def check_fits(plans: Iterable[Plan], *, strictly: bool) -> None:
-    """Raise if a layout fits no tensor, or not all that the caller named `strictly`.
+    """Raise if a layout fits no tensor or, if `strictly`, does not fit every tensor.
 
     Raises:
-        LayoutError: why it does not fit the first.
+        LayoutError: the layout does not fit; the message gives the reason for the first tensor.
     """
     plans = list(plans)
     reason = next((error for plan in plans for _, error in plan.misfits), None)

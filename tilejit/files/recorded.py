@@ -2,9 +2,9 @@
 
     {"version": 1, "layouts": {"x.npy": {"primitive_type": "f32", "dimensions": [100, 300], ...}}}
 
-The .npy format has no room for a layout. Packing a directory writes this file, and whatever is written into a
-directory that has one keeps it up to date. An entry is removed before its array is replaced and added
-afterwards, so that no entry describes older bytes.
+The .npy format cannot store a layout. Packing a directory creates this file, and every later write into the
+directory updates it. An entry is removed before its array is replaced and added afterwards, so that no entry
+describes older bytes.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ def recorded_layout(path: str | os.PathLike[str]) -> Spec | None:
         spec = spec_from_json(data)
         check_packable(spec)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        said = str(error) or "it is nested too deeply"
+        cause = str(error) or "it is nested too deeply"
         where = str(file.parent / LAYOUTS_NAME)
-        raise LayoutError(f"{where!r}: the layout of {file.name!r} cannot be read: {said}") from error
+        raise LayoutError(f"{where!r}: the layout of {file.name!r} cannot be read: {cause}") from error
     return spec
 
 
 def record(directory: Path, entries: Mapping[str, Any]) -> None:
     """Record the layouts of files by name, as JSON; None removes the record of one.
 
-    The file is made with the first layout and removed with the last.
+    The record is created with the first layout and removed with the last.
 
     Raises:
-        LayoutError: the file is there and damaged.
-        OSError: the disk refuses.
+        LayoutError: the existing record is damaged.
+        OSError: the record cannot be written.
     """
     path = directory / LAYOUTS_NAME
     before = read_layouts(directory)
@@ -89,9 +89,9 @@ def record(directory: Path, entries: Mapping[str, Any]) -> None:
 
 @contextmanager
 def recording(directory: Path, layouts: Mapping[str, Spec | None]) -> Iterator[None]:
-    """Record the layouts of files by name while they are written; None is that of a plain array.
+    """Record the layouts of files by name while they are written; None stands for a plain array.
 
-    After an error each file has the entry that is true of it: the new one if it was replaced, else the old.
+    After an error, the entry of each file is correct: the new one if the file was replaced, else the old one.
 
     Raises:
         LayoutError, OSError: as `record`.
@@ -104,20 +104,20 @@ def recording(directory: Path, layouts: Mapping[str, Spec | None]) -> Iterator[N
         yield
     except BaseException:
         replaced = {name for name in new if _identity(directory / name) != there[name]}
-        with suppress(OSError, LayoutError):  # the first error says more
+        with suppress(OSError, LayoutError):  # the first error is more informative
             record(directory, {name: new[name] if name in replaced else old.get(name) for name in new})
         raise
     record(directory, new)
 
 
 @contextmanager
-def kept_up(path: str | os.PathLike[str], spec: Spec | None) -> Iterator[None]:
-    """Keep the record of a directory, if it has one, up to date while a .npy file is written into it.
+def updating_record(path: str | os.PathLike[str], spec: Spec | None) -> Iterator[None]:
+    """Update the record of a directory, if it has one, while a .npy file is written into it.
 
     Raises:
         LayoutError, OSError: as `record`.
     """
-    names = {Path(os.path.abspath(path)), Path(os.path.realpath(path))}  # a link, and what it leads to
+    names = {Path(os.path.abspath(path)), Path(os.path.realpath(path))}  # a link and its target
     with ExitStack() as stack:
         for name in names:
             if (name.parent / LAYOUTS_NAME).exists():
@@ -147,9 +147,10 @@ def _read(path: str, inode: int, size: int, mtime_ns: int) -> Mapping[str, Any]:
         if found.get("version") != VERSION:
             raise LayoutError(f"expected version {VERSION}, got {str(found.get('version'))[:40]!r}")
     except (ValueError, RecursionError) as error:
-        said = str(error) or "it is nested too deeply"
+        cause = str(error) or "it is nested too deeply"
         raise LayoutError(
-            f"{path!r} does not record layouts: {said[:200]}\n  remove it, and pass layouts with --shape"
+            f"{path!r} is not a valid record of layouts: {cause[:200]}\n"
+            "  remove it, and pass layouts with --shape"
         ) from error
     layouts: dict[str, Any] = found["layouts"]
     return layouts

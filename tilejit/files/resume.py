@@ -1,4 +1,4 @@
-"""Files whose writing can be interrupted and continued: OUT.partial and its journal.
+"""Writing files that can be interrupted and continued: OUT.partial and its journal.
 
 The journal's first line describes the origin of the file; each further line counts the bytes written. A
 number is written only after those bytes are on disk, so a journal never claims missing bytes.
@@ -42,7 +42,7 @@ def identity_of(file: IO[bytes], header_bytes: int) -> Identity:
 
 
 def origin_of(source: Identity, header: bytes, how: Iterable[Any]) -> Origin:
-    """The origin of a file: the input, the output's header, and how it is made."""
+    """The origin of a file: the input, the output's header, and how the output is created."""
     from tilejit import __version__
 
     plan = hashlib.sha256(header)
@@ -58,7 +58,7 @@ def origin_of(source: Identity, header: bytes, how: Iterable[Any]) -> Origin:
 
 
 class Unfinished:
-    """An unfinished file: `done` bytes of it were written before; `write` appends."""
+    """An unfinished file: earlier runs wrote `done` bytes of it, and `write` appends more."""
 
     def __init__(self, handle: int, journal: int, done: int) -> None:
         self.handle, self.journal, self.done = handle, journal, done
@@ -93,12 +93,12 @@ def resuming(
     ...     file.write(data[file.done:])
 
     If the block or the process ends early, the bytes stay in OUT.partial, beside the journal
-    OUT.partial.journal. The next run with the same origin continues there; any other starts anew. Errors of
-    the data itself remove both.
+    OUT.partial.journal. The next run with the same origin continues there; any other run starts over. Errors
+    in the data itself remove both.
 
     Raises:
         TilejitError: another run is writing the file, or OUT.partial has no journal.
-        OSError: the directory or the disk refuses.
+        OSError: a file cannot be opened or written.
     """
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
@@ -147,7 +147,7 @@ def _begin(journal: int, partial: Path, origin: Origin, say: Callable[[str], Non
         raise TilejitError(f"{str(partial)!r} exists without a journal\n  remove it, or choose another name")
     done, why = _claimed(first, claims, partial, origin) if there else (0, "")
     if say and (done or why):
-        say(why or f"{done} bytes were written before; continuing from there")
+        say(why or f"an earlier run wrote {done} bytes; continuing from there")
     if not done:
         with suppress(FileNotFoundError):
             partial.unlink()  # before its journal, because a journal alone is meaningless
@@ -160,7 +160,7 @@ def _begin(journal: int, partial: Path, origin: Origin, say: Callable[[str], Non
 
 
 def _claimed(first: str, claims: list[str], partial: Path, origin: Origin) -> tuple[int, str]:
-    """The number of valid bytes, and why there are none."""
+    """The number of valid bytes, and the reason if there are none."""
     try:
         known = json.loads(first)
     except (ValueError, RecursionError):
@@ -170,12 +170,12 @@ def _claimed(first: str, claims: list[str], partial: Path, origin: Origin) -> tu
     numbers = [int(line) for line in claims if line.isascii() and line.isdigit() and len(line) < 20]
     done = numbers[-1] if numbers else 0
     if done > partial.stat().st_size:
-        return 0, f"{partial.name!r} is shorter than its journal says; starting over"
+        return 0, f"{partial.name!r} is shorter than its journal states; starting over"
     return done, ""
 
 
 def _difference(known: Any, origin: Origin) -> str:
-    """How a journal differs from this origin: the words before the file's name."""
+    """How a journal differs from this origin, as the words of the message before the file's name."""
     if not isinstance(known, dict):
         return "damaged journal of"
     differ = next((key for key in origin if known.get(key) != origin[key]), "")

@@ -1,4 +1,4 @@
-"""The layout of each tensor: one for all, or rules of a TOML file, the first of which matches its name.
+"""The layout of each tensor: a single one for all, or that of the first rule in a TOML file that matches.
 
     [[rule]]
     tensors = 'model\\.layers\\..*\\.weight'
@@ -9,8 +9,8 @@
     tensors = ".*norm.*"
     skip = true
 
-The keys of a rule: tensors, a regular expression that matches complete names; layout, parameters and dtype,
-as on the command line; or skip, which leaves tensors as they are.
+The key `tensors` is a regular expression that matches complete names. `layout`, `parameters` and `dtype` have
+the same meaning as on the command line. `skip` leaves tensors unchanged.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """The layout and the dtype for a tensor; dtype None keeps its own."""
+class Conversion:
+    """The layout and the dtype for a tensor; the dtype None keeps the tensor's own."""
 
     layout: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -50,10 +50,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern of tensor names, and the conversion of these tensors; None leaves them as they are."""
+    """A pattern of tensor names, and the conversion of these tensors; None leaves them unchanged."""
 
     pattern: re.Pattern[str]
-    wish: Wish | None
+    conversion: Conversion | None
     line: int
 
 
@@ -65,36 +65,36 @@ class Rules:
     """
 
     rules: tuple[Rule, ...]
-    default: Wish | None = None
+    default: Conversion | None = None
     dtype: str | None = None
     """The dtype of rules without one."""
 
-    def wish(self, name: str) -> Wish | None:
-        """The conversion of the tensor with that name; None leaves it as it is."""
+    def conversion(self, name: str) -> Conversion | None:
+        """The conversion of the tensor with that name; None leaves it unchanged."""
         rule = next((rule for rule in self.rules if rule.pattern.fullmatch(name)), None)
         if rule is None:
             return self.default
-        if rule.wish is None or rule.wish.dtype is not None:
-            return rule.wish
-        return Wish(rule.wish.layout, rule.wish.parameters, self.dtype)
+        if rule.conversion is None or rule.conversion.dtype is not None:
+            return rule.conversion
+        return Conversion(rule.conversion.layout, rule.conversion.parameters, self.dtype)
 
     def idle(self, names: Iterable[str]) -> tuple[Rule, ...]:
         """The rules that are not the first to match any of these names."""
-        at_work = {
+        applied = {
             next((k for k, rule in enumerate(self.rules) if rule.pattern.fullmatch(name)), -1)
             for name in names
         }
-        return tuple(rule for k, rule in enumerate(self.rules) if k not in at_work)
+        return tuple(rule for k, rule in enumerate(self.rules) if k not in applied)
 
 
 def rules_of(layout: Any, dtype: str | None, parameters: Mapping[str, Any]) -> Rules:
-    """One layout for every tensor, as rules; or the given rules.
+    """The given rules, or rules that apply a single layout to every tensor.
 
     Raises:
         TypeError: both rules and parameters are given.
     """
     if not isinstance(layout, Rules):
-        return Rules((), Wish(layout, parameters, dtype), dtype)
+        return Rules((), Conversion(layout, parameters, dtype), dtype)
     if parameters:
         raise TypeError(
             f"{next(iter(parameters))[:40]!r} applies to a single layout; rules contain their own parameters"
@@ -102,23 +102,25 @@ def rules_of(layout: Any, dtype: str | None, parameters: Mapping[str, Any]) -> R
     return layout
 
 
-def read_rules(path: str | os.PathLike[str], default: Wish | None = None, dtype: str | None = None) -> Rules:
+def read_rules(
+    path: str | os.PathLike[str], default: Conversion | None = None, dtype: str | None = None
+) -> Rules:
     """Read the rules of a TOML file.
 
-    >>> read_rules("rules.toml").wish("model.layers.0.mlp.weight").layout
+    >>> read_rules("rules.toml").conversion("model.layers.0.mlp.weight").layout
     'tenstorrent'
 
     Args:
         path: the path of the file.
-        default: the conversion of tensors without a rule; None leaves them as they are.
-        dtype: the dtype of rules that name none.
+        default: the conversion of tensors without a rule; None leaves them unchanged.
+        dtype: the dtype of rules without one.
 
     Returns:
         The rules, in file order.
 
     Raises:
         LayoutError: the file is not valid TOML, or is not a valid list of rules; the message names the line.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with open_ordinary(path) as file:
         raw = file.read(MAX_RULES_BYTES + 1)
@@ -128,10 +130,10 @@ def read_rules(path: str | os.PathLike[str], default: Wish | None = None, dtype:
     table = source.table()
     odd = next((key for key in table if key != "rule"), None)
     if odd is not None:
-        source.refuse(source.line_of(odd), odd, f"unknown key {odd[:40]!r} beside rules", "write [[rule]]")
+        source.refuse(source.line_of(odd), odd, f"unknown key {odd[:40]!r} outside rules", "write [[rule]]")
     listed = table.get("rule")
     if not isinstance(listed, list) or not all(isinstance(rule, dict) for rule in listed):
-        source.refuse(source.line_of("rule"), "rule", "the file holds no list of rules", "write [[rule]]")
+        source.refuse(source.line_of("rule"), "rule", "the file has no list of rules", "write [[rule]]")
     return Rules(tuple(_rule(source, k, rule) for k, rule in enumerate(listed)), default, dtype)
 
 
@@ -141,7 +143,8 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
     for key, value in given.items():
         line = source.line_of(key, start)
         if key not in KEYS:
-            source.refuse(line, key, f"a rule has no key {key[:40]!r}", f"write {', '.join(KEYS)}")
+            fix = f"write one of {', '.join(KEYS)}"
+            source.refuse(line, key, f"unknown key {key[:40]!r} in a rule", fix)
         kind, called = _TYPES[key]
         if not isinstance(value, kind):
             source.refuse(line, key, f"{key}: expected {called}, got {str(value)[:40]!r}", f"write {called}")
@@ -165,19 +168,19 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
     parameters = {}
     if "parameters" in given:
         parameters = _parameters(source, given["parameters"], source.line_of("parameters", start))
-    return Rule(pattern, Wish(spelled_out(given["layout"]), parameters, dtype), start)
+    return Rule(pattern, Conversion(spelled_out(given["layout"]), parameters, dtype), start)
 
 
 def _parameters(source: _Source, given: dict[str, Any], line: int) -> dict[str, Any]:
-    """Numbers, and lists of numbers as tuples."""
+    """The checked parameters of a layout; lists of numbers become tuples."""
     found: dict[str, Any] = {}
     for key, value in given.items():
         numbers = value if isinstance(value, list) else [value]
         if not numbers or any(type(n) is not int for n in numbers):
-            said = (
+            cause = (
                 f"parameter {key[:40]!r}: expected an integer or a list of integers, got {str(value)[:40]!r}"
             )
-            source.refuse(line, key, said, "write e.g. { mr = 8 }")
+            source.refuse(line, key, cause, "write e.g. { mr = 8 }")
         try:
             refuse_reserved(key, "a parameter")
         except LayoutError as error:
@@ -234,14 +237,14 @@ class _Source:
     def pattern(self, text: str, line: int) -> re.Pattern[str]:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # "[[a]" may get another meaning in the future
+                warnings.simplefilter("ignore", FutureWarning)  # for "[[a]", whose meaning may change
                 return re.compile(text)
         except (re.error, RecursionError, OverflowError) as error:
-            said = f"tensors is not a valid regular expression: {str(error)[:80]}"
-            self.refuse(line, "tensors", said, "write e.g. '.*\\.weight', a dot as \\. in single quotes")
+            cause = f"tensors is not a valid regular expression: {str(error)[:80]}"
+            self.refuse(line, "tensors", cause, "write e.g. '.*\\.weight', a dot as \\. in single quotes")
 
     def refuse(self, number: int, at: str | int, what: str, fix: str) -> NoReturn:
-        """Raise with the line and a caret under a word of it, or under a column counted from 0."""
+        """Raise an error that shows a line, with a caret under a word or under a column counted from 0."""
         line = self.lines[number - 1] if number <= len(self.lines) else ""
         column = max(0, line.find(at)) if isinstance(at, str) else at
         shown, caret = line[max(0, column - 60) : column + 60], min(column, 60)

@@ -1,10 +1,10 @@
-"""The safetensors format: named tensors; the metadata holds the layouts of packed ones.
+"""The safetensors format: named tensors; the metadata holds the layouts of packed tensors.
 
-A packed tensor keeps its name and is a flat tensor of its buffer's elements (U8 if elements share
-bytes or have no safetensors dtype); the metadata entry `tilejit.<name>` holds its shape and layout as JSON.
+A packed tensor keeps its name, and its buffer is stored as a flat tensor (U8 if elements share bytes or have
+no safetensors dtype). The metadata entry `tilejit.<name>` holds its shape and layout as JSON.
 
-TileJIT has its own reader and writer because the safetensors library needs all complete tensors in memory: it
-cannot stream bytes as they are made or continue an interrupted file. The tests compare the two.
+TileJIT has its own reader and writer, because the safetensors library needs all tensors in memory. It cannot
+stream bytes as they are created, or continue an interrupted file. The tests compare the two.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ DTYPE_OF = {
     "s32": "I32",
     "s64": "I64",
 }
-"""The safetensors dtype of each XLA type that has one, with a full element each."""
+"""The safetensors dtype of each XLA type with whole bytes that has one."""
 PRIMITIVE_OF = {dtype: name for name, dtype in DTYPE_OF.items()} | {"F4": "f4e2m1fn"}
 WIDENED = {f"{sign}{bits}": wide for sign, wide in (("s", "I8"), ("u", "U8")) for bits in (1, 2, 4)}
-"""Narrow integers, which have no safetensors dtype; unpacked they are bytes."""
+"""Narrow integers, which have no safetensors dtype; unpacked, they become bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,18 @@ class SafetensorsFile(TensorFile):
         return LayoutError(f"tensor {name!r}: {error}")
 
     def element_type(self, entry: Entry, dtype: str | None) -> str:
-        """XLA's name of a tensor's elements.
+        """XLA's name of a tensor's element type.
 
         Raises:
-            MisfitError: XLA has no such type, or none of this width.
+            MisfitError: XLA has no such type.
         """
         own = PRIMITIVE_OF.get(entry.dtype)
         if own is None:
-            raise MisfitError(f"its dtype {entry.dtype} cannot be packed\n  name others with --tensor")
+            raise MisfitError(f"its dtype {entry.dtype} cannot be packed\n  select others with --tensor")
         return own
 
     def elements(self, entry: Entry, element_type: str) -> Array | TiledArray:
-        """A tensor as an array over the mapped file, or as a tiled one if elements share bytes."""
+        """A tensor as an array over the mapped file, or as a tiled array if elements share bytes."""
         spec = _row_major(entry.dtype, entry.shape)
         if spec.packed:
             return TiledArray.from_buffer(self.bytes_of(entry), spec)
@@ -87,11 +87,11 @@ class SafetensorsFile(TensorFile):
             return self.bytes_of(entry).view(spec.dtype).reshape(entry.shape)
         except ValueError as error:
             raise LayoutError(
-                f"NumPy cannot have an array of {len(entry.shape)} dimensions: {error}"
+                f"NumPy does not support arrays of {len(entry.shape)} dimensions: {error}"
             ) from error
 
     def order(self, entry: Entry) -> str:
-        """Row-major: the format has no other."""
+        """Row-major, the only order of the format."""
         return "row-major"
 
     def is_packed(self, entry: Entry) -> bool:
@@ -113,27 +113,27 @@ class SafetensorsFile(TensorFile):
         if (entry.dtype, entry.shape) != self.packed_as(spec):
             stored, (length,) = self.packed_as(spec)
             raise LayoutError(
-                f"{entry.dtype}{list(entry.shape)} is stored, but its layout takes {stored}[{length}]\n"
+                f"expected {stored}[{length}] for its layout, got {entry.dtype}{list(entry.shape)}\n"
                 "  the metadata belongs to another tensor, or the file was changed"
             )
         return TiledArray.from_buffer(self.bytes_of(entry), spec)
 
     def stored(self, entry: Entry) -> Made:
-        """The bytes of a tensor as they are."""
+        """The unchanged bytes of a tensor."""
         return Mapped(self.bytes_of(entry))
 
     def packed_as(self, spec: Spec) -> tuple[str, tuple[int, ...]]:
-        """The dtype and shape that a packed buffer is stored with."""
+        """The dtype and shape with which a packed buffer is stored."""
         dtype = None if spec.packed else DTYPE_OF.get(spec.primitive_type)
         if dtype is None:
             return "U8", (spec.size_in_bytes,)
         return dtype, (spec.size_in_bytes // spec.dtype.itemsize,)
 
     def unpacked_as(self, spec: Spec) -> tuple[str, Shape]:
-        """The dtype that an unpacked tensor is stored with, and its layout.
+        """The dtype with which an unpacked tensor is stored, and its layout.
 
         Raises:
-            LayoutError: there is none.
+            LayoutError: the format does not support such elements.
         """
         name, dims = spec.primitive_type, spec.dimensions
         dtype = DTYPE_OF.get(name) or WIDENED.get(name)
@@ -146,7 +146,7 @@ class SafetensorsFile(TensorFile):
     def header_of(
         self, outputs: Iterable[Output], layouts: Mapping[str, Spec | None]
     ) -> tuple[bytes, Sequence[Output]]:
-        """The header, and the tensors with the widest elements first, so that every one is aligned.
+        """The header, and the tensors ordered by decreasing element size, so that each one is aligned.
 
         Raises:
             LayoutError: the header exceeds the readers' limit.
@@ -166,8 +166,8 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Saf
 
     Args:
         path: the path of the file.
-        shape: None, because the file holds the layouts of packed tensors.
-        name: not used, because tensors have names.
+        shape: must be None, because the file holds the layouts of packed tensors.
+        name: not used, because tensors have names of their own.
 
     Returns:
         The open file.
@@ -175,10 +175,12 @@ def read(path: str | os.PathLike[str], shape: Any = None, name: str = "") -> Saf
     Raises:
         LayoutError: the file violates the format; the message says where.
         TilejitError: a shape is given.
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     if shape is not None:
-        raise TilejitError("--shape is for .npy files; a packed .safetensors file holds the shapes")
+        raise TilejitError(
+            "--shape is for .npy files\n  omit it: a packed .safetensors file holds the shapes"
+        )
     with open_ordinary(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:

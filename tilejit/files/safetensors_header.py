@@ -1,4 +1,4 @@
-"""The header of safetensors files: eight bytes of length, then JSON; the tensors' bytes follow end to end.
+"""The header of safetensors files: eight bytes of length, then JSON. The tensors' bytes follow without gaps.
 
 Reading checks all requirements of the format before it accesses any data.
 """
@@ -38,7 +38,7 @@ def read_header(file: IO[bytes], file_size: int) -> tuple[tuple[Entry, ...], dic
     if len(prefix) < 8 or length > file_size - 8:
         raise LayoutError(f"the header claims {length} bytes, but the file has {file_size}")
     if length > MAX_HEADER_BYTES:
-        raise LayoutError(f"the header takes {length} bytes; at most {MAX_HEADER_BYTES} are accepted")
+        raise LayoutError(f"the header takes {length} bytes, and the limit is {MAX_HEADER_BYTES}")
     header = _parse(file.read(length))
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
@@ -57,7 +57,7 @@ def read_header(file: IO[bytes], file_size: int) -> tuple[tuple[Entry, ...], dic
 
 
 def write_header(outputs: Iterable[Output], metadata: dict[str, str]) -> bytes:
-    """Length and JSON, padded with spaces to a multiple of eight bytes.
+    """The length and the JSON, padded with spaces to a multiple of eight bytes.
 
     Raises:
         LayoutError: the header exceeds the readers' limit.
@@ -70,7 +70,7 @@ def write_header(outputs: Iterable[Output], metadata: dict[str, str]) -> bytes:
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > MAX_HEADER_BYTES:
-        raise LayoutError(f"the header would take {len(text)} bytes; readers accept {MAX_HEADER_BYTES}")
+        raise LayoutError(f"the header would take {len(text)} bytes, and the limit is {MAX_HEADER_BYTES}")
     return len(text).to_bytes(8, "little") + text
 
 
@@ -106,7 +106,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _entry(name: str, facts: Any) -> Entry:
-    """Check a tensor's line of the header."""
+    """A tensor's entry in the header, checked."""
     if not isinstance(facts, dict) or set(facts) != {"dtype", "shape", "data_offsets"}:
         raise LayoutError(f"tensor {_short(name)} must have exactly dtype, shape and data_offsets")
     dtype, shape, offsets = facts["dtype"], facts["shape"], facts["data_offsets"]
@@ -124,7 +124,8 @@ def _entry(name: str, facts: Any) -> Entry:
     if count * DTYPE_BITS[dtype] != 8 * (offsets[1] - offsets[0]):
         taken = offsets[1] - offsets[0]
         raise LayoutError(
-            f"tensor {_short(name)} of dtype {dtype} and shape {_short(shape)} has {taken} bytes"
+            f"tensor {_short(name)} has {taken} bytes, which do not match dtype {dtype} and "
+            f"shape {_short(shape)}"
         )
     return Entry(name, dtype, tuple(shape), offsets[0], offsets[1])
 

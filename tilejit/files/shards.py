@@ -1,4 +1,4 @@
-"""Directories of shards: a checkpoint with an index, or files without one."""
+"""Directories of shards: checkpoints with an index, or files without one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_INDEX_BYTES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """The files of a directory, by name; `index` is the checkpoint's, or None."""
+    """The names of the files in a directory; `index` is the checkpoint's, or None."""
 
     path: Path
     names: tuple[str, ...]
@@ -28,7 +28,7 @@ class Shards:
         """Raise if a shard lacks a tensor that the index assigns to it.
 
         Raises:
-            LayoutError: it names both.
+            LayoutError: a tensor is missing; the message names the tensor and the shard.
         """
         if self.index is None:
             return
@@ -42,7 +42,7 @@ def read_shards(directory: str | os.PathLike[str]) -> Shards:
     """The shards of a directory: those in its index, or all files that TileJIT converts.
 
     Raises:
-        LayoutError: there are none, or the index violates the format.
+        LayoutError: the directory has no such files, or the index violates the format.
         OSError: the directory cannot be read.
     """
     path = Path(directory)
@@ -59,7 +59,7 @@ def write_index(directory: Path, shards: Shards, total_bytes: int) -> None:
     """Write the index of the converted shards: the same map, and the total size in bytes.
 
     Raises:
-        OSError: the disk refuses.
+        OSError: the index cannot be written.
     """
     if shards.index is None:
         return
@@ -85,8 +85,8 @@ def _read_index(path: Path) -> dict[str, Any]:
         if not index["weight_map"]:
             raise LayoutError("its weight_map names no tensor")
     except (ValueError, RecursionError) as error:
-        said = str(error) or "it is nested too deeply"
-        raise LayoutError(f"{str(path)!r} is not an index of shards: {said[:200]}") from error
+        cause = str(error) or "it is nested too deeply"
+        raise LayoutError(f"{str(path)!r} is not an index of shards: {cause[:200]}") from error
     return index
 
 
@@ -97,7 +97,7 @@ def _check_name(tensor: str, name: Any) -> None:
         raise LayoutError(
             f"tensor {_short(tensor)} is in {_short(name)}, which is not a .safetensors file beside the "
             "index\n"
-            "  shards have plain names, such as model-00001-of-00002.safetensors"
+            "  use plain names, such as model-00001-of-00002.safetensors"
         )
 
 

@@ -24,17 +24,17 @@ Say: TypeAlias = Callable[[str], None]
 
 
 class Sink(Protocol):
-    """A target that takes bytes as they are made, such as standard output."""
+    """A target that takes bytes as they are created, such as standard output."""
 
     def write(self, data: Any, /) -> int:
-        """Take bytes; return their number."""
+        """Write bytes, and return their number."""
 
 
 Target: TypeAlias = str | os.PathLike[str] | Sink
 
 
 class Parted(Protocol):
-    """Bytes produced piece by piece."""
+    """Bytes that are created piece by piece."""
 
     @property
     def nbytes(self) -> int:
@@ -53,10 +53,10 @@ class Output:
 
     Attributes:
         name: the tensor's name.
-        dtype: its dtype, as the format names it.
+        dtype: its dtype, by the format's name.
         shape: its dimensions in elements.
         nbytes: its size in bytes.
-        make: makes the bytes at the tensor's turn; they are dropped afterwards.
+        make: creates the bytes when the tensor is written; they are released afterwards.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """Bytes of a mapped file, copied unchanged; pages are released after they are read."""
+    """Bytes of a mapped file to copy unchanged; pages are released after they are read."""
 
     data: Array
 
@@ -109,7 +109,7 @@ class Named:
 
 
 def drop_pages(array: Array) -> None:
-    """Release the pages of the file that an array is mapped from; reading them again maps them anew."""
+    """Release the pages of the file from which an array is mapped; a later read maps them again."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -130,15 +130,15 @@ def write_outputs(
     say: Say | None = None,
     clobber: bool = True,
 ) -> None:
-    """Write a file beside `path`, its header and then each tensor, and rename it; write to a sink directly.
+    """Write the header and then each tensor to a temporary file that replaces `path`, or directly to a sink.
 
     Args:
         path: a file, or a sink such as standard output.
         header: the bytes before the tensors.
         outputs: the tensors, in file order.
         advance: called with the number of bytes after each write.
-        origin: describes the input. If given, an interrupted run keeps what it wrote, and the next run with
-            the same origin continues there.
+        origin: describes the input. If given, an interrupted run keeps the bytes that it wrote, and the next
+            run with the same origin continues there.
         say: called with a message when a run continues or starts over.
         clobber: whether to replace an existing file.
 
@@ -171,7 +171,7 @@ def write_outputs(
 def _opened(
     path: Target, origin: Origin | None, say: Say | None, clobber: bool
 ) -> Iterator[tuple[int, Callable[[Any], int]]]:
-    """The number of bytes that are written already, and a function that writes more."""
+    """The number of bytes that earlier runs wrote, and a function that writes more."""
     if not isinstance(path, str | os.PathLike):
         yield 0, path.write
         return

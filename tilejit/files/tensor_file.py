@@ -1,4 +1,4 @@
-"""The interface of file types: a subclass of `TensorFile` for each, listed in `file_types`."""
+"""The interface of file types; `file_types` lists the subclass of `TensorFile` for each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TensorFile(ABC):
     """An open file: its identity, and its mapped tensors in byte order."""
 
     one_array: ClassVar[bool]
-    """Whether a file has a single array without a name, and no layout, so that callers must pass one."""
+    """Whether a file holds a single unnamed array and no layout, so that callers must pass the layout."""
 
     path: str
     entries: tuple[Entry, ...]
@@ -72,7 +72,7 @@ class TensorFile(ABC):
         """A tensor as an array over the mapped file, tiled if its elements share bytes.
 
         Raises:
-            LayoutError: NumPy cannot have such an array.
+            LayoutError: NumPy does not support such an array.
         """
 
     @abstractmethod
@@ -88,23 +88,23 @@ class TensorFile(ABC):
         """A packed tensor in its layout, over the mapped file.
 
         Raises:
-            LayoutError: it is not packed, or its layout belongs to another tensor.
+            LayoutError: the tensor is not packed, or its layout belongs to another tensor.
         """
 
     @abstractmethod
     def stored(self, entry: Entry) -> Made:
-        """The bytes of a tensor as they are."""
+        """The unchanged bytes of a tensor."""
 
     @abstractmethod
     def packed_as(self, spec: Spec) -> tuple[Any, tuple[int, ...]]:
-        """The dtype and shape that a file stores a packed buffer with."""
+        """The dtype and shape with which a file stores a packed buffer."""
 
     @abstractmethod
     def unpacked_as(self, spec: Spec) -> tuple[Any, Shape]:
-        """The dtype that a file stores unpacked elements with, and their layout.
+        """The dtype with which a file stores unpacked elements, and their layout.
 
         Raises:
-            LayoutError: the format has no such elements.
+            LayoutError: the format does not support such elements.
         """
 
     @abstractmethod
@@ -119,11 +119,11 @@ class TensorFile(ABC):
                 other tensors is kept.
 
         Raises:
-            LayoutError: the format cannot have such a header.
+            LayoutError: the header exceeds the format's limit.
         """
 
     def chosen(self, names: Collection[str] | None) -> set[str]:
-        """The tensors with those names; all for None.
+        """The names of the tensors to convert: the given names, or all names for None.
 
         Raises:
             LayoutError: the file lacks one of them.
@@ -139,5 +139,11 @@ class TensorFile(ABC):
 
 
 def row_major(dtype: str, dims: tuple[int, ...], bits: int = 0) -> Shape:
-    """The shape of an array in a file: in C order, with elements of that many bits if below 8."""
+    """The shape of an array in a file, in C order.
+
+    Args:
+        dtype: the element type, by XLA's name.
+        dims: the dimensions, in elements.
+        bits: the bits of an element if elements share bytes; 0 for whole bytes.
+    """
     return Shape(dtype, dims, Layout(tuple(reversed(range(len(dims)))), element_size_in_bits=bits))

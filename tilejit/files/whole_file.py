@@ -13,15 +13,15 @@ from typing import IO
 from codegen import LayoutError, TilejitError
 
 CHUNK_BYTES = 8 << 20
-"""Bytes to write at a time, so that a progress bar moves and Ctrl-C is handled."""
+"""Bytes to write at a time, so that progress bars advance and Ctrl-C is handled."""
 
 
 def open_ordinary(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file to read; a pipe or a device is rejected at once, while `open` would block.
+    """Open a regular file for reading. Pipes and devices are rejected immediately, while `open` would block.
 
     Raises:
-        LayoutError: it is not a regular file.
-        OSError: it cannot be opened.
+        LayoutError: the path is not a regular file.
+        OSError: the file cannot be opened.
     """
     flags = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
     handle = os.open(path, os.O_RDONLY | sum(flags))
@@ -44,10 +44,10 @@ def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator
 
     Args:
         path: the file to replace.
-        clobber: False keeps a file that exists by then.
+        clobber: False keeps an existing file, even one that was created in the meantime.
 
     Raises:
-        TilejitError: `path` exists and is not a regular file, or `clobber` is False.
+        TilejitError: `path` exists, and is not a regular file or `clobber` is False.
         OSError: the file cannot be written.
     """
     if not clobber:
@@ -56,14 +56,14 @@ def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator
     mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
     try:
-        nameless = _open_nameless(target.parent)
-        with nameless or open(temporary, "xb") as file:
+        anonymous = _open_anonymous(target.parent)
+        with anonymous or open(temporary, "xb") as file:
             if mode is not None:
-                os.chmod(temporary if nameless is None else file.fileno(), mode)
+                os.chmod(temporary if anonymous is None else file.fileno(), mode)
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if nameless is not None:
+            if anonymous is not None:
                 _name(file, temporary)
         if clobber:
             os.replace(temporary, target)
@@ -82,7 +82,7 @@ def refuse_to_clobber(path: str | os.PathLike[str]) -> None:
     """Raise if the path exists, even as a link to a missing file.
 
     Raises:
-        TilejitError: it exists.
+        TilejitError: the path exists.
     """
     if os.path.lexists(path):
         raise TilejitError(
@@ -91,23 +91,23 @@ def refuse_to_clobber(path: str | os.PathLike[str]) -> None:
 
 
 def _place(temporary: Path, target: Path, path: str | os.PathLike[str]) -> None:
-    """Give a finished file its name, unless another file has taken it meanwhile."""
+    """Give a finished file its name, unless another file took the name in the meantime."""
     try:
         os.link(temporary, target)
     except FileExistsError:
         refuse_to_clobber(path)
         raise
-    except OSError:  # a file system without hard links: the time between the two steps is all that can be had
+    except OSError:  # without hard links, checking and replacing cannot be one atomic step
         refuse_to_clobber(path)
         os.replace(temporary, target)
     else:
         temporary.unlink()
 
 
-def _open_nameless(directory: Path) -> IO[bytes] | None:
+def _open_anonymous(directory: Path) -> IO[bytes] | None:
     """An anonymous file on a directory's disk, which disappears with the process; None if not supported.
 
-    For directories that cannot be written to, `open` reports the error.
+    A directory that cannot be written to gives None as well, so that `open` reports the error.
     """
     flags = getattr(os, "O_TMPFILE", 0)
     if not flags:
@@ -118,7 +118,7 @@ def _open_nameless(directory: Path) -> IO[bytes] | None:
         return None
     if os.path.exists(_by_handle(handle)):
         return os.fdopen(handle, "wb")
-    os.close(handle)  # without /proc it could not get a name
+    os.close(handle)  # without /proc, the file cannot be given a name
     return None
 
 
@@ -143,7 +143,7 @@ def mode_of(target: Path) -> int | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(status.st_mode):
-        raise TilejitError(f"{str(target)!r} is not a regular file, so it is not overwritten")
+        raise TilejitError(f"{str(target)!r} is not a regular file\n  choose another name")
     return stat.S_IMODE(status.st_mode)
 
 

@@ -1,4 +1,4 @@
-"""The bytes of a buffer that hold a selection's elements: the ranges to request from a store."""
+"""The byte ranges of a buffer that hold a selection's elements, to request them from a store."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tilejit.layout.cute_shape import Spec
 from tilejit.layout.indexing import access_map
 
 GAP_BYTES = 4096
-"""Ranges at most this far apart are merged, because a request costs a store more than a page of bytes."""
+"""Ranges at most this far apart are merged, because a request costs more than a page of bytes."""
 
 MOST_SUMS = 1 << 20
-"""The most pairs of ranges to combine; beyond that, all bytes are requested."""
+"""The most pairs of ranges to combine; if there are more, all bytes are requested."""
 
 Ranges: TypeAlias = list[tuple[int, int]]
 _Indices: TypeAlias = NDArray[np.int64]
@@ -27,7 +27,8 @@ def box_ranges(spec: Spec, picks: tuple[_Indices, ...], gap_bytes: int = GAP_BYT
 
     f32[16,256]{1,0:T(8,128)}, ([3], [0, 1]), 0 -> [(1536, 1544)]
 
-    The ranges ascend and lie more than `gap_bytes` apart; None if requesting all bytes is as good.
+    Returns:
+        The ranges, ascending and more than `gap_bytes` apart; None if requesting all bytes is as cheap.
     """
     if any(len(pick) == 0 for pick in picks):
         return []
@@ -35,7 +36,7 @@ def box_ranges(spec: Spec, picks: tuple[_Indices, ...], gap_bytes: int = GAP_BYT
     gap = gap_bytes * 8 // access.unit_bits
     low = np.array([access.base], np.int64)
     spans = low, low + access.width
-    # The shortest range first, because that merges into the fewest ranges.
+    # Add the root with the shortest range first, because that gives the fewest ranges.
     for root in sorted(logical_roots(access), key=lambda r: int(np.ptp(offset_range(r.tree)))):
         offsets = _offsets(access, root, picks)
         if offsets is None:
@@ -49,7 +50,7 @@ def box_ranges(spec: Spec, picks: tuple[_Indices, ...], gap_bytes: int = GAP_BYT
 
 
 def slot_ranges(spec: Spec, slots: NDArray[np.int64], gap_bytes: int = GAP_BYTES) -> Ranges | None:
-    """Bytes [begin, end) that hold the elements in some slots, as `linear_index` counts them.
+    """Bytes [begin, end) that hold the elements in some slots, counted as by `linear_index`.
 
     f32[16,256]{1,0:T(8,128)}, [0, 1, 512], 0 -> [(0, 8), (2048, 2052)]
     """
@@ -82,7 +83,7 @@ def _joined(spans: _Spans, gap: int) -> _Spans:
 def _in_bytes(spec: Spec, access: AccessMap, spans: _Spans, gap_bytes: int) -> Ranges | None:
     """Ranges of units as ranges of whole bytes, unless the requests cost as much as all bytes."""
     bits = access.unit_bits
-    # Elements that share a byte are only separate in units of bits.
+    # Ranges of bits that share a byte become one range.
     begin, end = _joined((spans[0] * bits // 8, -(-spans[1] * bits // 8)), gap_bytes)
     if int((end - begin).sum()) + gap_bytes * (len(begin) - 1) >= spec.size_in_bytes:
         return None

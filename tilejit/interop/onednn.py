@@ -1,8 +1,8 @@
 """oneDNN's blocked memory formats by tag: `aBcd16b`, `nChw16c`, `OIhw4i16o4i`. Needs no package.
 
-`to_onednn(x, tag)` writes what a reorder to a memory of that tag writes, with zeros in its padding, and
-`from_onednn` reads such a memory. `memory_desc(tag, dtype, dims)` returns the fields of dnnl_memory_desc_t
-for callers of the C library. `of_mkldnn(tensor, tag)` shares the memory of a torch tensor that oneDNN owns.
+`to_onednn(x, tag)` writes the same bytes as a oneDNN reorder to that tag, with zeros as padding, and
+`from_onednn` reads them. `memory_desc(tag, dtype, dims)` returns the fields of dnnl_memory_desc_t for callers
+of the C library. `of_mkldnn(tensor, tag)` shares the memory of a torch tensor that oneDNN owns.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DATA_TYPES = {
     "f4e2m1fn": 14,
     "s64": 16,
 }
-"""dnnl_data_type_t of each dtype, from dnnl_types.h of oneDNN 3; f8_e5m2 and later came after 3.3."""
+"""dnnl_data_type_t of each dtype, from dnnl_types.h of oneDNN 3; 3.3 lacks f8_e5m2 and later ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class MemoryDesc:
         dims: logical dimensions, in elements.
         padded_dims: the dimensions padded to whole blocks.
         data_type: dnnl_data_type_t.
-        strides: of each dimension, or of its blocks, in elements.
+        strides: the stride of each dimension, or of its blocks, in elements.
         inner_blks: sizes of the blocks, the outermost first.
         inner_idxs: the dimension of each block.
         size: bytes of the memory, padding included.
@@ -92,16 +92,16 @@ def to_onednn(
         x: an array, or a torch tensor or jax array on the CPU, with any strides. Its dimensions are the
             logical ones: N C H W for nChw16c.
         tag: the tag, such as "nChw16c" or "aBcd16b".
-        out: where to write, as in `tilejit.pack`; None allocates a buffer that starts a line of 64 bytes.
+        out: where to write, as in `tilejit.pack`; None allocates a buffer that is aligned to 64 bytes.
         threads: how many threads to use; None lets the size decide.
 
     Returns:
         The tiled array. Its padding is zero, and elements of four bits are packed two to a byte.
 
     Raises:
-        LayoutError: the tag has a mistake, the array has another rank, or a dtype that oneDNN lacks; or as
-            `tilejit.pack`.
-        TypeError: as `tilejit.pack`, or the tag is not a str.
+        LayoutError: the tag is not valid, the array's rank differs from the tag's, or oneDNN does not support
+            the dtype; or as `tilejit.pack`.
+        TypeError: the tag is not a str; or as `tilejit.pack`.
     """
     checked = _checked_tag(tag)
     array = convert.as_array(x)
@@ -126,7 +126,7 @@ def from_onednn(
     (1, 20, 5, 7)
 
     Args:
-        buffer: bytes-like, of the memory's size including its padding.
+        buffer: a bytes-like object of the memory's size, padding included.
         tag: the tag, such as "nChw16c" or "aBcd16b".
         dtype: the element dtype.
         dims: the logical dimensions.
@@ -137,15 +137,15 @@ def from_onednn(
         The array, without padding.
 
     Raises:
-        LayoutError: the tag has a mistake, the buffer has another size, or oneDNN lacks the dtype; or as
-            `tilejit.unpack`.
-        TypeError: as `tilejit.unpack`, or the tag is not a str.
+        LayoutError: the tag is not valid, the buffer has another size, or oneDNN does not support the dtype;
+            or as `tilejit.unpack`.
+        TypeError: the tag is not a str; or as `tilejit.unpack`.
     """
     return convert.unpack(buffer, layout_of(tag, dtype, dims), out=out, threads=threads)
 
 
 def layout_of(tag: str, dtype: ElementLike, dims: Iterable[int]) -> Spec:
-    """Return the shape of an array in a tag's memory.
+    """Return the shape and layout of an array in a tag's memory.
 
     >>> print(layout_of("nChw16c", "f32", (2, 20, 5, 7)))
     f32[2,20,5,7]{3,2,1,0:T(16,1,1)}
@@ -159,7 +159,8 @@ def layout_of(tag: str, dtype: ElementLike, dims: Iterable[int]) -> Spec:
         A Shape, or a CuteShape if the tag has no tiled form.
 
     Raises:
-        LayoutError: the tag has a mistake, dims have another rank, or oneDNN lacks the dtype.
+        LayoutError: the tag is not valid, the rank of dims differs from the tag's, or oneDNN does not support
+            the dtype.
         TypeError: an argument has the wrong type.
     """
     element = _element(dtype)
@@ -217,15 +218,15 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
 
     Args:
         tensor: the tensor. The array keeps it alive.
-        tag: the tag that oneDNN has chosen. torch does not expose it: run with ONEDNN_VERBOSE=2 to see it. A
-            plain tensor has "abcd".
+        tag: the tag that oneDNN chose. torch does not expose it; run with ONEDNN_VERBOSE=2 to see it. A plain
+            tensor has "abcd".
 
     Returns:
         The tiled array. Nothing is copied.
 
     Raises:
-        LayoutError: the tag takes another number of bytes than the tensor has; or as `layout_of`.
-        TypeError: the object is not such a tensor.
+        LayoutError: the tensor's size in bytes does not match the tag; or as `layout_of`.
+        TypeError: the object is not a tensor that oneDNN owns.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensor, torch.Tensor) or not tensor.is_mkldnn:
@@ -235,7 +236,7 @@ def of_mkldnn(tensor: Any, tag: str, /) -> TiledArray:
     if size != spec.size_in_bytes:
         raise LayoutError(
             f"the tensor has {size} bytes, but {tag} of {dims_text(spec.dimensions)} takes "
-            f"{spec.size_in_bytes}\n  run with ONEDNN_VERBOSE=2 to see the tag that oneDNN has chosen"
+            f"{spec.size_in_bytes}\n  run with ONEDNN_VERBOSE=2 to see the tag that oneDNN chose"
         )
     memory: Any = (ctypes.c_ubyte * size).from_address(int(torch.ops.mkldnn.data_ptr(tensor)))
     memory.tensor = tensor  # the tensor keeps the memory alive
@@ -246,8 +247,8 @@ def _checked_tag(tag: str) -> str:
     """Return the tag if it is valid.
 
     Raises:
-        LayoutError: it is not a tag, or has a mistake, which the message shows.
-        TypeError: it is not a str.
+        LayoutError: the tag is not valid; the message shows the mistake.
+        TypeError: the tag is not a str.
     """
     if not isinstance(tag, str):
         raise TypeError(f"expected a tag such as 'nChw16c', got {type(tag).__name__}")
@@ -260,7 +261,7 @@ def _checked_tag(tag: str) -> str:
 
 
 def _element(dtype: Any) -> PrimitiveType:
-    """Return the dtype if oneDNN has it."""
+    """Return the dtype if oneDNN supports it."""
     element = primitive_type(dtype)
     if element.name not in DATA_TYPES:
         raise LayoutError(

@@ -1,7 +1,7 @@
 """Tenstorrent's tile tensors as torch tensors. Needs the extra `torch`.
 
-A tile tensor `[..., H/32, W/32, 32, 32]` holds the tiles row by row, and in each tile its faces of 16 x 16
-one after the other. Its memory is ttnn's TILE layout.
+A tile tensor `[..., H/32, W/32, 32, 32]` holds the tiles row by row. Each tile holds its faces of 16 x 16
+one after the other. The memory has ttnn's TILE layout.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def tilize(
 
     Raises:
         LayoutError: the tensor has fewer than two dimensions, the faces do not divide the tile, or the dtype
-            does not hold the padding value; or the tensor cannot be read, see
+            cannot represent the padding value; or the tensor cannot be read, see
             `tilejit.interop.torch.numpy_view`.
         TypeError: an argument has the wrong type.
     """
@@ -96,22 +96,23 @@ def untilize(
         The tensor.
 
     Raises:
-        LayoutError: `tiles` does not hold such a tensor, or is flat without tile=; or as in `tilize`.
+        LayoutError: the shape of `tiles` does not match `dims`, or `tiles` is flat and `tile` is None; or as
+            `tilize`.
         TypeError: an argument has the wrong type.
     """
     tensors.numpy_view(tiles)
     sizes = int_tuple(dims, "dims")
     if tile is None:
         if tiles.ndim < 4:
-            raise LayoutError("a flat tensor does not define its tiles\n  pass tile=, e.g. tile=32")
+            raise LayoutError("the size of the tiles of a flat tensor is unknown\n  pass tile=, e.g. tile=32")
         tile = (tiles.shape[-2], tiles.shape[-1])
     options: dict[str, Any] = {"tile": tile} | ({} if face is None else {"face": face})
     spec = as_layout("tenstorrent", dtype=tensors.numpy_view(tiles[:0]).dtype, dims=sizes, **options)
     whole = _tiled_dims(sizes, tile)
     if tuple(tiles.shape) not in (whole, (prod(whole),)):
         raise LayoutError(
-            f"the tiles are {dims_text(tuple(tiles.shape))}, but those of {dims_text(sizes)} are "
-            f"{dims_text(whole)}\n  pass the dimensions of the tensor that was tilized"
+            f"expected tiles {dims_text(whole)} for a tensor {dims_text(sizes)}, got "
+            f"{dims_text(tuple(tiles.shape))}\n  pass the dimensions of the tensor that was tilized"
         )
     return tensors.unpack(tiles, spec, out=out, threads=threads)
 

@@ -1,4 +1,4 @@
-"""Tiled arrays over the memory of other libraries' arrays, which have their own dtype."""
+"""Tiled arrays over the memory of other libraries' arrays."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def tiled_over(
     dims: Iterable[int] | None,
     parameters: Mapping[str, Any],
 ) -> TiledArray:
-    """Create a tiled array over a buffer; without `dtype`, a layout that needs one takes the buffer's.
+    """Create a tiled array over a buffer.
 
     Args:
         buffer: the memory.
         what: the name of the buffer in messages, such as "tensor".
         layout: the layout: anything that `as_layout` reads.
-        dtype: the dtype of a layout that names none.
-        dims: the dimensions of a layout that names none.
+        dtype: the dtype of a layout without one; None takes the buffer's.
+        dims: the dimensions of a layout without any.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Raises:

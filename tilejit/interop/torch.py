@@ -1,4 +1,4 @@
-"""Torch tensors as arrays and tiled buffers, without a copy. Needs the extra `torch`.
+"""Share memory between torch tensors, arrays and tiled buffers. Needs the extra `torch`.
 
 `to_torch(t)`, `from_torch(tensor, layout)`, `pack(tensor, layout)` and `unpack(tensor, layout)` take tensors
 on the CPU. bfloat16, 8-bit floats and bool keep their dtype.
@@ -42,11 +42,11 @@ def to_torch(t: TiledArray | Array, /) -> torch.Tensor:
         t: a TiledArray, or a NumPy array of any shape. Packed elements of at most four bits become uint8.
 
     Returns:
-        The tensor. It keeps the memory alive, and both see writes to it.
+        The tensor. It keeps the memory alive; writes to either are visible in both.
 
     Raises:
-        LayoutError: torch has no such dtype or byte order, or its tensors cannot have these strides; or the
-            memory is read-only.
+        LayoutError: torch does not support the dtype, the byte order or the strides, or the memory is
+            read-only.
         TypeError: `t` is neither a TiledArray nor an array.
     """
     array = t.buffer if isinstance(t, TiledArray) else t
@@ -71,7 +71,7 @@ def to_torch(t: TiledArray | Array, /) -> torch.Tensor:
         return torch.from_numpy(array)
     except TypeError as error:
         raise LayoutError(
-            f"torch does not support {array.dtype}\n  view them as integers: x.view(np.uint8)"
+            f"torch does not support {array.dtype}\n  view the elements as integers: x.view(np.uint8)"
         ) from error
 
 
@@ -91,18 +91,18 @@ def from_torch(
     1507.0
 
     Args:
-        tensor: contiguous, of any shape, and of the layout's size in bytes including its padding. Its dtype
-            is the layout's, or uint8.
+        tensor: a contiguous tensor of any shape with the layout's size in bytes, padding included. Its dtype
+            is the layout's dtype, or uint8.
         layout: the layout: anything that `as_layout` reads.
-        dtype: the dtype of a layout that names none; None takes the tensor's.
-        dims: the dimensions of a layout that names none.
+        dtype: the dtype of a layout without one; None takes the tensor's.
+        dims: the dimensions of a layout without any.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
         The tiled array. It keeps the tensor alive.
 
     Raises:
-        LayoutError: the tensor has another dtype or size, or has no memory to read: see `numpy_view`.
+        LayoutError: the tensor has another dtype or size, or its memory cannot be read; see `numpy_view`.
         TypeError: `tensor` is not a tensor, or the layout does not take a keyword.
     """
     buffer = numpy_view(tensor)
@@ -154,7 +154,7 @@ def pack(
         The flat buffer, padding included.
 
     Raises:
-        LayoutError: as `tilejit.pack`; or a tensor has no memory to read: see `numpy_view`.
+        LayoutError: as `tilejit.pack`; or the memory of a tensor cannot be read, see `numpy_view`.
         TypeError: as `tilejit.pack`.
     """
     target = None if out is None else numpy_view(out, "out")
@@ -195,12 +195,12 @@ def unpack(
     torch.Size([1000, 300])
 
     Args:
-        tensor: contiguous, of any shape, and of the layout's size in bytes including its padding. Its dtype
-            is the layout's, or uint8.
+        tensor: a contiguous tensor of any shape with the layout's size in bytes, padding included. Its dtype
+            is the layout's dtype, or uint8.
         layout: the layout: anything that `as_layout` reads.
         out: where to write: a tensor of the logical shape with any strides. None allocates one.
-        dtype: the dtype of a layout that names none; None takes the tensor's.
-        dims: the dimensions of a layout that names none.
+        dtype: the dtype of a layout without one; None takes the tensor's.
+        dims: the dimensions of a layout without any.
         casting: NumPy's rule for conversions, as in `tilejit.unpack`.
         threads: how many threads to use; None lets the size decide.
         virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
@@ -212,7 +212,7 @@ def unpack(
         The tensor, without padding.
 
     Raises:
-        LayoutError: as `from_torch` and `tilejit.unpack`; or torch has no dtype for the elements.
+        LayoutError: as `from_torch` and `tilejit.unpack`; or torch does not support the dtype.
         TypeError: as `tilejit.unpack`.
     """
     target = None if out is None else numpy_view(out, "out")
@@ -243,8 +243,8 @@ def numpy_view(tensor: torch.Tensor, what: str = "the tensor") -> Array:
         The array, with the tensor's shape and strides.
 
     Raises:
-        LayoutError: the tensor needs a gradient, is not on the CPU, is sparse, quantized, in oneDNN's own
-            memory, an unresolved conjugate or negation, or has a dtype that NumPy lacks.
+        LayoutError: the tensor requires a gradient, is not on the CPU, is sparse or quantized, is in oneDNN's
+            own memory, is an unresolved conjugate or negation, or has a dtype that NumPy lacks.
         TypeError: `tensor` is not a tensor.
     """
     if not isinstance(tensor, torch.Tensor):
@@ -269,14 +269,14 @@ def _unreadable(tensor: torch.Tensor) -> str | None:
     """Why there is no NumPy array over a tensor's memory, and what to do; None if there is one."""
     if tensor.layout is not torch.strided:
         if str(tensor.layout) == "torch._mkldnn":
-            return "lies in oneDNN's memory\n  pass tensor.to_dense(), or read it with tilejit.interop.onednn"
+            return "is in oneDNN's memory\n  pass tensor.to_dense(), or read it with tilejit.interop.onednn"
         return f"is sparse ({tensor.layout})\n  pass tensor.to_dense()"
     if tensor.device.type == "meta":
-        return "is on the device meta, which holds no elements\n  pass one that has been loaded"
+        return "is on the device meta, which holds no elements\n  load the tensor first"
     if tensor.device.type != "cpu":
-        return f"is on the device {tensor.device}\n  bring it to the CPU: tensor.cpu()"
+        return f"is on the device {tensor.device}\n  move it to the CPU: tensor.cpu()"
     if tensor.requires_grad:
-        return "needs a gradient, which copies here would lose\n  pass tensor.detach()"
+        return "requires a gradient, which a copy would lose\n  pass tensor.detach()"
     if tensor.is_quantized:
         return "is quantized\n  pass tensor.int_repr(), its integers"
     if tensor.is_conj():

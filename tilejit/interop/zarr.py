@@ -59,8 +59,8 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
             two bytes, or "s4" in int8.
 
     Raises:
-        LayoutError: a field cannot be read. Creating or opening an array raises if the layout does not fit
-            its chunks, and reading it if a chunk has another size.
+        LayoutError: a field is not valid. Creating or opening an array raises if the layout does not fit its
+            chunks. Reading an array raises if a chunk has another size.
         TypeError: a field has the wrong type.
     """
 
@@ -107,7 +107,8 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         if odd is not None or "layout" not in given:
             wrong = "has no layout" if odd is None else f"has the unknown key {str(odd)[:40]!r}"
             raise LayoutError(
-                f"the configuration of {CODEC_NAME!r} {wrong}\n  write layout, and parameters or dtype"
+                f"the configuration of {CODEC_NAME!r} {wrong}\n"
+                "  write layout and, if needed, parameters and dtype"
             )
         try:
             return cls(**given)
@@ -141,7 +142,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         Args:
             shape: the dimensions of the array, in elements.
             dtype: zarr's dtype of the array.
-            chunk_grid: zarr's grid of chunks; one without a chunk shape has a single chunk.
+            chunk_grid: zarr's grid of chunks; without a chunk shape, the array is a single chunk.
 
         Raises:
             LayoutError: the layout does not fit.
@@ -149,7 +150,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         self._spec(dtype, tuple(getattr(chunk_grid, "chunk_shape", shape)))
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
-        """Return the bytes of a packed chunk, padding included; zarr calls it.
+        """Return the size of a packed chunk in bytes, padding included; zarr calls it.
 
         >>> from types import SimpleNamespace
         >>> dtype = zarr.create_array({}, shape=(5, 5), dtype="f4").metadata.data_type
@@ -190,7 +191,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     async def _decode_partial_single(self, byte_getter: Any, selection: Any, chunk_spec: Any) -> Any:
         spec = self._spec(chunk_spec.dtype, chunk_spec.shape)
         picked = await asyncio.to_thread(_Picked.of, spec, selection)
-        # Chunks of a shard are in memory already; other getters are unknown.
+        # Request ranges only from a store: chunks of a shard are in memory already.
         ranges = picked.ranges if isinstance(byte_getter, StorePath) else None
         if ranges is None:
             data = await byte_getter.get(prototype=chunk_spec.prototype)
@@ -204,7 +205,7 @@ class TileCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
 
 @dataclass(frozen=True)
 class _Picked:
-    """A selection in a chunk: a box, or the slots of single elements; and the bytes that hold them."""
+    """A selection in a chunk (a box, or the slots of single elements), and the bytes that hold it."""
 
     box: tuple[Any, ...]
     slots: Array | None
@@ -218,7 +219,7 @@ class _Picked:
             box = tuple(p if isinstance(p, slice) else int(p) for p in parts)
             picks = tuple(indices_of(p, n) for p, n in zip(box, dims, strict=True))
             return cls(box, None, box_ranges(spec, picks))
-        # NumPy's own indexing of each dimension's indices determines the selection.
+        # Index each dimension's indices with NumPy, which thereby defines the selection.
         counted = np.ix_(*(np.arange(n, dtype=np.int64) for n in dims))
         index = tuple(np.asarray(np.broadcast_to(c, dims)[selection]) for c in counted)
         slots = np.asarray(linear_index(spec, index), np.int64)
@@ -237,7 +238,7 @@ class _Picked:
 
 
 async def _fetched(getter: Any, ranges: Ranges, spec: Spec, prototype: Any) -> TiledArray | None:
-    """A chunk of which only some ranges have been read; None if the store lacks the chunk."""
+    """A chunk with only some ranges of its bytes; None if the store lacks the chunk."""
     buffer = np.zeros(spec.size_in_bytes, np.uint8)
     at_once = asyncio.Semaphore(zarr.config.get("async.concurrency") or len(ranges))
 
@@ -251,7 +252,7 @@ async def _fetched(getter: Any, ranges: Ranges, spec: Spec, prototype: Any) -> T
         buffer[begin:end] = data.as_numpy_array().view(np.uint8)
         return True
 
-    # An empty selection only checks whether the chunk exists, for which one byte suffices.
+    # An empty selection only checks whether the chunk exists; reading one byte is enough.
     there = await asyncio.gather(*(fetch(*r) for r in ranges or [(0, min(1, spec.size_in_bytes))]))
     return TiledArray.from_buffer(buffer, spec) if all(there) else None
 
@@ -265,7 +266,7 @@ def _tiled(data: Any, spec: Spec) -> TiledArray:
 
 def _of_another_size(spec: Spec) -> LayoutError:
     return LayoutError(
-        f"a chunk is not of the {spec.size_in_bytes} bytes that {shape_name(spec)} takes\n"
+        f"a chunk does not have the {spec.size_in_bytes} bytes that {shape_name(spec)} takes\n"
         "  it is damaged, or was written with another layout"
     )
 
@@ -317,7 +318,7 @@ def _spec_of(codec: TileCodec, native: np.dtype[Any], dims: tuple[int, ...]) -> 
 
 
 def _element(dtype: str | None, native: np.dtype[Any]) -> str:
-    """The type of the elements: zarr's, or the codec's for the same number of bytes."""
+    """The type of the elements: zarr's own, or the codec's, which must have the same width."""
     if dtype is None:
         if native.kind == "V":
             raise LayoutError("they are raw bytes\n  name their dtype, e.g. bf16")
@@ -329,13 +330,13 @@ def _element(dtype: str | None, native: np.dtype[Any]) -> str:
     if not plain or (native != held if held else native.itemsize != wide):
         raise LayoutError(
             f"{native} cannot hold elements of {dtype}\n"
-            "  omit dtype, or store them as integers or raw bytes of the same width"
+            "  omit dtype, or store the elements as integers or raw bytes of the same width"
         )
     return meant.name
 
 
 def _checked_parameters(given: Any) -> Parameters:
-    """Parameters of a format as on the command line, sorted by name."""
+    """The checked parameters of a format or pattern, sorted by name."""
     try:
         items = dict(given).items()
     except (TypeError, ValueError) as error:

@@ -3,14 +3,14 @@
 `parse(text)`, `super_vectorize(text, virtual_vector_size=(32, 256)) -> text`, `run(text, name, *arrays)` and
 `check(scalar, vectorized)` support affine.for, affine.if, affine.load, affine.store, affine.apply, scf.if,
 arith, math, memref, and the operations of super-vectorized text: vector.transfer_read, vector.transfer_write,
-vector.create_mask, vector.reduction and others. Older spellings are read as well: `func`, `alloc`, `load`
-without a dialect's name, `dense<vector<256xf32>, 1.0>`.
+vector.create_mask, vector.reduction and others. Older spellings also work: `func`, `alloc` and `load` without
+a dialect's name, and `dense<vector<256xf32>, 1.0>`.
 
-A function that cannot be read stays as it is, and raises an error when it is run. Both sides of affine.if are
+A function that cannot be read stays unchanged, and running it raises an error. Both sides of affine.if are
 computed and only stores depend on the condition, so loads must be within their arrays on either side.
 
-A function with vectors also stays as it is, and runs in super-vectors of that shape. A transfer accesses only
-the lanes that its mask selects and that are inside the array. A transfer with in_bounds is proven to be
+A function with vectors also stays unchanged, and runs in super-vectors of their shape. A transfer accesses
+only the lanes that its mask selects and that are inside the array. A transfer with in_bounds is proven to be
 inside before the call; otherwise the call raises an error.
 """
 

@@ -1,4 +1,4 @@
-"""Suggestions for text that is not MLIR or has an unsupported operation: an example line that is valid."""
+"""Suggest a fix for text that is not MLIR or has an unsupported operation: a valid example line."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ FORMS = {
     "math.absi": "%y = math.absi %x : i32",
     "math.fma": "%r = math.fma %x, %y, %z : f32",
 }
-"""An example of each operation; other arith operations take two operands of a type, math operations one."""
+"""An example of each operation; other arith operations take two operands, other math operations take one."""
 
 ARITHMETIC = ("arith.constant", "arith.cmpf", "arith.cmpi", *DIRECT, *UNSIGNED, *COMPOSED)
 SUPPORTED = tuple(dict.fromkeys((*FORMS, *ARITHMETIC)))
@@ -107,9 +107,9 @@ def advice(cause: str, operation: str, line: str) -> str:
     "SSA value %x is already defined" -> "give each value its own name"
     "Expected ':'", "affine.load" -> "write it as %x = affine.load %A[%i, 2 * %j + 1] : memref<?x?xf32>"
     """
-    for pattern, helps in CAUSES:
+    for pattern, fix in CAUSES:
         if re.search(pattern, cause):
-            return helps
+            return fix
     if line.lstrip().startswith("#"):
         return f"write it as {MAP}"
     return f"write it as {_form(operation)}"

@@ -1,4 +1,4 @@
-"""Operations of arith and math on numbers, in terms of the kernel IR's operations."""
+"""Express arith and math operations on numbers in the kernel IR's operations."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ UNSIGNED = {
     "arith.minui": "min",
     "arith.shrui": "shr",
 }
-"""Operations that read signless integers as unsigned ones."""
+"""Operations that interpret signless integers as unsigned."""
 
 ON_BITS = {"add": "xor", "sub": "xor", "mul": "and"}
 """Arithmetic of i1, which is modulo 2."""
 
 UNSIGNED_ON_BITS = {"arith.maxui": "or", "arith.minui": "and"}
-"""Extrema of i1 as unsigned numbers."""
+"""The minimum and maximum of i1 as unsigned numbers."""
 
 INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (
@@ -83,7 +83,7 @@ def arithmetic(name: str, operands: Sequence[Value], dtype: str, predicate: int 
     if name in COMPOSED:
         return COMPOSED[name](operands, dtype)
     if name not in DIRECT:
-        raise Unsupported(f"{name} is not supported", "write it with operations of arith and math that are")
+        raise Unsupported(f"{name} is not supported", "use supported arith and math operations")
     operation = DIRECT[name]
     if dtype == "i1":
         if operation in ("floordiv", "max", "min", "shl", "shr"):
@@ -233,4 +233,4 @@ COMPOSED: dict[str, Callable[[Sequence[Value], str], Value]] = {
     "arith.index_castui": lambda operands, dtype: cast(unsigned(operands[0]), dtype),
     "math.rsqrt": _reciprocal_root,
 }
-"""Operations composed of several."""
+"""Operations that are composed of several operations of the kernel IR."""

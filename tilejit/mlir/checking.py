@@ -1,4 +1,4 @@
-"""Check whether a super-vectorized text computes the same as its scalar form, by running both."""
+"""Check that a super-vectorized text computes the same results as its scalar form, by running both."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ from tilejit.mlir.program import Program
 from tilejit.mlir.vectorize import compiled, request_of
 
 ROUNDINGS = 64
-"""The machine epsilons by which math functions may differ."""
+"""The number of machine epsilons by which math functions may differ."""
 EXACT_FUNCTIONS = ("sqrt", "rint", "copysign", "fma")
+"""Math functions whose results are correctly rounded, and therefore equal."""
 FEWEST_LANES = 8
-"""The assumed lanes of a text without vectors, to choose sizes."""
+"""The number of lanes to assume when choosing sizes for a text without vectors."""
 MOST_ELEMENTS = 1 << 21
 """The most elements of one array; sizes that need more are skipped."""
 LONGER = 5
-"""The number of elements by which arrays exceed their loops."""
+"""The number of elements by which arrays continue past their loops."""
 LARGEST_TOLERANCE = 0.25
+"""The limit of relative tolerances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Checked:
 
     Attributes:
         functions: the names of the functions.
-        cases: for each call, the sizes in elements that it was made with.
+        cases: the sizes of each call, in elements.
         tolerance: the largest relative tolerance that was allowed; 0.0 if everything was compared exactly.
     """
 
@@ -65,7 +67,8 @@ class Checked:
     def __str__(self) -> str:
         names = ", ".join(f"@{name}" for name in self.functions)
         how = f"within {self.tolerance:.2g}" if self.tolerance else "exactly"
-        return f"{names}: {len(self.cases)} calls agree {how}"
+        calls = "1 call agrees" if len(self.cases) == 1 else f"{len(self.cases)} calls agree"
+        return f"{names}: {calls} {how}"
 
 
 def check(
@@ -74,41 +77,36 @@ def check(
     """Run two texts on the same random arrays and compare everything they write and return.
 
     >>> text = '''
-    ... func.func @scale(%A: memref<8xf32>) {
-    ...   affine.for %i = 0 to 8 {
-    ...     %a = affine.load %A[%i] : memref<8xf32>
-    ...     %b = arith.addf %a, %a : f32
-    ...     affine.store %b, %A[%i] : memref<8xf32>
-    ...   }
+    ... func.func @fill(%x: f32, %A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 { affine.store %x, %A[%i] : memref<8xf32> }
     ...   return
-    ... }
-    ... '''
+    ... }'''
     >>> print(mlir.check(text, mlir.super_vectorize(text, virtual_vector_size=4)))
-    @scale: 1 calls agree exactly
+    @fill: 1 call agrees exactly
 
-    Both are compiled. Functions are paired by name; texts of one function each may use different names. For
-    every size, arrays end where the loops end in one call and continue past them in another, so a missing
-    mask of a store shows. Calls that the scalar function would reject because they leave an array are
+    Both texts are compiled. Functions are paired by name; texts of one function each may use different names.
+    For every size, arrays end with the loops in one call and continue past them in another, which detects
+    missing masks of stores. Calls that the scalar function rejects because of an index outside an array are
     skipped.
 
     Integers and floats must agree exactly, with two exceptions. Math functions such as tan use different code
     in super-vectors, and may differ by 64 times the machine epsilon. Loops that carry floats may add them in
-    another order, and may differ by the epsilon times the elements of the largest array. Both tolerances are
-    relative to the result, or to 1 if the result is smaller, and at most 0.25.
+    another order, and may differ by the epsilon times the number of elements of the largest array. Both
+    tolerances are relative to the result, or to 1 if the result is smaller, and at most 0.25.
 
     Args:
         scalar: the reference: a text, or the Module that `parse` returned.
         vectorized: the text to check, such as the output of `super_vectorize` or mlir-opt.
-        sizes: values in elements for sizes that the text leaves open. None takes values near multiples of the
-            super-vector's sizes.
+        sizes: the values to try for sizes that the text leaves open, in elements. None takes values near
+            multiples of the super-vector's sizes.
         seed: the seed of the random numbers.
 
     Returns:
         A `Checked`, which prints as a summary.
 
     Raises:
-        KernelError: the functions differ (the message names the first element that differs and the sizes of
-            that call), their signatures differ, a function is missing, or no sizes suit it.
+        KernelError: results differ (the message names the first element that differs and the sizes of the
+            call), signatures differ, a function is missing, or a function rejects all sizes.
         TypeError: an argument has the wrong type.
     """
     if isinstance(seed, bool) or not isinstance(seed, Integral):
@@ -121,9 +119,9 @@ def check(
         found = list(_compared(one, other, _sizes(other, sizes), int(seed)))
         if not found:
             raise KernelError(
-                f"@{one.name} runs with none of the sizes, because its scalar form would access elements "
-                "outside an array\n"
-                "  pass sizes= that it runs with"
+                f"@{one.name} rejects all sizes, because its scalar form would access elements outside an "
+                "array\n"
+                "  pass other sizes="
             )
         cases += [case for case, _ in found]
         tolerance = max(tolerance, *(allowed for _, allowed in found))
@@ -142,7 +140,7 @@ def _pairs(scalar: Module, vectorized: Module) -> tuple[tuple[Program, Program],
 
 
 def _check_signatures(one: Program, other: Program) -> None:
-    """Raise for functions with different arguments or results."""
+    """Raise if the arguments or results of two functions differ."""
     kinds = [
         ([(a.dtype, m and len(m.sizes)) for a, m in zip(p.declared, p.memrefs, strict=True)], len(p.returns))
         for p in (one, other)
@@ -170,7 +168,7 @@ def _sizes(program: Program, given: Sequence[int] | None) -> tuple[int, ...]:
 
 
 def _compared(one: Program, other: Program, sizes: Sequence[int], seed: int) -> Iterator[tuple[str, float]]:
-    """Each call that was compared, and the tolerance."""
+    """Compare calls; yield the sizes and the tolerance of each one."""
     bodies = one.function.body, other.function.body
     sums, approximates = any(map(_carries_floats, bodies)), any(map(_approximates, bodies))
     done: set[str] = set()
@@ -204,9 +202,9 @@ def _fits(memref: MemRef | None, size: int) -> bool:
 
 
 def _arguments(program: Program, size: int, extent: int, rng: np.random.Generator) -> list[Any]:
-    """Random arrays and numbers; an index is the size, or less if arrays continue past the loops.
+    """Random arrays and numbers. An index is the size, or less if arrays continue past the loops.
 
-    Elements that are subscripts are inside every array.
+    Elements that are used as subscripts are inside every array.
     """
     out: list[Any] = []
     indices = 0
@@ -230,7 +228,7 @@ def _arguments(program: Program, size: int, extent: int, rng: np.random.Generato
 
 
 def _shape(memref: MemRef, extent: int) -> tuple[int, ...]:
-    """The sizes of an array; all sizes that the text leaves open are equal."""
+    """The sizes of an array; every size that the text leaves open is `extent`."""
     return tuple(extent if n is None else n for n in memref.static_sizes)
 
 
@@ -270,13 +268,16 @@ def _agree(
     """The tolerance within which all values agree.
 
     Raises:
-        KernelError: they do not.
+        KernelError: a value differs.
     """
     most = 0.0
     for name, exact in expected.items():
         a, b = np.asarray(exact), np.asarray(found[name])
         if a.shape != b.shape:
-            raise KernelError(f"@{program.name} with {case} returns {b.shape} instead of {a.shape}")
+            raise KernelError(
+                f"@{program.name} differs in super-vectors with {case}: "
+                f"expected the shape {a.shape}, got {b.shape}"
+            )
         tolerance = _tolerance(a.dtype, roundings)
         most = max(most, tolerance)
         wrong = np.argwhere(_differ(a, b, tolerance))
@@ -323,7 +324,7 @@ def _carries_floats(body: Sequence[Statement]) -> bool:
 
 
 def _largest_bound(body: Sequence[Statement]) -> int:
-    """The largest number that loops end at, which arrays must have as elements."""
+    """The largest constant upper bound of a loop, which is the least size of its arrays."""
     found = 0
     for loop in body:
         if isinstance(loop, For):
@@ -333,7 +334,7 @@ def _largest_bound(body: Sequence[Statement]) -> int:
 
 
 def _approximates(body: tuple[Statement, ...]) -> bool:
-    """Whether it calls functions such as tan, which have no exact result."""
+    """Whether statements call functions such as tan, whose results are approximate."""
     return any(
         isinstance(part, Op) and part.name in FLOAT_FUNCTIONS and part.name not in EXACT_FUNCTIONS
         for value in values_of(body)

@@ -37,11 +37,11 @@ def number_of(index: Index) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Elements of an array under other subscripts, as memref.subview and memref.reinterpret_cast define them.
+    """A view of an array, as memref.subview and memref.reinterpret_cast define it.
 
     first  the subscripts of the array's element at which the view starts
     moves  for each dimension of the view, the array's dimension that it traverses, and the step in elements
-    sizes  for each dimension the sizes, the smallest of which counts
+    sizes  for each dimension of the view, one or more sizes whose minimum applies
     """
 
     memref: MemRef
@@ -53,7 +53,7 @@ class View:
         """The array's subscripts of an element of the view.
 
         Raises:
-            Unsupported: one is selected by the size of something else.
+            Unsupported: a subscript is selected by a size other than the array's.
         """
         where = list(self.first)
         for index, (dimension, step) in zip(indices, self.moves, strict=True):

@@ -53,14 +53,14 @@ STORES = ("affine.store", "memref.store", *WRITES)
 IGNORED = ("memref.dealloc", "memref.assume_alignment")
 
 MOST_LOOPS = 8
-"""The most nested loops, because each loop's vectorization is checked against all loops around it."""
+"""The most nested loops, because vectorizing a loop is checked against all loops around it."""
 
 
 def read_function(function: FuncOp, text: str, places: Mapping[Operation, int]) -> Program:
-    """The kernel for a function.
+    """Convert a function to a kernel.
 
     Raises:
-        KernelError: kernels cannot express an operation, a type, a subscript or a bound of it.
+        KernelError: kernels cannot express one of its operations, types, subscripts or bounds.
     """
     return _Reader(text, places).function(function)
 
@@ -128,7 +128,7 @@ class _Reader:
         )
 
     def argument(self, value: SSAValue) -> tuple[ArrayArg | ScalarArg, MemRef | None]:
-        """Read an argument and its memref; a vector is an array that is only read."""
+        """Read an argument and its memref; a vector becomes an array that is only read."""
         if isinstance(value.type, VectorType):
             name, dtype = self.scope.fresh(value, "v"), dtype_of(value.type.element_type)
             vector = MemRef(name, dtype, tuple(map(Affine, vector_shape(value.type))))
@@ -165,7 +165,7 @@ class _Reader:
         return out, None
 
     def operation(self, op: Operation, out: list[Statement]) -> None:
-        """Read one operation: statements for its effects, a meaning for each of its results."""
+        """Read one operation: its effects become statements, and each of its results gets a meaning."""
         match op.name:
             case "affine.for":
                 self.loop(op, out)
@@ -214,7 +214,7 @@ class _Reader:
                 raise Unsupported(f"{name} is not supported", OPERATIONS)
 
     def loop(self, op: Operation, out: list[Statement]) -> None:
-        """affine.for: carried values are reductions if the yielded value combines them with something."""
+        """affine.for: a carried value is a reduction if the yielded value combines it with other values."""
         counts = op.properties["operandSegmentSizes"].get_values()
         low, high = counts[0], counts[0] + counts[1]
         lower = self.bounds(op.properties["lowerBoundMap"].data, op.operands[:low], "max")
@@ -230,7 +230,7 @@ class _Reader:
         yielded = end.operands if end is not None and end.name == "affine.yield" else ()
         if len(yielded) != len(carried):
             raise Unsupported(
-                f"the loop carries {len(carried)} values and yields {len(yielded)}",
+                f"the loop carries {len(carried)} values, but yields {len(yielded)}",
                 "yield one value for each of iter_args",
             )
         _check_types(yielded, carried)
@@ -255,7 +255,7 @@ class _Reader:
             locals_.append((local, combines))
         self.loops += 1
         if self.loops > MOST_LOOPS:
-            raise Unsupported(f"more than {MOST_LOOPS} loops are nested", "write fewer")
+            raise Unsupported(f"more than {MOST_LOOPS} loops are nested", "write fewer nested loops")
         body, _ = self.body(block)
         if vectors:
             updated(vectors, self.scope, body, self.line(op))
@@ -287,7 +287,7 @@ class _Reader:
         self.scope.where = around
         if any(len(side) != len(op.results) for side in sides) or (op.results and len(sides) < 2):
             raise Unsupported(
-                f"{op.name} has {len(op.results)} results, but a side of it yields another number of values",
+                f"{op.name} has {len(op.results)} results, but one side yields another number of values",
                 "yield one value for each result on both sides",
             )
         for k, result in enumerate(op.results):
@@ -310,7 +310,7 @@ class _Reader:
     def compute(self, op: Operation, out: list[Statement]) -> None:
         """Arithmetic: on indices as long as it stays affine, otherwise on numbers."""
         if len(op.results) != 1:
-            raise Unsupported(f"{op.name} is not supported", "compute one result at a time")
+            raise Unsupported(f"{op.name} is not supported", "use operations with one result")
         result = op.results[0]
         if isinstance(result.type, IndexType) and (index := index_arithmetic(op, self.scope)) is not None:
             self.scope.values[result] = IndexValue(index)
@@ -325,7 +325,7 @@ class _Reader:
         self.let(result, computed(op, operands, dtype_of(result.type)), out)
 
     def bounds(self, bound: AffineMap, operands: Sequence[SSAValue], kind: str) -> tuple[Index, ...]:
-        """The bounds of a loop, of which the largest (kind "max") or the smallest counts."""
+        """The bounds of a loop, which starts at their maximum or ends at their minimum (`kind`)."""
         meanings = [self.scope.meaning(o) for o in operands]
         if len(meanings) == 1 and isinstance(meanings[0], Extremum):
             (extremum,) = meanings
@@ -344,14 +344,16 @@ class _Reader:
 
 
 def _check_types(values: Sequence[SSAValue], wanted: Sequence[SSAValue]) -> None:
-    """Raise if values differ in type from those that continue them."""
+    """Raise if the types of yielded values differ from the types of the values that receive them."""
     for value, other in zip(values, wanted, strict=True):
         if value.type != other.type:
-            raise Unsupported(f"{value.type} is yielded for {other.type}", "yield a value of that type")
+            raise Unsupported(
+                f"expected a value of type {other.type}, got {value.type}", f"yield {other.type}"
+            )
 
 
 def _check_stores(function: Function) -> None:
-    """Raise for stores to arrays whose elements are subscripts."""
+    """Raise for a store to an array whose elements are subscripts."""
     try:
         index_arrays(function)
     except KernelError as error:

@@ -1,4 +1,4 @@
-"""Gathers and scatters, and transfers that MLIR's permutation maps cannot express."""
+"""Read gathers and scatters, and transfers that MLIR's permutation maps cannot express."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tilejit.mlir.transfers import (
 )
 from tilejit.mlir.types import dtype_of, element_of, vector_shape
 
-PRINTED = "write it as super_vectorize prints it"
+PRINTED = "write it in the form that super_vectorize prints"
 
 
 def _vector_gather(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -39,7 +39,7 @@ def _vector_gather(op: Operation, scope: Scope, out: list[Statement], line: int)
 
 
 def _own_gather(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """tilejit.gather: lanes have indices in several subscripts."""
+    """tilejit.gather: lanes have their own indices in several subscripts."""
     result = _result(op)
     rank, dims = rank_of(op, 0), _numbers(op, "dims")
     rest = op.operands[1 + rank :]
@@ -58,7 +58,16 @@ def _gathered(
     other: Callable[[Nest], Value],
     place: tuple[Scope, list[Statement], int],
 ) -> None:
-    """Copy the lanes that a mask selects; `moved` are subscripts and the terms that lanes add to them."""
+    """Copy the lanes that a mask selects.
+
+    Args:
+        op: the gather.
+        indices: the base of each subscript.
+        moved: subscripts, each with the vector that lanes add to it.
+        mask: the lanes to copy.
+        other: the value of all other lanes.
+        place: the scope, the statements so far, and the line of the operation.
+    """
     scope, out, line = place
     (result,) = op.results
     shape = vector_shape(result.type)
@@ -94,7 +103,7 @@ def _vector_scatter(op: Operation, scope: Scope, out: list[Statement], line: int
 
 
 def _own_scatter(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """tilejit.scatter: lanes have indices in several subscripts."""
+    """tilejit.scatter: lanes have their own indices in several subscripts."""
     rank, dims = rank_of(op, 1), _numbers(op, "dims")
     rest = op.operands[2 + rank :]
     if len(rest) != len(dims) + 1 or any(not 0 <= dim < rank for dim in dims):
@@ -111,7 +120,7 @@ def _scattered(
     operands: tuple[SSAValue, SSAValue],
     place: tuple[Scope, list[Statement], int],
 ) -> None:
-    """Store the lanes of a value that a mask selects."""
+    """Store the lanes that a mask selects; `operands` are the mask and the value."""
     scope, out, line = place
     mask, value = operands
     check_elements(array, value)
@@ -127,7 +136,7 @@ def _scattered(
 
 
 def _masked(nest: Nest, mask: SSAValue) -> tuple[Value | None, Limits]:
-    """A mask as a condition on lanes, or as bounds of lanes."""
+    """A mask as a condition on the lanes, or as bounds of the lanes."""
     meaning = nest.scope.meaning(mask)
     if dtype_of(element_of(mask.type)) != "i1":
         raise Unsupported(f"{mask.type} is not a mask", "write a vector of i1")
@@ -148,8 +157,7 @@ def _moved_to(
         if lane is None:
             raise Unsupported(
                 "lanes with indices that are computed from data are not supported",
-                "read them from a memref, or compute them from constants, loop indices, additions and "
-                "multiples",
+                "read the indices from a memref, or compute sums and multiples of constants and loop indices",
             )
         where[dim] = lane if where[dim] == Affine() else add_indices(where[dim], lane)
     return where
@@ -220,4 +228,4 @@ GATHERS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] 
     "tilejit.transfer_read": _own_read,
     "tilejit.transfer_write": _own_write,
 }
-"""Operations whose lanes have subscripts of their own."""
+"""Operations whose lanes have their own subscripts."""

@@ -1,4 +1,4 @@
-"""Arith operations on indices that stay affine."""
+"""Convert arith operations on indices to index expressions, if they stay affine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NONNEGATIVE_ARITHMETIC: Mapping[str, Callable[[Index, Index], Index]] = {
     **dict.fromkeys(("arith.divsi", "arith.divui"), floor_div),
     **dict.fromkeys(("arith.remsi", "arith.remui"), remainder),
 }
-"""Divisions that round toward zero, or are unsigned: they round down for nonnegative operands."""
+"""Divisions that round toward zero or are unsigned; for nonnegative operands they round down."""
 
 
 def element_arithmetic(op: Operation, scope: Scope) -> Index | None:

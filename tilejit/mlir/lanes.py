@@ -1,4 +1,4 @@
-"""Loops over the lanes of vectors: the value of each lane, computed where it is stored."""
+"""Loops over the lanes of vectors, which compute the value of each lane where it is stored."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from tilejit.mlir.selected_indices import selected_index
 from tilejit.mlir.types import dtype_of, element_of, vector_shape
 
 Limits = tuple[tuple[Index, ...], ...]
-"""For each dimension of a vector further bounds of its lanes."""
+"""Additional bounds of the lanes, for each dimension of a vector."""
 
 INDEX_LANES: Mapping[str, Callable[[Index, Index], Index]] = {
     **{f"arith.{name}": INDEX_ARITHMETIC[f"arith.{name}"] for name in ("addi", "subi", "muli", "floordivsi")},
     "arith.shrsi": lambda a, b: floor_div(a, Affine(1 << min(_number(b), 62))),
     "arith.andi": lambda a, b: remainder(a, Affine(_number(b) + 1)),
 }
-"""Operations on vectors of indices that stay affine; `andi` with one less than a power of 2."""
+"""Operations on vectors of indices that stay affine; for `andi`, the mask is one less than a power of 2."""
 
 OF_TWO = ("atan2", "hypot", "copysign", "mod", "pow", "floordiv")
 """TileJIT's own operations with two operands."""
@@ -52,9 +52,12 @@ OF_TWO = ("atan2", "hypot", "copysign", "mod", "pow", "floordiv")
 
 @dataclass(slots=True)
 class Nest:
-    """Loops over the lanes of vectors of one shape, while their body is written.
+    """Loops over the lanes of vectors of one shape, while their body is built.
 
-    mixed   whether a lane reads other lanes of a vector, so that none may be overwritten in the loops
+    lanes   the loop indices
+    body    the statements so far
+    known   the values of lanes that already have a name
+    mixed   whether a lane reads other lanes of a vector, so that the loops must not overwrite it
     """
 
     scope: Scope
@@ -69,7 +72,7 @@ class Nest:
         self.lanes = tuple(index_symbol(self.scope.fresh(None, "lane")) for _ in self.shape)
 
     def at(self, value: SSAValue, lanes: tuple[Index, ...] | None = None) -> Value:
-        """A vector in one lane, by a name; without `lanes`, in the current lane of the loops."""
+        """A lane of a vector as a named value; without `lanes`, the current lane of the loops."""
         if not isinstance(value.type, VectorType):
             return self.scope.value(value)
         key = value, self.lanes if lanes is None else lanes
@@ -78,7 +81,7 @@ class Nest:
         return self.known[key]
 
     def lane(self, value: SSAValue, lanes: tuple[Index, ...]) -> Value:
-        """A vector in one lane."""
+        """The value of a lane of a vector."""
         match self.scope.meaning(value):
             case Held(memref):
                 self.mixed |= lanes != self.lanes
@@ -88,7 +91,7 @@ class Nest:
             case Counted(limits):
                 return counted(limits, lanes)
             case Progression() as numbers:
-                number, dtype = IndexValue(_reached(numbers, lanes)), dtype_of(element_of(value.type))
+                number, dtype = IndexValue(_number_in(numbers, lanes)), dtype_of(element_of(value.type))
                 return number if dtype == INDEX else Op("cast", (number,), dtype)
             case Moved(source, moves):
                 there = tuple(Affine() if k is None else lanes[k] for k in moves)
@@ -102,7 +105,12 @@ class Nest:
         self.body.append(Store(memref.name, self.lanes, value, where=where))
 
     def loops(self, limits: Limits = (), first: tuple[Index, ...] = ()) -> list[Statement]:
-        """The loops, over all lanes or those below further limits, from lane 0 or a later one."""
+        """The loops over the lanes.
+
+        Args:
+            limits: additional upper bounds for each dimension; () for all lanes.
+            first: additional lower bounds of the first dimension.
+        """
         made = self.body
         for k in reversed(range(len(self.shape))):
             lower = (Affine(0), *(first if k == 0 else ()))
@@ -113,7 +121,7 @@ class Nest:
 
 
 def counted(limits: Limits, lanes: Sequence[Index]) -> Value:
-    """Whether a lane is one of the first: lane < n, for each limit."""
+    """Whether a lane is below every limit."""
     held: Value = Const(True, "i1")
     for lane, several in zip(lanes, limits, strict=True):
         for limit in several:
@@ -122,8 +130,8 @@ def counted(limits: Limits, lanes: Sequence[Index]) -> Value:
     return held
 
 
-def _reached(numbers: Progression, lanes: Sequence[Index]) -> Index:
-    """The number of a lane."""
+def _number_in(numbers: Progression, lanes: Sequence[Index]) -> Index:
+    """The number that a progression has in a lane."""
     total: Index = Affine(numbers.start)
     for lane, step in zip(lanes, numbers.steps, strict=True):
         total = add_indices(total, scale_index(lane, step))
@@ -158,7 +166,7 @@ def computed(op: Operation, operands: Sequence[Value], dtype: str) -> Value:
 
 
 def zero(dtype: str) -> Const:
-    """The value of poison, and of lanes outside an array if the text has no padding value."""
+    """The value of poison, and of lanes outside an array if the text has no padding."""
     return Const(False if dtype == "i1" else 0 if dtype[0] in "iu" else 0.0, dtype)
 
 
@@ -172,13 +180,22 @@ def check_foreign(op: Operation) -> None:
     count = 3 if name == "fma" else 2 if name in OF_TWO else 1
     kinds = [x.type for x in (*op.operands, *op.results)]
     if name != op.name and (len(op.operands) != count or any(kind != kinds[0] for kind in kinds)):
-        raise Unsupported(f"{op.name} has wrong operands", f"give {count} of the type of its result")
+        plural = "s" * (count > 1)
+        raise Unsupported(
+            f"{op.name} has wrong operands", f"write {count} operand{plural} of its result's type"
+        )
 
 
 def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope, mask: SSAValue | None) -> Index | None:
-    """A vector of integers in one lane that a mask selects, as an index expression, if possible.
+    """A lane of a vector of integers as an index expression; None if there is none.
 
-    Elements of arrays may be parts of it, because arrays that have subscripts cannot be stored to.
+    The expression may contain elements of arrays, because kernels do not store to arrays of subscripts.
+
+    Args:
+        value: the vector.
+        lanes: the lane, which the mask selects.
+        scope: the known values.
+        mask: the mask; None for all lanes.
     """
     match scope.meaning(value):
         case Held(_, elements, own) if elements is not None and own in (None, mask):
@@ -186,7 +203,7 @@ def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope, mask: SSAV
         case Splat(number):
             return index_of(number)
         case Progression() as numbers:
-            return _reached(numbers, lanes)
+            return _number_in(numbers, lanes)
         case Moved(source, moves):
             there = [Affine() if k is None else lanes[k] for k in moves]
             if isinstance(source.type, VectorType):
@@ -218,7 +235,7 @@ def _is_wide(op: Operation) -> bool:
 
 
 def index_of(value: Value) -> Index | None:
-    """A number of a lane as an index expression, if it is one."""
+    """A number as an index expression; None if it is not one."""
     match value:
         case IndexValue(index):
             return index
@@ -244,17 +261,18 @@ def _number(index: Index) -> int:
     raise Unsupported("not a number", "write a number")
 
 
-def checked_lanewise(op: Operation) -> None:
-    """Raise for an operation on vectors that kernels do not support, or whose shapes differ.
+def check_lanewise(op: Operation) -> None:
+    """Check that kernels support an operation on vectors.
 
     Raises:
-        Unsupported: kernels do not support it.
+        Unsupported: kernels do not support it, or the shapes of its operands differ.
     """
     shape = vector_shape(op.results[0].type)
     for operand in op.operands:
         if isinstance(operand.type, VectorType) and vector_shape(operand.type) != shape:
             raise Unsupported(
-                f"{op.name} gives vectors of {_times(shape)} lanes from {_times(vector_shape(operand.type))}",
+                f"{op.name} has operands of {_times(vector_shape(operand.type))} lanes, but its result has "
+                f"{_times(shape)}",
                 "write vectors of one shape",
             )
     check_foreign(op)

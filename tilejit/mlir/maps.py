@@ -1,4 +1,4 @@
-"""xdsl's affine maps as index expressions."""
+"""Convert xdsl's affine maps to index expressions."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from tilejit.mlir.dtypes import number_of
 from tilejit.mlir.places import Unsupported
 
 INDEX_BITS = 64
-"""Bits of numbers in indices, as in MLIR."""
+"""The bits of numbers in indices, as in MLIR."""
 
 MOST_DIVISIONS = 128
 """The most divisions and remainders in one index, including nested ones."""
 
 
 def results(affine_map: AffineMap, operands: Sequence[Index]) -> tuple[Index, ...]:
-    """Every result of a map, with its dimensions and symbols replaced by the operands.
+    """The results of a map, with its dimensions and symbols replaced by the operands.
 
     (d0)[s0] -> (d0 * 2 + s0, 7) of i, n -> 2*i + n, 7
 
     Raises:
-        Unsupported: two values are multiplied, a divisor is not a number, or the result is too large.
+        Unsupported: two values are multiplied, a divisor is not a positive number, or a result is too large.
     """
     return tuple(_index(e, operands, affine_map.num_dims) for e in affine_map.results)
 
@@ -69,10 +69,10 @@ def condition(affine_set: AffineSet, operands: Sequence[Index]) -> Value:
 
 
 def bounded(index: Index) -> Index:
-    """Return an expression if it is not too large.
+    """Return an expression unless it is too large.
 
-    A text can square a number again and again, or repeat `i mod 7 + i` on its own result. A few lines of that
-    would exhaust memory.
+    A few lines of text could exhaust memory if they square a number repeatedly, or apply `i mod 7 + i` to its
+    own result.
 
     Raises:
         Unsupported: it is too large.
@@ -104,7 +104,7 @@ def bounded(index: Index) -> Index:
             )
         if count > MOST_DIVISIONS:
             raise Unsupported(
-                f"an index is made of more than {MOST_DIVISIONS} divisions and elements",
+                f"an index has more than {MOST_DIVISIONS} divisions and elements",
                 "write it with fewer of them",
             )
     return index
@@ -148,8 +148,8 @@ def _divisor(by: Index) -> int:
     if number is not None and number > 0:
         return number
     raise Unsupported(
-        f"({by}) divides an index, but only positive numbers can",
-        "write a positive number there",
+        f"expected a positive number as the divisor of an index, got ({by})",
+        "write a positive number",
     )
 
 

@@ -1,4 +1,4 @@
-"""The ways to define the lanes of a vector in MLIR text."""
+"""The meanings of vectors in MLIR text: stored elements, a number in all lanes, or results of operations."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tilejit.mlir.dtypes import MemRef
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The elements of an array of the function's own.
+    """The elements of an internal array.
 
-    elements  the element of another array that a lane was loaded from; None if lanes were not loaded this way
+    elements  returns the element of another array from which a lane was loaded; None if lanes were not loaded
     mask      the lanes that were loaded; None for all
     """
 
@@ -33,7 +33,7 @@ class Splat:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The first lanes of each dimension, as in vector.create_mask: the smallest of these numbers counts."""
+    """The first lanes of each dimension, as in vector.create_mask: as many as the minimum of its limits."""
 
     limits: tuple[tuple[Index, ...], ...]
 
@@ -48,7 +48,7 @@ class Progression:
 
 @dataclass(frozen=True, slots=True)
 class Lanewise:
-    """The result of an operation in each lane of its operands; `below` counts nested operations."""
+    """The result of an operation on each lane of its operands; `depth` counts the nested operations."""
 
     op: Operation
     depth: int
@@ -56,7 +56,10 @@ class Lanewise:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Lanes of another vector. For each of its dimensions: the dimension here, or None for its only lane."""
+    """The lanes of another vector.
+
+    lanes  for each dimension of `source`, the dimension here; None if it has only one lane
+    """
 
     source: SSAValue
     lanes: tuple[int | None, ...]

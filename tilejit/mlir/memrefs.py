@@ -1,4 +1,4 @@
-"""Arrays of a text: allocations, sizes, casts, and views."""
+"""Read memref operations: allocations, sizes, casts and views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilejit.mlir.types import dtype_of, is_strided, static_sizes
 def access(
     op: Operation, array: SSAValue, indices: Sequence[SSAValue], scope: Scope
 ) -> tuple[MemRef, tuple[Index, ...]]:
-    """The memref that a load or a store accesses, and the subscripts."""
+    """The memref that a load or a store accesses, and its subscripts."""
     view = scope.array(array)
     subscripts = tuple(map(scope.subscript, indices))
     if "map" in op.properties:
@@ -33,13 +33,13 @@ def access(
 
 
 def _allocate(op: Operation, scope: Scope) -> None:
-    """An array of the function's own; a single one for all iterations if it is in a loop."""
+    """memref.alloc: an internal array; inside a loop, all iterations share it."""
     type_ = op.results[0].type
     given = iter(op.operands)
     static = static_sizes(type_)
     if static.count(None) != len(op.operands):
         raise Unsupported(
-            f"the allocation has {len(op.operands)} sizes, its type {static.count(None)} `?`",
+            f"the allocation has {len(op.operands)} sizes, but its type has {static.count(None)} `?`",
             "write one size for each `?`",
         )
     sizes = [scope.index(next(given)) if size is None else Affine(size) for size in static]
@@ -57,7 +57,7 @@ def _allocate(op: Operation, scope: Scope) -> None:
 
 
 def _dim(op: Operation, scope: Scope) -> None:
-    """memref.dim: a size, by its number."""
+    """memref.dim: the size of a dimension."""
     view, which = scope.array(op.operands[0]), scope.index(op.operands[1])
     number = number_of(which)
     if number is None or not 0 <= number < len(view.sizes):
@@ -70,7 +70,7 @@ def _dim(op: Operation, scope: Scope) -> None:
 
 
 def _cast(op: Operation, scope: Scope) -> None:
-    """memref.cast: the same array with its own sizes."""
+    """memref.cast: the same array; its own sizes still apply."""
     source, target = op.operands[0].type, op.results[0].type
     if (
         not isinstance(source, MemRefType)
@@ -82,13 +82,13 @@ def _cast(op: Operation, scope: Scope) -> None:
     ):  # fmt: skip
         raise Unsupported(
             f"memref.cast from {source} to {target} is not supported",
-            "cast between memrefs of one element type and one rank, whose stated sizes agree",
+            "cast between memrefs with the same element type, rank and static sizes",
         )
     scope.values[op.results[0]] = scope.meaning(op.operands[0])
 
 
 def _subview(op: Operation, scope: Scope) -> None:
-    """memref.subview: elements of an array from some subscripts on, with a step in each dimension."""
+    """memref.subview: the elements of an array from an offset on, with a step in each dimension."""
     base = scope.array(op.operands[0])
     offsets, sizes, steps = _lists(op)
     rank = len(base.sizes)
@@ -114,14 +114,17 @@ def _reinterpret_cast(op: Operation, scope: Scope) -> None:
             "cast a contiguous memref of one dimension, or write memref.subview",
         )
     if len(offsets) != 1 or len(sizes) != len(steps) or len(op.results[0].type.get_shape()) != len(sizes):
-        raise Unsupported("the lists of memref.reinterpret_cast differ", "write one size and stride for each")
+        raise Unsupported(
+            "the lists of memref.reinterpret_cast differ in length",
+            "write one offset, and a size and a stride for each dimension of the result",
+        )
     first = base.subscripts([_index(offsets[0], scope)])
     moves = tuple((0, _number(step, scope)) for step in steps)
     scope.values[op.results[0]] = View(base.memref, first, moves, tuple(_several(n, scope) for n in sizes))
 
 
 def _lists(op: Operation) -> list[list[SSAValue | int]]:
-    """Offsets, sizes and strides, both static and dynamic ones."""
+    """The offsets, sizes and strides; each is static or dynamic."""
     counts = [int(n) for n in op.properties["operandSegmentSizes"].get_values()]
     operands = list(op.operands[counts[0] :])
     out = []
@@ -156,4 +159,4 @@ MEMREFS: Mapping[str, Callable[[Operation, Scope], None]] = {
     "memref.subview": _subview,
     "memref.reinterpret_cast": _reinterpret_cast,
 }
-"""Operations that return an array, or a size of one."""
+"""Operations that return an array or its size."""

@@ -20,9 +20,9 @@ from tilejit.mlir.xdsl_text import operations
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A function that stays as it is in its text.
+    """A function that stays unchanged.
 
-    source  its text
+    source  the function's text
     cause   why it cannot be read, with its line and a caret; "" for a declaration, which has no body
     """
 
@@ -72,8 +72,7 @@ class Module:
         """Look up a function by its name, with or without MLIR's `@`.
 
         Raises:
-            KernelError: the function does not exist, or it could not be read; the message then shows its
-                line.
+            KernelError: the function does not exist, or could not be read; the message shows the line.
             TypeError: the name is not a str.
         """
         if not isinstance(name, str):
@@ -82,10 +81,12 @@ class Module:
             if member.name == name.removeprefix("@"):
                 if isinstance(member, Program):
                     return member
-                raise KernelError(member.cause or f"@{name[:80]} has no body\n  write one, or name another")
+                raise KernelError(
+                    member.cause or f"@{name[:80]} has no body\n  write one, or name another function"
+                )
         names = ", ".join(p.name for p in self.programs)
         raise KernelError(
-            f"the text has no function {name[:80]!r}\n  write one of {names or 'those it defines'}"
+            f"the text has no function {name[:80]!r}\n  name one of {names or 'the functions with a body'}"
         )
 
 
@@ -126,7 +127,7 @@ def parse(text: str) -> Module:
 
 
 def _read_alone(text: str, span: FunctionSpan, rest: str) -> list[Member]:
-    """Read one function of a text; `rest` is the text with blanks for all functions."""
+    """Read one function of a text; `rest` is the text with blanks in place of all functions."""
     read = rest[: span.begin] + text[span.begin : span.end] + rest[span.end :]
     try:
         return _members(read, text, (span,))
@@ -135,10 +136,10 @@ def _read_alone(text: str, span: FunctionSpan, rest: str) -> list[Member]:
 
 
 def _members(read: str, text: str, spans: Sequence[FunctionSpan]) -> list[Member]:
-    """The functions in a part of a text, whose other functions may be blanks.
+    """The functions in `read`, which is `text` with blanks in place of the other functions.
 
     Raises:
-        KernelError: it is not MLIR, or something is outside of functions.
+        KernelError: the text is not MLIR, or has operations outside functions.
     """
     tops, places = operations(read)
     members: list[Member] = []

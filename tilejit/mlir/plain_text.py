@@ -12,7 +12,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 
 
 class Plain(Operation):
-    """An operation that xdsl does not verify; reading its function does."""
+    """An operation that xdsl does not verify, because reading its function does."""
 
     traits = OpTraits(tuple)
 
@@ -85,7 +85,7 @@ def next_operand(parser: Parser) -> UnresolvedOperand:
 
 
 def numbers(parser: Parser) -> ArrayAttr[IntAttr]:
-    """Whole numbers in brackets."""
+    """A list of integers in brackets."""
     found = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
     return ArrayAttr(map(IntAttr, found))
 

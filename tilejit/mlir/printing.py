@@ -39,7 +39,7 @@ def format_program(program: Program, *, masked: bool = True) -> str:
       %A = memref.alloc(%n) : memref<?xf32>
       affine.for %i = 0 to %n step 256 {
 
-    Without masks, stores end where their arrays end, and constants are printed where MLIR's pass writes them.
+    Without masks, stores end where their arrays end, and constants are printed where MLIR's pass prints them.
     """
     return (_ProgramPrinter if masked else _PassPrinter)(program).text()
 
@@ -59,7 +59,7 @@ def symbol_text(name: str) -> str:
 
 
 class _ProgramPrinter(FunctionPrinter):
-    """Declares arguments as in the text, including `index` and sizes, and allocates the rest."""
+    """Declares arguments as in the text, including `index` and sizes, and allocates the other arrays."""
 
     def __init__(self, program: Program) -> None:
         function = _with_indices(program.function, program.indices)
@@ -69,7 +69,7 @@ class _ProgramPrinter(FunctionPrinter):
         self.typed: dict[str, tuple[str, str]] = {}
 
     def fresh(self, name: str = "") -> str:
-        """A name, in the text's spelling if Python cannot have it."""
+        """A unique name, with the text's spelling if it is not valid in Python."""
         return super().fresh(self.program.spelled.get(name, name))
 
     def memref(self, array: ArrayArg) -> str:
@@ -106,7 +106,7 @@ class _ProgramPrinter(FunctionPrinter):
         return f"{ssa}: {kind}"
 
     def declare(self, array: ArrayArg, ssa: str, sizes: MemRef) -> str:
-        """The type of an array in the text."""
+        """Register an array under its SSA name, and return its type in the text."""
         kind = mlir_memref(array)
         for size in sizes.static_sizes:
             kind = kind.replace("?x", "!x" if size is None else f"{size}x", 1)
@@ -124,12 +124,12 @@ class _ProgramPrinter(FunctionPrinter):
         self.lines.append(f"{ssa} = memref.alloc({operands}) : {kind}")
 
     def scalar_load(self, load: Load, names: SsaNames) -> str:
-        """A load of one element; an index is cast to the number that it is computed with."""
+        """A load of one element; an index is cast to the dtype of the computation."""
         found = super().scalar_load(load, names)
         return self.emit(f"arith.index_cast {found} : index to {load.dtype}") if self.casts(load) else found
 
     def transfer_read(self, load: Load, names: SsaNames) -> str:
-        """A load of a super-vector; indices are cast to the numbers that they are computed with."""
+        """A load of a super-vector; indices are cast to the dtype of the computation."""
         if not self.casts(load):
             return super().transfer_read(load, names)
         found = super().transfer_read(replace(load, dtype="index"), names)
@@ -147,7 +147,7 @@ class _ProgramPrinter(FunctionPrinter):
         super().store(node, names)
 
     def returned(self, what: str | int) -> tuple[str, str]:
-        """The results of the function and their types."""
+        """A result of the function and its type."""
         if isinstance(what, str):
             return self.typed[what]
         value: Value = self.function.results[what]
@@ -160,7 +160,7 @@ class _ProgramPrinter(FunctionPrinter):
 
 
 def _with_indices(function: Function, names: frozenset[str]) -> Function:
-    """A function in which these arrays hold elements of the type index."""
+    """The function, in which arrays with these names have elements of the type index."""
     arguments = (
         replace(a, dtype="index") if isinstance(a, ArrayArg) and a.name in names else a
         for a in function.arguments
@@ -169,7 +169,7 @@ def _with_indices(function: Function, names: frozenset[str]) -> Function:
 
 
 class _PassPrinter(_ProgramPrinter):
-    """Writes lines in the order of MLIR's pass, whose stores have no masks."""
+    """Prints lines in the order of MLIR's pass, whose stores have no masks."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -182,13 +182,13 @@ class _PassPrinter(_ProgramPrinter):
             self.value(constant, self.names)
 
     def constant(self, text: str, kind: str) -> str:
-        """A constant, where it is used."""
+        """A constant, declared where it is used."""
         ssa = self.fresh(f"c{text}".replace("-", "minus") if kind == "index" else "cst")
         self.line(f"{ssa} = arith.constant {text}" + ("" if kind == "i1" else f" : {kind}"))
         return ssa
 
     def loop(self, node: For, names: SsaNames) -> None:
-        """A loop, whose lanes start with the sum's own start value if that changes nothing."""
+        """A loop; its lanes start with the reduction's own start value if that changes nothing."""
         carried = [replace(c, start=self.starts.get(c.name, c.start)) for c in node.carried]
         super().loop(replace(node, carried=tuple(carried)), names)
 
@@ -216,7 +216,7 @@ class _PassPrinter(_ProgramPrinter):
 
 
 def _starts(body: Sequence[Statement]) -> Iterator[tuple[str, Const]]:
-    """The numbers that the lanes of reductions may start with: those combined with all of them.
+    """The start values for the lanes of reductions: the value that is combined with all lanes, if neutral.
 
     s.lanes = -0.0; s = reduce_add(s.lanes) + 0.0 -> s.lanes, 0.0
     """

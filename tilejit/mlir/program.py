@@ -1,4 +1,4 @@
-"""A function of MLIR text as a program, and running it on arrays."""
+"""A function of MLIR text as a program that runs on arrays."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Program:
 
     Attributes:
         function: the kernel: arguments of the text first, then an array for each allocation.
-        memrefs: for each argument of the text its memref, or None for a number.
+        memrefs: the memref of each argument of the text; None for a number.
         allocations: the memrefs that the text allocates, with sizes in terms of its arguments.
-        returns: for each result an array's name, or a position among the results of `function`.
-        indices: the arguments, and arrays by their elements, that have the type index.
-        index_results: the results that have the type index.
+        returns: for each result, the name of an array or a position among the results of `function`.
+        indices: the arguments of the type index, and the arrays whose elements have it.
+        index_results: the positions of results that have the type index.
         spelled: the text's spelling of names that differ in the kernel.
-        constants: the numbers that the text defines outside loops, without indices.
+        constants: the numbers, except indices, that the text defines outside loops.
         lanes: the shape of the vectors in the text; () without vectors.
         source: the text of a function that has vectors.
     """
@@ -76,12 +76,12 @@ class Program:
         Raises:
             KernelError: the number of arguments differs.
             KernelValueError: an argument does not match the declared type.
-            OutOfMemoryError: there is no memory for an array that the function allocates.
+            OutOfMemoryError: an array that the function allocates does not fit in memory.
             TypeError: an argument is neither an array nor a number.
         """
         if len(arguments) != len(self.memrefs):
             raise KernelError(
-                f"@{self.name} takes {len(self.memrefs)} arguments, but {len(arguments)} are given\n"
+                f"@{self.name}: expected {len(self.memrefs)} arguments, got {len(arguments)}\n"
                 f"  pass {', '.join(a.name for a in self.declared) or 'none'}"
             )
         checked = [
@@ -108,24 +108,24 @@ class Program:
         return self.function.arguments[: len(self.memrefs)]
 
     def _array(self, argument: ArrayArg, memref: MemRef, given: object) -> np.ndarray[Any, Any]:
-        """Check an array against its memref, and return it as the kernel reads it."""
+        """Check an array against its memref, and return it in the kernel's dtype."""
         if not isinstance(given, np.ndarray):
             raise TypeError(f"{argument.name} of @{self.name}: expected an array, got {type(given).__name__}")
         wanted = numpy_dtype(argument.dtype)
-        # MLIR integers have no sign, so arrays of either kind are accepted.
+        # MLIR integers are signless, so signed and unsigned arrays are both accepted.
         signless = (
             given.dtype.kind in "iu" and given.dtype.itemsize == wanted.itemsize and wanted.kind in "iu"
         )
         if given.dtype != wanted and not (signless and given.dtype.isnative):
-            raise self._refused(argument, f"its dtype is {given.dtype}", f"convert it to {wanted}")
+            raise self._refused(argument, f"expected {wanted}, got {given.dtype}", "convert it with astype")
         if given.ndim != argument.rank:
-            raise self._refused(argument, f"it has {given.ndim} dimensions", f"pass one of {argument.rank}")
+            cause = f"expected {argument.rank} dimensions, got {given.ndim}"
+            raise self._refused(argument, cause, "pass an array of that rank")
         sizes = memref.static_sizes
         if any(size not in (None, n) for size, n in zip(sizes, given.shape, strict=True)):
             stated = "x".join("?" if s is None else str(s) for s in sizes)
-            raise self._refused(
-                argument, f"its shape is {given.shape}", f"pass one of {stated}, or write `?` in the type"
-            )
+            cause = f"expected the shape {stated}, got {'x'.join(map(str, given.shape))}"
+            raise self._refused(argument, cause, "pass an array of that shape, or write `?` in the type")
         return given if given.dtype == wanted else given.view(wanted)
 
     def _number(self, argument: ArrayArg | ScalarArg, given: object) -> Any:
@@ -140,11 +140,12 @@ class Program:
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
             if not limits.min <= int(given) <= limits.max:  # type: ignore[call-overload]
-                raise self._refused(argument, f"{given} is out of range", f"pass a value that {dtype} holds")
+                cause = f"{given} is out of range for {dtype}"
+                raise self._refused(argument, cause, f"pass a value from {limits.min} to {limits.max}")
         return dtype.type(given)
 
     def _refused(self, argument: ArrayArg | ScalarArg, cause: str, fix: str) -> KernelValueError:
-        return KernelValueError(f"{argument.name} of @{self.name} cannot be what is given: {cause}\n  {fix}")
+        return KernelValueError(f"{argument.name} of @{self.name}: {cause}\n  {fix}")
 
     def _allocated(self, given: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         values = _sizes(self.declared, given)
@@ -158,7 +159,7 @@ class Program:
         except (ValueError, MemoryError, OverflowError) as error:
             kind = OutOfMemoryError if isinstance(error, MemoryError) else KernelValueError
             raise kind(
-                f"@{self.name} allocates {memref.name} of the shape {shape}: {error}\n  pass other sizes"
+                f"@{self.name} allocates {memref.name} with the shape {shape}: {error}\n  pass other sizes"
             ) from None
 
 

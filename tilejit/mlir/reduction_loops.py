@@ -1,4 +1,4 @@
-"""The loops of a text whose reductions may use lanes: all, none, or those with certain index names."""
+"""The option `vectorize_reductions`: reductions vectorize in all loops, in none, or in those it names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Reductions: TypeAlias = bool | str | Sequence[str]
 
 
 def read_reductions(given: object) -> bool | tuple[str, ...]:
-    """The option `vectorize_reductions`: True, False, or names without `%`.
+    """Read `vectorize_reductions`: True, False, or index names, which are returned without `%`.
 
     Raises:
-        TypeError: another type is given.
+        TypeError: the option has another type.
     """
     if isinstance(given, bool | np.bool_):
         return bool(given)
@@ -31,7 +31,7 @@ def read_reductions(given: object) -> bool | tuple[str, ...]:
 
 
 def with_reductions(program: Program, names: Sequence[str]) -> Program:
-    """The program in which loops with these indices may combine their terms in any order."""
+    """The program, with loops of these indices marked to combine their terms in any order."""
 
     def marked(body: Iterable[Statement]) -> tuple[Statement, ...]:
         return tuple(
@@ -53,11 +53,9 @@ def check_reductions(programs: Iterable[Program], names: Sequence[str]) -> None:
     loops = {_spelled(p, loop): None for p in programs for loop in _loops(p.function)}
     for name in names:
         if name not in loops:
-            known = ", ".join(f"%{index}" for index in loops) or "none"
-            raise KernelValueError(
-                f"vectorize_reductions names {name[:40]!r}, but no loop has the index %{name[:40]}\n"
-                f"  the loops have {known}"
-            )
+            known = ", ".join(f"%{index}" for index in loops)
+            fix = f"name one of {known}" if known else "omit it, because the text has no loops"
+            raise KernelValueError(f"vectorize_reductions: no loop has the index %{name[:40]}\n  {fix}")
 
 
 def _spelled(program: Program, loop: For) -> str:

@@ -11,11 +11,11 @@ from tilejit.mlir.arithmetic import DIRECT, ON_BITS, UNSIGNED, UNSIGNED_ON_BITS
 from tilejit.mlir.types import dtype_of
 
 OF_UNSIGNED = "unsigned "
-"""Prefix of combiners of unsigned numbers, which cannot be combined with others."""
+"""Prefix of combiners of unsigned numbers, to tell them apart from others in a chain."""
 
 
 def combiner(yielded: SSAValue, carried: SSAValue) -> tuple[str, bool]:
-    """The combiner of a value that a loop carries and yields, "" if none; and whether it is unsigned.
+    """The combiner of a value that a loop carries and yields ("" if none), and whether it is unsigned.
 
     %a + %x -> "add"    (%a + %x) - %y -> "add"    %a * %a -> ""    the sum of an inner loop from %a -> "add"
     arith.maxui %a, %x -> "max", True
@@ -33,7 +33,11 @@ def scans_unsigned(yielded: SSAValue, carried: SSAValue) -> bool:
 
 
 def _chain(value: SSAValue, carried: SSAValue) -> str | None:
-    """The operation that combines the carried value up to `value`: "" for none, None if it does not occur."""
+    """The operation by which `value` combines the carried value.
+
+    Returns:
+        The combiner. "" if `value` is the carried value itself, None if it cannot be a reduction of it.
+    """
     if len(list(value.uses)) != 1:
         return None
     if value is carried:
@@ -55,7 +59,7 @@ def _chain(value: SSAValue, carried: SSAValue) -> str | None:
 
 
 def _combines(op: Operation, dtype: str) -> str:
-    """The combiner of an operation with two operands, "" if it is not one of the kernel IR."""
+    """The combiner of an operation with two operands; "" if the kernel IR lacks it."""
     if dtype == "i1":
         name = DIRECT.get(op.name, UNSIGNED_ON_BITS.get(op.name, ""))
         return ON_BITS.get(name, name)
@@ -63,7 +67,7 @@ def _combines(op: Operation, dtype: str) -> str:
 
 
 def _through_loop(value: SSAValue, op: ForOp, carried: SSAValue) -> str | None:
-    """The combiner of an inner loop's result that continues the carried value."""
+    """The combiner of an inner loop that continues the carried value."""
     k = [*op.results].index(value)
     (block,) = op.body.blocks
     end = block.last_op

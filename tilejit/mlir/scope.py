@@ -1,4 +1,4 @@
-"""The values of a text while its function is read: their meanings in the kernel IR, and names."""
+"""The values of a function while it is read: their meanings in the kernel IR, and their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilejit.mlir.places import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Extremum:
-    """The result of affine.min and affine.max; as a bound of a loop its parts are bounds."""
+    """The result of affine.min or affine.max; as the bound of a loop, each part is a bound."""
 
     kind: str
     parts: tuple[Index, ...]
@@ -29,13 +29,15 @@ Meaning: TypeAlias = Value | MemRef | View | Extremum | Lanes
 
 @dataclass(slots=True)
 class Scope:
-    """The known values so far.
+    """What is known so far about a function.
 
+    values       the meaning of each value
     loops        the indices of all loops
-    nonnegative  symbols of index expressions that are certainly not negative
-    where        an i1 condition of stores; None if there is none
-    allocations  the arrays of the function: those of its text, and those that hold vectors
-    spelled      the text's spelling of names that differ here
+    nonnegative  the symbols of index expressions that are known to be nonnegative
+    where        the i1 condition of stores; None without one
+    names        the names in use
+    allocations  the arrays that the function allocates in its text, and those that hold vectors
+    spelled      the text's spelling of names that differ in the kernel
     elements     the index expressions of loaded integers, which may be subscripts
     of_indices   the arrays whose elements have the type index
     """
@@ -60,7 +62,7 @@ class Scope:
         return self.values[value]
 
     def value(self, value: SSAValue) -> Value:
-        """A value that can be computed with."""
+        """A value as a number to compute with."""
         match self.meaning(value):
             case MemRef(name) | View(MemRef(name)):
                 raise Unsupported(f"expected a number, got the memref {name}", "load an element of it")
@@ -87,7 +89,7 @@ class Scope:
             return meaning.index
         raise Unsupported(
             f"{_shown(value)} is not an affine index: it depends on data, or on more than sums and multiples",
-            "make subscripts, sizes and bounds of loop indices, sizes and index arguments",
+            "compute subscripts, sizes and bounds from loop indices, sizes and index arguments",
         )
 
     def subscript(self, value: SSAValue) -> Index:
@@ -95,7 +97,7 @@ class Scope:
         return self.elements[value] if value in self.elements else self.index(value)
 
     def several(self, value: SSAValue) -> tuple[Index, ...]:
-        """A value as several index expressions, the smallest of which counts, as in affine.min."""
+        """A value as one or more index expressions, whose minimum it is, as in affine.min."""
         match self.meaning(value):
             case Extremum("min", parts):
                 return parts
@@ -111,7 +113,7 @@ class Scope:
         raise Unsupported(f"{_shown(value)} is not a memref", "load from, or store to, a memref")
 
     def is_nonnegative(self, index: Index) -> bool:
-        """Whether an index is certainly not negative."""
+        """Whether an index is known to be nonnegative."""
         return (
             isinstance(index, Affine)
             and index.constant >= 0
@@ -131,13 +133,13 @@ class Scope:
         return cast(Local(name, held.dtype), value.dtype)
 
     def hold(self, hint: SSAValue | None, dtype: str, shape: tuple[int, ...]) -> MemRef:
-        """A new array of the function's own for the lanes of a vector."""
+        """A new internal array for the lanes of a vector."""
         memref = MemRef(self.fresh(hint, "lanes"), dtype, tuple(map(Affine, shape)))
         self.allocations.append(memref)
         return memref
 
     def fresh(self, value: SSAValue | None, otherwise: str) -> str:
-        """A unique name for a value that is valid in Python: its name in the text if it has one."""
+        """A unique name for a value that is valid in Python, based on its name in the text."""
         hint = None if value is None else value.name_hint
         name = re.sub(r"\W", "_", hint or otherwise, flags=re.ASCII)
         if keyword.iskeyword(name) or name[0].isdigit():

@@ -1,4 +1,4 @@
-"""Subscripts that arith.select makes from loaded integers: from the end if negative, or 0 if outside."""
+"""Subscripts that arith.select creates from loaded integers: from the end if negative, 0 if outside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilejit.mlir.places import Unsupported
 
 
 def selected_index(op: Operation, index: Callable[[SSAValue], Index | None]) -> Index | None:
-    """The subscript that arith.select makes; None if it selects something else.
+    """The subscript that arith.select creates; None if it selects something else.
 
     %below = arith.cmpi slt, %k, %c0            FromEnd(k, n)
     %more = arith.addi %k, %n
@@ -21,7 +21,9 @@ def selected_index(op: Operation, index: Callable[[SSAValue], Index | None]) -> 
     %inside = arith.cmpi ult, %k, %n            Inside(k, n)
     %at = arith.select %inside, %k, %c0
 
-    index  the index expression of a value, or None
+    Args:
+        op: the arith.select.
+        index: returns the index expression of a value, or None.
     """
     compare = op.operands[0].owner
     if not isinstance(compare, Operation) or compare.name != "arith.cmpi":
@@ -56,7 +58,7 @@ def _inside(op: Operation, compare: Operation, index: Callable[[SSAValue], Index
 
 
 def check_selected(subscripts: Sequence[Index], sizes: Sequence[Index]) -> None:
-    """Reject subscripts selected by another size than the array's, because calls check only that one.
+    """Reject subscripts that are selected by a size other than the array's, which calls do not check.
 
     Raises:
         Unsupported: a subscript is selected by another size, or something is computed from the selected
@@ -73,12 +75,12 @@ def check_selected(subscripts: Sequence[Index], sizes: Sequence[Index]) -> None:
         if _is_selected(inner):
             raise Unsupported(
                 "an index that arith.select moves into an array has another use",
-                "select it by the size of the dimension that it indexes, and compute nothing from it",
+                "select it by the size of the dimension that it indexes, and do not compute with it",
             )
 
 
 def _is_selected(index: Index) -> bool:
-    """Whether a part is selected; subscripts of elements are checked separately and do not count."""
+    """Whether a part of an index is selected, except subscripts of elements, which are checked separately."""
     match index:
         case FromEnd() | Inside():
             return True

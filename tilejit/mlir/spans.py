@@ -30,7 +30,7 @@ class FunctionSpan:
 
 
 def function_spans(text: str) -> tuple[FunctionSpan, ...]:
-    r"""The functions of a text, in order, each with the text up to the next; missing braces do not matter.
+    r"""The functions of a text, in order, each up to the next one, even if braces are missing.
 
     "func.func @f() { return }\nfunc.func private @g()" -> f, 0 to 25, and g, 25 to 48
     """
@@ -43,7 +43,7 @@ def aliases(text: str) -> str:
 
 
 def blanked(text: str, spans: Sequence[FunctionSpan]) -> str:
-    """The text with blanks for its functions, so that everything else keeps its position."""
+    """The text with blanks in place of its functions, so that everything else keeps its position."""
     out, at = [], 0
     for span in spans:
         out += [text[at : span.begin], re.sub(r"[^\n]", " ", text[span.begin : span.end])]

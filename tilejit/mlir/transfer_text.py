@@ -1,4 +1,4 @@
-"""Accesses of arrays by vectors: text and types."""
+"""Parse the operations by which vectors access arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilejit.mlir.plain_text import Plain, accessed, attributes, memref_type, ne
 
 
 def mask_type(vector: Vector, access: dict[str, Attribute]) -> Vector:
-    """The type of a transfer's mask: the vector's dimensions in the order of the array's.
+    """The type of a transfer's mask: the vector's dimensions in the order of the array's dimensions.
 
     vector<4x8xf32> by (d0, d1) -> (d1, d0) -> vector<8x4xi1>    by (d0, d1) -> (0, d1) -> vector<8xi1>
     """
@@ -142,7 +142,7 @@ class Scatter(Plain):
 
 
 def _masked(parser: Parser, *, indexed: bool = False) -> list[SSAValue]:
-    """The operands of a masked access and their types; if `indexed`, with an index for each lane.
+    """The operands of a masked access; if `indexed`, with a vector of indices.
 
     %A[%i] [%k], %mask, %v : memref<?xf32>, vector<8xi64>, vector<8xi1>, vector<8xf32>
     """

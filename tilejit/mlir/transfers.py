@@ -1,4 +1,4 @@
-"""Transfers of vectors from and to arrays, which access no lane outside an array or a mask."""
+"""Read transfers between vectors and arrays, which access only lanes inside the array and the mask."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ from tilejit.mlir.types import dtype_of, element_of, vector_shape
 class Transfer:
     """The lanes of a vector in an array.
 
+    base    the subscripts of the first lane
     dims    for each dimension of the vector, the dimension of the view that it traverses; None to repeat
-    inside  for each, whether the text promises that all lanes are inside the array
+    inside  for each dimension of the vector, whether the text promises that all lanes are inside the array
     mask    the lanes to access; None for all
-    order   the dimension of the vector for each one of the mask
-    steps   elements from lane to lane in each dimension; all 1 without them
+    order   for each dimension of the mask, the dimension of the vector
+    steps   elements from lane to lane in each dimension; () if all are 1
     """
 
     view: View
@@ -56,7 +57,7 @@ class Transfer:
         return self.view.subscripts(where)
 
     def limits(self, scope: Scope) -> Limits:
-        """Bounds of the lanes: the sizes of the array, and a mask of the first lanes."""
+        """The bounds of the lanes: the array's sizes, and the limits of a mask of the first lanes."""
         limits = [self._sizes(dim, inside) for dim, inside in zip(self.dims, self.inside, strict=True)]
         if self.mask is not None:
             meaning = scope.meaning(self.mask)
@@ -71,7 +72,7 @@ class Transfer:
         return tuple(add_indices(size, scale_index(self.base[dim], -1)) for size in self.view.sizes[dim])
 
     def where(self, nest: Nest) -> Value | None:
-        """Whether a lane is accessed; None if bounds express it."""
+        """The condition for accessing a lane; None if bounds express it."""
         if self.mask is None or isinstance(nest.scope.meaning(self.mask), Counted):
             return None
         return nest.at(self.mask, tuple(nest.lanes[k] for k in self.order))
@@ -130,7 +131,7 @@ def read_lanes(
     padding: Callable[[Nest], Value],
     place: tuple[Scope, list[Statement], int],
 ) -> None:
-    """Copy the accessed lanes; the others are the padding."""
+    """Copy the accessed lanes; all other lanes get the padding."""
     scope, out, line = place
     shape = vector_shape(result.type)
     memref = scope.hold(result, dtype_of(element_of(result.type)), shape)
@@ -189,7 +190,7 @@ def _transfer(
     mask: SSAValue | None,
     scope: Scope,
 ) -> Transfer:
-    """A transfer with its permutation map and its promises."""
+    """A transfer with its permutation map and in_bounds."""
     view, shape = scope.array(array), vector_shape(vector.type)
     check_elements(array, vector)
     rank = len(view.sizes)
@@ -200,7 +201,7 @@ def _transfer(
     else:
         raise Unsupported(
             f"{vector.type} has more dimensions than {view.memref.name}",
-            "write a permutation_map that repeats",
+            "write a permutation_map with 0 for repeated dimensions",
         )
     if len(dims) != len(shape):
         raise Unsupported(
@@ -240,7 +241,10 @@ def _last(
 
 
 def _dims(attribute: object, rank: int) -> tuple[int | None, ...]:
-    """(d0, d1) -> (d1, 0) of an array with two dimensions -> 1, None"""
+    """The array's dimension for each dimension of the vector, None for a repeated one.
+
+    (d0, d1) -> (d1, 0) of an array with two dimensions -> 1, None
+    """
     found = getattr(attribute, "data", None)
     if not isinstance(found, AffineMap) or found.num_dims != rank or found.num_symbols:
         raise Unsupported(
@@ -260,7 +264,7 @@ def _dims(attribute: object, rank: int) -> tuple[int | None, ...]:
 
 
 def _promises(op: Operation, count: int) -> tuple[bool, ...]:
-    """in_bounds: for each dimension whether all lanes are inside the array; False without it."""
+    """in_bounds: for each dimension, whether all lanes are inside the array; False without the attribute."""
     given = op.properties.get("in_bounds")
     if given is None:
         return (False,) * count
@@ -275,7 +279,7 @@ def _promises(op: Operation, count: int) -> tuple[bool, ...]:
 
 
 def check_elements(array: SSAValue, vector: SSAValue) -> None:
-    """Raise if an array's elements differ in type from those of a vector."""
+    """Raise if the element types of an array and a vector differ."""
     kind = array.type
     if not isinstance(kind, MemRefType) or not isinstance(vector.type, VectorType):
         raise Unsupported(
@@ -283,12 +287,12 @@ def check_elements(array: SSAValue, vector: SSAValue) -> None:
         )
     if kind.element_type != vector.type.element_type:
         raise Unsupported(
-            f"{kind} and {vector.type} have different element types", "write the same one for both"
+            f"{kind} and {vector.type} have different element types", "write the same type for both"
         )
 
 
 def check_shape(value: SSAValue, shape: tuple[int, ...]) -> None:
-    """Raise for a vector of another shape."""
+    """Raise if a vector has another shape."""
     if vector_shape(value.type) != shape:
         size = "x".join(map(str, shape))
         raise Unsupported(f"{value.type} and the vector have different shapes", f"write a vector of {size}")

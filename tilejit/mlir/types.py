@@ -1,4 +1,4 @@
-"""xdsl's types and constants as dtypes and numbers of kernels."""
+"""Convert xdsl's types and constants to the dtypes and numbers of kernels."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FLOATS = {BFloat16Type: "bf16", Float16Type: "f16", Float32Type: "f32", Float64T
 
 
 def dtype_of(type_: object) -> str:
-    """The dtype of a scalar type; the signed one for signless integers.
+    """The dtype of a scalar type; signless integers become signed.
 
     f32 -> "f32"    i1 -> "i1"    ui8 -> "u8"    index -> "i64"
 
     Raises:
-        Unsupported: kernels do not have such elements.
+        Unsupported: kernels do not support such elements.
     """
     if isinstance(type_, IndexType):
         return INDEX
@@ -55,7 +55,7 @@ MOST_LANES = 1 << 20
 
 
 def element_of(type_: object) -> object:
-    """The type of a vector's elements; another type as it is."""
+    """The type of a vector's elements; any other type unchanged."""
     return type_.element_type if isinstance(type_, VectorType) else type_
 
 
@@ -72,7 +72,7 @@ def vector_shape(type_: object) -> tuple[int, ...]:
     if not fits or any(map(bool, type_.get_scalable_dims())):
         raise Unsupported(
             f"vectors of the type {type_} are not supported",
-            f"write one to {MOST_DIMS} sizes, of 1 to {MOST_LANES} lanes together",
+            f"write one to {MOST_DIMS} sizes, with at most {MOST_LANES} lanes in total",
         )
     return shape
 
@@ -98,15 +98,15 @@ def is_strided(type_: object) -> bool:
 
 
 def constant_of(value: object, dtype: str) -> int | float | bool:
-    """The number of an arith.constant; integers with the sign that their bits have in the dtype.
+    """The number of an arith.constant; integers have the sign of their bits in the dtype.
 
     Raises:
-        Unsupported: it is not a number.
+        Unsupported: the constant is not a number.
     """
     if isinstance(value, FloatAttr):
         return float(value.value.data)
     if not isinstance(value, IntegerAttr):
-        raise Unsupported("the constant is not a number", "write one number, as `arith.constant 1.0 : f32`")
+        raise Unsupported("the constant is not a number", "write one number: `arith.constant 1.0 : f32`")
     number = int(value.value.data)
     if dtype == "i1":
         return bool(number)

@@ -1,4 +1,4 @@
-"""Whether stores need masks: not if the array ends with the loop, or super-vectors divide the loop."""
+"""Check that stores need no masks: the array ends with the loop, or super-vectors divide the loop."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tilejit.mlir.program import Program
 
 
 def check_unmasked(program: Program, wide: Function) -> None:
-    """Raise if a super-vectorized function's stores would write more than its loops do without masks.
+    """Check that the stores of a super-vectorized function write the same elements without masks.
 
-    MLIR's stores end where their arrays end. So a mask is redundant if the loop ends there as well, or if the
-    number of its iterations is a multiple of the super-vector's size.
+    MLIR's stores end where their arrays end. A mask is therefore redundant if the loop ends there as well, or
+    if the number of its iterations is a multiple of the super-vector's size.
 
     Raises:
         KernelError: a store needs a mask; the message names its loop and the fixes.
@@ -39,8 +39,8 @@ def check_unmasked(program: Program, wide: Function) -> None:
                 ends = " and ".join(map(str, loop.upper))
                 raise KernelError(
                     f"@{program.name} needs masks: the loop {loop.index} of line {loop.line} ends at {ends}, "
-                    f"which isn't known to be a multiple of {loop.size}, and {store.array} may go on there\n"
-                    '  write a size that it divides, end the loop with the array, or omit masks="none"'
+                    f"which isn't known to be a multiple of {loop.size}, and {store.array} may be longer\n"
+                    f'  write a multiple of {loop.size}, end the loop with the array, or omit masks="none"'
                 )
 
 

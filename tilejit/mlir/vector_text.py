@@ -1,4 +1,4 @@
-"""Vector operations that xdsl lacks, or parses in fewer forms than MLIR: text and types."""
+"""Parse the vector operations that xdsl lacks, or parses in fewer forms than MLIR."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Transpose(Plain):
 
 
 class Reduction(Plain):
-    """vector.reduction, whose kinds have had several names."""
+    """vector.reduction, whose kinds have several names."""
 
     name = "vector.reduction"
 
@@ -179,7 +179,7 @@ class Poison(Plain):
 
 
 class Select(Plain):
-    """arith.select, whose condition is a bit or one for each lane."""
+    """arith.select, whose condition is one bit, or a bit for each lane."""
 
     name = "arith.select"
 
@@ -194,7 +194,9 @@ class Select(Plain):
         result = parser.parse_type() if several else first
         condition = first if several else i1
         if condition != i1 and not (isinstance(condition, Vector) and condition.element_type == i1):
-            parser.raise_error(f"the condition is i1 or a vector of i1, not {condition}", begin, parser.pos)
+            parser.raise_error(
+                f"expected a condition of i1 or a vector of i1, got {condition}", begin, parser.pos
+            )
         types = (condition, result, result)
         return cls.made([parser.resolve_operand(x, t) for x, t in zip(given, types, strict=True)], result)
 
@@ -205,7 +207,7 @@ def _three(parser: Parser) -> list[UnresolvedOperand]:
 
 
 class CompareIntegers(arith.CmpiOp):
-    """arith.cmpi, which gives a bit for each lane."""
+    """arith.cmpi, which returns a bit for each lane."""
 
     name = "arith.cmpi"
 
@@ -216,7 +218,7 @@ class CompareIntegers(arith.CmpiOp):
 
 
 class CompareFloats(arith.CmpfOp):
-    """arith.cmpf, which gives a bit for each lane."""
+    """arith.cmpf, which returns a bit for each lane."""
 
     name = "arith.cmpf"
 
@@ -284,8 +286,8 @@ FOREIGN = tuple(
 """Operations that MLIR lacks, printed with TileJIT's names in the generic form."""
 
 
-def without(dialect: Dialect, *ours: type[Operation]) -> Dialect:
-    """A dialect of xdsl with these operations in place of its own with the same names."""
-    names = {op.name for op in ours}
+def with_operations(dialect: Dialect, *operations: type[Operation]) -> Dialect:
+    """A dialect of xdsl with these operations, which replace those of the same name."""
+    names = {op.name for op in operations}
     rest = [op for op in dialect.operations if op.name not in names]
-    return Dialect(dialect.name, [*rest, *ours], list(dialect.attributes))
+    return Dialect(dialect.name, [*rest, *operations], list(dialect.attributes))

@@ -36,7 +36,7 @@ from tilejit.mlir.unmasked import check_unmasked
 Sizes: TypeAlias = int | str | Sequence[int | str]
 Dims: TypeAlias = int | Sequence[int]
 Request: TypeAlias = tuple[tuple[Size, ...], tuple[int, ...] | None, bool, bool]
-"""Sizes, the dimensions that they traverse, and whether reductions and scans are vectorized."""
+"""Sizes, the dimensions that they traverse, and whether reductions and scans vectorize."""
 Results: TypeAlias = tuple[Any, ...]
 
 TAIL = "mask"
@@ -57,43 +57,45 @@ def super_vectorize(
     """Super-vectorize the loops of an MLIR text, and print it as `mlir-opt -affine-super-vectorize` does.
 
     >>> text = '''
-    ... func.func @scale(%A: memref<8xf32>) {
-    ...   affine.for %i = 0 to 8 {
-    ...     %a = affine.load %A[%i] : memref<8xf32>
-    ...     %b = arith.addf %a, %a : f32
-    ...     affine.store %b, %A[%i] : memref<8xf32>
-    ...   }
+    ... func.func @fill(%x: f32, %A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 { affine.store %x, %A[%i] : memref<8xf32> }
     ...   return
-    ... }
-    ... '''
-    >>> "vector.transfer_read" in mlir.super_vectorize(text, virtual_vector_size=4)
-    True
+    ... }'''
+    >>> print(mlir.super_vectorize(text, virtual_vector_size=4), end="")
+    func.func @fill(%x: f32, %A: memref<8xf32>) {
+      affine.for %i = 0 to 8 step 4 {
+        %0 = vector.broadcast %x : f32 to vector<4xf32>
+        vector.transfer_write %0, %A[%i] : vector<4xf32>, memref<8xf32>
+      }
+      return
+    }
 
-    Functions that already have vectors, and functions that cannot be read, stay as they are; at least one
-    must be readable.
+    Functions that already have vectors, and functions that cannot be read, stay unchanged. At least one
+    function must be readable.
 
     Args:
         text: the MLIR text.
-        virtual_vector_size: one to eight sizes in elements, the outermost first: 256, (32, 256), ("cores",
-            "2*hw").
-        fastest_varying: for each size, the memory dimension that it traverses, 0 for the innermost: 0, (1,
-            0).
+        virtual_vector_size: one to eight sizes in elements, the outermost first, such as 256, (32, 256) or
+            ("cores", "2*hw").
+        fastest_varying: for each size, the memory dimension that it traverses, 0 for the innermost, such as 0
+            or (1, 0).
         vectorize_reductions: whether reductions vectorize, with one size only; floats are then added in
-            another order. Names of loop indices allow it for those loops: "i", ("i", "k").
+            another order. Names of loop indices allow it only for those loops: "i", ("i", "k").
         options: these three options as mlir-opt writes them: "virtual-vector-size=32,256
             test-fastest-varying=1,0 vectorize-reductions".
-        report: whether comments before a function describe what became of each loop, or why it was not read.
-        masks: "needed" masks stores where a loop may end inside a super-vector. "none" prints none, as MLIR
-            does, for loops that end where their arrays end or after whole super-vectors.
-        vectorize_scans: whether loops vectorize whose carried values are also used, such as running sums;
-            floats are then grouped differently.
+        report: whether comments before a function describe how each loop vectorizes, or why the function
+            cannot be read.
+        masks: "needed" masks stores where a loop may end inside a super-vector. "none" prints no masks, like
+            MLIR; all loops must then end where their arrays end or after whole super-vectors.
+        vectorize_scans: whether loops with carried values that are also used, such as running sums,
+            vectorize; floats are then grouped differently.
 
     Returns:
         The MLIR text.
 
     Raises:
-        KernelError: no function of the text can be read, a size or a dimension is invalid, or `masks` is
-            "none" and a store needs a mask.
+        KernelError: no function can be read, a size or a dimension is invalid, or `masks` is "none" and a
+            store needs a mask.
         TypeError: an option has the wrong type, or no size is given.
     """
     if masks not in ("needed", "none"):
@@ -147,21 +149,16 @@ def run(
     """Run a function of an MLIR text on arrays and numbers; arrays are written in place.
 
     >>> text = '''
-    ... func.func @scale(%A: memref<8xf32>) {
-    ...   affine.for %i = 0 to 8 {
-    ...     %a = affine.load %A[%i] : memref<8xf32>
-    ...     %b = arith.addf %a, %a : f32
-    ...     affine.store %b, %A[%i] : memref<8xf32>
-    ...   }
+    ... func.func @fill(%x: f32, %A: memref<8xf32>) {
+    ...   affine.for %i = 0 to 8 { affine.store %x, %A[%i] : memref<8xf32> }
     ...   return
-    ... }
-    ... '''
-    >>> x = np.arange(8, dtype=np.float32)
-    >>> mlir.run(text, "scale", x)
-    >>> x
-    array([ 0.,  2.,  4.,  6.,  8., 10., 12., 14.], dtype=float32)
+    ... }'''
+    >>> out = np.zeros(8, np.float32)
+    >>> mlir.run(text, "fill", 1.5, out, virtual_vector_size=4)
+    >>> out
+    array([1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5], dtype=float32)
 
-    Overlapping arrays give the same results as the scalar loops.
+    Results for overlapping arrays are those of the scalar loops.
 
     Args:
         text: the MLIR text.
@@ -178,8 +175,8 @@ def run(
         What the function returns: None, one number or array, or a tuple of them.
 
     Raises:
-        KernelError: the text cannot be read, does not have such a function, or an argument or a subscript
-            does not fit.
+        KernelError: the text cannot be read or lacks the function, an argument does not match its type, or a
+            subscript is outside its array.
         TypeError: an argument is neither an array nor a number, or an option has the wrong type.
     """
     program, reductions = parse(text)[name], read_reductions(vectorize_reductions)
@@ -201,14 +198,14 @@ def _about_vectors(program: Program) -> str:
     size = "x".join(map(str, program.lanes))
     wide = vectorized(program.function, program.lanes, None, False, False)
     lines = [
-        f"@{program.name} has vectors and stays as it is; it runs in super-vectors of {size}",
+        f"@{program.name} has vectors and stays unchanged; it runs in super-vectors of {size}",
         *wide.loops,
     ]
     return "".join(f"// {line}\n" for line in lines)
 
 
 def _interpret(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
-    """Run either form by the interpreter."""
+    """Run a function in the interpreter, super-vectorized if requested."""
     if request is not None:
         wide = vectorized(function, *request)
         by_name = {a.name: value for a, value in zip(function.arguments, given, strict=True)}
@@ -218,7 +215,7 @@ def _interpret(request: Request | None, function: Function, given: Sequence[Any]
 
 
 def compiled(request: Request | None, function: Function, given: Sequence[Any]) -> Results:
-    """Run by a kernel; one lane means the scalar loops."""
+    """Run a function as a kernel, super-vectorized if requested."""
     sizes, fastest, reductions, scans = request or ((1,), None, False, False)
     options = LoopOptions(sizes, fastest, reductions, vectorize_scans=scans)
     results = _kernel(function, options)(*given)
@@ -253,7 +250,8 @@ def _requested(
     if options is not None:
         if sizes is not None or fastest is not None or reductions:
             raise TypeError(
-                "options= already sets the sizes, the dimensions and reductions\n  pass one or the other"
+                "options= already sets the sizes, the dimensions and reductions\n"
+                "  omit options=, or the other three keywords"
             )
         read = read_pass_options(options)
         sizes, fastest, reductions = read.virtual_vector_size, read.fastest_varying, read.vectorize_reductions

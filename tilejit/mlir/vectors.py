@@ -1,4 +1,4 @@
-"""The vector dialect in the kernel IR: loops over lanes, which become super-vectors when they run.
+"""Convert the vector dialect to loops over lanes, which become super-vectors when they run.
 
     %x = vector.transfer_read %A[%i], %pad              for lane in max(0, A.shape[0] - i)..256: x[lane] = pad
         : memref<?xf32>, vector<256xf32>                for lane in 0..min(256, A.shape[0] - i):
@@ -24,7 +24,7 @@ from codegen import Affine, Carried, Const, For, Load, Local, Op, Statement, Sto
 from tilejit.mlir.arithmetic import arithmetic
 from tilejit.mlir.dtypes import INDEX, MemRef, is_integer
 from tilejit.mlir.gathers import GATHERS
-from tilejit.mlir.lanes import Nest, checked_lanewise, zero
+from tilejit.mlir.lanes import Nest, check_lanewise, zero
 from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, Splat
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.plain_text import numbers_of
@@ -33,7 +33,7 @@ from tilejit.mlir.transfers import TRANSFERS
 from tilejit.mlir.types import constant_of, dtype_of, element_of, vector_shape
 
 DEEPEST = 64
-"""The depth of nested operations from which a vector is kept in an array."""
+"""The deepest nesting of operations; the vector of a deeper one is stored in an array."""
 
 MOST_LISTED = 4096
 """The most lanes that a constant may list, unless they have constant steps."""
@@ -52,15 +52,15 @@ REDUCTIONS = {
 
 
 def is_vectorial(op: Operation) -> bool:
-    """Whether an operation, excluding those inside it, takes or returns vectors."""
+    """Whether an operation itself, without the operations inside it, takes or returns vectors."""
     values = (*op.operands, *op.results)
     return op.name.startswith("vector.") or any(isinstance(v.type, VectorType) for v in values)
 
 
 def widest(function: FuncOp) -> tuple[int, ...]:
-    """The shape of a function's vectors for its kernels: the largest, if all have the same dimensions.
+    """The super-vector shape for a function: that of its largest vector, if all have the same rank.
 
-    Vectors of one dimension and of several run along the last one; () for a function without vectors.
+    For vectors of different ranks it is the largest last dimension; () for a function without vectors.
     """
     values = [value for op in function.walk() for value in (*op.operands, *op.results)]
     values += [argument for block in function.body.blocks for argument in block.args]
@@ -74,7 +74,7 @@ def widest(function: FuncOp) -> tuple[int, ...]:
 
 
 def vector_operation(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """Read one operation on vectors: statements for its effects, a meaning for each of its results.
+    """Read one operation on vectors: its effects become statements, and each of its results gets a meaning.
 
     Raises:
         Unsupported: kernels cannot express it.
@@ -98,7 +98,7 @@ def vector_operation(op: Operation, scope: Scope, out: list[Statement], line: in
 
 
 def held(value: SSAValue, scope: Scope, out: list[Statement], line: int) -> MemRef:
-    """The array that holds a vector: its own, or a new one that receives it."""
+    """The array that holds a vector; a new one if it has none yet."""
     meaning = scope.meaning(value)
     return meaning.memref if isinstance(meaning, Held) else copied(value, scope, out, line)
 
@@ -113,7 +113,7 @@ def copied(value: SSAValue, scope: Scope, out: list[Statement], line: int) -> Me
 
 
 def updated(pairs: Sequence[tuple[SSAValue, MemRef]], scope: Scope, out: list[Statement], line: int) -> None:
-    """Store vectors into arrays that hold the carried values of a loop, all at once."""
+    """Store vectors into the arrays that hold the carried values of a loop, as if all at once."""
     shapes = {vector_shape(value.type) for value, _ in pairs}
     nest = Nest(scope, min(shapes, default=()), line)
     if len(shapes) == 1:
@@ -148,11 +148,11 @@ def selected(
 
 
 def _compute(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """Arithmetic lane by lane, where the result is needed."""
+    """Arithmetic, computed lane by lane where the result is used."""
     if op.name == "arith.constant":
         _constant(op, scope, out, line)
         return
-    checked_lanewise(op)
+    check_lanewise(op)
     depth = 1 + max((_depth(operand, scope) for operand in op.operands), default=0)
     (result,) = op.results
     scope.values[result] = Lanewise(op, depth)
@@ -206,7 +206,7 @@ def _steps(numbers: Sequence[int | float | bool], shape: Sequence[int]) -> tuple
 
 
 def _broadcast(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
-    """A number in all lanes; or a vector along dimensions before its own, and along those of size 1."""
+    """A number in all lanes, or a vector repeated along new leading dimensions and dimensions of size 1."""
     (source,), (result,) = op.operands, op.results
     shape, have = vector_shape(result.type), vector_shape(source.type)
     _same_elements(op)
@@ -215,14 +215,14 @@ def _broadcast(op: Operation, scope: Scope, out: list[Statement], line: int) -> 
         return
     before = len(shape) - len(have)
     if before < 0 or any(n not in (1, m) for n, m in zip(have, shape[before:], strict=True)):
-        raise Unsupported(f"{source.type} does not broadcast to {result.type}", "make sizes equal, or 1")
+        raise Unsupported(f"{source.type} does not broadcast to {result.type}", "write equal sizes, or 1")
     scope.values[result] = Moved(source, tuple(None if n == 1 else before + k for k, n in enumerate(have)))
 
 
 def _same_elements(op: Operation) -> None:
     a, b = op.operands[0].type, op.results[0].type
     if element_of(a) != element_of(b) or not vector_shape(b):
-        raise Unsupported(f"{op.name} from {a} to {b} is not supported", "write one type of elements")
+        raise Unsupported(f"{op.name} from {a} to {b} is not supported", "write vectors of one element type")
 
 
 def _shape_cast(op: Operation, scope: Scope, out: list[Statement], line: int) -> None:
@@ -297,7 +297,7 @@ def _reduction(op: Operation, scope: Scope, out: list[Statement], line: int) -> 
     if not name or len(shape) != 1 or result.type != element_of(source.type):
         raise Unsupported(
             f"vector.reduction <{kind}> from {source.type} to {result.type} is not supported",
-            "reduce one dimension to its type of elements, by add, mul, minsi, maximumf …",
+            "reduce a vector of one dimension to its element type, by add, mul, minsi, maximumf …",
         )
     memref = held(source, scope, out, line)
     first = Load(memref.name, (Affine(0),), dtype)

@@ -1,4 +1,4 @@
-"""Parse the operations of a text with xdsl, each with its position."""
+"""Parse the operations of a text with xdsl, and record the position of each one."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ from tilejit.mlir.advice import advice, instead_of
 from tilejit.mlir.places import mistake
 from tilejit.mlir.plain_text import Plain
 from tilejit.mlir.types import FLOATS, MOST_LANES, element_of
-from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, Poison, without
+from tilejit.mlir.vector_text import ARITH, FOREIGN, VECTOR, MemRefCast, Poison, with_operations
 
 OLD_NAMES = {"arith.maxf": "arith.maximumf", "arith.minf": "arith.minimumf"}
 """Names of operations in MLIR 16."""
-SPOKEN_FOR = ("builtin", "func", "memref", "arith", "math", "affine", "vector")
+OMITTED_DIALECTS = ("builtin", "func", "memref", "arith", "math", "affine", "vector")
 """Dialects whose operations may omit the dialect's name: `func`, `return`, `alloc`, `load`."""
 
-
 UNREAD = (
-    # It does not matter here whether a map's operand is a symbol, and xdsl supports only %n in subscripts.
+    # xdsl supports only %n in subscripts, and it does not matter here whether an operand is a symbol.
     re.compile(r"\b(symbol\()\s*%[\w.$-]+\s*(\))"),
     # MLIR treats memory space 0 as none, xdsl as another type.
     re.compile(r"memref<[^<>]*?(,\s*0\s*(?::\s*i64\s*)?)>"),
     # Older constants have their type twice: dense<vector<8xf32>, 1.0> : vector<8xf32>.
     re.compile(r"\bdense<\s*(vector<[^<>]*>\s*,)"),
 )
-"""Syntax that MLIR parses and xdsl does not; blanks replace it, so that the rest keeps its position."""
+"""Syntax that MLIR parses but xdsl does not; blanks replace it, so that the rest keeps its position."""
 
 STRINGS = re.compile(r'//[^\n]*+|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|(?P<open>")')
 """Comments, strings, and an unclosed quotation mark, on which xdsl takes exponential time."""
@@ -79,7 +78,7 @@ def operations(text: str) -> tuple[Sequence[Operation], Mapping[Operation, int]]
 
 
 def _scalar(op: Operation) -> Operation:
-    """The same operation on numbers, for an operation on vectors that xdsl's rules exclude."""
+    """The operation on numbers that corresponds to an operation on vectors, which xdsl's rules reject."""
     lanes = any(isinstance(x.type, VectorType) for x in (*op.operands, *op.results))
     if not lanes or op.regions or not op.name.startswith(("arith.", "math.")) or op.name == "arith.constant":
         return op
@@ -112,7 +111,7 @@ def _place(text: str, error: ParseError) -> int:
 
 
 def _readable(text: str) -> str:
-    """The text with blanks for syntax that xdsl does not read: symbol(%n) ->        %n"""
+    """The text with blanks in place of syntax that xdsl does not parse: symbol(%n) ->        %n"""
     blank = list(text)
     for pattern in UNREAD:
         for match in pattern.finditer(text):
@@ -122,7 +121,7 @@ def _readable(text: str) -> str:
 
 
 def reader_context() -> Context:
-    """The dialects whose operations xdsl reads here."""
+    """The dialects of the supported operations."""
     context = Context()
     for dialect in (Builtin, Func, NUMBERS, Math, MEMREF, AFFINE, SCF, UB, VECTORS, OWN):
         context.load_dialect(dialect)
@@ -139,7 +138,7 @@ class _Seen:
 
 
 class _UnknownOperation(Exception):
-    """None of the supported dialects has an operation with this name."""
+    """No supported dialect has an operation with this name."""
 
 
 class _Bits(Parser._TensorLiteralElement):
@@ -173,7 +172,7 @@ class _Parser(Parser):
     def _get_op_by_name(self, name: str) -> type[Operation]:
         name = OLD_NAMES.get(name, name)
         if "." not in name:
-            known = (f"{dialect}.{name}" for dialect in SPOKEN_FOR)
+            known = (f"{dialect}.{name}" for dialect in OMITTED_DIALECTS)
             name = next((full for full in known if self.ctx.get_optional_op(full) is not None), name)
         if self.ctx.get_optional_op(name) is None:
             raise _UnknownOperation(name)
@@ -201,12 +200,12 @@ class _Parser(Parser):
 
     def _parse_generic_operation(self, op_type: type[Operation]) -> Operation:
         if issubclass(op_type, Plain) and op_type not in FOREIGN:
-            self.raise_error(f"{op_type.name} between quotation marks is not supported")
+            self.raise_error(f"{op_type.name} in the generic form is not supported")
         return super()._parse_generic_operation(op_type)
 
 
 class Max(affine.MinOp):
-    """affine.max, which xdsl lacks; read like affine.min."""
+    """affine.max, which xdsl lacks; it is parsed like affine.min."""
 
     name = "affine.max"
 
@@ -218,7 +217,7 @@ class Max(affine.MinOp):
 
 
 class If(affine.IfOp):
-    """affine.if, whose text xdsl does not read."""
+    """affine.if, whose custom form xdsl does not parse."""
 
     name = "affine.if"
 
@@ -240,7 +239,7 @@ class If(affine.IfOp):
         )
         count = condition.data.num_dims + condition.data.num_symbols
         if len(unresolved) != count:
-            parser.raise_error(f"the set takes {count} operands, got {len(unresolved)}", begin, parser.pos)
+            parser.raise_error(f"expected {count} operands, got {len(unresolved)}", begin, parser.pos)
         operands = [parser.resolve_operand(operand, IndexType()) for operand in unresolved]
         types = _types(parser)
         then = _side(parser)
@@ -276,8 +275,8 @@ AFFINE = Dialect(
     [affine.ApplyOp, affine.ForOp, If, affine.LoadOp, affine.StoreOp, affine.MinOp, Max, affine.YieldOp],
     [],
 )
-NUMBERS = without(Arith, *ARITH)
-MEMREF = without(MemRef, MemRefCast)
+NUMBERS = with_operations(Arith, *ARITH)
+MEMREF = with_operations(MemRef, MemRefCast)
 SCF = Dialect("scf", [ScfIf, ScfYield], [])
 UB = Dialect("ub", [Poison], [])
 VECTORS = Dialect("vector", list(VECTOR), [])

@@ -33,11 +33,20 @@ def compiled(
     tuning: Tuning = DEFAULT,
     swap: bool = False,
     padding: bytes | None = None,
-    apart: bool = False,
+    separate_padding: bool = False,
 ) -> CopyProgram:
-    """The program of a copy for that many threads; `tuning` may measure its schedules now.
+    """The program of a copy for that many threads.
 
-    `apart` gives padding launches of its own.
+    Args:
+        src: the offsets of the source.
+        dst: the offsets of the destination.
+        source: the element of the source.
+        target: the element of the destination.
+        threads: how many threads run it.
+        tuning: the caller's keywords; `tune` measures schedules before this returns.
+        swap: whether to swap the bytes of each element.
+        padding: one element of padding; None to leave padding unchanged.
+        separate_padding: whether padding gets launches of its own.
     """
     pick, pick_copy = None, None
     if tuning.tune:
@@ -53,7 +62,7 @@ def compiled(
         pick=pick,
         pick_copy=pick_copy,
     )
-    return find_copy(CopyRequest(src, dst, source, target, swap, padding, options, apart))
+    return find_copy(CopyRequest(src, dst, source, target, swap, padding, options, separate_padding))
 
 
 def staged(
@@ -67,9 +76,10 @@ def staged(
     packed_as: PermutedMap | None = None,
     unpacked_from: PermutedMap | None = None,
 ) -> CopyProgram | StagedProgram:
-    """The block-by-block copy if it is faster, which `tuning` may measure now; otherwise `direct`.
+    """The block-by-block program of a copy if it is faster; otherwise `direct`.
 
-    Sizes of super-vectors, and kernels for one shape, apply only to copies in one pass.
+    `tune` measures both before this returns. Sizes of super-vectors, and kernels for one shape, apply only to
+    copies in one pass.
     """
     if replace(tuning, tune=False) != DEFAULT:
         return direct

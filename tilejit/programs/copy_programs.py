@@ -1,4 +1,4 @@
-"""Copies between two arrays: in one pass, or block by block if that is faster."""
+"""The programs of copies between two arrays: in one pass, or block by block if that is faster."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def copy_program(
     threads: int,
     tuning: Tuning,
 ) -> CopyProgram | StagedProgram:
-    """The copy of an array of that shape, with the pieces of an element as one more dimension.
+    """The program that copies an array of that shape, with the pieces of an element as one more dimension.
 
-    It runs block by block if that is faster, unless a keyword sets the sizes; `tune` measures it.
+    It runs block by block if that is faster, unless a keyword sets the sizes. With `tune`, both are measured.
     """
     dims = shape if move.units == 1 else (*shape, move.units)
     maps = []

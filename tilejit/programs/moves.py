@@ -1,4 +1,4 @@
-"""How elements of one dtype become those of another: bytes moved, bytes swapped, or a conversion."""
+"""How kernels copy elements from one dtype to another: move bytes, swap bytes, or convert."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ can_cast = cached(1024)(np.can_cast)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The copy of one element: `units` pieces of `source`, each moved, swapped or converted to `target`.
+    """How to copy one element: as `units` pieces of `source`, each moved, swapped or converted to `target`.
 
-    sets_flags       NumPy may warn afterwards, depending on the processor's flags
-    hides_underflow  except for underflow, which only NumPy's own loop reports
+    sets_flags       whether the conversion sets processor flags, for which NumPy may warn
+    hides_underflow  whether underflow is excluded, because only NumPy's own loop reports it
 
     f4 -> f4: 1 piece u32    V12 -> V12: 3 pieces u32    >c16 -> c16: 2 pieces u64, swapped
     """
@@ -54,9 +54,9 @@ class Move:
 
 
 def move_for(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
-    """The move that a kernel makes, or None if only NumPy can do it.
+    """The move that a kernel performs, or None if only NumPy can copy such elements.
 
-    It does not check whether a `casting` rule allows it.
+    No `casting` rule is checked.
     """
     # M8[s] == M8[1000ms], but not the other way round, so a cache would confuse them.
     return (_move_for.__wrapped__ if source.kind in "mM" else _move_for)(source, target)
@@ -74,14 +74,14 @@ def _move_for(source: np.dtype[Any], target: np.dtype[Any]) -> Move | None:
 
 
 def _is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether an element is only its bytes."""
+    """Whether copying the bytes of an element copies the element."""
     if dtype.hasobject or dtype.itemsize == 0:
         return False
     return (0 <= dtype.num <= _LAST_BUILTIN and dtype.num != _OBJECT) or _xla_name(dtype) != ""
 
 
 def _has_holes(dtype: np.dtype[Any]) -> bool:
-    """Whether some bytes of a structured element belong to no field; NumPy leaves those as they are."""
+    """Whether some bytes of a structured element belong to no field; NumPy leaves such bytes unchanged."""
     return bool(np.count_nonzero(_field_bytes(dtype)) < dtype.itemsize)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from codegen import DirectCall
 
 MOST_CALLS = 16
-"""The most kernel calls of a copy to precompute; more are computed for each copy, which then costs less."""
+"""The most kernel calls of a copy to precompute; copies with more calls compute them each time."""
 
 MOST_ENTRIES = 1 << 14
 """The most entries of offset tables to keep for repeated calls: 256 KiB."""
@@ -36,11 +36,13 @@ MOST_ENTRIES = 1 << 14
 class NativeCall:
     """One call of a kernel, without the addresses of the arrays.
 
-    code        the address of the kernel's machine code; `function` calls it from Python
-    offsets     bytes from the first elements of source and destination to where it starts
-    sizes       its table of arguments, whose address is `table`
-    held        the objects that `code`, `sizes` and `scratch` point into, kept alive
-    scratch     the address of scratch, for calls that hold the GIL; otherwise 0
+    function    calls the kernel from Python
+    code        the address of the kernel's machine code
+    src_offset  bytes from the first element of the source to the start of the call's part
+    dst_offset  the same for the destination
+    sizes       the kernel's argument table, whose address is `table`
+    scratch     the address of a scratch buffer, for calls that hold the GIL; otherwise 0
+    held        the objects to keep alive because `code`, `table` and `scratch` point into them
     """
 
     function: Any
@@ -64,13 +66,18 @@ class NativeCalls:
     holds_gil: bool
 
     def __call__(self, src: int, dst: int) -> None:
-        """Run them on arrays whose first elements are at these addresses."""
+        """Run the calls on arrays whose first elements are at these addresses."""
         for x in self.calls:
             operands = copy_operands(src + x.src_offset, dst + x.dst_offset)
             x.function(operands, x.scratch, x.table, x.begin, x.end)
 
     def direct(self, src: int, dst: int) -> tuple[DirectCall, ...]:
-        """The calls as native code makes them; src, dst: positions of the arguments that are copied."""
+        """The calls in native code's form.
+
+        Args:
+            src: the position of the source among the caller's arguments.
+            dst: the position of the destination.
+        """
         with compiler_lock:  # few processes repeat a copy often enough
             from codegen import DirectCall
         return tuple(
@@ -87,9 +94,9 @@ class NativeCalls:
 
 
 def native_calls(program: object, moved_bytes: int) -> NativeCalls | None:
-    """The calls of a program; None if their arguments differ each time, or there are many.
+    """The calls of a program; None if their arguments differ between runs, or if there are too many.
 
-    Small copies hold the GIL, and so do larger ones that go through a shared buffer.
+    Small copies hold the GIL, and so do larger copies through a shared buffer.
 
     Args:
         program: the program.
@@ -106,7 +113,7 @@ def _calls(program: object, *, hold_gil: bool) -> NativeCalls | None:
         return None
     calls: list[NativeCall] = []
     for launch in (*program.first, *program.launches):
-        own = _repeated(launch, lends_buffer=hold_gil and _locks())
+        own = _repeated(launch, lends_buffer=hold_gil and _has_gil())
         if own is None or len(calls) + len(own) > MOST_CALLS:
             return None
         code, function = launch.runs.kernel.address, KERNEL_PROTOTYPES[hold_gil]
@@ -121,9 +128,9 @@ def _calls(program: object, *, hold_gil: bool) -> NativeCalls | None:
 
 
 def _repeated(launch: Launch, *, lends_buffer: bool) -> tuple[KernelCall, ...] | None:
-    """The calls of a launch, for destinations at any position in a line; None if they differ each time.
+    """The calls of a launch, for destinations with any alignment; None if they differ between runs.
 
-    Elements of packed storage may have addresses in bits, which direct calls do not compute.
+    Elements in packed storage may have addresses in bits, which direct calls do not support.
     """
     if launch.misaligned or launch.units != (1, 1) or (launch.scratch_bytes and not lends_buffer):
         return None
@@ -142,14 +149,14 @@ def lent_scratch(size_bytes: int) -> tuple[NDArray[np.uint8] | None, int]:
 
 @cached(64)
 def _shared_buffer(bits: int) -> NDArray[np.uint8]:
-    """A buffer for sizes of that many bits.
+    """The shared buffer for sizes of that many bits.
 
-    Every call with it holds the GIL, and kernels run no Python, so no two use it at once.
+    Every call that uses it holds the GIL, and kernels run no Python code, so uses never overlap.
     """
     return np.empty((1 << bits) + LINE_BYTES, np.uint8)
 
 
-def _locks() -> bool:
+def _has_gil() -> bool:
     """Whether this Python has a GIL."""
     enabled = getattr(sys, "_is_gil_enabled", None)
     return enabled is None or bool(enabled())

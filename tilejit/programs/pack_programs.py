@@ -1,4 +1,4 @@
-"""The copies of pack and unpack: in one pass, or block by block if that is faster."""
+"""The programs of pack and unpack: in one pass, or block by block if that is faster."""
 
 from __future__ import annotations
 
@@ -25,10 +25,18 @@ def pack_program(
     threads: int,
     tuning: Tuning,
 ) -> CopyProgram | StagedProgram:
-    """The copy from an array of such elements and strides in bytes; block by block if that is faster.
+    """The program that packs an array, block by block if that is faster.
 
-    It runs in one pass if a keyword sets the sizes; with `tune`, the measured faster way. fill: one element
-    of padding, None to keep the present padding. swap: whether the array's bytes are in the other order.
+    It runs in one pass if a keyword sets the sizes. With `tune`, both methods are measured.
+
+    Args:
+        spec: the shape and layout to pack into.
+        strides: the strides of the array, in bytes.
+        source: the element of the array.
+        fill: one element of padding; None to leave padding unchanged.
+        swap: whether the array's bytes are in the other order.
+        threads: how many threads run it.
+        tuning: the caller's keywords.
     """
     program = single_pass_pack(spec, strides, source, fill, swap, threads, tuning)
     if swap or source != buffer_element(spec):
@@ -43,7 +51,7 @@ def pack_program(
 def unpack_program(
     spec: Spec, strides: tuple[int, ...], target: Element, swap: bool, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
-    """The copy into an array of such elements and strides in bytes; block by block as for a pack."""
+    """The program that unpacks into an array; the arguments are as in `pack_program`."""
     program = single_pass_unpack(spec, strides, target, swap, threads, tuning)
     if swap or target != buffer_element(spec):
         return program
@@ -54,7 +62,7 @@ def unpack_program(
 
 
 def _permuted(spec: Spec) -> PermutedMap | None:
-    """The layout as a permuted one, if it is swizzled."""
+    """The layout as a permuted map; None unless it is swizzled."""
     if not isinstance(spec, CuteShape):
         return None
     with compiler_lock:  # few layouts are swizzled
@@ -71,17 +79,14 @@ def single_pass_pack(
     swap: bool,
     threads: int,
     tuning: Tuning = DEFAULT,
-    apart: bool = False,
 ) -> CopyProgram:
-    """The copy of a pack in one pass; `apart` gives padding launches of its own."""
+    """The program that packs an array in one pass; the arguments are as in `pack_program`."""
     src, dst = bytes_map(spec.dimensions, strides, source.bits // 8), access_map(spec)
     target = buffer_element(spec)
     if swap:
         src, dst, source = _swapped(spec, src, dst)
         target = source
-    return compiled(
-        src, dst, source, target, threads=threads, tuning=tuning, swap=swap, padding=fill, apart=apart
-    )
+    return compiled(src, dst, source, target, threads=threads, tuning=tuning, swap=swap, padding=fill)
 
 
 @cached(512)
@@ -93,7 +98,7 @@ def single_pass_unpack(
     threads: int,
     tuning: Tuning = DEFAULT,
 ) -> CopyProgram:
-    """The copy of an unpack in one pass; `swap` writes bytes in the other order."""
+    """The program that unpacks into an array in one pass; the arguments are as in `pack_program`."""
     src, dst = access_map(spec), bytes_map(spec.dimensions, strides, target.bits // 8)
     source = buffer_element(spec)
     if swap:
@@ -103,7 +108,7 @@ def single_pass_unpack(
 
 
 def _swapped(spec: Spec, src: AccessMap, dst: AccessMap) -> tuple[AccessMap, AccessMap, Element]:
-    """The maps of a copy that swaps bytes, and the unit it swaps: the parts of complex numbers one by one."""
+    """The maps of a copy that swaps bytes, and its element; complex numbers are swapped part by part."""
     if spec.dtype.kind == "c":
         src, dst = halved(src), halved(dst)
     return src, dst, Element(f"u{dst.element_bits}", dst.element_bits)
@@ -111,6 +116,7 @@ def _swapped(spec: Spec, src: AccessMap, dst: AccessMap) -> tuple[AccessMap, Acc
 
 @cached(64)
 def padding_program(spec: Spec, fill: bytes, threads: int) -> CopyProgram:
-    """Only the padding: a copy without elements."""
+    """The program that writes only the padding."""
     dst, element = access_map(spec), buffer_element(spec)
-    return compiled(dst, dst, element, element, padding=fill, threads=threads, apart=True).pads_only()
+    program = compiled(dst, dst, element, element, padding=fill, threads=threads, separate_padding=True)
+    return program.pads_only()

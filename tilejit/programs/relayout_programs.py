@@ -1,4 +1,4 @@
-"""The copies of relayout: in one pass, or block by block if that is faster."""
+"""The programs of relayout: in one pass, or block by block if that is faster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def single_pass_relayout(
     threads: int,
     tuning: Tuning = DEFAULT,
 ) -> CopyProgram:
-    """The copy between two tiled buffers of the same array, in one pass.
+    """The program that copies between two tiled buffers of the same array in one pass.
 
     Raises:
         LayoutError: the dimensions differ.
@@ -44,9 +44,9 @@ def single_pass_relayout(
 def relayout_program(
     source: Spec, target: Spec, fill: bytes | None, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
-    """The copy, block by block if that is faster.
+    """The program that copies between two tiled buffers, block by block if that is faster.
 
-    It runs in one pass if a keyword sets the sizes; with `tune`, the measured faster way.
+    It runs in one pass if a keyword sets the sizes. With `tune`, both methods are measured.
     """
     program = single_pass_relayout(source, target, fill, threads, tuning)
     elements = buffer_element(source), buffer_element(target)

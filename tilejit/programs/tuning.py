@@ -1,4 +1,4 @@
-"""The keywords of every copy for its kernels, read once."""
+"""The keywords of copies that control their kernels, read and checked once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VectorSize: TypeAlias = int | str | tuple[int | str, int | str]
 Text such as "2*hw" counts elements in terms of the machine.
 """
 Specialize: TypeAlias = Literal["structure", "sizes"]
-"""Whether shapes share kernels, or one is compiled for a shape alone."""
+"""Whether shapes share kernels, or each shape gets its own."""
 PaddingNumber: TypeAlias = int | float | complex | np.generic
 """The value of padding elements."""
 Padding: TypeAlias = PaddingNumber | Literal["keep"]
@@ -37,7 +37,7 @@ Padding: TypeAlias = PaddingNumber | Literal["keep"]
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The caller's requests for the kernels; None for `virtual_vector_size` lets the compiler choose."""
+    """The checked keywords; None for `virtual_vector_size` lets the compiler choose."""
 
     virtual_vector_size: tuple[Size, ...] | None = None
     specialize: str = STRUCTURE
@@ -69,10 +69,7 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
 def is_plain(
     casting: object, threads: object, virtual_vector_size: object, specialize: object, tune: object
 ) -> bool:
-    """Whether these keywords may be part of a cache key.
-
-    `threads` and `casting` must have plain types, and the others their default values.
-    """
+    """Whether `casting` and `threads` can be in a cache key, and the other keywords have default values."""
     return (
         virtual_vector_size is AUTO
         and specialize is STRUCTURE
@@ -86,7 +83,7 @@ def check_casting(casting: Any) -> None:
     """Check that `casting` is one of NumPy's rules for conversions.
 
     Raises:
-        LayoutError: the rule does not exist.
+        LayoutError: there is no such rule.
         TypeError: `casting` is not a str.
     """
     if not isinstance(casting, str):
@@ -106,7 +103,7 @@ def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:
 
 
 def casting_error(have: np.dtype[Any], want: np.dtype[Any], casting: str, sides: str) -> LayoutError:
-    """The error of a conversion that `casting` forbids; `sides` names the dtypes."""
+    """The error for a conversion that `casting` forbids; `sides` names the dtypes in the message."""
     if not np.can_cast(have, want, "unsafe"):
         return LayoutError(
             f"{sides}, and NumPy has no such conversion\n  convert in two steps, e.g. through int8"

@@ -1,8 +1,8 @@
-"""Tiled arrays larger than memory, chunk by chunk on the workers of a cluster. The extra `dask`.
+"""Tiled arrays larger than memory, chunk by chunk on the workers of a cluster. Needs the extra `dask`.
 
 Tasks carry the layout of a chunk as a Shape, never a compiled kernel. Each worker loads kernels from its
-machine's store, or compiles them. A task needs only the elements of its chunk, so it can run again if its
-worker is lost.
+machine's store, or compiles them. A task needs only the elements of its chunk, so it can run again on another
+worker.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The work on one chunk: module-level functions of arrays and layouts, which workers run."""
+"""The work on one chunk, as module-level functions that workers run."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def pack_block(block: Array, *, chunk: Spec, dims: Dims, threads: int | None, bl
     if block.shape != extents:
         raise LayoutError(
             f"the chunk at {block_id[: len(dims)]} is {dims_text(block.shape)}, but the array has "
-            f"{dims_text(extents)}\n  a function of map_blocks returned another shape: pass it chunks="
+            f"{dims_text(extents)}\n  pass chunks= to map_blocks if its function returned another shape"
         )
     packed = pack(block, edge_layout(chunk, block.shape), threads=threads)
     return packed.buffer.reshape((1,) * block.ndim + (-1,))
 
 
 def unpack_block(block: Array, *, chunk: Spec, dims: Dims, threads: int | None, block_id: Dims) -> Array:
-    """The elements of a chunk of an array of those dimensions."""
+    """The elements of a chunk, without padding."""
     return unpack(_tiled(block, edge_layout(chunk, extents_at(block_id, chunk, dims))), threads=threads)
 
 
@@ -47,19 +47,19 @@ def relayout_block(
 
 
 def extents_at(block_id: Dims, chunk: Spec, dims: Dims) -> Dims:
-    """The extents of the chunk at a grid position, which the end of the array may cut off."""
+    """The extents of the chunk at a grid position; the end of the array may cut it off."""
     place = block_id[: len(dims)]
     return tuple(min(e, n - k * e) for k, e, n in zip(place, chunk.dimensions, dims, strict=True))
 
 
 def buffer_dtype(spec: Spec) -> np.dtype[Any]:
-    """The dtype of a buffer: the elements', or uint8 if they share bytes."""
+    """The dtype of a buffer: the elements' own dtype, or uint8 if they share bytes."""
     return np.dtype(np.uint8) if spec.packed else spec.dtype
 
 
 @cached(256)
 def buffer_slots(spec: Spec) -> int:
-    """The length of a buffer of that dtype."""
+    """The length of a buffer in items of its dtype."""
     return spec.size_in_bytes // buffer_dtype(spec).itemsize
 
 

@@ -38,7 +38,7 @@ def read_layout(
     padding: PaddingNumber | None,
     parameters: dict[str, Any],
 ) -> tuple[Spec | None, Spec]:
-    """The layout of a whole array, or None if the layout describes one chunk; and the layout of chunks.
+    """The layout of the whole array (None if it describes one chunk), and the layout for chunks.
 
     f32[1000,300], "{1,0:T(8,128)}" -> f32[1000,300]{1,0:T(8,128)}, the same
     f32[1000,300], "(16,256):(256,1)" -> None, f32[16,256] (16,256):(256,1)
@@ -49,7 +49,7 @@ def read_layout(
         TypeError: an argument has the wrong type, or the layout does not take a keyword.
     """
     if isinstance(padding, str):
-        raise LayoutError(f"padding={padding[:40]!r}: write a number, or None")
+        raise LayoutError(f"padding: expected a number or None, got {padding[:40]!r}\n  pass a number")
     if 0 in dims:
         raise LayoutError(f"an array {dims_text(dims)} has no elements to pack\n  use tilejit.pack")
     fitted = _fitted(layout, dims)
@@ -95,28 +95,28 @@ def known_dims(x: Any) -> Dims:
     return tuple(map(int, x.shape))
 
 
-def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Chunks | None) -> Spec:
+def chunk_layout(spec: Spec, dims: Dims, have: Dims, requested: Chunks | None) -> Spec:
     """The layout of a whole chunk, with the requested extents or about those of the array's chunks.
 
     f32[1000,300]{1,0:T(8,128)}, chunks of 100x100 -> f32[104,128]{1,0:T(8,128)}
 
     Raises:
-        LayoutError: chunks of those extents would cut tiles, or do not fit a CuTe layout.
-        TypeError: they are not integers.
+        LayoutError: chunks of the requested extents would cut tiles, or do not fit a CuTe layout.
+        TypeError: the requested extents are not integers.
     """
     if isinstance(spec, CuteShape):
         room = spec.dimensions
-        extents = room if asked is None else _asked(asked, dims)
+        extents = room if requested is None else _requested(requested, dims)
         if any(map(operator.gt, extents, room)):
             raise LayoutError(
                 f"chunks of {dims_text(extents)} do not fit {spec.layout}\n"
-                f"  a CuTe layout is that of one chunk: pass chunks of at most {dims_text(room)}"
+                f"  a CuTe layout describes one chunk: pass chunks of at most {dims_text(room)}"
             )
         return replace(spec, dimensions=extents)
     tile = tile_extents(spec)
-    if asked is None:
+    if requested is None:
         return replace(spec, dimensions=_rounded(have, tile, dims))
-    extents = _asked(asked, dims)
+    extents = _requested(requested, dims)
     if extents != _rounded(extents, tile, dims):
         raise LayoutError(
             f"chunks of {dims_text(extents)} cut the tiles of {shape_name(spec)}\n"
@@ -126,22 +126,23 @@ def chunk_layout(spec: Spec, dims: Dims, have: Dims, asked: Chunks | None) -> Sp
 
 
 def _rounded(extents: Dims, tile: Dims, dims: Dims) -> Dims:
-    """Extents rounded up to whole tiles; the array's own if they cover it."""
+    """Extents rounded up to whole tiles, but at most the array's dimensions."""
     return tuple(min(n, ceil_div(e, t) * t) for e, t, n in zip(extents, tile, dims, strict=True))
 
 
-def _asked(asked: Any, dims: Dims) -> Dims:
+def _requested(chunks: Any, dims: Dims) -> Dims:
     """The requested extents of chunks: one number for all dimensions, or one for each; -1 takes all."""
     try:
-        given = (asked,) * len(dims) if hasattr(asked, "__index__") else tuple(asked)
+        given = (chunks,) * len(dims) if hasattr(chunks, "__index__") else tuple(chunks)
         extents = tuple(operator.index(e) for e in given)
     except TypeError as error:
         raise TypeError(
-            f"chunks={str(asked)[:40]!r}: pass a number of elements, or one for each dimension, -1 for all"
+            f"chunks: expected one integer, or one for each dimension, got {str(chunks)[:40]!r}\n"
+            "  pass the elements of a chunk along each dimension, -1 for all"
         ) from error
     if len(extents) != len(dims) or any(e < 1 and e != -1 for e in extents):
         raise LayoutError(
-            f"chunks={str(asked)[:40]} does not cut an array {dims_text(dims)}\n"
+            f"chunks={str(chunks)[:40]} do not fit an array {dims_text(dims)}\n"
             "  pass the elements of a chunk along each dimension, -1 for all"
         )
     return tuple(n if e == -1 else min(e, n) for e, n in zip(extents, dims, strict=True))
@@ -163,7 +164,7 @@ def tile_extents(spec: Shape) -> Dims:
     1 along dimensions that `*` merges, because no chunks fit them.
     """
     reach = [1] * spec.rank
-    # Of each axis the dimension that it counts and how many elements at a time; None within tiles.
+    # The dimension that each axis counts, and the elements per step; None for axes within tiles.
     axes: list[tuple[int, int] | None] = [(d, 1) for d in reversed(spec.minor_to_major)]
     for step in tile_steps_of(spec)[0]:
         axes = [*(None for _ in range(step.lead)), *axes]
@@ -180,14 +181,14 @@ def tile_extents(spec: Shape) -> Dims:
 
 def holds(spec: Spec, dtype: np.dtype[Any]) -> bool:
     """Whether a layout's elements can be packed from arrays of a dtype, in either byte order."""
-    narrow = spec.element.byte_dtype  # compared with None, a dtype is float64
+    narrow = spec.element.byte_dtype  # NumPy compares None with a dtype as if it were float64
     native = dtype.newbyteorder("=")
     return native == spec.dtype or (narrow is not None and native == narrow)
 
 
 @cached(256)
 def edge_layout(chunk: Spec, extents: Dims) -> Spec:
-    """The layout of a chunk at the end of the array: as large as a whole one, with the rest as padding.
+    """The layout of a chunk at the end of the array: the size of a whole chunk, with the excess as padding.
 
     f32[16,256]{1,0:T(8,128)}, (5, 256) -> f32[5,256]{1,0:T(8,128)} padded to 16x256
     """
@@ -197,7 +198,7 @@ def edge_layout(chunk: Spec, extents: Dims) -> Spec:
 
 
 def chunk_sizes(dims: Dims, extents: Dims) -> tuple[Dims, ...]:
-    """The chunks along each dimension as dask writes them: (1000,), (300,) -> ((300, 300, 300, 100),)"""
+    """The sizes of chunks along each dimension, in dask's form: (1000,), (300,) -> ((300, 300, 300, 100),)"""
     return tuple(
         (*(e for _ in range((n - 1) // e)), n - (n - 1) // e * e) for n, e in zip(dims, extents, strict=True)
     )

@@ -1,4 +1,4 @@
-"""The buffer of a whole array in one file, written range by range by the workers that have the elements."""
+"""Write the buffer of a whole array to one file, range by range, on the workers that have the elements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tilejit.layout.indexing import shape_name
 from tilejit.programs.tuning import PaddingNumber
 
 CHUNK_BYTES = 32 << 20
-"""Bytes of the buffer for each task."""
+"""Bytes of the buffer that one task writes by default."""
 
 
 def to_flat(
@@ -38,7 +38,7 @@ def to_flat(
     threads: int | None = None,
     **parameters: Any,
 ) -> None:
-    """Write the buffer that `tilejit.pack` makes of a whole dask array to a file, immediately.
+    """Write the buffer that `tilejit.pack` creates for a whole dask array to a file, immediately.
 
     >>> x = dask.array.ones((50, 300), dtype="f4", chunks=(16, 128))
     >>> to_flat(x, "{1,0:T(8,128)}", "weights.bin")
@@ -46,7 +46,7 @@ def to_flat(
     (21504,)
 
     A task packs one box of the array into its range of the file, so no process holds the whole array. The
-    file gets its name once all of it is on disk.
+    file appears at `path` when it is complete.
 
     Args:
         x: a dask array.
@@ -58,9 +58,8 @@ def to_flat(
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Raises:
-        LayoutError: as `pack`; or no range of the buffer holds a box. This is the case for swizzles across
-            the whole buffer, for layouts that merge dimensions, and if the tiles of several boxes are
-            interleaved.
+        LayoutError: as `pack`; or no range of the buffer holds a single box: for swizzles across the whole
+            buffer, for layouts that merge dimensions, and if the tiles of several boxes are interleaved.
         TypeError: an argument has the wrong type.
         TilejitError: `path` is not a regular file.
         OSError: the file cannot be written.
@@ -74,7 +73,9 @@ def to_flat(
             f"{shape_name(spec)} does not hold an array {list(dims)}\n  pass a layout of the whole array"
         )
     if not holds(spec, x.dtype):
-        raise LayoutError(f"the array is {x.dtype}, the layout {spec.primitive_type}\n  pass x.astype(…)")
+        raise LayoutError(
+            f"the array is {x.dtype}, but the layout is for {spec.primitive_type}\n  pass x.astype(…)"
+        )
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
     temporary = target.with_name(f".tilejit-{secrets.token_hex(8)}.tmp")
@@ -107,7 +108,7 @@ def _tasks(x: Any, spec: Spec, path: str, piece_bytes: int, threads: int | None)
         if spec.size_in_bytes > piece_bytes:
             raise LayoutError(
                 f"no range of the buffer of {shape_name(spec)} holds one box of the array\n"
-                f"  pass piece_bytes={spec.size_in_bytes} to make it in one piece, or write chunks: to_zarr"
+                f"  pass piece_bytes={spec.size_in_bytes} to write it at once, or write chunks with to_zarr"
             )
         boxes = x.rechunk(-1).to_delayed().reshape(-1)
         ranges = [(0, spec.size_in_bytes)]
@@ -133,7 +134,7 @@ def _extents(found: Cut) -> Dims:
 
 
 def _write_piece(values: Array, spec: Spec, path: str, begin: int, end: int, threads: int | None) -> None:
-    """Make a range of the buffer from the elements of its box, and put it on disk."""
+    """Create a range of the buffer from the elements of its box, and write it to disk."""
     if end - begin == spec.size_in_bytes:
         made = pack(values, spec, threads=threads).buffer
     else:

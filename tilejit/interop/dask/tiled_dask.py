@@ -42,7 +42,7 @@ class TiledDask:
 
     The chunks form a regular grid. The chunk at (i, j, …) covers the box that starts at (i, j, …) times the
     chunk's extents, and `array[i, j, …]` holds the bytes of `tilejit.pack` for that box in the chunk's
-    layout. A box at the end of the array has a whole chunk's buffer, and the excess is padding.
+    layout. Boxes at the end of the array have buffers of the same size, and the excess is padding.
 
     Attributes:
         array: [*chunks along each dimension, slots], a block for each chunk's buffer: of the element dtype,
@@ -62,7 +62,7 @@ class TiledDask:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The elements' dtype, as `unpack` gives them."""
+        """The dtype of the elements that `unpack` returns."""
         return self.chunk.dtype
 
     @property
@@ -81,7 +81,7 @@ class TiledDask:
         return f"TiledDask({whole},\n  {chunks} chunks of {shape_name(self.chunk)}, {self.nbytes} bytes)"
 
     def unpack(self) -> Any:
-        """Return the dask array with the same chunks, bit for bit.
+        """Unpack to a dask array with the same chunks, bit for bit.
 
         >>> x = dask.array.ones((50, 300), dtype="f4", chunks=(16, 128))
         >>> pack(x, "{1,0:T(8,128)}").unpack()[:8, :2].compute().shape
@@ -109,7 +109,7 @@ class TiledDask:
         padding: PaddingNumber | None = None,
         **parameters: Any,
     ) -> TiledDask:
-        """Convert to another layout, chunk by chunk if chunks consist of whole tiles of it.
+        """Convert to another layout, chunk by chunk if each chunk consists of whole tiles of it.
 
         >>> t = pack(dask.array.ones((50, 300), dtype="f4", chunks=(32, 128)), "{1,0:T(8,128)}")
         >>> t.relayout("tenstorrent").grid
@@ -132,7 +132,7 @@ class TiledDask:
         whole, spec = read_layout(layout, name, self.shape, padding, own)
         if spec.primitive_type != name:
             raise LayoutError(
-                f"the tiled array is {name}, the layout {spec.primitive_type}\n"
+                f"the tiled array is {name}, but the layout is for {spec.primitive_type}\n"
                 "  pass a layout of the same dtype; to convert, pack(t.unpack().astype(…), …)"
             )
         extents = self.chunk.dimensions
@@ -174,8 +174,8 @@ class TiledDask:
         >>> float(zarr.open_array("weights.zarr")[5, 7])
         1.0
 
-        zarr stores the buffer `array[i, j, …]` byte for byte as the chunk at (i, j, …). Dtypes that zarr has
-        no name for become integers of the same width.
+        zarr stores the buffer `array[i, j, …]` byte for byte as the chunk at (i, j, …). Dtypes that zarr does
+        not support become integers of the same width.
 
         `zarr.json`, which makes the chunks an array, is written last. A run that fails or ends early may
         leave chunks but no array, so missing chunks are never read as zeros.
@@ -189,9 +189,9 @@ class TiledDask:
             None, or the Delayed.
 
         Raises:
-            LayoutError: an array exists and `overwrite` is False, another one is created there at the same
-                time, or the layout has no text form.
-            TilejitError: only a single process can write the store, such as a ZIP file.
+            LayoutError: an array exists and `overwrite` is False, another process creates one there at the
+                same time, or the layout has no text form.
+            TilejitError: only a single process can write to the store, such as a ZIP file.
             TypeError: `store` is not a store.
             ImportError: zarr is not installed.
         """
@@ -200,7 +200,7 @@ class TiledDask:
         return write(self, store, overwrite, compute)
 
     def to_flat(self, path: str | os.PathLike[str], *, piece_bytes: int = flat.CHUNK_BYTES) -> None:
-        """Write the buffer that `tilejit.pack` makes of the whole array, padding included, to a file.
+        """Write the buffer that `tilejit.pack` creates for the whole array, padding included, to a file.
 
         >>> t = pack(dask.array.ones((50, 300), dtype="f4", chunks=(16, 128)), "{1,0:T(8,128)}")
         >>> t.to_flat("weights.bin")
@@ -218,7 +218,7 @@ class TiledDask:
         if self.layout is None:
             raise LayoutError(
                 f"{self.chunk.layout} is the layout of a chunk, not of the whole array\n"
-                "  pass a layout of the whole: t.relayout(…).to_flat(…)"
+                "  convert to a layout of the whole array: t.relayout(…).to_flat(…)"
             )
         flat.to_flat(self.unpack(), self.layout, path, piece_bytes=piece_bytes, threads=self.threads)
 
@@ -243,10 +243,10 @@ def pack(
 
     Args:
         x: a dask array, or anything that `dask.array.asarray` accepts.
-        layout: anything that `as_layout` reads. Formats and shapes describe the whole array, a CuTe layout
-            one chunk.
-        chunks: elements of a chunk along each dimension: a multiple of the tiles, or -1 for all. None rounds
-            the chunks of `x` up to whole tiles, or takes the size of a CuTe layout.
+        layout: anything that `as_layout` reads. Formats and shapes describe the whole array; a CuTe layout
+            describes one chunk.
+        chunks: elements of a chunk along each dimension: a multiple of the tile's size, or -1 for all. None
+            rounds the chunks of `x` up to whole tiles, or takes the size of a CuTe layout.
         padding: the value of padding elements; None takes the layout's own, or 0.
         threads: TileJIT's threads in a task; None for one, because workers have threads of their own.
         parameters: keywords of a named format, or sizes of a pattern's axes.
@@ -255,8 +255,8 @@ def pack(
         The array in packed chunks, computed lazily.
 
     Raises:
-        LayoutError: the layout, chunks or padding are wrong, or `x` has no elements or chunks of unknown
-            sizes. Computing it raises if a value does not fit a packed dtype.
+        LayoutError: the layout, the chunks or the padding are invalid, or `x` has no elements or has chunks
+            of unknown sizes. Computing the result raises if a value does not fit a packed dtype.
         TypeError: an argument has the wrong type, or the layout does not take a keyword.
     """
     if isinstance(x, TiledDask):
@@ -272,7 +272,7 @@ def pack(
     whole, spec = read_layout(layout, x.dtype, dims, padding, own)
     if not holds(spec, x.dtype):
         raise LayoutError(
-            f"the array is {x.dtype}, the layout {spec.primitive_type}\n"
+            f"the array is {x.dtype}, but the layout is for {spec.primitive_type}\n"
             "  pass a layout of the array's dtype, or x.astype(…)"
         )
     chunk = chunk_layout(spec, dims, tuple(int(max(sizes)) for sizes in x.chunks), chunks)
@@ -312,15 +312,15 @@ def from_zarr(store: Any, *, threads: int | None = None) -> TiledDask:
     (2, 3)
 
     Args:
-        store: a zarr array, or whatever `TiledDask.to_zarr` takes.
+        store: a zarr array, or a store that `TiledDask.to_zarr` accepts.
         threads: TileJIT's threads in a task; None for one.
 
     Returns:
         The array in packed chunks, computed lazily.
 
     Raises:
-        LayoutError: the chunks are not plain buffers: they have another codec, are compressed or sharded.
-            Computing it raises if a chunk has another size.
+        LayoutError: the chunks are not plain buffers: they have another codec, or are compressed or sharded.
+            Computing the result raises if a chunk has another size.
         FileNotFoundError: the array does not exist. Other errors are zarr's own.
         ImportError: zarr is not installed.
     """

@@ -1,4 +1,4 @@
-"""Buffers of chunks as the chunks of a zarr array, byte for byte, and back."""
+"""Write the buffers of chunks as the chunks of a zarr array, byte for byte, and read them back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from tilejit.arrays.memory import Array
 from tilejit.copies.convert import pack
 from tilejit.interop.dask.blocks import buffer_dtype, buffer_slots, extents_at
 from tilejit.interop.dask.chunks import Dims, edge_layout, holds
-from tilejit.interop.zarr import (
-    TileCodec,
-    chunk_spec_of,
-)  # reports a missing zarr
+from tilejit.interop.zarr import TileCodec, chunk_spec_of  # before zarr, to report that it is missing
 from tilejit.layout.as_layout import as_layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import shape_name
@@ -31,11 +28,11 @@ from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError, ContainsGroupError
 
 DESCRIPTION = "zarr.json"
-"""The file that makes a folder of chunks an array; it is written last."""
+"""The name of an array's metadata in its folder; it is written last."""
 
 
 def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
-    """Write the chunks of an array, then its description, for `TiledDask.to_zarr`.
+    """Write the chunks of an array, then its metadata, for `TiledDask.to_zarr`.
 
     Raises:
         LayoutError: the array exists already, or the layout has no text form.
@@ -47,7 +44,7 @@ def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
         raise TypeError("expected a path, a URL or a zarr store, got None")
     if isinstance(store, Store) and not store.supports_deletes:
         raise TilejitError(
-            f"{store} cannot be written by several workers\n  write to a folder, then copy that into it"
+            f"{store} cannot be written by several workers\n  write to a folder, then copy the folder into it"
         )
     try:
         z = zarr.create_array(
@@ -63,7 +60,7 @@ def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
         )
     except (ContainsArrayError, ContainsGroupError) as error:
         raise LayoutError(f"{error}\n  pass another store, or overwrite=True") from error
-    description = _taken_away(z)
+    description = _remove_description(z)
     written = tiled.array.map_blocks(
         partial(_write_block, z),
         chunks=tuple((1,) * n for n in (*tiled.grid, 1)),
@@ -75,7 +72,7 @@ def write(tiled: Any, store: Any, overwrite: bool, compute: bool) -> Any:
 
 
 def codec_of(chunk: Spec) -> tuple[TileCodec, np.dtype[Any]]:
-    """The codec that reads buffers of a layout, and the dtype that zarr holds its elements in.
+    """The codec that reads buffers of a layout, and zarr's dtype for its elements.
 
     bf16[128,128]{1,0:T(8,128)(2,1)} -> TileCodec("{1,0:T(8,128)(2,1)}", dtype="bf16"), uint16
 
@@ -108,7 +105,7 @@ def read(z: Any) -> tuple[Any, Dims, Spec, Spec | None]:
     """
     codecs = tuple(getattr(z.metadata, "codecs", ()))
     if len(codecs) != 1 or not isinstance(codecs[0], TileCodec):
-        names = ", ".join(type(codec).__name__ for codec in codecs) or "none of zarr 3"
+        names = ", ".join(type(codec).__name__ for codec in codecs) or "none (a zarr 2 array)"
         raise LayoutError(
             f"chunks of {z.store_path} are not plain tiled buffers: codecs {names}\n"
             "  tilejit.interop.dask.pack(dask.array.from_zarr(…), …) repacks them"
@@ -150,7 +147,7 @@ def _read_block(z: Any, chunk: Spec, dims: Dims, block_id: Dims) -> Array:
         raw = data.as_numpy_array().view(np.uint8)
         if raw.nbytes != chunk.size_in_bytes:
             raise LayoutError(
-                f"the chunk {block_id[:-1]} of {z.store_path} has {raw.nbytes} bytes, and "
+                f"the chunk {block_id[:-1]} of {z.store_path} has {raw.nbytes} bytes, but "
                 f"{shape_name(chunk)} takes {chunk.size_in_bytes}\n"
                 "  it is damaged, or was written with another layout"
             )
@@ -171,8 +168,8 @@ def _chunk(z: Any, block_id: Dims) -> Any:
     return z.store_path / z.metadata.encode_chunk_key(block_id[:-1])
 
 
-def _taken_away(z: Any) -> bytes:
-    """Remove the array's metadata until its chunks are written."""
+def _remove_description(z: Any) -> bytes:
+    """Remove the array's metadata until its chunks are written, and return it."""
     place = z.store_path / DESCRIPTION
     description = sync(place.get(prototype=buffer_prototype)).to_bytes()
     sync(place.delete())
@@ -180,13 +177,15 @@ def _taken_away(z: Any) -> bytes:
 
 
 def _finish(z: Any, description: bytes, _: Any) -> None:
-    """Write the array's metadata after all chunks; doing so twice has the same effect.
+    """Write the array's metadata after all chunks; writing it twice has the same effect.
 
     Raises:
-        LayoutError: another array was created there at the same time.
+        LayoutError: another process created an array there at the same time.
     """
     place = z.store_path / DESCRIPTION
     there = sync(place.get(prototype=buffer_prototype))
     if there is not None and there.to_bytes() != description:
-        raise LayoutError(f"another array was created at {z.store_path} meanwhile\n  pass another store")
+        raise LayoutError(
+            f"another array was created at {z.store_path} in the meantime\n  pass another store"
+        )
     sync(place.set(buffer_prototype.buffer.from_bytes(description)))

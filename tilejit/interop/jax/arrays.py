@@ -26,20 +26,21 @@ def to_jax(t: TiledArray | Array, /, *, copy: bool | None = None) -> jax.Array:
     >>> to_jax(tilejit.pack(x, "{1,0:T(8,128)}"), copy=False).shape
     (384000,)
 
-    jax assumes that its arrays never change: do not write to memory that it shares.
+    jax assumes that its arrays never change, so do not write to memory that it shares.
 
     Args:
         t: a TiledArray, or a NumPy array with any shape and strides. Packed elements of at most four bits
             become uint8.
-        copy: None copies only if jax cannot share the memory: the first element does not start a line of 64
-            bytes, the strides leave holes or run backwards, the memory is read-only, or elements are narrower
-            than a byte. False raises instead; True always copies.
+        copy: None copies only if jax cannot share the memory: it is not aligned to 64 bytes, the strides
+            leave holes or run backwards, the memory is read-only, or elements are narrower than a byte. False
+            raises instead; True always copies.
 
     Returns:
         The jax array.
 
     Raises:
-        LayoutError: jax has no such dtype, or only with jax_enable_x64; or copy=False and jax needs a copy.
+        LayoutError: jax does not support the dtype, or only with jax_enable_x64; or copy is False and jax
+            needs a copy.
         TypeError: `t` is neither a TiledArray nor an array, or `copy` is neither a bool nor None.
     """
     array = t.buffer if isinstance(t, TiledArray) else t
@@ -66,11 +67,11 @@ def from_jax(
     1507.0
 
     Args:
-        array: of any shape, and of the layout's size in bytes including its padding. Its dtype is the
-            layout's, or uint8.
+        array: a jax array of any shape with the layout's size in bytes, padding included. Its dtype is the
+            layout's dtype, or uint8.
         layout: the layout: anything that `as_layout` reads.
-        dtype: the dtype of a layout that names none; None takes the array's.
-        dims: the dimensions of a layout that names none.
+        dtype: the dtype of a layout without one; None takes the array's.
+        dims: the dimensions of a layout without any.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -155,11 +156,11 @@ def unpack(
     (1000, 300)
 
     Args:
-        array: of any shape, and of the layout's size in bytes including its padding. Its dtype is the
-            layout's, or uint8.
+        array: a jax array of any shape with the layout's size in bytes, padding included. Its dtype is the
+            layout's dtype, or uint8.
         layout: the layout: anything that `as_layout` reads.
-        dtype: the dtype of a layout that names none; None takes the array's.
-        dims: the dimensions of a layout that names none.
+        dtype: the dtype of a layout without one; None takes the array's.
+        dims: the dimensions of a layout without any.
         casting: NumPy's rule for conversions, as in `tilejit.unpack`.
         threads: how many threads to use; None lets the size decide.
         virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
@@ -187,7 +188,7 @@ def unpack(
 
 
 def numpy_view(array: jax.Array) -> Array:
-    """Return a read-only NumPy array of a jax array, over its memory unless jax keeps it packed or in tiles.
+    """Return a read-only NumPy array over the memory of a jax array; a copy if jax stores it packed or tiled.
 
     >>> numpy_view(jax.numpy.ones((2, 3), "bfloat16")).dtype
     dtype(bfloat16)
@@ -196,7 +197,7 @@ def numpy_view(array: jax.Array) -> Array:
         array: a jax array on the CPU.
 
     Returns:
-        The array, of the jax array's shape.
+        The array, with the jax array's shape.
 
     Raises:
         LayoutError: the array is not on the CPU, is spread over devices, or has been deleted.
@@ -204,13 +205,13 @@ def numpy_view(array: jax.Array) -> Array:
     """
     if isinstance(array, jax.core.Tracer):
         raise TypeError(
-            "this array is traced, by jit, grad or vmap, and has no memory yet\n"
-            "  call it outside, or through jax.pure_callback"
+            "the array is traced by jit, grad or vmap, and has no memory yet\n"
+            "  call the function outside of them, or through jax.pure_callback"
         )
     if not isinstance(array, jax.Array):
         raise TypeError(f"expected a jax.Array, got {type(array).__name__}")
     if array.is_deleted():
-        raise LayoutError("the array has been deleted, or donated to a function\n  use it before that")
+        raise LayoutError("the array was deleted, or donated to a function\n  use it before that")
     _refuse_devices(array.devices())
     return np.asarray(array)
 
@@ -221,7 +222,7 @@ def _refuse_devices(devices: set[Any]) -> None:
     if others:
         raise LayoutError(
             f"the array is on the device {others[0]}, not on the CPU\n"
-            "  move it there: jax.device_put(x, jax.devices('cpu')[0])"
+            "  move it to the CPU: jax.device_put(x, jax.devices('cpu')[0])"
         )
     if len(devices) != 1:
         raise LayoutError(

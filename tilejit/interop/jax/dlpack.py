@@ -54,7 +54,7 @@ def jax_array_over(array: Array, copy: bool | None) -> jax.Array:
     """A jax array over the memory of a NumPy array, or of a copy of it; see `tilejit.interop.jax.to_jax`.
 
     Raises:
-        LayoutError: jax has no such dtype, or copy is False and a copy is needed.
+        LayoutError: jax does not support the dtype, or copy is False and a copy is needed.
     """
     element = from_numpy(array.dtype)
     _refuse_dtype(array.dtype)
@@ -78,7 +78,9 @@ def _refuse_dtype(dtype: np.dtype[Any]) -> None:
     try:
         own = jax.dtypes.canonicalize_dtype(dtype.newbyteorder("="))
     except TypeError as error:
-        raise LayoutError(f"jax does not support {dtype}\n  view them as integers of that width") from error
+        raise LayoutError(
+            f"jax does not support {dtype}\n  view the elements as integers of the same width"
+        ) from error
     if own != dtype.newbyteorder("="):
         raise LayoutError(
             f"jax converts {dtype} to {own} in its current configuration\n"
@@ -87,16 +89,16 @@ def _refuse_dtype(dtype: np.dtype[Any]) -> None:
 
 
 def _why_copied(array: Array) -> str:
-    """Why jax cannot use the memory of an array directly; empty if it can."""
+    """Why jax cannot use the memory of an array directly; "" if it can."""
     element = from_numpy(array.dtype)
     if element.bits < 8 and element.kind != "pred":
-        return "it packs elements narrower than a byte"
+        return "jax packs elements narrower than a byte"
     if not array.dtype.isnative:
         return "its bytes are in the other order"
     if not array.flags.writeable:
-        return "it is read-only, which this form of DLPack cannot say"
+        return "it is read-only, which this version of DLPack cannot express"
     if address(array) % LINE_BYTES and array.size:
-        return f"its first element does not start a line of {LINE_BYTES} bytes"
+        return f"it is not aligned to {LINE_BYTES} bytes"
     axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     if not array.transpose(axes).flags.c_contiguous or (array.size < 2 and not array.flags.c_contiguous):
         return f"its strides of {array.strides} bytes leave holes, run backwards or repeat elements"

@@ -34,17 +34,16 @@ def layout_of(obj: Any, /, *, dtype: ElementLike | None = None, dims: Iterable[i
         dims: the dimensions for a Layout or a Format, in elements.
 
     Returns:
-        The shape. Elements narrower than a byte are packed, E(4) for int4, if the layout leaves it open, as
-        in XLA.
+        The shape. As in XLA, elements narrower than a byte are packed by default, with E(4) for int4.
 
     Raises:
         LayoutError: dtype or dims is missing, or differs from the array's; or the layout is AUTO or None, or
-            has another rank.
+            its rank differs.
         TypeError: the object does not belong to jax.
     """
     if isinstance(obj, jax.core.Tracer):
         raise TypeError(
-            "this array is traced, and XLA has not chosen its layout yet\n  pass the result of jit"
+            "the array is traced, and XLA has not chosen its layout yet\n  pass the result of jit"
         )
     shape = None if dims is None else int_tuple(dims, "dims")
     element = None if dtype is None else primitive_type(dtype)
@@ -82,35 +81,35 @@ def to_jax_layout(
 
     Args:
         layout: the layout: anything that `as_layout` reads, such as "tpu" with dtype= and dims=.
-        dtype: the dtype of a layout that names none.
-        dims: the dimensions of a layout that names none.
+        dtype: the dtype of a layout without one.
+        dims: the dimensions of a layout without any.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
         The jax Layout.
 
     Raises:
-        LayoutError: jax layouts cannot express it. They lack CuTe layouts, padding other than that of tiles,
-            `*` in a tile, all XLA properties but E, and unpacked elements narrower than a byte.
+        LayoutError: jax layouts cannot express it. They do not support CuTe layouts, padding beyond whole
+            tiles, `*` in a tile, XLA properties except E, or unpacked elements narrower than a byte.
         TypeError: as `as_layout`.
     """
     spec = as_layout(layout, dtype=dtype, dims=dims, **parameters)
     if isinstance(spec, CuteShape):
         raise LayoutError(
             f"{shape_name(spec)} is a CuTe layout, and jax layouts consist of tiles\n"
-            "  tilejit.layout.bridge finds the tiles if it has some"
+            "  use tilejit.layout.bridge to find its tiles, if it has any"
         )
     own = spec.layout or Layout(tuple(reversed(range(spec.rank))))
     plain = Layout(own.minor_to_major, own.tiles, own.element_size_in_bits)
     if plain != own or any(spec.dynamic) or spec.padded_dimensions is not None:
         raise LayoutError(
             f"jax layouts only have an order of dimensions, tiles and E: {shape_name(spec)}\n"
-            f"  omit the rest: {plain}"
+            f"  omit everything else: {plain}"
         )
     if xla_packs(spec.element) and not spec.packed:
         raise LayoutError(
             f"XLA packs {spec.primitive_type}, but this layout stores one per byte: {shape_name(spec)}\n"
-            f"  write E({spec.element.bits}), or choose a dtype of eight bits"
+            f"  write E({spec.element.bits}), or use a dtype of eight bits"
         )
     if any(MERGE in tile for tile in own.tiles):
         raise LayoutError(
@@ -136,9 +135,9 @@ def to_jax_format(
 
     Args:
         layout: the layout: anything that `as_layout` reads.
-        sharding: a jax sharding; None places the array on the first device alone.
-        dtype: the dtype of a layout that names none.
-        dims: the dimensions of a layout that names none.
+        sharding: a jax sharding; None places the array on the first device only.
+        dtype: the dtype of a layout without one.
+        dims: the dimensions of a layout without any.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -155,7 +154,7 @@ def to_jax_format(
 
 
 def xla_packs(element: PrimitiveType) -> bool:
-    """Whether XLA packs elements of a type into bytes by default: those of 1, 2 and 4 bits, but not pred."""
+    """Whether XLA packs elements of a type into bytes by default: types of 1, 2 and 4 bits except pred."""
     return element.bits in (1, 2, 4) and element.kind != "pred"
 
 

@@ -1,4 +1,4 @@
-"""Operations of arrays and numbers that expressions do not support, with their replacements."""
+"""The base of stand-ins for elements: it rejects unsupported operations and names their replacements."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 from codegen import KernelError
 
-_SHAPE = "it is recorded once for arrays of any shape: pass numbers as arguments, f(x, x.shape[0])"
+_SHAPE = "pass the number as an argument, f(x, x.shape[0])"
 _VIEW = "pass the view of an array as an argument, f(x.T)"
 _INSTEAD = {
     **dict.fromkeys(("shape", "size", "nbytes", "strides"), _SHAPE),
     **dict.fromkeys(("T", "mT", "transpose", "reshape", "ravel", "flatten", "swapaxes", "squeeze"), _VIEW),
-    "copy": "an expression is an immutable value",
-    "fill": "expressions are not written in place",
-    "item": "it is not a Python number",
+    "copy": "omit it, because expressions are immutable",
+    "fill": "omit it, because expressions cannot be modified in place",
+    "item": "omit it, because an expression is not a Python number",
 }
 """Replacements for array attributes."""
 
-_THERE_ARE = "use astype, clip, sum, min, max, mean, dot, ndim, dtype, or NumPy's elementwise functions"
+_SUPPORTED = "use astype, clip, sum, min, max, mean, dot, ndim, dtype, or NumPy's elementwise functions"
 
 
 class UnknownAttributeError(KernelError, AttributeError):
@@ -26,14 +26,14 @@ class UnknownAttributeError(KernelError, AttributeError):
     __module__ = "tilejit"
 
 
-class NoArray:
+class StandIn:
     """The stand-in for one element; it rejects operations that only arrays and numbers support."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # protocols that it does not support
+        if name.startswith("__"):  # Python probes for protocols that expressions do not support
             raise AttributeError(name)
         raise UnknownAttributeError(
-            f"an expression has no attribute {name}\n  {_INSTEAD.get(name, _THERE_ARE)}"
+            f"an expression has no attribute {name}\n  {_INSTEAD.get(name, _SUPPORTED)}"
         )
 
     def __bool__(self) -> bool:
@@ -43,16 +43,19 @@ class NoArray:
         )
 
     def __iter__(self) -> Any:
-        raise KernelError("an expression is recorded for one element; it has no parts")
+        raise KernelError("an expression stands for one element, so it cannot be iterated over")
 
     def __getitem__(self, key: Any) -> Any:
         raise KernelError(
-            "an expression is recorded for one element; it has no parts\n"
-            "  pass parts of arrays as arguments, f(x[1:]), and where= for those of a mask"
+            "an expression stands for one element, so it cannot be indexed\n"
+            "  pass slices of arrays as arguments, f(x[1:]), and where= for a mask"
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise KernelError("an expression has no parts to be written\n  write np.where(mask, value, x)")
+        raise KernelError(
+            "an expression stands for one element, so its items cannot be assigned\n"
+            "  write np.where(mask, value, x)"
+        )
 
     def __len__(self) -> int:
         raise KernelError(f"an expression has no length\n  {_INSTEAD['shape']}")
@@ -60,12 +63,13 @@ class NoArray:
     def __float__(self) -> float:
         raise KernelError(
             "an expression is not a Python number\n"
-            "  write NumPy's functions, np.exp(x) for math.exp(x), and x.astype(...) for conversions"
+            "  use NumPy's functions, np.exp(x) for math.exp(x), and x.astype(...) for conversions"
         )
 
     __int__ = __index__ = __complex__ = __float__
 
     def __array__(self, *args: Any, **keywords: Any) -> Any:
         raise KernelError(
-            "an expression is not a NumPy array\n  write functions of elements; x.astype(...) for conversions"
+            "an expression is not a NumPy array\n"
+            "  use NumPy's elementwise functions, and x.astype(...) for conversions"
         )
