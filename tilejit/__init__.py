@@ -1,4 +1,4 @@
-"""NumPy arrays to and from tiled, blocked and swizzled memory layouts, at the speed of memory."""
+"""Convert NumPy arrays to and from tiled, blocked and swizzled memory layouts, at memory speed."""
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -9,7 +9,7 @@ import codegen as _codegen
 if not hasattr(_codegen, "TILEJIT"):
     raise ImportError(
         f"another package named codegen ({_codegen.__file__}) hides TileJIT's compiler; "
-        "take it off the path or put TileJIT's site-packages before it"
+        "remove it from sys.path, or put TileJIT's site-packages before it"
     )
 
 from codegen import (
@@ -223,9 +223,9 @@ _HOMES = {
     "tiled.tiled_array": "TiledArray",
     "view.picture": "LayoutPicture show",
 }
-"""The module of each public name: an import of all would take ten times as long as the first pack needs.
+"""The module of each public name. Importing all of them would take ten times as long as the first pack needs.
 
-No module has the name of a public function, which it would take the place of when it is imported.
+No module may have the name of a public function, because importing the module would replace the function.
 """
 
 _HOME_OF = {name: f"tilejit.{home}" for home, names in _HOMES.items() for name in names.split()}

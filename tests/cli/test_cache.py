@@ -46,7 +46,7 @@ def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     again = child("cache", "warm", "aiter-preshuffle", TILEJIT_CACHE_DIR=str(store)).stdout
     assert (
         again
-        == f"aiter-preshuffle: 0 kernels compiled, {counts['compiled'] + counts['stored']} there already\n"
+        == f"aiter-preshuffle: 0 kernels compiled, {counts['compiled'] + counts['stored']} already stored\n"
     )
 
 
@@ -79,7 +79,7 @@ def test_damaged_entries_are_named_and_removed(tmp_path: Path) -> None:
     assert sound.returncode == 0
     notes = len(list(store.glob("*.note")))
     assert notes >= count  # the source of each kernel, the program, and digests
-    assert sound.stdout.splitlines() == [f"sound      {count} kernels, {notes} notes", "damaged    0"]
+    assert sound.stdout.splitlines() == [f"intact     {count} kernels, {notes} notes", "damaged    0"]
 
     first.write_bytes(first.read_bytes()[:-1])
     found = child("cache", "verify", **where)

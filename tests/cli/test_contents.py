@@ -83,7 +83,7 @@ def test_files_that_are_refused(packed: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "neither .safetensors nor .npy" in fails("show", tmp_path / "empty")
     for option in (("--svg",), ("--layout", "tpu")):
-        assert "a file is listed as it is" in refuses("show", packed, *option)
+        assert "--svg are not for files" in refuses("show", packed, *option)
     raw = (
         packed.read_bytes()
         .replace(b"tenstorrent", b"x")

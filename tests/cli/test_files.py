@@ -157,12 +157,14 @@ def saved(directory: Path, x: np.ndarray[Any, Any]) -> Path:
 def test_errors(model: Path, array: Path) -> None:
     out, other = model.with_name("out.safetensors"), array.with_name("out.npy")
     assert "tensor 'bias'" in fails("pack", model, out, "--layout", "{1,0:T(8,128)}", "--tensor", "bias")
-    assert "one kind" in refuses("pack", model, other, "--layout", "tpu")
+    assert "the same kind" in refuses("pack", model, other, "--layout", "tpu")
     assert "expected a .npy or .safetensors file" in refuses("pack", model, "out.bin", "--layout", "tpu")
     assert "No such file" in fails("pack", "none.npy", other, "--layout", "tpu")
     missing = array.parent / "none" / "x.npy"
     assert f"No such file or directory: '{missing}'" in fails("pack", array, missing, "--layout", "tpu")
-    assert f"there is no directory '{missing.parent}'" in fails("pack", array, missing, "--layout", "tpu")
+    assert f"the directory '{missing.parent}' does not exist" in fails(
+        "pack", array, missing, "--layout", "tpu"
+    )
     assert "in braces, such as {1,0}" in refuses("pack", array, other, "--layout", "1,0:T(8,128)")
     assert "--dtype bf16" in fails("pack", array, other, "--layout", "bf16[33,300]")
     assert "opaque" not in refuses("pack", array, other, "--layout", "tpu", "--dtype", "nope")
@@ -171,7 +173,7 @@ def test_errors(model: Path, array: Path) -> None:
     assert "--shape is for .npy" in refuses("unpack", model, out, "--shape", "f32[3]")
     assert "--tensor is for" in refuses("pack", array, other, "--layout", "tpu", "--tensor", "x")
     unpacked = fails("unpack", model, out)
-    assert f"nothing to be unpacked in '{model.name}'" in unpacked
+    assert f"nothing in '{model.name}' can be unpacked" in unpacked
     assert "unpacked already" in unpacked
     assert "threads" in refuses("pack", array, other, "--layout", "tpu", "--threads", "0")
     assert not out.exists()
@@ -265,7 +267,9 @@ def test_tensors_that_the_layout_does_not_fit_are_left_and_named(model: Path) ->
     done = run("pack", model, packed, "--layout", *MATRICES)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("packed 8 of 10 tensors")
-    said = "not packed, since the layout does not fit: bias, scale\n  tensor 'bias': the format 'tenstorrent'"
+    said = (
+        "not packed, because the layout does not fit: bias, scale\n  tensor 'bias': the format 'tenstorrent'"
+    )
     assert said in done.stderr
     assert "--tensor" in done.stderr
     assert run("unpack", packed, back).stdout.startswith("unpacked 8 of 10 tensors")
@@ -278,7 +282,7 @@ def test_relayout_leaves_them_packed_as_they_are(model: Path) -> None:
     done = run("relayout", packed, other, "--layout", *MATRICES)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("converted 8 of 10 tensors")
-    assert "not converted, since the layout does not fit: bias, scale\n" in done.stderr
+    assert "not converted, because the layout does not fit: bias, scale\n" in done.stderr
     old, new = safetensors.read(packed), safetensors.read(other)
     for name in ("bias", "scale"):
         before, after = (
@@ -307,9 +311,7 @@ def test_a_layout_that_fits_no_tensor_or_not_those_named_is_refused(model: Path)
 
 def test_relayout_says_what_is_missing(array: Path, model: Path) -> None:
     assert "--shape" in fails("relayout", array, array.with_name("b.npy"), "--layout", "tpu")
-    assert "nothing to be converted" in fails(
-        "relayout", model, model.with_name("b.safetensors"), "--layout", "tpu"
-    )
+    assert "can be converted" in fails("relayout", model, model.with_name("b.safetensors"), "--layout", "tpu")
     assert "is for .npy files" in refuses(
         "relayout", model, model.with_name("b.safetensors"), "--layout", "tpu", "--shape", "f32[2]"
     )

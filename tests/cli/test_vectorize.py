@@ -100,12 +100,12 @@ def test_functions_that_cannot_be_read_stay(files: Path) -> None:
     result = run("vectorize", files / "both.mlir")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith(
-        "// @bad is not read: arith.frobnicate is not supported\n//   line 6: %add"
+        "// @bad cannot be read: arith.frobnicate is not supported\n//   line 6: %add"
     )
     assert bad.strip() in result.stdout
     assert "vector<256xf32>" in result.stdout
     assert result.stderr.startswith(
-        f"tilejit: {files / 'both.mlir'}: @bad is not read: arith.frobnicate is not supported\n  line 6: %add"
+        f"tilejit: {files / 'both.mlir'}: @bad cannot be read: arith.frobnicate is not supported\n  line 6: "
     )
 
 
@@ -142,13 +142,13 @@ def test_functions_of_python_that_cannot_be_read_are_named(files: Path) -> None:
     causes = {
         "calls": "kernels cannot call open",
         "stores": "k is stored to, and its elements are subscripts",
-        "typed": "typed: the annotation 'float[:]' of A names no dtype",
+        "typed": "typed: the annotation 'float[:]' of A is not a dtype",
         "many": "kernels take positional arguments only",
     }
     said = [line for line in result.stderr.splitlines() if line.startswith("tilejit: ")]
     for line, (name, cause) in zip(said, causes.items(), strict=True):
-        assert line.startswith(f"tilejit: @{name} is not read: {cause}")
-        assert f"\n// @{name} is not read: {cause}" in result.stdout
+        assert line.startswith(f"tilejit: @{name} cannot be read: {cause}")
+        assert f"\n// @{name} cannot be read: {cause}" in result.stdout
     rest = result.stdout.partition("// @calls")[2].splitlines()[1:]
     assert all(line.startswith("//") for line in rest if line)
     path.write_text(REFUSED)
@@ -348,7 +348,7 @@ ERRORS = {
     ("bad.py",): "cannot be run: ModuleNotFoundError",
     ("call.py",): "call.py",
     ("empty.py",): "defines no function",
-    ("annotated.py",): "the annotation 'float[:]' of A names no dtype",
+    ("annotated.py",): "the annotation 'float[:]' of A is not a dtype",
     ("nothing.mlir",): "No such file",
     ("nothing.py",): "No such file",
     ("red.mlir", "--virtual-vector-size", "0"): "at least one element",

@@ -73,7 +73,7 @@ def test_nothing_is_written() -> None:
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (tj.LayoutIndexError, "tile 1000 is out of range", lambda: tj.explain(tj.gather_tiles, f32(), [1000])),
     (tj.LayoutError, "twice", lambda: tj.explain(tj.scatter_tiles, f32(), [1, 1], 0)),
-    (tj.LayoutError, "is unknown", lambda: tj.explain(tj.scatter_tiles, f32(), [1], 0, duplicates="all")),
+    (tj.LayoutError, "got .all.", lambda: tj.explain(tj.scatter_tiles, f32(), [1], 0, duplicates="all")),
     (TypeError, "expected a TiledArray", lambda: tj.explain(tj.gather_tiles, f32().buffer, [1])),
     (TypeError, "missing a required argument: 'ids'", lambda: tj.explain(tj.gather_tiles, f32())),
     (

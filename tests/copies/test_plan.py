@@ -146,7 +146,9 @@ def test_plans_that_cannot_be() -> None:
         ValueError, match=r"src of shape \(5, 4\) cannot be broadcast to dst of shape \(4, 5\)"
     ):
         tj.plan_copy(np.zeros((4, 5)), np.zeros((5, 4)))
-    with pytest.raises(TypeError, match="float64 cannot be converted to int64 by the rule 'same_kind'"):
+    with pytest.raises(
+        TypeError, match="float64 cannot be converted to int64 according to the rule 'same_kind'"
+    ):
         tj.plan_copy(np.zeros(5, np.int64), np.zeros(5))
 
 

@@ -163,7 +163,7 @@ def test_nesting_without_end(ask: Callable[[], Any]) -> None:
         (lambda: cute.group(Layout((4, 8)), 0, HUGE), "modes 0 to a number of 16610 bits"),
         (lambda: cute.append(Layout((4, 8)), rank=-HUGE), "more than a number of 16610 bits"),
         (lambda: cute.slice_((HUGE, (HUGE, _)), Layout((4, 8))), "does not fit 8:4"),
-        (lambda: cute.slice_((HUGE, 0), Layout(4)), "a tuple of numbers of thousands of digits"),
+        (lambda: cute.slice_((HUGE, 0), Layout(4)), "a tuple of integers with thousands of digits"),
         (lambda: cute.append(Layout(4), Layout(2), 10**9), "too large"),
         (lambda: cute.prepend(Layout(4), Layout(2), 10**9), "too large"),
         (lambda: cute.prefix_product((2, 3), (1,)), "pass one integer"),  # type: ignore[arg-type]

@@ -127,5 +127,5 @@ def test_tables_of_many_axes() -> None:
         assert refusal.value.witness == Witness((*(0,) * 62, 1, 1), last, 3)
     assert Layout((2, 2), (1, 5))(np.full((1,) * 40, 3)).item() == 6
     tiled = tj.pack(np.zeros((4, 4), np.float32), "{1,0:T(2,2)}")
-    with pytest.raises(LayoutError, match="ids has the shape"):
+    with pytest.raises(LayoutError, match="ids has shape"):
         tj.gather_tiles(tiled, np.full((1,) * 40, 2**70, object).tolist())

@@ -421,7 +421,7 @@ def test_results_without_dimensions_are_numbers() -> None:
 
 def test_on_fail() -> None:
     x, total = np.ones(20, np.float32), np.zeros((), np.float32)
-    with pytest.raises(tj.KernelError, match=r"not vectorized throughout\n.*reduction-not-asked"):
+    with pytest.raises(tj.KernelError, match=r"not fully vectorized\n.*reduction-not-asked"):
         tj.elementwise(np.sum, vectorize_reductions=False, on_fail="raise")(x, out=total)
     assert total == 0
     run = tj.elementwise(np.sum, vectorize_reductions=False, on_fail="warn")

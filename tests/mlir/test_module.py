@@ -88,7 +88,7 @@ def test_a_function_is_refused_when_it_is_asked_for(name: str, last: bool, withi
     assert other.strip() in printed
     assert "vector.transfer_write" in printed
     reported = mlir.super_vectorize(text, virtual_vector_size=4, report=True)
-    assert f"// @other is not read: {module.refused['other'].splitlines()[0]}\n" in reported
+    assert f"// @other cannot be read: {module.refused['other'].splitlines()[0]}\n" in reported
     if MLIR_OPT is not None:
         done = subprocess.run([MLIR_OPT], input=reported, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -317,7 +317,7 @@ REFUSED: tuple[tuple[Callable[[], Any], type[Exception], str], ...] = (
     (lambda: cute.composition(X, 21), cute.NoLayoutError, "across the dimensions .*\n  .*asfortranarray"),
     (lambda: cute.composition(np.asfortranarray(X), 6001), tj.LayoutError, "reach element 6000 of .*6000"),
     (lambda: cute.zipped_divide(X, parse("<(2,2):(2,3),_>")), cute.NoLayoutError, "complement"),
-    (lambda: cute.zipped_divide(X, (3, 3), fill_value="x"), tj.LayoutError, "cannot be converted"),
+    (lambda: cute.zipped_divide(X, (3, 3), fill_value="x"), tj.LayoutError, "cannot convert"),
     (lambda: cute.zipped_divide(X, (3, 3), fill_value=[0, 1]), tj.LayoutError, "shape .2,..*\n  pass one"),
     (lambda: cute.zipped_divide(Layout(4), 3, fill_value=0), TypeError, "fill_value is for arrays"),
     (lambda: cute.zipped_divide(np.zeros((0, 3)), 2), tj.LayoutError, "no elements"),

@@ -121,7 +121,7 @@ def test_levels_nest(text: str) -> None:
             "row",
             "expected a layout with an outermost swizzle to color by",
         ),
-        ("f32[3,5]", "blue", "expected a color of tile, order, bank, row"),
+        ("f32[3,5]", "blue", "color: expected one of tile, order, bank, row"),
     ],
 )
 def test_what_is_refused(text: str, color: str, says: str) -> None:

@@ -119,7 +119,7 @@ def test_colors_are_chosen(color: str) -> None:
     assert (picture.svg == tj.show(text).svg) == (color == "bank")
     assert picture._repr_html_() == layout_html(layout(text), color=color)
     assert "add --svg" in refuses("show", text, "--color", color)
-    with pytest.raises(tj.LayoutError, match="expected a color of"):
+    with pytest.raises(tj.LayoutError, match="color: expected one of"):
         tj.show(text, color="red")  # type: ignore[arg-type]
 
 

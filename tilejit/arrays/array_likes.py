@@ -1,4 +1,4 @@
-"""Arrays of other libraries as NumPy arrays, without a copy and without importing a library."""
+"""View arrays of other libraries as NumPy arrays, without copying them or importing the libraries."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ BY_BITS = {"bfloat16": "int16"} | {
 
 
 def as_numpy(x: Any) -> Any:
-    """Return an array over the memory of a torch CPU tensor or a jax CPU array; anything else as it is.
+    """Return an array over the memory of a torch CPU tensor or a jax CPU array; anything else unchanged.
 
     torch's bfloat16 and 8-bit floats become ml_dtypes types, which NumPy itself does not know. A tensor that
-    needs a gradient, or is on a device, is returned as it is: NumPy then requests an array, and torch raises
+    needs a gradient or is on a device is returned unchanged. NumPy then requests an array, and torch raises
     an error.
     """
     if type(x) is np.ndarray:

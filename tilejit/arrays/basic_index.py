@@ -1,4 +1,4 @@
-"""NumPy's basic indexing as a box of the array: its starts, steps and extents."""
+"""Read a NumPy basic index as a box of the array: its starts, steps and extents."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def box_of_key(
     if len(ellipses) > 1:
         raise LayoutIndexError("an index can have only one ellipsis")
     if given > len(shape):
-        raise LayoutIndexError(f"{given} indices for an array of {len(shape)} dimensions")
+        raise LayoutIndexError(f"expected at most {len(shape)} indices, got {given}")
     missing = [slice(None)] * (len(shape) - given)
     at = ellipses[0] if ellipses else len(parts)
     parts = parts[:at] + missing + parts[at + 1 :]

@@ -1,4 +1,4 @@
-"""NumPy's warnings after a cast that overflowed: the processor's flags, read around a kernel."""
+"""Issue NumPy's warnings for casts that overflow, from the processor's flags around a kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WITNESSES = {
 """Numbers whose cast to float32 sets one flag each: too large, too small, a signaling NaN."""
 
 _WORDS = {"over": "overflow", "under": "underflow", "invalid": "invalid value"}
-"""NumPy's names of the flags."""
+"""NumPy's names for the flags."""
 
 
 def clear() -> None:
@@ -33,7 +33,7 @@ def raised() -> int:
     return int(TEST_FLAGS(ALL_FLAGS)) if TEST_FLAGS else 0
 
 
-def tells_of_underflow() -> bool:
+def reports_underflow() -> bool:
     """Whether NumPy reacts to an underflow; by default it does not."""
     return np.geterr()["under"] != "ignore"
 
@@ -46,7 +46,7 @@ def warn(flags: int) -> None:
     for name, flag in FLAG_BITS.items():
         if not flags & flag:
             continue
-        if modes[name] == "warn":  # raised here, because NumPy's warning names the line that called it
+        if modes[name] == "warn":  # NumPy's own warning would name this line
             text = f"{_WORDS[name]} encountered in cast"
             warnings.warn(text, RuntimeWarning, stacklevel=caller_stacklevel())
         else:

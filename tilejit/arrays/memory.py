@@ -1,4 +1,4 @@
-"""NumPy arrays for the compiler: access maps, addresses, new outputs."""
+"""Access maps and addresses of NumPy arrays, and memory for new ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilejit.arrays.strided import span
 
 Array = NDArray[Any]
 MAX_RANK = 64 if int(np.__version__.partition(".")[0]) >= 2 else 32
-"""The most dimensions of a NumPy array."""
+"""The most dimensions that a NumPy array can have."""
 
 
 def array_map(array: Array) -> AccessMap:
@@ -90,7 +90,7 @@ def address(array: Array) -> int:
 LINE_BYTES = 64
 _BYTES_DTYPE = np.dtype(np.uint8)
 HUGE_BYTES = 32 << 20
-"""From this size in bytes on, a new array is mapped on whole huge pages.
+"""New arrays of at least this size in bytes are mapped on whole huge pages.
 
 Below it, malloc reuses recently freed memory without page faults, which is worth more, and NumPy itself
 requests huge pages from 4 MiB on. At 32 MiB, glibc stops keeping freed memory.
@@ -101,7 +101,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
     """Allocate an array in C order that is cache-line aligned; its pages are not touched yet.
 
     Raises:
-        OutOfMemoryError: there is no memory for it.
+        OutOfMemoryError: there is not enough memory.
     """
     dtype = np.dtype(dtype)
     return np.empty(shape, dtype) if dtype.hasobject else sized(shape, dtype, prod(shape) * dtype.itemsize)
@@ -111,7 +111,7 @@ def sized(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Array:
     """`empty` with a known size in bytes; for elements that are not Python objects.
 
     Raises:
-        OutOfMemoryError: there is no memory for it.
+        OutOfMemoryError: there is not enough memory.
     """
     try:
         if size >= HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):

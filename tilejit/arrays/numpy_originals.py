@@ -1,8 +1,8 @@
 """NumPy's own routines, saved before `accelerate` can replace them.
 
-`numpy_x` is the function that `numpy.x` was when TileJIT first copied. A routine that leaves a case to NumPy
-calls it by this name, because `numpy.x` may be that routine itself. The arguments have no types, because
-NumPy's functions accept more than the overloads of its stubs.
+`numpy_x` is the function that `numpy.x` was when this module was imported. A routine that leaves a case to
+NumPy calls it by this name, because `numpy.x` may be that routine itself. The arguments have no types,
+because NumPy's functions accept more than the overloads of its stubs.
 """
 
 from __future__ import annotations

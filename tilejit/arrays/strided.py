@@ -1,4 +1,4 @@
-"""Strided arrays given by numbers: the range they reach, shared memory, and broadcasting."""
+"""Calculations with shapes and strides: the bytes an array reaches, shared memory, and broadcasting."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def order_of(x: NDArray[Any]) -> Literal["C", "F", ""]:
-    """ "C" if elements are contiguous along the last dimension, "F" along the first, otherwise ""."""
+    """Return "C" if elements are contiguous along the last dimension, "F" if along the first, else ""."""
     if not x.ndim or x.strides[-1] == x.itemsize:
         return "C"
     return "F" if x.strides[0] == x.itemsize else ""
@@ -127,7 +127,7 @@ def share_memory(first: NDArray[Any], second: NDArray[Any]) -> bool:
         return True
 
 
-def apart(dst: Any, src: Any) -> Any:
+def without_overlap(dst: Any, src: Any) -> Any:
     """Return the source, or a copy of it if NumPy's assignment would read elements it has written.
 
     NumPy copies an overlapping source first, with two exceptions: a single element, and a one-dimensional

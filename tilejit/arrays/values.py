@@ -1,4 +1,4 @@
-"""Values to store in a tiled array: converted as in NumPy assignment, or rejected."""
+"""Convert values for a tiled array as in NumPy assignment, or reject them."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def elements(value: Any, element: PrimitiveType) -> Array:
     except LayoutError:
         raise
     except TypeError as error:
-        raise TypeError(f"the value cannot be converted to {element.name}: {error}") from error
+        raise TypeError(f"cannot convert the value to {element.name}: {error}") from error
     except (ValueError, ArithmeticError) as error:
-        raise LayoutError(f"the value cannot be converted to {element.name}: {error}") from error
+        raise LayoutError(f"cannot convert the value to {element.name}: {error}") from error
 
 
 def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype[Any]) -> Array:
@@ -56,8 +56,7 @@ def _converted(value: Any, array: Array, element: PrimitiveType, dtype: np.dtype
         if kind == "f" and element.kind == "float" and element.bits < 8 and np.isnan(plain).any():
             raise LayoutError(f"{element.name} has no NaN\n  replace them first, e.g. with np.nan_to_num")
         out = np.empty(plain.shape, np.int64 if element.byte_dtype is not None else dtype)
-        # Python numbers are converted one by one, because an array of them may have a dtype that holds none
-        # exactly.
+        # Python numbers are converted one by one, because NumPy's dtype for an array of them may be inexact.
         by_one = plain is array and not isinstance(value, np.ndarray | np.generic)
         out[...] = value if by_one else plain
         if element.byte_dtype is None:
@@ -86,7 +85,7 @@ def _plain_numbers(array: Array, element: PrimitiveType) -> Array:
         raise TypeError(f"expected numbers, got an array of {array.dtype}")
     if kind == "c" and element.kind not in ("complex", "pred"):
         if not np.all(array.imag == 0):
-            raise TypeError("it is complex, and its imaginary part would be lost; take .real")
+            raise TypeError("it is complex, and its imaginary part would be lost; pass its .real")
         return array.real
     return array
 
@@ -103,7 +102,7 @@ def check_range(array: Array, element: PrimitiveType) -> None:
     least, most = array.min().item(), array.max().item()
     if not (low - 1 < least and most < high + 1):
         raise LayoutError(
-            f"the values reach from {least} to {most}, but {element.name} holds {low} to {high}\n"
+            f"the values range from {least} to {most}, but {element.name} holds {low} to {high}\n"
             "  clip or mask the values first"
         )
 

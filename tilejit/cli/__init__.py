@@ -1,7 +1,7 @@
 """The command line: `tilejit demo`, pack, unpack, relayout, show, view, explain, formats, vectorize, cache.
 
-Errors are a message on stderr, with exit code 2 for misuse and 1 for failures. Nothing heavy is imported
-before a command needs it, and no command before `main` has installed its signal handlers.
+An error prints a message on stderr; the exit code is 2 for misuse and 1 for failures. Heavy modules are
+imported only when a command needs them, and commands only after `main` has installed its signal handlers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
         print("tilejit: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
     finally:
-        if in_main_thread:  # Python's own shutdown reports an interruption by tracebacks
+        if in_main_thread:  # Python's own shutdown prints a traceback if it is interrupted
             _on((*_ENDING, "SIGINT"), signal.SIG_IGN)
 
 
@@ -42,7 +42,7 @@ def _on(names: tuple[str, ...], handler: Any) -> None:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """End by an exception, so that unfinished files are removed."""
+    """Exit through an exception, so that unfinished files are removed."""
     raise SystemExit(128 + number)
 
 

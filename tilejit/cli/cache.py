@@ -26,7 +26,7 @@ app = typer.Typer(
 
 @app.command("info", cls=Command)
 def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Show where compiled kernels are, and how many."""
+    """Show the location and number of compiled kernels."""
     from codegen import default_store, remembered_thresholds
 
     store = default_store()
@@ -53,7 +53,7 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = 
 def clear() -> None:
     """Remove all compiled kernels.
 
-    They are compiled again when they are needed.
+    TileJIT compiles them again when it needs them.
     """
     from codegen import default_store
 
@@ -98,7 +98,7 @@ def warm(
             done = warm_format(name, on_step) if formats else warm_transposes(on_step)
         out[name] = {"copies": done.copies, "compiled": done.compiled, "stored": done.stored}
         if not as_json and not quiet:
-            typer.echo(f"{name}: {done.compiled} kernels compiled, {done.stored} there already")
+            typer.echo(f"{name}: {done.compiled} kernels compiled, {done.stored} already stored")
     if as_json:
         print_json(out)
 
@@ -110,8 +110,8 @@ def verify(
 ) -> None:
     """Check all entries of the kernel store.
 
-    Damaged entries do no harm: TileJIT compiles or measures them again when it needs them. The exit code is 1
-    if damaged entries remain.
+    Damaged entries are harmless: TileJIT compiles or measures them again when it needs them. The exit code is
+    1 if damaged entries remain.
     """
     from codegen import default_store, remove_entries, verify_store
 
@@ -125,7 +125,7 @@ def verify(
         counts = {"kernels": found.kernels, "notes": found.notes}
         print_json({**counts, "damaged": damaged, "removed": len(found.damaged) - len(left)})
     else:
-        typer.echo(f"sound      {found.kernels} kernels, {found.notes} notes")
+        typer.echo(f"intact     {found.kernels} kernels, {found.notes} notes")
         typer.echo(f"damaged    {len(found.damaged)}")
         for path, fault in found.damaged:
             typer.echo(f"  {path.name}: {fault}")
@@ -136,7 +136,7 @@ def verify(
 
 
 def _size(file: Path) -> int:
-    """Bytes of a file; none if another process has just removed it."""
+    """Bytes of a file; 0 if another process has just removed it."""
     try:
         return file.stat().st_size
     except OSError:

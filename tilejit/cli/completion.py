@@ -1,6 +1,6 @@
 """Shell completions for arguments: formats, dtypes, parameters, tensors. The shell itself completes files.
 
-Nothing here imports a compiler; names of formats and dtypes take NumPy.
+This module never imports a compiler. Only completing formats and dtypes imports NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`tilejit show FILE`: the tensors of a file or of a directory of files, their layouts and their padding."""
+"""`tilejit show FILE`: list the tensors of a file or directory, with their layouts and padding."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def names_files(text: str) -> bool:
 
 
 def show_contents(path: Path, *, as_json: bool) -> None:
-    """Print the tensors of a file or of a directory.
+    """Print the tensors of a file or directory.
 
     Raises:
         LayoutError: a file is damaged, or does not match its recorded layout.
@@ -127,6 +127,6 @@ def _content(name: str, file: TensorFile, entry: Entry) -> Content:
         )
     try:
         dtype = file.element_type(entry, None)
-    except MisfitError:  # a dtype that cannot be packed, under its name in the file
+    except MisfitError:  # the dtype cannot be packed, so show its name in the file
         dtype = str(entry.dtype)
     return Content(name, entry.name, dtype, entry.shape, file.order(entry), None, entry.nbytes)

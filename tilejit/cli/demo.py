@@ -1,4 +1,4 @@
-"""`tilejit demo`: pack a matrix for a TPU, check it, time it beside NumPy and memcpy, draw a small layout."""
+"""`tilejit demo`: pack a matrix for a TPU, check it, compare its speed, and draw a small layout."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def demo(
 
     out = console()
     print_lines(out, layout)
-    print_lines(out, f"{mib} MiB, {count} thread{'s' if count > 1 else ''}, same bytes as NumPy's")
+    print_lines(out, f"{mib} MiB, {count} thread{'s' if count > 1 else ''}, same bytes as NumPy")
     print_lines(out, f"the first calls took {first_seconds:.2f} s longer")
     out.print(_table(timings, plain=not style_of(out).color))
     out.print()
@@ -106,11 +106,11 @@ def measure(
 
     on_step(1, STEPS, "first calls")
     first = _seconds(pack) + _seconds(unpack)
-    on_step(2, STEPS, "the same bytes as NumPy's?")
+    on_step(2, STEPS, "comparison with NumPy")
     numpy_pack(bits, by_numpy)
     if not np.array_equal(packed.view(np.uint16), by_numpy) or not np.array_equal(back.view(np.uint16), bits):
         raise TilejitError(
-            "TileJIT's bytes are not NumPy's; please report this with the output of `tilejit cache info`"
+            "TileJIT and NumPy packed different bytes\n  report this with the output of `tilejit cache info`"
         )
     timings = []
     runs = {
@@ -126,7 +126,7 @@ def measure(
 
 
 def numpy_pack(x: Array, out: Array) -> None:
-    """{1,0:T(8,128)(2,1)} by NumPy, for a matrix of whole tiles, into a flat array."""
+    """Pack a matrix of complete tiles into a flat array in {1,0:T(8,128)(2,1)}, with NumPy."""
     rows, columns = x.shape
     digits = x.reshape(rows // 8, 4, 2, columns // 128, 128).transpose(0, 3, 1, 4, 2)
     out.reshape(digits.shape)[...] = digits

@@ -1,4 +1,4 @@
-"""A message on stderr and an exit code for every error that ends a command.
+"""Turn every error that ends a command into a message on stderr and an exit code.
 
 Mistakes in the command line end with 2, all later failures with 1.
 """
@@ -28,14 +28,13 @@ NEAR = 0.7
 """The least similarity of a mistyped word and its suggestion, from 0 to 1: "pak" and "pack" have 0.86."""
 
 _OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")}
-"""Files that are written have a name in such errors; standard output has none."""
+"""Errors of full disks. They name the file that was written, but do not name standard output."""
 
-# typer exports no base class of its usage errors, and where it keeps click depends on its version.
+# typer does not export the base class of its usage errors, and click's module depends on its version.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
-
 _CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<known>'.*')")
-"""The message of typer for a word that an option does not take."""
+"""typer's message for a value that is not one of an option's choices."""
 
 
 class Group(TyperGroup):
@@ -79,14 +78,14 @@ class Commands(Group):
             code = MISUSED
         except BrokenPipeError:
             code = _leave_pipe()
-        # Of imports, since a library that memory has no room for is an ImportError.
+        # A library that does not fit into memory raises ImportError.
         except (TilejitError, OSError, MemoryError, ImportError) as error:
-            _let_output_go()
+            _flush_output()
             code = fail(explained(error))
         except Exception as error:
             if not _lacks_memory(error):
                 raise
-            _let_output_go()
+            _flush_output()
             code = fail("out of memory")
         if code == INTERRUPTED:
             say("interrupted")
@@ -109,7 +108,7 @@ def arguments_checked() -> Iterator[None]:
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether memory that ran out is behind an error: Python loses it (SystemError), libraries wrap it."""
+    """Whether an error comes from running out of memory, which may raise SystemError or be wrapped."""
     while error is not None:
         if isinstance(error, MemoryError | SystemError):
             return True
@@ -144,7 +143,7 @@ def usage_text(error: Any) -> str:
 
 def _guess(given: str, known: list[str], command: str) -> str:
     near = _near(given, known)
-    return f"did you mean {near}?" if near else f"{command} --help lists what there is"
+    return f"did you mean {near}?" if near else f"{command} --help lists all of them"
 
 
 def _near(given: str, known: list[str]) -> str | None:
@@ -174,7 +173,7 @@ def _missing_directory(error: OSError) -> str:
     folder = os.path.dirname(os.fspath(error.filename)) if isinstance(error.filename, str) else ""
     if not isinstance(error, FileNotFoundError) or not folder or os.path.lexists(folder):
         return ""
-    return f"\n  there is no directory {folder!r}"
+    return f"\n  the directory {folder!r} does not exist"
 
 
 def fail(text: str) -> int:
@@ -189,7 +188,7 @@ def say(text: str) -> None:
     if sys.stderr:
         try:
             print(f"{name} {message(text, columns_of(sys.stderr))}", file=sys.stderr, flush=True)
-        except OSError:  # a full disk or a closed pipe there, too: the exit code says it
+        except OSError:  # a full disk or a closed pipe; the exit code still reports the error
             _to_nowhere(sys.stderr)
 
 
@@ -240,7 +239,7 @@ def _around(line: str, caret: str, columns: int) -> tuple[str, str]:
     return line[start : start + columns], caret[start:]
 
 
-def _let_output_go() -> None:
+def _flush_output() -> None:
     """Flush as much of the printed text as standard output takes, and drop the rest."""
     try:
         if sys.stdout:
@@ -250,7 +249,7 @@ def _let_output_go() -> None:
 
 
 def _leave_pipe() -> int:
-    """The reader has gone, as in `| head`: print nothing, neither now nor when Python flushes at exit."""
+    """The reader is gone, as in `| head`: print nothing, now or when Python flushes at exit."""
     _to_nowhere(sys.stdout)
     return 1
 
@@ -258,5 +257,5 @@ def _leave_pipe() -> int:
 def _to_nowhere(stream: TextIO) -> None:
     """Drop the unwritten text of a stream, so that Python neither retries nor reports it at exit."""
     if sys.platform != "win32":
-        with suppress(OSError, ValueError):  # streams of tests have no file
+        with suppress(OSError, ValueError):  # streams in tests have no file
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -14,7 +14,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("", "tilejit unpack packed.safetensors again.safetensors"),
         ("where each element lives", 'tilejit show "f32[3,5]{1,0:T(2,2)}"'),
     ),
-    "tilejit demo": (("a matrix of 16 MiB, on one thread", "tilejit demo --mib 16 --threads 1"),),
+    "tilejit demo": (("a 16 MiB matrix, on one thread", "tilejit demo --mib 16 --threads 1"),),
     "tilejit pack": (
         ("an array; also prints the command that unpacks it", "tilejit pack x.npy y.npy --layout tpu"),
         ("a format with parameters", "tilejit pack x.npy panels.npy --layout blis-a mr=4"),
@@ -54,16 +54,16 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("a layout from standard input", 'echo "f32[3,5]{1,0:T(2,2)}" | tilejit show -'),
     ),
     "tilejit view": (
-        ("one page to explore", 'tilejit view "bf16[4096,4096]{1,0:T(8,128)(2,1)}" -o layout.html'),
+        ("a page to explore the layout", 'tilejit view "bf16[4096,4096]{1,0:T(8,128)(2,1)}" -o layout.html'),
         ("a CuTe layout, to standard output", 'tilejit view "(4,8):(8,1)" -o - > cute.html'),
     ),
     "tilejit explain": (
         ("how a pack is compiled", 'tilejit explain C "bf16[1000,300]{1,0:T(8,128)(2,1)}"'),
-        ("the kernels alone", 'tilejit explain C "f32[1000,300]{1,0:T(8,128)}" --stage source'),
+        ("only the kernels", 'tilejit explain C "f32[1000,300]{1,0:T(8,128)}" --stage source'),
     ),
     "tilejit formats": (
         ("all of them", "tilejit formats"),
-        ("one, on an array of your own", "tilejit formats blis-a mr=4 --dims 10,6 --dtype f32"),
+        ("one of them, for your own array", "tilejit formats blis-a mr=4 --dims 10,6 --dtype f32"),
     ),
     "tilejit vectorize": (
         (

@@ -64,7 +64,7 @@ def explain(
     import tilejit
 
     if (source, target) == ("-", "-"):
-        raise misused("standard input holds one text\nwrite the other side as an argument")
+        raise misused("only one side can come from standard input\npass the other as an argument")
     with arguments_checked():
         values = read_parameters(parameters)
         dst, src = sides(text_or_input(target), text_or_input(source), values)
@@ -98,7 +98,7 @@ def sides(target: str, source: str, parameters: Numbers) -> tuple[Spec | None, S
     known = full[1] or full[0]
     if known is None:
         raise LayoutError(
-            "neither side says how large the array is\n"
+            "neither side gives the size of the array\n"
             '  write one in full, e.g. "bf16[1000,300]{1,0:T(8,128)}"'
         )
     alone = [text for shape, text in zip(full, texts, strict=True) if shape is None]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of a conversion; `done` is the verb of reports, `tensors` and `shape` are as in the options."""
+    """Options of a conversion; `done` is the participle in reports, such as "packed"."""
 
     done: str
     tensors: Collection[str] = ()
@@ -49,10 +49,11 @@ class Options:
 class _Job:
     """The plans of one file or of a directory's files by name, and the function that writes them.
 
-    strictly  whether every requested tensor must fit
-    files     whether reports name files
-    array     whether the plan is for one array, whose layout its file does not hold: the report contains it
-    err       whether reports go to stderr, because standard output is the file
+    Attributes:
+        strictly: whether every requested tensor must fit.
+        files: whether reports name files.
+        array: whether the plan is for one array. Its file does not record the layout, so the report does.
+        err: whether reports go to stderr, because standard output is the file.
     """
 
     plans: Mapping[str, Plan]
@@ -94,7 +95,7 @@ def _check_other_file(source: Source, target: Target) -> None:
     """Raise if the file to write is the one to read; directories are compared when they are planned."""
     if source.is_dir() or isinstance(target, StandardOutput):
         return
-    with suppress(OSError):  # one does not exist: there is nothing to overwrite
+    with suppress(OSError):  # one does not exist, so nothing can be overwritten
         if os.path.samefile(source, target):
             raise TilejitError(
                 f"IN and OUT are the same file, {printable(str(target))!r}\n  give another name for OUT"
@@ -130,7 +131,7 @@ def _opened(source: Source, target: Target, options: Options) -> TensorFile:
     except TilejitError as error:
         raise misused(str(error)) from error
     if extension != other:
-        raise misused(f"IN is {extension} and OUT is {other}\npass two files of one kind")
+        raise misused(f"IN is {extension} and OUT is {other}\npass two files of the same kind")
     if extension == ".safetensors" and options.shape:
         raise misused("--shape is for .npy files\nomit it: a packed .safetensors file holds the shapes")
     file = open_file(source, shape=options.shape, extension=extension, name=source.stem)
@@ -149,12 +150,12 @@ def _check(job: _Job, options: Options, rules: Rules | None) -> None:
         files = repr(printable(next(iter(job.plans)))) if len(plans) == 1 else "these files"
         why = ", because no rule gives a tensor a layout" if rules else ""
         fix = "" if options.done == "packed" else f"\n  {_why_unpacked(plans)}"
-        raise TilejitError(f"there is nothing to be {options.done} in {files}{why}{fix}")
+        raise TilejitError(f"nothing in {files} can be {options.done}{why}{fix}")
 
 
 def _why_unpacked(plans: Iterable[Plan]) -> str:
     if any(plan.source.one_array for plan in plans):
-        return "no layouts are recorded beside them: pass each .npy file's with --shape"
+        return "no layout is recorded for the .npy files: pass each file's shape with --shape"
     return "no tensor records a layout: none was packed, or all are unpacked already"
 
 
@@ -165,19 +166,19 @@ def _notes(job: _Job, options: Options, rules: Rules | None) -> None:
     plans = job.plans.values()
     kept = [name for plan in plans for name in plan.kept]
     misfits = [misfit for plan in plans for misfit in plan.misfits]
-    note = (
-        f"not converted to {options.dtype or 'another dtype'}, since they hold no fractions: {some(kept)}\n"
-        if kept
-        else ""
-    )
+    note = ""
+    if kept:
+        dtype = options.dtype or "another dtype"
+        note += f"not converted to {dtype}, because they are not floating-point: {some(kept)}\n"
     if misfits:
         left = some(name for name, _ in misfits)
-        note += f"not {options.done}, since the layout does not fit: {left}\n"
+        note += f"not {options.done}, because the layout does not fit: {left}\n"
         note += f"  {str(misfits[0][1]).splitlines()[0]}\n"
         note += "  to give these another layout, name them with --tensor\n"
     names = (output.name for plan in plans for output in plan.outputs)
     for rule in rules.idle(names) if rules and not job.array else ():
-        note += f"the rule in line {rule.line} is first to match no tensor: {rule.pattern.pattern[:60]!r}\n"
+        pattern = rule.pattern.pattern[:60]
+        note += f"the rule in line {rule.line} never applies: no tensor matches {pattern!r} first\n"
     say_notes(note)
 
 

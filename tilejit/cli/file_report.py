@@ -1,4 +1,4 @@
-"""The reports of `pack`, `unpack`, `relayout` and `show` on files: tables, facts, names."""
+"""The tables and JSON that `pack`, `unpack`, `relayout` and `show` print about files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDE = 80
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One tensor of a file: `spec` is None if it stays as it is."""
+    """One tensor of a file: `spec` is None if it stays unchanged."""
 
     file: str
     tensor: str
@@ -57,7 +57,7 @@ def facts(spec: Spec) -> dict[str, Any]:
 
 
 def print_sizes(rows: list[Row], *, as_json: bool, files: bool) -> None:
-    """The results of a dry run: one line per tensor, two on narrow terminals, and the sum."""
+    """Print the results of a dry run: one line per tensor, or three on narrow terminals, and the totals."""
     from tilejit.layout.indexing import shape_name
 
     before, after = sum(row.before for row in rows), sum(row.after for row in rows)
@@ -94,7 +94,7 @@ def _cells(row: Row, *, files: bool) -> tuple[str, ...]:
     name = printable(f"{row.file}: {row.tensor}" if files else row.tensor)
     sizes = human_bytes(row.before), human_bytes(row.after)
     if row.spec is None:
-        return name, "", "", "as it is", *sizes, "0.0 %"
+        return name, "", "", "unchanged", *sizes, "0.0 %"
     layout = "row-major" if row.spec.layout is None else str(row.spec.layout)
     shape = ",".join(map(str, row.spec.dimensions))
     return name, shape, row.spec.primitive_type, layout, *sizes, percent(_padding_bytes(row), row.after)
@@ -109,7 +109,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def print_table(cells: list[tuple[str, ...]], numbers: tuple[str, ...]) -> None:
-    """Tensors with their shapes, dtypes and layouts, and columns of numbers."""
+    """Print tensors with their shapes, dtypes and layouts, and columns of numbers."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -135,7 +135,7 @@ def _padding_bytes(row: Row) -> int:
 
 
 def some(names: Iterable[str]) -> str:
-    """The first of several names, without characters that move a terminal's cursor."""
+    """The first three names and the number of others, without characters that move a terminal's cursor."""
     listed = list(names)
     return printable(", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else ""))
 

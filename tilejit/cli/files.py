@@ -181,7 +181,7 @@ def _chosen_rules(
             check_layout(layout, values)
             default = Conversion(spelled_out(layout), values, dtype)
         elif values:
-            raise TypeError(f"{next(iter(values))[:40]} is a parameter of --layout, which is absent")
+            raise TypeError(f"{next(iter(values))[:40]} is a parameter of --layout, which is missing")
     if rules is not None:
         return read_rules(rules, default, dtype)
     if default is None:

@@ -78,7 +78,7 @@ def _list(as_json: bool) -> None:
         return
     out = console()
     texts = [(n, d + (f" ({', '.join(p)})" if p else "")) for n, d, p in rows]
-    texts.append(("aBcd16b, …" if out.is_terminal else "aBcd16b, ...", "any other blocked tag of oneDNN's"))
+    texts.append(("aBcd16b, …" if out.is_terminal else "aBcd16b, ...", "any other blocked oneDNN tag"))
     for line in table(texts, out.width):
         print_lines(out, line)
 

@@ -85,7 +85,7 @@ def read_subject(text: str, layout: str | None, parameters: Numbers, command: st
     if alone is not None and layout is None and not parameters:
         return alone
     if parameters and layout is None:
-        raise TypeError(f"{next(iter(parameters))[:40]} is a parameter of --layout, which is absent")
+        raise TypeError(f"{next(iter(parameters))[:40]} is a parameter of --layout, which is missing")
     try:
         spec = as_layout(text)
     except ArrayUnknownError as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tilejit.view.page import CuteLayout
 
 MAX_LISTED = 1 << 16
-"""The JSON of larger arrays lacks their indices."""
+"""For larger arrays, the JSON omits the indices."""
 MAX_LISTED_RANK = 31
 """NumPy before 2.0 supports 32 dimensions, of which the index takes one."""
 
@@ -69,7 +69,7 @@ def show(
         raise misused("--color is for pictures as SVG\nadd --svg")
     if names_files(shape):
         if layout is not None or parameters or as_svg:
-            raise misused("a file is listed as it is\nleave out --layout, its parameters and --svg")
+            raise misused("--layout, its parameters and --svg are not for files\nomit them")
         show_contents(Path(shape), as_json=as_json)
         return
     with arguments_checked():

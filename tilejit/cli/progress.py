@@ -22,7 +22,7 @@ DELAY_SECONDS = 0.5
 WIDE = 70
 """The fewest columns in which a bar has a title."""
 AT_ONCE = 8 << 20
-"""More bytes than one write has: an earlier run wrote them."""
+"""The most bytes of one write. A larger step counts bytes that an earlier run wrote."""
 
 
 @contextmanager
@@ -44,11 +44,10 @@ def progress(total: int, name: str, *, quiet: bool = False) -> Iterator[Callable
 
     def advance(done: int) -> None:
         nonlocal there
-        if done > AT_ONCE:  # an earlier run wrote them, so they do not count for the rate
-            there += done
+        there += done
+        if done > AT_ONCE:  # bytes of an earlier run do not count toward the rate
             bar.reset(task, completed=there)
         else:
-            there += done
             bar.advance(task, done)
 
     with _shown_late(bar):

@@ -1,4 +1,4 @@
-"""Python functions of a file, typed by their annotations, in super-vectors."""
+"""Vectorize the Python functions of a file, typed by their annotations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ANNOTATION = re.compile(
 MODULE = "vectorized_file"
 """The name of a file's module while it runs, which does not shadow other modules."""
 STDIN = "<standard input>"
-"""The file name of functions from there; in angle brackets, like Python's names for texts without a file."""
+"""The file name of functions from standard input, in angle brackets, as in Python."""
 PYTHONS = {int: "weak_int", float: "weak_float", bool: "weak_bool"}
 """Python numbers take the dtype of the other operand."""
 
@@ -68,7 +68,7 @@ def vectorized_functions(
         raise refused[0]
     for python, function in zip(functions, members, strict=True):
         if isinstance(function, KernelError):
-            refusal = f"@{python.__name__} is not read: {function}"
+            refusal = f"@{python.__name__} cannot be read: {function}"
             say(refusal)
             yield "\n".join(f"// {line}" for line in refusal.splitlines()) + "\n"
             continue
@@ -124,7 +124,7 @@ def _annotated(python: Callable[..., Any], name: str, text: str) -> ArrayArg | S
     match = ANNOTATION.fullmatch(text.strip("\"'"))
     if match is None:
         raise KernelError(
-            f"{python.__name__}: the annotation {text[:40]!r} of {name} names no dtype; "
+            f"{python.__name__}: the annotation {text[:40]!r} of {name} is not a dtype; "
             'write "f32[:, :]" or "i64"'
         )
     dims = match["dims"]

@@ -19,7 +19,7 @@ from tilejit.cli.output import is_terminal
 DASH = Path("-")
 NPY_MAGIC = b"\x93NUMPY"
 MOST_TEXT = 1 << 20
-"""The most bytes of a text that are read from standard input."""
+"""The most bytes of text to read from standard input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class StandardInput:
     path: str
     suffix: str
     file: IO[bytes] | None = None
-    """Keeps a file that has no other name."""
+    """An open temporary file without a name; it exists as long as this object."""
     name: str = "-"
     stem: str = "-"
 
@@ -148,7 +148,7 @@ def _check_output() -> None:
         raise TilejitError("standard output is closed: redirect it to a file or a pipe")
     if is_terminal(sys.stdout):
         raise TilejitError(
-            "standard output is a terminal, which shows no bytes: redirect it to a file or a pipe"
+            "standard output is a terminal, which cannot show binary data: redirect it to a file or a pipe"
         )
 
 

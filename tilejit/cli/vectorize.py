@@ -60,7 +60,7 @@ def vectorize(
         typer.Option(
             "--options",
             metavar="TEXT",
-            help="Sizes, dimensions and reductions in one string, in the form of mlir-opt.",
+            help="Sizes, dimensions and reductions in one string, in the syntax of mlir-opt.",
         ),
     ] = None,
     dtype: Annotated[
@@ -73,7 +73,7 @@ def vectorize(
         Masks,
         typer.Option(
             "--masks",
-            help="Masks of stores; none prints exactly what MLIR's pass prints, if no store needs a mask.",
+            help="Masks of stores; none prints the same text as MLIR's pass if no store needs a mask.",
         ),
     ] = Masks.NEEDED,
     check: Annotated[
@@ -103,10 +103,10 @@ def vectorize(
         shape = _sizes("256" if sizes is None else sizes)
         dims = None if fastest is None else numbers("--fastest-varying", fastest)
     if python and file != DASH:
-        raise misused("--python is for standard input; name a file .py")
+        raise misused("--python is for standard input; omit it and pass a .py file")
     of_mlir = not python and (file == DASH or file.suffix == ".mlir")
     if not of_mlir and (masks != Masks.NEEDED or check is not None):
-        raise misused("--masks and --check are for MLIR; name a file .mlir")
+        raise misused("--masks and --check are for MLIR; pass a .mlir file")
     if check is not None:
         typer.echo(_checked(file, check))
     elif of_mlir:
@@ -181,7 +181,7 @@ def _of_mlir(
     except KernelError as error:
         raise KernelError(f"{name}: {error}") from None
     for function, cause in mlir.parse(text).refused.items():
-        say(f"{name}: @{function} is not read: {cause}")
+        say(f"{name}: @{function} cannot be read: {cause}")
     return str(made.rstrip("\n"))
 
 

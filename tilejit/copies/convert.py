@@ -1,4 +1,4 @@
-"""pack and unpack: convert NumPy arrays to and from tiled buffers, in one pass."""
+"""pack and unpack: copy NumPy arrays to and from tiled buffers in a single pass."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def pack(
         layout: the layout: anything that `as_layout` reads.
         out: where to write: a flat array of the element dtype, a uint8 array or a TiledArray, of the right
             size. It must not overlap `x`. None allocates a buffer.
-        padding: the value of padding elements. None takes the layout's own, or 0; "keep" leaves what `out`
-            holds.
-        casting: NumPy's rule for conversions, as in `np.copyto`, where the layout names another dtype than
-            the array has. The conversion is part of the copy.
-        threads: how many threads to use; None lets the size decide.
+        padding: the value of padding elements. None takes the layout's own, or 0; "keep" keeps the padding of
+            `out`.
+        casting: NumPy's rule for conversions, as in `np.copyto`, if the layout's dtype differs from the
+            array's. The conversion is part of the copy.
+        threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
@@ -95,7 +95,7 @@ def pack(
     Raises:
         LayoutError: the layout, the dtype, `padding`, `out` or a keyword is wrong; nothing has been written.
         KernelValueError: `threads` is less than one.
-        TypeError: an argument has the wrong type, or neither `pack` nor the layout knows a keyword.
+        TypeError: an argument has the wrong type, or neither `pack` nor the layout accepts a keyword.
     """
     plan: PackPlan[TiledArray] | None = None
     key: tuple[Any, ...] | None = None
@@ -160,10 +160,10 @@ def unpack(
         out: where to write: an array of the logical shape with any strides and byte order. It must not
             overlap the buffer. None allocates an array in C order.
         dtype: the dtype of the result: XLA's name, a NumPy dtype or NumPy's code. None takes that of `out`,
-            or else the layout's. If the layout of a plain buffer names none, the buffer has it as well.
-        casting: NumPy's rule for conversions, as in `np.copyto`, where the result has another dtype than the
-            layout. The conversion is part of the copy.
-        threads: how many threads to use; None lets the size decide.
+            or else the layout's. If the layout of a plain buffer has no dtype, the buffer has this one.
+        casting: NumPy's rule for conversions, as in `np.copyto`, if the dtype of the result differs from the
+            layout's. The conversion is part of the copy.
+        threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
@@ -191,7 +191,7 @@ def unpack(
 def single_pass_program(
     array: Array, spec: Spec, *, casting: Casting = "no", threads: int = 1, tuning: Tuning = DEFAULT
 ) -> CopyProgram:
-    """The copy of a `pack` in one pass with zero padding, which `explain` shows.
+    """The copy of a single-pass `pack` with zero padding, for `explain`.
 
     Raises:
         LayoutError: `casting` forbids the conversion, or NumPy converts in pieces.
@@ -246,11 +246,7 @@ def as_array(x: Any) -> Array:
     refuse_masked(x)
     try:
         array = np.asarray(as_numpy(x))
-    except (
-        ValueError,
-        OverflowError,
-        RuntimeError,
-    ) as error:  # torch raises RuntimeError for a tensor with a gradient
+    except (ValueError, OverflowError, RuntimeError) as error:  # torch raises RuntimeError for gradients
         raise LayoutError(f"expected an array, got {type(x).__name__}: {error}") from error
     try:
         from_numpy(array.dtype)
@@ -262,15 +258,14 @@ def as_array(x: Any) -> Array:
 def _as_tiled(t: Any, layout: Any, dtype: Any, parameters: dict[str, Any]) -> TiledArray:
     if layout is None and parameters:
         name = next(iter(parameters))[:40]
-        raise TypeError(f"unpack has no keyword {name!r}\n  pass the layout that takes it")
+        raise TypeError(f"unpack has no keyword {name!r}\n  pass the layout that accepts it")
     if isinstance(t, TiledArray):
         if layout is not None:
             own = of_the_layout(parameters, "unpack of a TiledArray", "it")
             spec = as_layout(layout, dtype=t.layout.primitive_type, dims=t.shape, **own)
             if spec != t.layout:
                 raise LayoutError(
-                    f"the tiled array is {shape_name(t.layout)}, not {shape_name(spec)}\n"
-                    "  leave the layout out"
+                    f"the tiled array is {shape_name(t.layout)}, not {shape_name(spec)}\n  omit the layout"
                 )
         return t
     if layout is None:

@@ -206,8 +206,8 @@ def explain(
     Args:
         dst: an array, a TiledArray, anything that `as_layout` reads, or None for an array in C order; or
             `gather_tiles` or `scatter_tiles`.
-        src: the same as for `dst`. From an array to a layout, the copy is that of `pack` with zero padding;
-            from a layout to an array, that of `unpack`; between arrays, that of `copyto`.
+        src: the same as for `dst`. From an array to a layout, the copy is a `pack` with zero padding. From a
+            layout to an array, it is an `unpack`. Between arrays, it is a `copyto`.
         arguments: after `gather_tiles` or `scatter_tiles`, the rest of its positional arguments.
         casting: NumPy's rule for conversions. None means "same_kind" between arrays and "no" otherwise.
         threads: the number of threads that the copy is planned for.
@@ -216,15 +216,15 @@ def explain(
         tune: True measures a few kernels once and keeps the fastest.
         dtype: the dtype, if neither side has one.
         dims: the dimensions in elements, if neither side has them.
-        parameters: keywords of the side that is a named format or a pattern. If both are, they belong to
-            `dst`, and those of `src` are written in its text.
+        parameters: keywords of the side that is a named format or a pattern. If both sides are, they apply to
+            `dst`; write those of `src` in its text.
 
     Returns:
         An `Explanation`: the nests, the schedule, the source, LLVM IR and machine code.
 
     Raises:
         LayoutError: the two sides have different shapes or dtypes, neither side has a shape, or NumPy makes
-            this copy; also what `gather_tiles` and `scatter_tiles` raise.
+            this copy; or `gather_tiles` or `scatter_tiles` would raise it.
         KernelValueError: `threads` is less than one.
         TypeError: a side has another type, or neither `explain` nor a layout takes a keyword.
     """
@@ -260,10 +260,12 @@ def explain(
     dst_map, dst_element = _side(dst, target, element, known)
     if src_map.dims != dst_map.dims:
         raise LayoutError(
-            f"the source has dimensions {list(src_map.dims)}, the destination {list(dst_map.dims)}"
+            f"the source has dimensions {list(src_map.dims)}, but the destination has {list(dst_map.dims)}"
         )
     if src_element.name != dst_element.name:
-        raise LayoutError(f"the source holds {src_element.name}, the destination {dst_element.name}")
+        raise LayoutError(
+            f"the source holds {src_element.name}, but the destination holds {dst_element.name}"
+        )
     padding = bytes(max(1, dst_element.bits // 8)) if target is not None else None
     return Explanation(
         compiled(src_map, dst_map, src_element, dst_element, threads=count, padding=padding, tuning=tuning)
@@ -291,11 +293,11 @@ def _are_arrays(*sides: Any) -> bool:
 def _between_arrays(
     dst: Any, src: Any, casting: Any, threads: int, tuning: Tuning
 ) -> CopyProgram | StagedProgram:
-    """The program that `copyto` runs; None is an array in C order, like the other one."""
+    """The program that `copyto` runs; None means an array in C order like the other one."""
     source = _strided_source(src, dst.dtype, dst.shape) if src is None else src
     target = _strided_source(dst, src.dtype, src.shape) if dst is None else dst
     if not may_cast(source.dtype, target.dtype, casting):
-        sides = f"the source is {source.dtype}, the destination {target.dtype}"
+        sides = f"the source is {source.dtype}, but the destination is {target.dtype}"
         raise casting_error(source.dtype, target.dtype, casting, sides)
     strides = broadcast_strides(source.shape, source.strides, target.shape)
     if strides is None:
@@ -350,7 +352,9 @@ def _specs_of(
         for side in (dst, src)
     )
     if parameters and not (to_dst or to_src):
-        raise TypeError(f"no side is a format or a pattern with a parameter {next(iter(parameters))[:40]!r}")
+        raise TypeError(
+            f"neither side is a format or a pattern with a parameter {next(iter(parameters))[:40]!r}"
+        )
     own, others = (parameters, {}) if to_dst else ({}, parameters)
     return _layout_of(dst, element, dims, own), _layout_of(src, element, dims, others)
 
@@ -382,7 +386,8 @@ def _strides_of(side: Any, source: Spec) -> tuple[int, ...]:
         return c_strides(source.dimensions, source.dtype.itemsize)
     if side.shape != source.dimensions or side.dtype != source.dtype:
         raise LayoutError(
-            f"the layout is {source.dtype}{list(source.dimensions)}, the array {side.dtype}{list(side.shape)}"
+            f"the layout is {source.dtype}{list(source.dimensions)}, "
+            f"but the array is {side.dtype}{list(side.shape)}"
         )
     return tuple(side.strides)
 

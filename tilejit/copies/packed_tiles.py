@@ -1,4 +1,4 @@
-"""Copy tiles of packed elements one by one: each is whole bytes, so one tile's kernels serve all."""
+"""Copy tiles of packed elements one by one. Each fills whole bytes, so all tiles share one kernel."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ _program = cached(64)(compile_stage)
 
 @dataclass(frozen=True, slots=True)
 class TileCopy:
-    """The copy of one packed tile to or from `held`, which serves all tiles.
+    """The copy of one packed tile to or from `held`, which also copies all other tiles.
 
-    offsets      of the tiles in `held`, in bytes
-    bounds       bytes that may be accessed, relative to the addresses of source and destination
+    Attributes:
+        offsets: the offsets of the tiles in `held`, in bytes.
+        bounds: the bytes that may be accessed, relative to the addresses of source and destination.
     """
 
     program: CopyProgram

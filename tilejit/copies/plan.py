@@ -24,12 +24,12 @@ from tilejit.arrays.memory import LINE_BYTES, Array, address
 from tilejit.arrays.numpy_originals import numpy_copyto
 from tilejit.arrays.strided import (
     ArrayLayout,
-    apart,
     broadcast_strides,
     minor_axis,
     overlaps_itself,
     share_memory,
     slowness_of_copy,
+    without_overlap,
 )
 from tilejit.copies.sizes import SIZES
 from tilejit.programs import direct_policy
@@ -131,7 +131,7 @@ class CopyPlan(Direct):
         ):
             self._check(dst, src)
             if type(dst) not in PLAIN_ARRAYS or type(src) not in PLAIN_ARRAYS:
-                numpy_copyto(dst, apart(dst, src))
+                numpy_copyto(dst, without_overlap(dst, src))
                 return
         self._run(dst, src)
 
@@ -184,8 +184,8 @@ class CopyPlan(Direct):
         watches = ALL_FLAGS if self._sets_flags else 0
         if new:
             return Entry((src, *others), (), calls, "", releases, new, note, watches)
-        apart = Disjoint(1, 0, self._near, self._far)
-        return Entry((dst, src), (apart,), calls, "", releases, None, note, watches)
+        disjoint = Disjoint(1, 0, self._near, self._far)
+        return Entry((dst, src), (disjoint,), calls, "", releases, None, note, watches)
 
     def _check(self, dst: Any, src: Any) -> None:
         """Raise the error for arrays that fail the quick check, if they really differ from the plan's."""
@@ -213,8 +213,8 @@ class CopyPlan(Direct):
     def _run(self, dst: Array, src: Array) -> None:
         """Copy between arrays that are known to fit; `dst` is writable."""
         to, at = address(dst), address(src)
-        if self._hides_underflow and float_status.tells_of_underflow():
-            numpy_copyto(dst, apart(dst, src), "unsafe")
+        if self._hides_underflow and float_status.reports_underflow():
+            numpy_copyto(dst, without_overlap(dst, src), "unsafe")
         elif self._near < to - at < self._far:
             self._run_close(dst, src)
         elif self._calls:
@@ -229,7 +229,7 @@ class CopyPlan(Direct):
     def _run_close(self, dst: Array, src: Array) -> None:
         """Copy if one array reaches into the other, because a kernel must not see them share a byte."""
         if dst.size < SIZES.small_elements or dst is src:
-            numpy_copyto(dst, apart(dst, src), "unsafe")
+            numpy_copyto(dst, without_overlap(dst, src), "unsafe")
         elif self._program is not None and share_memory(dst, src):
             _through_temporary(dst, src)
         else:
@@ -239,7 +239,7 @@ class CopyPlan(Direct):
         """Run the copy launch by launch on threads, or by NumPy if there is no program."""
         program = self._program
         if program is None:
-            numpy_copyto(dst, apart(dst, src), "unsafe")
+            numpy_copyto(dst, without_overlap(dst, src), "unsafe")
             return
         at, to, flags = address(src), address(dst), [0]
         self._prepare(to)
@@ -334,7 +334,7 @@ def plan_copy(
         raise LayoutError("dst is read-only\n  plan for an array of your own, or set its writeable flag")
     if not np.can_cast(src.dtype, dst.dtype, "same_kind"):
         raise TypeError(
-            f"{src.dtype} cannot be converted to {dst.dtype} by the rule 'same_kind'"
+            f"{src.dtype} cannot be converted to {dst.dtype} according to the rule 'same_kind'"
             '\n  convert with src.astype, or copy with tilejit.copyto(dst, src, casting="unsafe")'
         )
     if broadcast_strides(src.shape, src.strides, dst.shape) is None:

@@ -1,4 +1,4 @@
-"""relayout: convert one tiled buffer to another, at once or block by block, without the array in between."""
+"""relayout: copy one tiled layout into another, directly or block by block, without unpacking."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def relayout(
     >>> np.array_equal(tilejit.unpack(u), x)
     True
 
-    The result equals `pack(unpack(t), layout)`, and the whole array never exists in row-major order. Most
-    layouts are copied directly into each other. Where that would move only a few bytes at a time, blocks of
-    at most 384 KiB, and of less than half the second-level cache, go through a buffer of that size. Memory is
-    read once and written once either way. With `virtual_vector_size` or `specialize`, every copy is
+    The result equals `pack(unpack(t), layout)`, but the complete array is never stored in row-major order.
+    Most layouts are copied directly into each other. If that would move only a few bytes at a time, blocks of
+    at most 384 KiB, and of less than half the second-level cache, go through a buffer of that size. Either
+    way, memory is read once and written once. With `virtual_vector_size` or `specialize`, every copy is
     direct.
 
     Args:
@@ -45,9 +45,9 @@ def relayout(
         layout: the new layout, of the same dimensions and dtype: anything that `as_layout` reads.
         out: where to write: a flat array of the element dtype, a uint8 array or a TiledArray, of the right
             size. It must not overlap `t`. None allocates a buffer.
-        padding: the value of padding elements. None takes the new layout's own, or 0; "keep" leaves what
-            `out` holds.
-        threads: how many threads to use; None lets the size decide.
+        padding: the value of padding elements. None takes the new layout's own, or 0; "keep" keeps the
+            padding of `out`.
+        threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
@@ -59,7 +59,7 @@ def relayout(
     Raises:
         LayoutError: the layout, `padding`, `out` or a keyword is wrong; nothing has been written.
         KernelValueError: `threads` is less than one.
-        TypeError: an argument has the wrong type, or neither `relayout` nor the layout knows a keyword.
+        TypeError: an argument has the wrong type, or neither `relayout` nor the layout accepts a keyword.
     """
     if not isinstance(t, TiledArray):
         raise TypeError(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Shortcut(Direct):
-    """The native fast path of a routine: returns the routine's result, or itself for unknown calls.
+    """The native fast path of a routine: it returns the routine's result, or itself for unknown calls.
 
     >>> answer = shortcut(x)
     >>> if answer is not shortcut:
@@ -65,13 +65,13 @@ def forget_all() -> None:
         shortcut.forget()
 
 
-def numpy_entry(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> Entry:
+def numpy_entry(routine: Callable[..., Any], *args: Any, disjoint: bool = False) -> Entry:
     """The entry for calls that NumPy's routine answers: arrays of such layouts, or identical arguments.
 
     Args:
-        numpys: NumPy's routine.
+        routine: NumPy's routine.
         args: the arguments of such a call.
-        apart: whether the first argument, which is written, must not overlap the second.
+        disjoint: whether the first argument, which is written, must not overlap the second.
     """
     with compiler_lock:  # few processes repeat a call often enough
         from codegen import ArrayArgument, Disjoint, Entry, PassedThrough, SameArgument
@@ -79,9 +79,9 @@ def numpy_entry(numpys: Callable[..., Any], *args: Any, apart: bool = False) -> 
         ArrayArgument(x.dtype, x.shape, x.strides, written=False) if type(x) is ndarray else SameArgument(x)
         for x in args
     )
-    if not apart:
-        return Entry(arguments, (), (), returns=PassedThrough(numpys))
+    if not disjoint:
+        return Entry(arguments, (), (), returns=PassedThrough(routine))
     (low, stop), (src_low, src_stop) = (span(x.shape, x.strides, x.itemsize) for x in args[:2])
     return Entry(
-        arguments, (Disjoint(1, 0, src_low - stop, src_stop - low),), (), returns=PassedThrough(numpys)
+        arguments, (Disjoint(1, 0, src_low - stop, src_stop - low),), (), returns=PassedThrough(routine)
     )

@@ -1,6 +1,6 @@
 """The choice between TileJIT and NumPy for each copy: every threshold and the decisions that use it.
 
-Checks that run first come first: NumPy finishes a small copy before TileJIT could look one up.
+Cheap checks run first, because NumPy finishes a small copy before TileJIT could look up a plan.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Sizes:
     part_bytes: int = 1 << 15
     """The average size in bytes below which NumPy joins many arrays."""
     interleaved_bytes: int = 1 << 19
-    """Below this size in bytes, NumPy stacks arrays element by element as fast."""
+    """Below this size in bytes, NumPy stacks arrays element by element as fast as TileJIT."""
     few_indices: int = 1 << 16
-    """Below this number of indices along an axis, NumPy gathers as fast."""
+    """Below this number of indices along an axis, NumPy gathers as fast as TileJIT."""
     aligned_bytes: int = 1 << 18
     """From this size in bytes on, new results are cache-line aligned; below it, NumPy allocates them."""
 

@@ -1,4 +1,4 @@
-"""Repeated gathers and scatters of equally many tiles: only the indices differ between calls."""
+"""Repeated gathers and scatters of the same number of tiles: only the indices differ between calls."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def quick_indices(ids: Any) -> Integers | None:
 
 
 def run_known(t: Any, ids: Any, held: Any, threads: Any, *, into: bool) -> Any:
-    """Answer a call by the plan of an earlier call like it; None if there is none, or if it does not answer.
+    """Answer a call with the plan of an earlier call; None if there is no plan, or if it does not answer.
 
     Args:
         t: the TiledArray.
@@ -205,7 +205,7 @@ def tile_plan(
     into: bool,
     fresh: bool,
 ) -> TilePlan | None:
-    """The plan for as many tiles of this layout and `held`; None if each call is compiled for its own tiles.
+    """The plan for this number of tiles; None if each call is compiled for its own tiles.
 
     Args:
         t: the TiledArray.
@@ -274,8 +274,9 @@ def _new_plan(
 class _Tiles(NamedTuple):
     """Launches that copy tiles, the bytes from tile to tile in the grid, and offsets on the other side.
 
-    divisible  whether threads may share the tiles
-    bounds  as `build_offset_calls` takes them, for launches that copy one tile
+    Attributes:
+        divisible: whether threads may share the tiles.
+        bounds: the bounds of launches that copy one tile, as `build_offset_calls` takes them.
     """
 
     launches: tuple[Launch, ...]

@@ -41,17 +41,17 @@ def plan_pack(
     >>> t = plan(x)
     >>> t.buffer[:8]
     array([0., 1., 5., 6., 2., 3., 7., 8.], dtype=float32)
-    >>> plan(x, t) is t  # into memory that is there already
+    >>> plan(x, t) is t  # into existing memory
     True
 
     Args:
         layout: the layout: anything that `as_layout` reads.
         shape: the shape of the arrays.
         dtype: the dtype of the arrays: XLA's name, a NumPy dtype or NumPy's code.
-        strides: the strides of the arrays in bytes. None is C order.
+        strides: the strides of the arrays in bytes. None means C order.
         padding: the value of padding elements, as in `pack`. With "keep", each call needs an `out`.
-        casting: NumPy's rule for conversions, where the layout names another dtype.
-        threads: how many threads to use; None lets the size decide.
+        casting: NumPy's rule for conversions, if the layout has another dtype.
+        threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
@@ -99,10 +99,10 @@ def plan_unpack(
         layout: the layout: anything that `as_layout` reads.
         shape: the logical shape, unless the layout names it.
         dtype: the dtype of the elements in the buffer, unless the layout names it.
-        strides: the strides of results in bytes; then each call needs an `out`. None is C order.
-        result_dtype: the dtype of results. None is that of the layout.
-        casting: NumPy's rule for conversions, where results have another dtype.
-        threads: how many threads to use; None lets the size decide.
+        strides: the strides of results in bytes; then each call needs an `out`. None means C order.
+        result_dtype: the dtype of results. None means the layout's dtype.
+        casting: NumPy's rule for conversions, if results have another dtype.
+        threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
@@ -146,13 +146,13 @@ def plan_relayout(
     Shape.parse('f32[3,5]{0,1}')
 
     Args:
-        source: the layout of the tiled arrays: anything that `as_layout` reads. Parameters of a format stand
-            in its text: "blis-a, mr=8".
+        source: the layout of the tiled arrays: anything that `as_layout` reads. Write the parameters of a
+            format in its text: "blis-a, mr=8".
         target: the layout of results, of the same dimensions and dtype.
         shape: the logical shape, unless `source` names it.
         dtype: the dtype of the elements, unless `source` names it.
         padding: the value of padding elements, as in `relayout`. With "keep", each call needs an `out`.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.

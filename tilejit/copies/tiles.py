@@ -39,8 +39,9 @@ _DUPLICATES = get_args(Duplicates)
 class _Chosen:
     """The tiles that a call names, all in the grid.
 
-    numbers  their flat numbers
-    indices  the same in the form that a plan reads: flat numbers, or positions in the grid
+    Attributes:
+        numbers: their flat numbers.
+        indices: the same in the form that a plan reads: flat numbers, or positions in the grid.
     """
 
     numbers: Table
@@ -87,16 +88,16 @@ def gather_tiles(
     >>> tilejit.gather_tiles(cache, block_table[0]).shape  # [blocks, 16, 128]
     (3, 16, 128)
 
-    A tile is a tile of the first level, with its elements in logical order and its padding as stored.
-    Dimensions that this level leaves untiled belong to the grid. Axes are in physical order, the most major
+    The tiles are those of the first level, with elements in logical order and padding as stored. Dimensions
+    that this level leaves untiled belong to the grid. Axes are in physical order, the most major
     first.
 
     Args:
         t: the tiled array.
         ids: flat tile numbers, row-major in the grid, or an array [n, grid rank] of grid positions, of any
             integer dtype. Tiles may repeat.
-        out: an array [n, *tile] of the dtype, of any strides, or a TiledArray of that shape, whose own
-            padding stays as it is. It must not overlap `t`. None allocates an array.
+        out: an array [n, *tile] with the dtype of `t` and any strides, or a TiledArray of that shape, whose
+            padding stays unchanged. It must not overlap `t`. None allocates an array.
         threads: the number of threads; None chooses it from the size.
 
     Returns:
@@ -138,13 +139,13 @@ def scatter_tiles(
     >>> float(t[8, 128])
     3.0
 
-    Padding is written as it is in `values`.
+    Padding elements are also written from `values`.
 
     Args:
         t: the array whose tiles are written.
         ids: flat tile numbers, or an array [n, grid rank] of grid positions, as in `gather_tiles`.
         values: a TiledArray or an array [n, *tile], or anything that broadcasts to that shape and converts
-            as NumPy assigns.
+            as in NumPy assignment.
         duplicates: "error" raises for a tile that is named twice. "last" writes the last of its values.
         threads: the number of threads; None chooses it from the size.
 
@@ -167,7 +168,7 @@ def gather_program(t: TiledArray, ids: Any, out: Any, threads: int) -> CopyProgr
     """The program of `gather_tiles`; None for `out` is a new array.
 
     Raises:
-        as `gather_tiles`; LayoutError: the call takes several copies.
+        as `gather_tiles`; LayoutError: the call needs several copies.
     """
     grid = _grid_of(t)
     numbers = _chosen(grid, ids).numbers
@@ -179,7 +180,7 @@ def scatter_program(t: TiledArray, ids: Any, values: Any, duplicates: Any, threa
     """The program of `scatter_tiles`.
 
     Raises:
-        as `scatter_tiles`; LayoutError: the call takes several copies.
+        as `scatter_tiles`; LayoutError: the call needs several copies.
     """
     grid, chosen, kept = _scattered(t, ids, values, duplicates)
     return _program(t, grid, chosen.numbers, kept, threads, into=True)
@@ -195,7 +196,7 @@ def _program(
     if one is None:
         raise LayoutError(
             f"tiles of {shape_name(t.layout)} go to and from {shape_name(held.layout)} in two copies\n"
-            "  explain them with an array between the two"
+            "  explain each one, with an array in between"
         )
     return one.program
 
@@ -215,7 +216,7 @@ def _scattered(t: Any, ids: Any, values: Any, duplicates: Any) -> tuple[Grid, _C
     if not isinstance(duplicates, str):
         raise TypeError(f'duplicates: expected "error" or "last", got {type(duplicates).__name__}')
     if duplicates not in _DUPLICATES:
-        raise LayoutError(f'duplicates={duplicates[:40]!r} is unknown\n  write "error" or "last"')
+        raise LayoutError(f'duplicates: expected "error" or "last", got {duplicates[:40]!r}')
     chosen = _chosen(grid, ids)
     numbers = chosen.numbers
     t.writable_buffer()

@@ -31,7 +31,7 @@ from tilejit.tiled.sides import minor_dimension
 Dims = tuple[int, ...]
 Copy = TypeVar("Copy")
 OnStep: TypeAlias = Callable[[int, int, str], None]
-"""Called with the number of steps done, the number of all steps, and the current step."""
+"""Called with the number of finished steps, the number of all steps, and the current step."""
 
 SIZES = (1 << 16, 4 << 20, 64 << 20)
 """Sizes of arrays in bytes: in cache, beyond it on one thread, and beyond it on several."""
@@ -59,13 +59,13 @@ class Warmed:
 
 
 def warm_format(name: str, on_step: OnStep | None = None) -> Warmed:
-    """Compile the kernels of packs and unpacks of a format, for every dtype that it has a rule for.
+    """Compile the kernels of packs and unpacks of a format, for every dtype that it supports.
 
     "blis-a, mr=8" -> Warmed(copies=60, compiled=21, stored=0)
 
     Args:
         name: the format, with its parameters.
-        on_step: called before each copy with the copies done, their total, and a line on the next.
+        on_step: called before each copy with the copies done, their total, and a description of the next.
 
     Raises:
         LayoutError: the format does not exist.
@@ -189,7 +189,7 @@ def _transpose(copy: Transpose) -> int:
 def shapes(small: Dims, elements: int) -> tuple[Dims, ...]:
     """A shape of about that many elements, and shapes that tiles do not divide.
 
-    These are indivisible anywhere, in the last dimension, or in the others. The last tile is nearly full, has
+    Tiles divide no dimension, all but the last one, or only the last one. The last tile is nearly full, has
     one index, or has a few that move as a word.
 
     ((16, 32), 1) -> (16, 32), (15, 31), (16, 31), (15, 32), (13, 25), …, (14, 28), (16, 28), (14, 32)

@@ -18,7 +18,7 @@ from tilejit.expressions.recorded import Recorded, Recordings
 from tilejit.expressions.recording import Stage
 from tilejit.expressions.reductions import Arrays, Plan, form_of, group_of
 from tilejit.kernels.direct_loops import DirectLoops, Number, Parameters, Result, elementwise_entry
-from tilejit.kernels.failures import judge
+from tilejit.kernels.failures import report_failures
 from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.program import LoopProgram
 from tilejit.kernels.tuning import tuned
@@ -134,7 +134,7 @@ class Engine(DirectLoops[Parameters, Result]):
         known = self._programs.get(key)
         if known is None:
             known = LoopProgram(*make(), free=True)
-            judge(known, self.python.__name__)
+            report_failures(known, self.python.__name__)
             self._programs.keep(key, known)
         return known
 

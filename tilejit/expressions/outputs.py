@@ -90,7 +90,9 @@ def check_dtype(out: np.dtype[Any], dtype: np.dtype[Any]) -> None:
         TypeError: they do not.
     """
     if not np.can_cast(dtype, out, "same_kind"):
-        raise TypeError(f"the result is {dtype}, which cannot be converted to {out} by the rule 'same_kind'")
+        raise TypeError(
+            f"the result is {dtype}, which cannot be converted to {out} according to the rule 'same_kind'"
+        )
 
 
 def check_written(buffers: Sequence[Array]) -> None:

@@ -1,4 +1,4 @@
-"""Declarations about loops and index arrays of kernels, which return what they are given."""
+"""Declarations about loops and index arrays of kernels; each returns its argument."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parallel(loop: Loop) -> Loop:
 
     If the arrays are large, threads share the iterations of the outermost such loop. This is a promise: if
     iterations write what others read or write, the result is one of the possible results. Verify mode checks
-    it. Python runs the loop as it is.
+    it. In plain Python, it has no effect.
 
     Args:
         loop: a range.
@@ -49,7 +49,7 @@ def reduction(loop: Loop) -> Loop:
     10.0
 
     The loop then vectorizes even without `vectorize_reductions`. Floating-point sums round differently.
-    Python runs the loop as it is.
+    In plain Python, this has no effect.
 
     Args:
         loop: a range.
@@ -74,8 +74,8 @@ def scan(loop: Loop) -> Loop:
     >>> y
     array([0., 1., 3., 6.])
 
-    The loop then vectorizes even without `vectorize_scans`. Floating-point sums round differently. Python
-    runs the loop as it is.
+    The loop then vectorizes even without `vectorize_scans`. Floating-point sums round differently. In
+    plain Python, this has no effect.
 
     Args:
         loop: a range.
@@ -100,7 +100,7 @@ def min_distance(loop: Loop, distance: int) -> Loop:
 
     That many iterations may then run at once, even if the compiler cannot prove them independent; here the
     promise is that `k` is at least 8. If it is broken, values may be wrong, but all accesses stay inside the
-    arrays. Verify mode checks the promise. Python runs the loop as it is.
+    arrays. Verify mode checks the promise. In plain Python, it has no effect.
 
     Args:
         loop: a range.
@@ -125,8 +125,8 @@ def permutation(array: Indices) -> Indices:
     array([2., 3., 1.])
 
     Stores to `y` may then be vectorized in any order. Negative elements count from the end; the positions
-    that they refer to must be distinct as well. Verify mode compares the elements in each call. Python runs
-    the loop as it is.
+    that they refer to must be distinct as well. Verify mode compares the elements in each call. In plain
+    Python, this has no effect.
 
     Args:
         array: an array of integers, an argument of the kernel.

@@ -1,4 +1,4 @@
-"""Calls of loop kernels that native code answers: the arguments they take and the code they call.
+"""Native entries for calls of loop kernels: the arguments they check and the code they call.
 
 An entry is created from one call that Python has checked, and covers only what that call showed: layouts,
 which arrays are disjoint, and which are the same.
@@ -40,8 +40,9 @@ from tilejit.kernels.program import BoundCall, LoopProgram
 class Number:
     """A number among the arguments of a function that is also an argument of its kernels.
 
-    at      the position of the argument
-    scalar  its kernel argument; an integer is converted to that dtype before the call
+    Attributes:
+        at: the position of the argument.
+        scalar: its kernel argument; an integer is converted to that dtype before the call.
     """
 
     at: int
@@ -121,8 +122,13 @@ def elementwise_entry(
 ) -> Entry | None:
     """The entry for calls of an expression like this one, or None if they go through Python.
 
-    operands  the kernel's arguments: views of the arrays in `given`, then of `out`, then the `numbers`
-    out       the result if it is an array; fresh: a new one, and not the `out=` of the call
+    Args:
+        bound: the call's program for these shapes.
+        operands: the kernel's arguments: views of the arrays in `given`, then of `out`, then the `numbers`.
+        given: the arguments of the call.
+        numbers: the numbers among them.
+        out: the result if it is an array.
+        fresh: whether `out` is a new array rather than the `out=` of the call.
     """
     arrays = [k for k, x in enumerate(given) if isinstance(x, np.ndarray)]
     outs = [] if out is None else [len(given)]
@@ -179,11 +185,17 @@ def _entry(
     returns: int | FreshArray | None = None,
     checks: tuple[DirectCall, ...] = (),
 ) -> Entry | None:
-    """The entry if native code can check all arguments; named: values, and whether they are written.
+    """The entry if native code can check all arguments.
 
-    places    the position of each operand of the kernel among these values
-    operands  numbers that must be identical are in the table as they are
-    The kernel's return values precede `returns`.
+    Args:
+        runs: the call's program for these shapes.
+        named: the arguments of the call, and whether each is written.
+        pairs: the relations of arrays that native code checks.
+        places: the position of each operand of the kernel among these arguments.
+        operands: the operands; numbers that must be identical are entered in the table.
+        keyword: the name of the last argument if it is passed by keyword.
+        returns: the result, unless the kernel returns numbers.
+        checks: calls that precede the kernel's and may refuse.
     """
     arguments = [_argument(value, written=written) for value, written in named]
     same = {n: k for n, (k, dtype) in enumerate(runs._missing) if dtype and _is_same(arguments[places[k]])}

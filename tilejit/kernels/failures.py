@@ -1,4 +1,4 @@
-"""Report loops that stay scalar: silently, by a warning or by an error, depending on `on_fail`."""
+"""Ignore loops that stay scalar, warn about them, or raise, depending on `on_fail`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tilejit.support.callers import caller_stacklevel
 
 
 class KernelWarning(UserWarning):
-    """A kernel runs without super-vectors, and `on_fail="warn"` requests a warning."""
+    """Warning that a kernel runs without super-vectors; `on_fail="warn"` requests it."""
 
     __module__ = "tilejit"
 
 
-def judge(program: LoopProgram, name: str) -> None:
+def report_failures(program: LoopProgram, name: str) -> None:
     """Warn or raise for loops that stay scalar, depending on the options of a program.
 
     Raises:
@@ -25,7 +25,7 @@ def judge(program: LoopProgram, name: str) -> None:
     failures = () if on_fail == "scalar" else program.failures
     if not failures:
         return
-    text = "\n  ".join([f"{name} is not vectorized throughout", *map(str, failures)])
+    text = "\n  ".join([f"{name} is not fully vectorized", *map(str, failures)])
     if on_fail == "raise":
         raise KernelError(text)
     warnings.warn(text, KernelWarning, stacklevel=caller_stacklevel())

@@ -12,7 +12,7 @@ from codegen import ArrayArg, Cache, ScalarArg, check_fits, lazy, specialize_siz
 from tilejit.arrays.strided import order_of
 from tilejit.kernels.call_arguments import call_key
 from tilejit.kernels.direct_loops import DirectLoops, Parameters, Result, kernel_entry
-from tilejit.kernels.failures import judge
+from tilejit.kernels.failures import report_failures
 from tilejit.kernels.loop_options import LoopOptions
 from tilejit.kernels.options import KernelKeywords, options_signature, read_options
 from tilejit.kernels.program import BoundCall, LoopProgram
@@ -125,7 +125,7 @@ class Kernel(DirectLoops[Parameters, Result]):
             shapes = {a.name: x.shape for a, x in named if isinstance(x, np.ndarray)}
             function = specialize_sizes(function, shapes)
         program = LoopProgram(function, tuned(function, self.options, given))
-        judge(program, self.python.__name__)
+        report_failures(program, self.python.__name__)
         return program
 
     def specialize(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Kernel[Parameters, Result]:
@@ -200,7 +200,7 @@ class Kernel(DirectLoops[Parameters, Result]):
         ]
         if program.indexed:
             masked = self.options.index_bounds == "mask"
-            how = "masks leave out those outside" if masked else "calls check them"
+            how = "masks skip those out of bounds" if masked else "calls check them"
             notes.append(f"  elements of {' and '.join(sorted(program.indexed))} are subscripts: {how}")
         return "\n".join([head, *loops, *notes, f"  {program.schedule}"])
 
@@ -247,8 +247,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
     `a[-1]` with a literal is the last element. Other subscripts that become negative are out of bounds,
     except in `x[idx[i]]`: elements of integer arrays count from the end, as in NumPy. Both branches of `x if
-    c else y` are read, and so are the operands under an `if`, which stores only if its condition holds.
-    Arrays that overlap run element by element in the order of the loops, unless they are the same array.
+    c else y` are read. Operands under an `if` are read as well, and it stores only if its condition holds. If
+    arrays overlap, the kernel runs element by element in the order of the loops, unless they are the same
+    array.
 
     Args:
         function: the function. None returns a decorator.
@@ -270,12 +271,13 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
             `tilejit.permutation`, and raise if one is broken. This is slow. TILEJIT_VERIFY=1 does the same.
         tail: the last iterations: "mask"; "scalar"; "shift", where the last super-vector starts earlier
             ("mask" if the kernel reads what it writes); or "assume_divisible", which calls check.
-        on_fail: loops that do not vectorize stay "scalar", also "warn", or "raise".
+        on_fail: how to handle loops that do not vectorize: "scalar" runs them unvectorized, "warn" also
+            warns, and "raise" raises an error.
         vectorize_at: "before_tile" vectorizes the loops as written. "after_tile" first tiles perfectly nested
             loops by whole super-vectors, if dependences permit, and vectorizes the loops within the tiles.
         parallel: None runs loops in `tilejit.parallel` on threads if arrays are large. True treats the
-            outermost loop as annotated, which is the same promise. A number does so on that many threads.
-            False uses one.
+            outermost loop as annotated, which is the same promise. A number does the same on that many
+            threads. False uses one.
         fastmath: whether floats in lanes may use fused multiply-add, division by reciprocals and reordering,
             reductions included. NaN and infinity keep their meaning.
         tune: if the size is "auto", the first call with such arguments measures a few sizes on copies of the

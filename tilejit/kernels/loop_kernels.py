@@ -40,8 +40,9 @@ LEAST_RUN_BYTES = 1024
 class LoopKernels:
     """The kernels of one function of loops, each compiled when it is first needed.
 
-    function   the scalar form, which defines the meaning
-    options    how to vectorize it
+    Args:
+        function: the scalar form, which defines the meaning.
+        options: how to vectorize it.
     """
 
     def __init__(self, function: Function, options: LoopOptions) -> None:

@@ -16,7 +16,8 @@ AUTO_REGISTERS = 4
 class LoopOptions:
     """The checked options of `tilejit.kernel`, whose docstring describes them.
 
-    auto_registers: the registers of an "auto" super-vector
+    Attributes:
+        auto_registers: the registers of an "auto" super-vector.
     """
 
     virtual_vector_size: tuple[Size, ...] | str = AUTO

@@ -1,4 +1,4 @@
-"""Arrays of a call that may share memory if one of them is written."""
+"""Find arrays of a call that share memory, if one of them is written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pairs_to_compare(arrays: list[tuple[int, str]], stored: set[str], given: Seq
     return out
 
 
-def check_apart(indexed: Collection[str], overlapping: Sequence[tuple[str, str, bool]]) -> None:
+def check_subscripts(indexed: Collection[str], overlapping: Sequence[tuple[str, str, bool]]) -> None:
     """Raise if the kernel writes memory that holds subscripts, which would change after the check.
 
     Args:

@@ -38,7 +38,7 @@ from tilejit.arrays.strided import overlaps_itself, share_memory
 from tilejit.kernels.call_arguments import bits_of, call_key, integer_word
 from tilejit.kernels.loop_kernels import LoopKernels
 from tilejit.kernels.loop_options import LoopOptions
-from tilejit.kernels.overlaps import Pair, check_apart, pairs_to_compare
+from tilejit.kernels.overlaps import Pair, check_subscripts, pairs_to_compare
 from tilejit.kernels.promises import check_promises, is_promised, verifies
 from tilejit.programs.direct_policy import LOOPS_AGAIN, LOOPS_FROM
 
@@ -46,8 +46,13 @@ from tilejit.programs.direct_policy import LOOPS_AGAIN, LOOPS_FROM
 class LoopProgram(LoopKernels):
     """One function of loops with its dtypes; `program(*arguments)` runs it.
 
-    free       whether its integer arguments are only computed with: calls are not bound to their values
-    indexed    the arrays whose elements are subscripts
+    Args:
+        function: the function.
+        options: how to vectorize it.
+        free: whether integer arguments are only operands, so that calls are not bound to their values.
+
+    Attributes:
+        indexed: the arrays whose elements are subscripts.
 
     Raises:
         KernelError: the function stores to an array whose elements are subscripts.
@@ -64,7 +69,7 @@ class LoopProgram(LoopKernels):
 
     @lazy
     def promised(self) -> Function:
-        """The function with all that was promised of its loops, by its text and by options."""
+        """The function with the promises about its loops, from its source and its options."""
         first, *rest = self.function.body or (None,)
         if not self.shared or not isinstance(first, For):
             return self.function
@@ -215,7 +220,7 @@ class BoundCall:
             if low < address(given[j]) - address(given[i]) < high:
                 overlapping = self._overlapping(given)
                 if overlapping:
-                    check_apart(self.program.indexed, overlapping)
+                    check_subscripts(self.program.indexed, overlapping)
                     same = tuple(self.program.named_by(a, b) for a, b, twins in overlapping if twins)
                     if len(same) == len(overlapping):
                         return self.program.twin(same)(*given)

@@ -40,7 +40,10 @@ def verifies(no_alias: NoAlias, function: Function, *, asked: bool) -> bool:
 def check_promises(function: Function, pairs: Sequence[tuple[int, int]], given: Sequence[Any]) -> None:
     """Check the promises about the arguments of a call.
 
-    pairs  the arguments that are promised to share no memory
+    Args:
+        function: the function of loops.
+        pairs: the positions of arguments that are promised to share no memory.
+        given: the arguments.
 
     Raises:
         KernelValueError: a promise is broken; the error names the arrays, or the iterations.

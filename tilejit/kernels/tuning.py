@@ -53,7 +53,7 @@ def tuned(
     """The options with the fastest virtual_vector_size for such arguments, if `tune` requests it.
 
     It is measured once for a function, its options, the power of two nearest to the bytes of the arrays, and
-    the machine. An explicit size stays, and so do functions of arrays beyond 256 MiB.
+    the machine. Explicit sizes and arrays larger than 256 MiB are not measured.
     """
     if not options.tune:
         return options

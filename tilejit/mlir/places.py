@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codegen import KernelError
+from tilejit.support.tokens import visible
 
 
 class Unsupported(Exception):
@@ -33,16 +34,9 @@ def mistake(text: str, at: int, cause: str, fix: str) -> KernelError:
     line = text[begin : end if end >= 0 else len(text)]
     column = at - begin
     cut = max(0, column - 60)
-    before = ("…" if cut else "") + "".join(map(_visible, line[cut:column]))
-    after = "".join(map(_visible, line[column : column + 60])) + ("…" if len(line) > column + 60 else "")
+    before = ("…" if cut else "") + "".join(map(visible, line[cut:column]))
+    after = "".join(map(visible, line[column : column + 60])) + ("…" if len(line) > column + 60 else "")
     if not cut:
         before = before.lstrip()
     place = f"line {line_of(text, at)}: "
     return KernelError(f"{cause}\n  {place}{before}{after}\n  {' ' * (len(place) + len(before))}^\n  {fix}")
-
-
-def _visible(character: str) -> str:
-    """A character that takes one column on a screen."""
-    if character in "\t\r\v\f":
-        return " "
-    return character if character.isprintable() else "\ufffd"

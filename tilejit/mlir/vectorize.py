@@ -116,7 +116,7 @@ def super_vectorize(
     made = [definitions] if stays and (definitions := aliases(text)) else []
     for member in module.members:
         if isinstance(member, Unread):
-            lines = f"@{member.name} is not read: {member.cause}".splitlines() if member.cause else ()
+            lines = f"@{member.name} cannot be read: {member.cause}".splitlines() if member.cause else ()
             comments = "".join(f"// {line}\n" for line in lines) if report else ""
             made.append(comments + member.source)
             continue

@@ -27,8 +27,8 @@ from tilejit.numpy_api.putting import put
 from tilejit.numpy_api.taking import take
 
 
-def _takes_itself(x: Any) -> bool:
-    """Whether it is small, or another type with a `take` method that NumPy would call, such as a tensor."""
+def _is_small_or_takes(x: Any) -> bool:
+    """Whether it is small, or another type whose `take` method NumPy would call, such as a tensor."""
     return is_small(x) or (not isinstance(x, np.ndarray) and hasattr(x, "take"))
 
 
@@ -44,12 +44,12 @@ _OURS: dict[Callable[..., Any], Callable[[Any], bool]] = {
     concatenate: are_small,
     stack: are_small,
     pad: is_small,
-    take: _takes_itself,
+    take: _is_small_or_takes,
     put: _is_not_large,
     take_along_axis: _is_not_large,
     put_along_axis: _is_not_large,
 }
-"""The routines to replace, and the tests of the first argument that leave a call to NumPy."""
+"""The routines to replace, each with the test of the first argument that leaves a call to NumPy."""
 
 
 class _Inside(threading.local):
@@ -62,13 +62,13 @@ _inside = _Inside()
 
 
 def _in_place_of(
-    original: Callable[..., Any], ours: Callable[..., Any], is_numpys: Callable[[Any], bool]
+    original: Callable[..., Any], ours: Callable[..., Any], leaves_to_numpy: Callable[[Any], bool]
 ) -> Callable[..., Any]:
     """The replacement of a NumPy routine: TileJIT's, or NumPy's for some arguments and nested calls."""
 
     @wraps(original)
     def routine(*args: Any, **kwargs: Any) -> Any:
-        if (args and is_numpys(args[0]) and "threads" not in kwargs) or _inside.now:
+        if (args and leaves_to_numpy(args[0]) and "threads" not in kwargs) or _inside.now:
             return original(*args, **kwargs)
         _inside.now = True
         try:
@@ -83,8 +83,8 @@ def _in_place_of(
 
 _ORIGINALS = {ours.__name__: getattr(numpy_originals, f"numpy_{ours.__name__}") for ours in _OURS}
 _ACCELERATED = {
-    ours.__name__: _in_place_of(_ORIGINALS[ours.__name__], ours, is_numpys)
-    for ours, is_numpys in _OURS.items()
+    ours.__name__: _in_place_of(_ORIGINALS[ours.__name__], ours, leaves_to_numpy)
+    for ours, leaves_to_numpy in _OURS.items()
 }
 
 _lock = threading.Lock()
@@ -142,7 +142,7 @@ class accelerate:  # noqa: N801 - used as a function: `with accelerate():`
 
     def __enter__(self) -> accelerate:
         global _outside
-        # NumPy imports it late and Numba needs it complete, so no kernel can be compiled during that import.
+        # NumPy imports it lazily, and Numba needs it complete: no kernel can be compiled during its import.
         with compiler_lock:
             import numpy.random  # noqa: F401
 
@@ -188,12 +188,12 @@ class _NumbaSeesNumPy(importlib.abc.MetaPathFinder):
         others = [finder for finder in sys.meta_path if finder is not self]
         spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is not None and spec.loader is not None:
-            spec.loader = _LoaderOfNumba(spec.loader)
+            spec.loader = _NumbaLoader(spec.loader)
         return spec
 
 
-class _LoaderOfNumba(importlib.abc.Loader):
-    """Runs a module with its own loader, while TileJIT's routines are out of NumPy."""
+class _NumbaLoader(importlib.abc.Loader):
+    """Runs a module with its own loader, with NumPy's own routines in place."""
 
     def __init__(self, loader: importlib.abc.Loader) -> None:
         self._loader = loader

@@ -30,7 +30,7 @@ from tilejit.numpy_api.results import allocate, memory_order
 def take_along_axis(
     arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, *, threads: int | None = None
 ) -> Any:
-    """Take one element of each slice by its index along an axis: numpy.take_along_axis, faster.
+    """Take one element of each slice by its index along an axis, like numpy.take_along_axis but faster.
 
     >>> x = np.array([[30, 10, 20], [5, 6, 4]])
     >>> order = np.argsort(x, axis=1)
@@ -66,7 +66,7 @@ def take_along_axis(
 def put_along_axis(
     arr: Array, indices: ArrayLike, values: ArrayLike, axis: int | None, *, threads: int | None = None
 ) -> None:
-    """Write one element of each slice by its index along an axis: numpy.put_along_axis, faster.
+    """Write one element of each slice by its index along an axis, like numpy.put_along_axis but faster.
 
     >>> x = np.array([[30, 10, 20], [5, 6, 4]])
     >>> tilejit.put_along_axis(x, np.argmax(x, axis=1, keepdims=True), 0, axis=1)
@@ -74,8 +74,8 @@ def put_along_axis(
     array([[ 0, 10, 20],
            [ 5,  0,  4]])
 
-    If an index occurs twice, its last value stays. With `axis=None`, NumPy 2.4.6 writes into a copy and
-    leaves `arr` as it is, and so does TileJIT.
+    If an index occurs twice, its last value stays. With `axis=None`, NumPy 2.4.6 writes to a copy and leaves
+    `arr` unchanged; TileJIT does the same.
 
     Args:
         arr: the array to write to, of any strides.
@@ -105,10 +105,15 @@ def put_along_axis(
 class _Along:
     """An array and indices along one of its axes, with the axes in the memory order of the indices.
 
-    indices  broadcast against the array in all other axes
-    axes     the positions of the axes in the routine's arguments
-    flat     the memory of the array, its first element at `first`, and `steps` from element to element
-    repeats  whether several slices of indices belong to one slice of the array
+    Attributes:
+        indices: the indices, broadcast against the array in all other axes.
+        axis: the axis that the indices count along.
+        extent: the size of the array along it.
+        axes: the positions of the axes in the routine's arguments.
+        flat: the memory of the array.
+        first: the position of the first element in it.
+        steps: the distance between adjacent elements in it, along each axis.
+        repeats: whether several slices of indices belong to one slice of the array.
     """
 
     indices: Array
@@ -184,7 +189,7 @@ class _Along:
 
 
 def _along(x: Any, indices: Any, axis: Any) -> _Along | None:
-    """The slices of such a call; None if NumPy does it, or raises an error."""
+    """The slices of such a call; None if NumPy handles it, or raises an error."""
     if type(x) is not ndarray or type(indices) is not ndarray or indices.dtype.kind not in "iu":
         return None
     if indices.size < (SIZES.few_indices or 1) or not x.size or not is_plain(x.dtype):
@@ -270,7 +275,7 @@ def _written(along: _Along, x: Array, values: Any, threads: int | None) -> bool:
         along.flat[numbers] = word if parts is None else np.ascontiguousarray(parts[block])
 
     # Blocks of one slice may have the same index, so they are written in order.
-    apart = along.axis > along.cut
+    independent = along.axis > along.cut
     moved = along.indices.nbytes + 3 * along.indices.size * x.itemsize
-    along.run(put, thread_count(threads, moved, TRANSPOSES) if apart else 1)
+    along.run(put, thread_count(threads, moved, TRANSPOSES) if independent else 1)
     return True

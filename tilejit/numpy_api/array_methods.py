@@ -34,7 +34,7 @@ def astype(
     *,
     threads: int | None = None,
 ) -> Array:
-    """Convert an array to another dtype: the method numpy.ndarray.astype, faster.
+    """Convert an array to another dtype, like the method numpy.ndarray.astype but faster.
 
     >>> x = np.array([[0.5, 1.5], [2.5, 3.5]])
     >>> tilejit.astype(x.T, np.int32, order="C")
@@ -63,12 +63,12 @@ def astype(
         check_threads(threads)
     if type(x) is ndarray:
         plain = order == "K" and casting == "unsafe" and subok is copy is True
-        numpys = x.size < SIZES.small_elements  # is_small, written out
-        if not numpys and threads is None:
+        by_numpy = x.size < SIZES.small_elements  # is_small, written out
+        if not by_numpy and threads is None:
             if plain and (known := known_cast(x, dtype)) is not known_cast:
                 return known  # type: ignore[no-any-return]
-            numpys = order != "F" and numpy_converts_as_fast(x, dtype)
-        if numpys:  # NumPy takes 0.1 us to parse four more arguments.
+            by_numpy = order != "F" and numpy_converts_as_fast(x, dtype)
+        if by_numpy:  # NumPy takes 0.1 us to parse four more arguments.
             return x.astype(dtype) if plain else x.astype(dtype, order, casting, subok, copy)
     given = _as_array(x)
     if is_handled(given) and order in ORDERS and casting in CASTINGS and dtype is not None:
@@ -85,7 +85,7 @@ def astype(
 
 
 def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> Array:
-    """Reverse the bytes of each element: the method numpy.ndarray.byteswap, faster.
+    """Reverse the bytes of each element, like the method numpy.ndarray.byteswap but faster.
 
     >>> tilejit.byteswap(np.array([1, 256], np.int16))
     array([256,   1], dtype=int16)
@@ -115,7 +115,7 @@ def byteswap(x: Array, inplace: bool = False, *, threads: int | None = None) -> 
 
 
 def tobytes(x: Array, order: Order | None = "C", *, threads: int | None = None) -> bytes:
-    r"""Copy the elements to a bytes object: the method numpy.ndarray.tobytes, faster.
+    r"""Copy the elements to a bytes object, like the method numpy.ndarray.tobytes but faster.
 
     >>> tilejit.tobytes(np.array([[1, 2], [3, 4]], np.uint8).T)
     b'\x01\x03\x02\x04'

@@ -27,7 +27,7 @@ from tilejit.programs.tuning import Order
 
 
 def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int | None = None) -> Array:
-    """Copy an array: numpy.copy, faster.
+    """Copy an array, like numpy.copy but faster.
 
     >>> x = np.arange(6).reshape(2, 3)
     >>> tilejit.copy(x.T, order="C")
@@ -50,7 +50,7 @@ def copy(a: ArrayLike, order: Order = "K", subok: bool = False, *, threads: int 
     if threads is not None:
         check_threads(threads)
     given = a if type(a) is ndarray else as_numpy(a)
-    if type(given) is not ndarray:  # its class may override the call by `__array_function__`
+    if type(given) is not ndarray:  # its class may override the call with `__array_function__`
         return np.copy(given, order, subok)  # type: ignore[call-overload, no-any-return]
     return array(given, None, copy=True, order=order, subok=subok, threads=threads)
 
@@ -126,7 +126,7 @@ def asarray(
     like: object = None,
     threads: int | None = None,
 ) -> Array:
-    """Return an array as it is, or a copy with the requested dtype and order: numpy.asarray, faster.
+    """Return an array unchanged, or a copy with the requested dtype and order, like numpy.asarray but faster.
 
     >>> x = np.arange(6, dtype=np.int32).reshape(2, 3)
     >>> tilejit.asarray(x) is x
@@ -166,7 +166,7 @@ def asarray(
 def ascontiguousarray(
     a: ArrayLike, dtype: DTypeLike | None = None, *, like: object = None, threads: int | None = None
 ) -> Array:
-    """Return an array in C order, without a copy if it is: numpy.ascontiguousarray, faster.
+    """Return an array in C order, without a copy if possible, like numpy.ascontiguousarray but faster.
 
     >>> x = np.zeros((3, 5))
     >>> tilejit.ascontiguousarray(x) is x, tilejit.ascontiguousarray(x.T).strides
@@ -200,7 +200,7 @@ def ascontiguousarray(
 def asfortranarray(
     a: ArrayLike, dtype: DTypeLike | None = None, *, like: object = None, threads: int | None = None
 ) -> Array:
-    """Return an array in Fortran order, without a copy if it is: numpy.asfortranarray, faster.
+    """Return an array in Fortran order, without a copy if possible, like numpy.asfortranarray but faster.
 
     >>> x = np.zeros((3, 5))
     >>> tilejit.asfortranarray(x).strides
@@ -231,7 +231,7 @@ def asfortranarray(
     return _in_order("F", numpy_asfortranarray, a, dtype, like, threads)
 
 
-def _in_order(order: Order, numpys: Routine, a: Any, dtype: Any, like: Any, threads: int | None) -> Array:
+def _in_order(order: Order, routine: Routine, a: Any, dtype: Any, like: Any, threads: int | None) -> Array:
     """The array in that order, by NumPy's routine if no kernel makes the copy."""
     given = as_numpy(a)
     if like is None and is_handled(given) and given.ndim:
@@ -240,7 +240,7 @@ def _in_order(order: Order, numpys: Routine, a: Any, dtype: Any, like: Any, thre
             result = duplicate(given, target, order, threads=threads)
             if result is not None:
                 return result
-    return numpys(given, dtype) if like is None else numpys(given, dtype, like=like)
+    return routine(given, dtype) if like is None else routine(given, dtype, like=like)
 
 
 def require(
@@ -251,7 +251,7 @@ def require(
     like: object = None,
     threads: int | None = None,
 ) -> Array:
-    """Return an array with the given dtype and flags, without a copy if it has them: numpy.require, faster.
+    """Return an array with a dtype and flags, without a copy if possible, like numpy.require but faster.
 
     >>> x = np.zeros((3, 5))
     >>> tilejit.require(x.T, np.float32, ["C", "W"]).strides

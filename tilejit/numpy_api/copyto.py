@@ -1,4 +1,4 @@
-"""numpy.copyto, at memory speed."""
+"""numpy.copyto at memory speed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen import check_threads, compiler_lock, thread_count, threads_by_size
 from tilejit.arrays.array_likes import as_numpy
 from tilejit.arrays.memory import Array
 from tilejit.arrays.numpy_originals import numpy_copyto
-from tilejit.arrays.strided import apart, minor_axis, slowness_of_copy
+from tilejit.arrays.strided import minor_axis, slowness_of_copy, without_overlap
 from tilejit.copies.plan import PLAIN_ARRAYS, cached_plan
 from tilejit.copies.shortcuts import Shortcut, numpy_entry
 from tilejit.copies.sizes import SIZES, numpy_is_as_fast
@@ -46,7 +46,7 @@ def copyto(
     specialize: Specialize = STRUCTURE,
     tune: bool = False,
 ) -> Any:
-    """Copy values from one array to another: numpy.copyto, faster.
+    """Copy values from one array to another, like numpy.copyto but faster.
 
     >>> src = np.arange(6, dtype=np.float32).reshape(2, 3)
     >>> dst = np.zeros((3, 2), np.float32)
@@ -57,7 +57,7 @@ def copyto(
            [2., 5.]], dtype=float32)
 
     A copy touches no memory outside either array and writes nothing between the rows of `dst`. It may read up
-    to 15 bytes past a row of `src`, but only inside the span of `src`, and ignores them.
+    to 15 bytes past a row of `src`, but only inside the span of `src`, and ignores their values.
 
     Arrays that overlap are copied as if `src` had been copied first. NumPy 2.4.6 writes wrong elements for
     some one-dimensional overlaps, such as np.copyto(z[::2], z[:200_000]).
@@ -85,7 +85,7 @@ def copyto(
         tune: True measures a few kernels once and keeps the fastest.
 
     Returns:
-        None, unless the class of `dst` or `src` overrides the call by `__array_function__`.
+        None, unless the class of `dst` or `src` overrides the call with `__array_function__`.
 
     Raises:
         TypeError: `dst` is not an array, the conversion is forbidden, or a keyword has the wrong type.
@@ -99,16 +99,16 @@ def copyto(
     if threads is not None and (type(threads) is not int or threads < 1):
         check_threads(threads)
     if tuning is DEFAULT and type(dst) is ndarray:
-        numpys = dst.size < SIZES.small_elements  # is_small, written out
-        if not numpys and where is True:
+        by_numpy = dst.size < SIZES.small_elements  # is_small, written out
+        if not by_numpy and where is True:
             if casting is SAME_KIND:
                 known = known_copy if threads is None else known_on_one_thread if threads == 1 else None
                 if known is not None and known(dst, src) is None:
                     return None
-            numpys = numpy_is_as_fast(dst, src)
-        if numpys:
+            by_numpy = numpy_is_as_fast(dst, src)
+        if by_numpy:
             if dst.ndim == 1 or type(src) is not ndarray or src.size == 1:  # else NumPy checks for overlaps
-                src = apart(dst, src)
+                src = without_overlap(dst, src)
             # NumPy takes 0.1 us to parse arguments that have their default values.
             if where is not True:
                 return numpy_copyto(dst, src, casting, where)
@@ -126,9 +126,11 @@ def copyto(
     ):
         if _by_masked_stores(dst, src if source is None else source, casting, where):
             return None
-        return numpy_copyto(dst, src if source is None else apart(dst, source), casting, where)
+        return numpy_copyto(dst, src if source is None else without_overlap(dst, source), casting, where)
     return (
-        None if _by_kernel(dst, source, threads, tuning) else numpy_copyto(dst, apart(dst, source), casting)
+        None
+        if _by_kernel(dst, source, threads, tuning)
+        else numpy_copyto(dst, without_overlap(dst, source), casting)
     )
 
 
@@ -155,12 +157,12 @@ def _entry_of_copy(threads: int | None, dst: Any, src: Any) -> Entry | None:
     plan = cached_plan(dst.shape, dst.strides, dst.dtype, src.shape, src.strides, src.dtype, 1)
     entry = plan._direct_entry(dst.dtype, src.dtype) if plan else None
     if entry is None and numpy_is_as_fast(dst, src):
-        return numpy_entry(numpy_copyto, dst, src, apart=True)
+        return numpy_entry(numpy_copyto, dst, src, disjoint=True)
     return entry
 
 
 known_copy = Shortcut(partial(_entry_of_copy, None))
-"""known_copy(dst, src) returns None if it has made the copy, by the rule "same_kind"."""
+"""known_copy(dst, src) returns None if it has made the copy, under the rule "same_kind"."""
 
 known_on_one_thread = Shortcut(partial(_entry_of_copy, 1))
 """The same for copies of any size that must stay on the calling thread."""
@@ -178,7 +180,7 @@ def _by_kernel(dst: Array, src: Array, threads: int | None, tuning: Tuning) -> b
 
 
 def _by_masked_stores(dst: Any, src: Any, casting: Any, where: Any) -> bool:
-    """Whether a kernel has copied the elements that `where` selects."""
+    """Copy the elements that `where` selects; return whether a kernel has done it."""
     if not (
         type(where) is np.ndarray and type(dst) is np.ndarray and dst.flags.writeable and _is_rule(casting)
     ):

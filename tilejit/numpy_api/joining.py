@@ -34,7 +34,7 @@ def concatenate(
     casting: Casting = SAME_KIND,
     threads: int | None = None,
 ) -> Array:
-    """Join arrays along an axis: numpy.concatenate, faster.
+    """Join arrays along an axis, like numpy.concatenate but faster.
 
     >>> a, b = np.zeros((2, 2), np.uint8), np.ones((1, 2), np.uint8)
     >>> tilejit.concatenate([a, b])
@@ -79,7 +79,7 @@ def stack(
     casting: Casting = SAME_KIND,
     threads: int | None = None,
 ) -> Array:
-    """Join arrays of one shape along a new axis: numpy.stack, faster.
+    """Join arrays of one shape along a new axis, like numpy.stack but faster.
 
     >>> red, green = np.zeros(3, np.uint8), np.ones(3, np.uint8)
     >>> tilejit.stack([red, green], axis=-1)
@@ -122,7 +122,7 @@ def _by_numpy(routine: Routine, arrays: Any, axis: Any, out: Any, dtype: Any, ca
 
 
 def _as_arrays(arrays: Any) -> Any:
-    """Arrays of other libraries as NumPy arrays; anything that is not a list of arrays as it is."""
+    """Convert arrays of other libraries to NumPy arrays; return anything but a list or tuple unchanged."""
     return [as_numpy(x) for x in arrays] if type(arrays) in (list, tuple) else arrays
 
 
@@ -224,7 +224,7 @@ def _common_dtype(parts: list[Array], out: Any, dtype: Any, casting: Any) -> np.
         elif dtype is not None:
             target = np.dtype(dtype)
         else:
-            # Of all in order, because the result keeps one of several equal dtypes, such as "l" and "q".
+            # The order counts, because the result is one of several equal dtypes, such as "l" and "q".
             target = np.result_type(*(x.dtype for x in parts))
         if target is None or target.hasobject or target.itemsize == 0 or target.kind in "SUV":
             return target if target is not None and all(x.dtype == target for x in parts) else None

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from codegen import Entry
 
 
-def _entry_in_order(order: str, numpys: Callable[..., Any], a: Array) -> Entry | None:
+def _entry_in_order(order: str, routine: Callable[..., Any], a: Array) -> Entry | None:
     """The native entry for a call with such an array: NumPy answers it, or a kernel copies it to C order."""
-    numpys_to_lay = numpy_reorders_as_fast(a, order)
-    if not differs(a, a.dtype, order) or (order == "F" and numpys_to_lay):
-        return numpy_entry(numpys, a)
-    return _entry_of_duplicate(a, a.dtype, owner=numpys_to_lay) if order == "C" else None
+    numpy_reorders = numpy_reorders_as_fast(a, order)
+    if not differs(a, a.dtype, order) or (order == "F" and numpy_reorders):
+        return numpy_entry(routine, a)
+    return _entry_of_duplicate(a, a.dtype, owner=numpy_reorders) if order == "C" else None
 
 
 def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
@@ -40,9 +40,9 @@ def _entry_of_cast(x: Array, dtype: Any) -> Entry | None:
     target = native(x, dtype) if is_constant(dtype) else None
     if target is None:
         return None
-    numpys_to_convert = numpy_converts_as_fast(x, dtype)
-    entry = _entry_of_duplicate(x, target, dtype, owner=numpys_to_convert) if x.flags.c_contiguous else None
-    return numpy_entry(ndarray.astype, x, dtype) if entry is None and numpys_to_convert else entry
+    numpy_converts = numpy_converts_as_fast(x, dtype)
+    entry = _entry_of_duplicate(x, target, dtype, owner=numpy_converts) if x.flags.c_contiguous else None
+    return numpy_entry(ndarray.astype, x, dtype) if entry is None and numpy_converts else entry
 
 
 def _entry_of_duplicate(x: Array, dtype: np.dtype[Any], *others: Any, owner: bool) -> Entry | None:

@@ -1,4 +1,4 @@
-"""numpy.pad, its modes "constant" and "edge"; the others are NumPy's own."""
+"""numpy.pad with the modes "constant" and "edge"; NumPy handles all others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pad(
     threads: int | None = None,
     **kwargs: Any,
 ) -> Array:
-    """Surround an array with a margin: numpy.pad, faster.
+    """Surround an array with a margin, like numpy.pad but faster.
 
     >>> tilejit.pad(np.ones((2, 2), np.int8), ((1, 0), (0, 2)), constant_values=-1)
     array([[-1, -1, -1, -1],
@@ -37,7 +37,7 @@ def pad(
     Args:
         array: an array of any strides.
         pad_width: the elements before and after each axis, in any form that numpy.pad reads.
-        mode: "constant" and "edge" run as kernels; all other modes are NumPy's own.
+        mode: "constant" and "edge" run as kernels; NumPy handles all other modes.
         threads: the number of threads; None chooses it from the size.
         kwargs: the keywords of the mode, such as `constant_values`.
 

@@ -19,7 +19,7 @@ from tilejit.numpy_api.flat_memory import as_words, is_plain, least_within, valu
 from tilejit.numpy_api.results import duplicate
 
 FEW = 16
-"""The most elements for each index for which an array is first copied to C order."""
+"""An array is first copied to C order if it has at most this many elements per index."""
 
 
 def put(
@@ -30,7 +30,7 @@ def put(
     *,
     threads: int | None = None,
 ) -> None:
-    """Write values to elements by their index in C order: numpy.put, faster.
+    """Write values to elements by their index in C order, like numpy.put but faster.
 
     >>> x = np.arange(6).reshape(2, 3)
     >>> tilejit.put(x, [0, 5], -1)
@@ -39,14 +39,14 @@ def put(
            [ 3,  4, -1]])
 
     An array that is not in C order is copied to C order and back. If an index is out of range, nothing is
-    written; NumPy may have written some values by then.
+    written; NumPy may write some values first.
 
     Args:
         a: the array to write to, of any strides.
         ind: integers.
         v: the values; they repeat if there are fewer of them than indices. If an index occurs twice, its last
             value stays.
-        mode: what an index out of range does: "raise", "wrap" or "clip", as in NumPy.
+        mode: how to handle an index out of range: "raise", "wrap" or "clip", as in NumPy.
         threads: the number of threads for the copies; None chooses it from the size.
 
     Raises:

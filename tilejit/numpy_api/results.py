@@ -1,4 +1,4 @@
-"""New results of routines, in the memory order that NumPy gives them."""
+"""Allocate results of routines, in the memory order that NumPy gives them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] |
     Below SIZES.aligned_bytes an array owns its memory, as NumPy's do.
 
     Raises:
-        MemoryError: there is no memory, as in NumPy.
+        MemoryError: there is not enough memory, as in NumPy.
     """
     if prod(shape) * dtype.itemsize < SIZES.aligned_bytes:
         strides = None if axes is None else _strides(shape, dtype.itemsize, axes)
@@ -49,7 +49,7 @@ def duplicate(
 ) -> Array | None:
     """A new copy of an array that `is_handled`, in NumPy's order "C", "F", "A" or "K".
 
-    Returns None, with nothing done, if no kernel makes the copy.
+    Returns None if no kernel makes the copy.
     """
     dtype = x.dtype if dtype is None else dtype
     if dtype.hasobject or dtype.itemsize == 0:

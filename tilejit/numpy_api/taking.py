@@ -23,7 +23,7 @@ def take(
     *,
     threads: int | None = None,
 ) -> Any:
-    """Take elements, or slices along an axis, by index: numpy.take, faster.
+    """Take elements, or slices along an axis, by index, like numpy.take but faster.
 
     >>> x = np.arange(6).reshape(2, 3)
     >>> tilejit.take(x, [2, 0, 2], axis=1)
@@ -38,7 +38,7 @@ def take(
         indices: integers.
         axis: the axis that the indices count along; None takes from the flattened array.
         out: an array of the result's shape and dtype to write to. None allocates one.
-        mode: what an index out of range does: "raise", "wrap" or "clip", as in NumPy.
+        mode: how to handle an index out of range: "raise", "wrap" or "clip", as in NumPy.
         threads: the number of threads; None chooses it from the size.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Copies in C order where NumPy returns views, such as transposes and flips; and roll."""
+"""Copies in C order where NumPy returns views, such as transposes and flips, and `roll`."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def transpose(
     Args:
         a: an array of any strides.
         axes: the axes of `a` in their new order; None reverses them.
-        out: an array of the result's shape to copy into, of any strides and dtype that `a` converts to by the
-            rule "same_kind". None allocates one.
+        out: an array of the result's shape to copy into, with any strides and any dtype that `a` converts to
+            under the rule "same_kind". None allocates one.
         threads: the number of threads; None chooses it from the size.
 
     Returns:
@@ -245,7 +245,7 @@ def roll(
     *,
     threads: int | None = None,
 ) -> Array:
-    """Shift elements along axes, moving the last ones to the front: numpy.roll, faster.
+    """Shift elements along axes, moving the last ones to the front, like numpy.roll but faster.
 
     >>> tilejit.roll(np.arange(5), 2)
     array([3, 4, 0, 1, 2])

@@ -1,4 +1,4 @@
-"""The requests in a routine's arguments: a dtype, and an order of the axes in memory."""
+"""Read the dtype and the memory order that a routine's arguments request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def native(x: Array, dtype: Any) -> np.dtype[Any] | None:
 def native_or_own(x: Array, dtype: Any) -> np.dtype[Any] | None:
     """Like `native`, but the array's own dtype if it is equal: all routines but `astype` keep it.
 
-    "l" and "q" of 64 bits are equal, and so are dtypes that differ only in their metadata.
+    Equal dtypes include 64-bit "l" and "q", and dtypes that differ only in metadata.
     """
     target = native(x, dtype)
     return x.dtype if x.dtype == target else target
@@ -48,7 +48,7 @@ def differs(x: Array, dtype: np.dtype[Any], order: str) -> bool:
 
 
 def required_order(requirements: Any) -> Literal["C", "F", ""]:
-    """ "C" or "F" if exactly that order is required and owned memory is not; otherwise ""."""
+    """Return "C" or "F" if only that order is required and owned memory is not; otherwise ""."""
     if not isinstance(requirements, str | list | tuple | set | frozenset):
         return ""
     names = {name.upper() for name in requirements if isinstance(name, str)}

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 PAGES = "tilejit.view.notebook"
-"""The name of the module: it imports the classes that it draws, so they cannot import it."""
+"""Imported by name, because it imports the classes that it draws, so they cannot import it."""
 
 
 def notebook_html(maker: str, *subject: Any) -> str | None:

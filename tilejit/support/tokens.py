@@ -58,7 +58,7 @@ def tokenize(text: str, grammar: Grammar) -> list[Token]:
     if not isinstance(text, str):
         raise TypeError(f"{grammar.what}: expected a str, got {type(text).__name__}")
     if len(text) > MAX_TEXT:
-        raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "no layout needs that; pass less")
+        raise mistake(text, MAX_TEXT, "the text is longer than 64 KiB", "shorten the text")
     tokens: list[Token] = []
     at, next_token = 0, grammar.pattern().match
     while at < len(text):
@@ -66,7 +66,7 @@ def tokenize(text: str, grammar: Grammar) -> list[Token]:
         if match is None:
             if grammar.comments and text.startswith("/*", at):
                 raise mistake(text, at, "the comment is not closed", "close it with */")
-            raise mistake(text, at, f"{_visible(text[at])!r} is not allowed in {grammar.what}", grammar.fix)
+            raise mistake(text, at, f"{visible(text[at])!r} is not allowed in {grammar.what}", grammar.fix)
         kind = match.lastgroup or "skip"
         if kind != "skip":
             tokens.append(Token(kind, match.group(), at))
@@ -138,8 +138,8 @@ def mistake(text: str, at: int, cause: str, fix: str) -> LayoutError:
     """
     begin = max(0, at - 60)
     end = min(len(text), at + 40)
-    before = ("…" if begin else "") + "".join(map(_visible, text[begin:at]))
-    after = "".join(map(_visible, text[at:end])) + ("…" if end < len(text) else "")
+    before = ("…" if begin else "") + "".join(map(visible, text[begin:at]))
+    after = "".join(map(visible, text[at:end])) + ("…" if end < len(text) else "")
     return LayoutError(f"{cause}\n  {before}{after}\n  {' ' * len(before)}^\n  {fix}")
 
 
@@ -154,21 +154,21 @@ def small_int(digits: str) -> int | None:
 def named(value: object) -> str:
     """Format a layout, shape or coordinate for a message, cut if it is long.
 
-    ((2, 3), 4) -> "((2,3),4)"    (2**20000,) -> "a tuple of numbers of thousands of digits"
+    ((2, 3), 4) -> "((2,3),4)"    (2**20000,) -> "a tuple of integers with thousands of digits"
     """
     if isinstance(value, int):
         return shown(value)
     try:
         text = str(value)
-    except ValueError:  # Python does not print integers beyond its limit of digits
-        return f"a {type(value).__name__} of numbers of thousands of digits"
+    except ValueError:  # the integers exceed Python's limit on digits
+        return f"a {type(value).__name__} of integers with thousands of digits"
     if isinstance(value, tuple | list):
         text = text.replace(" ", "").replace(",)", ")")
     return text if len(text) <= 80 else text[:80] + "…"
 
 
-def _visible(character: str) -> str:
-    """A character that takes one column on a screen."""
+def visible(character: str) -> str:
+    """The character, replaced if it does not take exactly one column on a screen."""
     if character in "\t\r\n\v\f":
         return " "
     return character if character.isprintable() else "\ufffd"

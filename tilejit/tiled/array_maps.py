@@ -1,4 +1,4 @@
-"""The algebra on arrays: the indices that views of tiles, threads and values hold."""
+"""CuTe's algebra on arrays: the indices that views of tiles, threads and values hold."""
 
 from __future__ import annotations
 
@@ -59,7 +59,14 @@ def changed(dims: Dims, tiler: Any, change: Operation) -> IndexMap:
 
 
 def tile(dims: Dims, tiler: Any, coord: Any, proj: Any, *, cut: bool) -> IndexMap:
-    """Return the tile at a coordinate. cut: the tile at the end of the array is smaller than the others.
+    """Return the tile at a coordinate.
+
+    Args:
+        dims: the dimensions of the array.
+        tiler: the tiler, as in `changed`.
+        coord: the coordinate of the tile.
+        proj: `_` or None for each mode of the tiler and the coordinate to drop; None keeps all.
+        cut: whether the tile at the end of the array is smaller than the others.
 
     Raises:
         LayoutIndexError: the tile does not exist.
@@ -91,7 +98,14 @@ def tile(dims: Dims, tiler: Any, coord: Any, proj: Any, *, cut: bool) -> IndexMa
 
 
 def thread(dims: Dims, threads: Any, index: Any, proj: Any, *, cut: bool) -> IndexMap:
-    """Return the elements of one thread, one in every tile of the threads' shape. cut: as for `tile`.
+    """Return the elements of one thread, one in every tile of the threads' shape.
+
+    Args:
+        dims: the dimensions of the array.
+        threads: the layout of threads.
+        index: the number of the thread.
+        proj: as in `tile`, for modes of `threads`.
+        cut: as in `tile`.
 
     Raises:
         LayoutIndexError: the thread does not exist.

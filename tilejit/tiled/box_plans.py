@@ -113,8 +113,8 @@ def _new_read_plan(kind: type[Tiled], layout: Spec, key: Any) -> ReadPlan[Tiled]
 def write_plan(kind: type[Tiled], layout: Spec, key: Any, value: Array) -> WritePlan[Tiled] | None:
     """Return the plan that writes an array to a box.
 
-    None for elements, for keys that are not plain, if elements overlap, or if only NumPy converts the array's
-    dtype.
+    Returns None for elements, for keys that are not plain, if elements overlap, or if only NumPy converts the
+    array's dtype.
 
     Raises:
         LayoutError: the array does not broadcast to the box.

@@ -1,4 +1,4 @@
-"""Check memory that a caller passes for a layout: flat, of the dtype or uint8, and of the right size."""
+"""Check that memory fits a layout: it must be flat, have its dtype or uint8, and have the right size."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def check_packable(spec: Spec) -> int:
         raise LayoutError(
             f"E({spec.bits}) is not the storage width of {spec.primitive_type}\n  write E({own}) or omit it"
             if own in (1, 2, 4, 8, 16, 32, 64, 128)
-            else f"elements of {spec.bits} bits cannot be packed; omit E to store one a byte"
+            else f"elements of {spec.bits} bits cannot be packed; omit E to store one per byte"
         )
     if spec.rank > MAX_RANK:
         raise LayoutError(

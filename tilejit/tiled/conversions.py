@@ -1,4 +1,4 @@
-"""Conversions without a kernel: NumPy converts an array box by box, so that temporary memory stays small."""
+"""Conversions without a kernel: NumPy converts an array box by box to keep temporary memory small."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tilejit.arrays.memory import Array
 
 PIECE_BYTES = 1 << 19
-"""Source bytes that NumPy converts at a time if no kernel does."""
+"""Source bytes that NumPy converts at a time."""
 
 
 def pieces(dims: tuple[int, ...], itemsize: int) -> list[tuple[slice, ...]]:

@@ -18,7 +18,7 @@ _FLOATS = {
     "f32": (1 << 24, 1e-37, 1e38),
     "f64": (1 << 53, 0.0, np.inf),
 }
-"""For floats: integers up to the first number are exact; Python floats between the others set no flags."""
+"""Integers up to the first number are exact; Python floats between the others set no flags."""
 
 _BYTES_DTYPE = np.dtype(np.uint8)
 
@@ -28,7 +28,9 @@ class Elements:
 
     This class answers keys of integers and plain numbers; `read_box` and `write_box` answer all others.
 
-    dtype  the dtype of the elements, and `stored` that of the buffer
+    Attributes:
+        dtype: the dtype of the elements.
+        stored: the dtype of the buffer.
     """
 
     __slots__ = (

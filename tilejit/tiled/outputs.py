@@ -1,8 +1,8 @@
-"""Destinations of copies of whole arrays: a checked `out=`, or new memory."""
+"""Check `out=` and `padding=` for copies of complete arrays."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def output_buffer(out: Any, spec: Spec, source: Array) -> Array:
 
 
 def padding_of(padding: Any, spec: Spec, out: Any) -> bytes | None:
-    """One element of padding for `padding=`, or None to keep what `out` holds.
+    """One element of padding for `padding=`, or None to keep the padding of `out`.
 
     None -> the layout's own value, else 0    7 -> 7    "keep" -> None
 
@@ -38,10 +38,15 @@ def padding_of(padding: Any, spec: Spec, out: Any) -> bytes | None:
     if not isinstance(padding, str):
         return padding_bytes(spec.padding_value if padding is None else padding, spec.element)
     if padding != "keep":
-        raise LayoutError(f'padding={padding[:40]!r}: write "keep", a number, or None')
+        raise LayoutError(f'padding: expected "keep", a number or None, got {padding[:40]!r}')
     if out is None:
-        raise LayoutError('padding="keep" needs an out= whose padding it keeps\n  pass out=, or a value')
+        refuse_keep()
     return None
+
+
+def refuse_keep() -> NoReturn:
+    """Raise the LayoutError for `padding="keep"` without `out`, because new memory has no padding to keep."""
+    raise LayoutError('padding="keep" needs an out= whose padding it keeps\n  pass out=, or a value')
 
 
 def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Array) -> Array:

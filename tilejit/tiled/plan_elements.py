@@ -30,7 +30,9 @@ def pack_element(dtype: np.dtype[Any], spec: Spec, casting: Casting) -> tuple[El
     if spec.element.byte_dtype is not None and have == spec.element.byte_dtype:
         return Element(spec.primitive_type, bits), True
     if not is_allowed:
-        raise casting_error(have, want, casting, f"the array is {have}, the layout {spec.primitive_type}")
+        raise casting_error(
+            have, want, casting, f"the array is {have}, but the layout is {spec.primitive_type}"
+        )
     name = from_numpy(have).name
     if dtype.isnative and can_convert(name, spec.primitive_type) and spec.bits >= 8:
         return Element(name, bits), False

@@ -10,7 +10,6 @@ import numpy as np
 from codegen import (
     CopyProgram,
     Direct,
-    LayoutError,
     cached,
     compiler_lock,
     thread_count,
@@ -28,7 +27,7 @@ from tilejit.programs.relayout_programs import relayout_program
 from tilejit.programs.tuning import Casting, Tuning, casting_error, may_cast
 from tilejit.tiled.boxes import read_box
 from tilejit.tiled.conversions import converted, pieces
-from tilejit.tiled.outputs import check_target
+from tilejit.tiled.outputs import check_target, refuse_keep
 from tilejit.tiled.plan_elements import has_upper_bits, pack_element, unpack_element
 from tilejit.tiled.sides import ArraySide, TiledSide
 
@@ -276,7 +275,8 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
             check_range(source, self._given[1].element)
 
     def _check_new(self) -> None:
-        check_kept(self._given[3])
+        if self._given[3] is None:
+            refuse_keep()
 
     def _finish(self, target: Array) -> None:
         if self._clears_bits:
@@ -322,7 +322,7 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
         if native != spec.dtype:
             from_numpy(dtype)
         if not may_cast(spec.dtype, native, casting):
-            sides = f"the layout is {spec.primitive_type}, the result {dtype}"
+            sides = f"the layout is {spec.primitive_type}, but the result is {dtype}"
             raise casting_error(spec.dtype, native, casting, sides)
         given = kind, spec, strides, dtype, casting, threads, tuning
         array = ArrayLayout(spec.dimensions, strides, dtype)
@@ -398,16 +398,11 @@ class RelayoutPlan(TiledPlan[Tiled, "Array | Tiled", Tiled]):
         return relayout_program(source, target, fill, threads, tuning)
 
     def _check_new(self) -> None:
-        check_kept(self._given[3])
+        if self._given[3] is None:
+            refuse_keep()
 
 
 unpack_plan = cached(512)(UnpackPlan)
 relayout_plan = cached(512)(RelayoutPlan)
 pack_plan = cached(512)(PackPlan)
 """The plans that calls share."""
-
-
-def check_kept(fill: bytes | None) -> None:
-    """Raise a LayoutError if padding is kept, because new memory has none to keep."""
-    if fill is None:
-        raise LayoutError('padding="keep" needs an out= whose padding it keeps\n  pass out=, or a value')

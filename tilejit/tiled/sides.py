@@ -33,7 +33,7 @@ class ArraySide:
 
     @property
     def minor_axis(self) -> int | None:
-        """The dimension along which elements lie closest."""
+        """The dimension along which elements are closest."""
         return self.layout.minor_axis
 
     def memory(self, given: Any, name: str) -> Array:
@@ -80,7 +80,7 @@ class ArraySide:
         return ArrayArgument(given.dtype, given.shape, given.strides, written)
 
     def holder(self, out: Any) -> None:
-        """None: arrays are returned as they are."""
+        """Return None, because arrays need no holder."""
         return
 
     def _is_alike(self, given: Any) -> bool:
@@ -104,7 +104,12 @@ def minor_dimension(spec: Spec) -> int | None:
 
 
 class TiledSide:
-    """Tiled arrays in one layout, or their flat buffers. kind: the class of tiled arrays."""
+    """Tiled arrays in one layout, or their flat buffers.
+
+    Args:
+        kind: the class of tiled arrays.
+        spec: the layout.
+    """
 
     __slots__ = ("kind", "layout", "size_bytes", "spec")
 
@@ -129,7 +134,7 @@ class TiledSide:
         if not isinstance(given, self.kind):
             raise TypeError(
                 f"expected a TiledArray as {name}, got {type(given).__name__}\n"
-                "  put a buffer into TiledArray.from_buffer"
+                "  wrap a buffer with TiledArray.from_buffer"
             )
         tiled: Any = given
         if tiled._layout is not self.spec and tiled.layout != self.spec:

@@ -37,15 +37,18 @@ Table = NDArray[np.int64]
 INDEX_DTYPE = np.dtype(np.int64)
 
 MOST_MARKS = 16
-"""The most tiles for each given number for which marking every tile is faster than sorting."""
+"""Marking every tile is faster than sorting if the grid has at most this many tiles per id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
     """The tiles of the first tile step.
 
-    extents  tiles along each axis of the grid, most major first; `tile` the extents of one
-    access   the buffer as an array [*extents, *tile], padding included
+    Attributes:
+        spec: the shape.
+        extents: the number of tiles along each axis of the grid, most major first.
+        tile: the sizes of a tile.
+        access: the buffer as an array [*extents, *tile], padding included.
     """
 
     spec: Shape
@@ -62,8 +65,8 @@ class Grid:
             return given.astype(np.int64)
         if given.ndim != 2 or given.shape[1] != rank:
             raise LayoutError(
-                f"ids has the shape {given.shape}, but the grid is one of {dims_text(self.extents)} tiles\n"
-                f"  pass flat numbers [n], or places [n, {rank}]"
+                f"ids has shape {given.shape}, but the grid has {dims_text(self.extents)} tiles\n"
+                f"  pass flat numbers [n], or grid positions [n, {rank}]"
             )
         for axis, extent in enumerate(self.extents):
             self._check(given[:, axis], extent, f" along axis {axis}")
@@ -83,7 +86,7 @@ class Grid:
             )
 
     def tiles(self, numbers: Table) -> AccessMap:
-        """The map of an array [n, *tile] of those tiles."""
+        """The map of the array [n, *tile] of these tiles."""
         rank, dims = len(self.extents), (len(numbers), *self.tile)
         bare = replace(self.access, dims=dims, roots=(), slots=None, tail=0)
         if 0 in dims:
@@ -179,7 +182,9 @@ def grid_of(spec: Spec) -> Grid:
         LayoutError: the layout has no tiles.
     """
     if isinstance(spec, CuteShape):
-        raise LayoutError(f"{shape_name(spec)} has no XLA tiles\n  take them with tilejit.cute.local_tile")
+        raise LayoutError(
+            f"{shape_name(spec)} has no XLA tiles\n  take its tiles with tilejit.cute.local_tile"
+        )
     steps, extents = tile_steps_of(spec)
     if not steps or spec.layout is None:
         raise LayoutError(f"{shape_name(spec)} has no tiles\n  pass a layout such as {{1,0:T(8,128)}}")
@@ -205,7 +210,8 @@ def integers(ids: Any) -> Array:
         given = np.asarray(ids)
     except ValueError as error:
         raise LayoutError(
-            f"ids: expected an array, got {type(ids).__name__}: {error}\n  pass flat numbers [n], or places"
+            f"ids: expected an array, got {type(ids).__name__}: {error}\n"
+            "  pass flat numbers [n], or grid positions"
         ) from error
     if given.dtype is INDEX_DTYPE and type(ids) is list:
         return given

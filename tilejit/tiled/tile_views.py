@@ -1,4 +1,4 @@
-"""TileView: elements of an array in an order of their own, read and written in place."""
+"""TileView: elements of an array in any order, read and written in place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tilejit.tiled.tiled_array import TiledArray, address_of
 
 @dataclass(frozen=True, slots=True)
 class TileView:
-    """A view of some elements of an array, in an order of its own; `view[...]` reads, `view[...] = x` writes.
+    """A view of elements of an array in any order: `view[...]` reads them, `view[...] = x` writes them.
 
     >>> x = np.arange(32, dtype=np.float32).reshape(4, 8)
     >>> tile = local_tile(tilejit.pack(x, "{1,0:T(2,4)}"), (2, 4), (1, 0))
@@ -112,7 +112,7 @@ class TileView:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("a view of tiles must be unpacked, which takes a copy")
+            raise ValueError("a view of tiles must be unpacked, which makes a copy")
         array = self.unpack()
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -147,7 +147,7 @@ class TileView:
         array, sizes = self.array, self.index_map.sizes
         buffer = array.writable_buffer() if isinstance(array, TiledArray) else _writable(array)
         own = _values_for(array, value)
-        self._check_apart()
+        self._check_distinct()
         if np.may_share_memory(own, buffer):
             own = own.copy()
         values = broadcast(own, sizes)
@@ -156,7 +156,7 @@ class TileView:
         elif values.size and isinstance(array, TiledArray):
             _copy(array, self._access(array), values, writes=True)
 
-    def _check_apart(self) -> None:
+    def _check_distinct(self) -> None:
         """Raise if two coordinates share an element."""
         own = self.index_map
         if 0 in own.sizes:
@@ -300,7 +300,13 @@ def view_of(array: TiledArray | Array, index_map: IndexMap, fill_value: Any = No
 def strided_view(
     array: Array, starts: tuple[int, ...], sizes: tuple[int, ...], strides: tuple[int, ...]
 ) -> Array:
-    """Return a NumPy view from an index on; read-only if two elements may be the same. strides: in bytes.
+    """Return a NumPy view that begins at an index; it is read-only if two elements may be the same.
+
+    Args:
+        array: the array.
+        starts: the index of the first element.
+        sizes: the shape of the view.
+        strides: its strides in bytes.
 
     Raises:
         LayoutError: NumPy cannot have arrays of that many elements.
@@ -308,12 +314,12 @@ def strided_view(
     key: Any = (..., *(slice(start, start + 1) for start in starts))
     first: Array = array[key]
     if prod(sizes) * array.itemsize > MAX_INT64:
-        raise LayoutError(f"the view has {shown(prod(sizes))} elements\n  pass a tiler of fewer")
+        raise LayoutError(f"the view has {shown(prod(sizes))} elements\n  pass a smaller tiler")
     try:
-        apart = 0 in sizes or is_injective(Layout(sizes, strides))
+        distinct = 0 in sizes or is_injective(Layout(sizes, strides))
     except LayoutError:  # too large to check
-        apart = False
-    return np.lib.stride_tricks.as_strided(first, sizes, strides, writeable=apart)
+        distinct = False
+    return np.lib.stride_tricks.as_strided(first, sizes, strides, writeable=distinct)
 
 
 def _copy(tiled: TiledArray, view: AccessMap, array: Array, *, writes: bool) -> None:
@@ -357,6 +363,6 @@ def _values_for(array: TiledArray | Array, value: Any) -> Array:
         out[...] = value
     except (TypeError, ValueError, ArithmeticError) as error:
         raise LayoutError(
-            f"the value cannot be converted to {dtype}: {error}\n  pass values of that dtype"
+            f"cannot convert the value to {dtype}: {error}\n  pass values of that dtype"
         ) from error
     return out

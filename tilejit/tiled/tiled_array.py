@@ -58,8 +58,8 @@ class TiledArray(NDArrayOperatorsMixin):
     array([5., 0., 0., 8., 9.], dtype=float32)
 
     Indexing reads and writes elements and slices in place, without unpacking the rest. Slices are read-only
-    copies; to write, assign to the slice. `t == u` tells whether both are the same object, and `x == t`
-    raises TypeError for an array x. To compare or compute, use `tilejit.elementwise`, or unpack.
+    copies; to write, assign to the slice. `t == u` compares object identity, and `x == t` raises
+    TypeError for an array x. To compare or compute, use `tilejit.elementwise`, or unpack.
 
     Args:
         buffer: a 1-D array of the element dtype, or uint8 if elements are packed into bytes. Its size is that
@@ -282,8 +282,8 @@ class TiledArray(NDArrayOperatorsMixin):
             layout: the new layout, of the same dimensions and dtype: anything that `as_layout` reads.
             out: a flat array of the element dtype, a uint8 array or a TiledArray to write to, of the right
                 size. It must not overlap this array. None allocates a buffer.
-            padding: the value of padding elements. None takes the new layout's own, or 0; "keep" leaves what
-                `out` holds.
+            padding: the value of padding elements. None takes the new layout's own, or 0; "keep" keeps the
+                padding of `out`.
             threads: the number of threads; None chooses it from the size.
             virtual_vector_size: elements that move at a time, one number or two; see `copyto`.
             specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
@@ -319,14 +319,14 @@ class TiledArray(NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("a tiled array must be unpacked, which takes a copy")
+            raise ValueError("a tiled array must be unpacked, which makes a copy")
         array = self.unpack()
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> NoReturn:
         """Refuse to compute, because NumPy would silently unpack the array."""
         raise TypeError(
-            f"a tiled array does not compute np.{ufunc.__name__}\n"
+            f"np.{ufunc.__name__} does not support tiled arrays\n"
             "  use tilejit.elementwise, which computes tile by tile, or np.asarray(t), which unpacks it"
         )
 
@@ -433,7 +433,7 @@ def relayout_plan_of(
     writable_layout(spec)
     if spec.primitive_type != source.primitive_type:
         raise LayoutError(
-            f"the tiled array is {source.primitive_type}, the layout {spec.primitive_type}\n"
+            f"the tiled array is {source.primitive_type}, but the layout is {spec.primitive_type}\n"
             "  pass a layout of the same dtype; to convert, pack(t.unpack(), ..., casting=...)"
         )
     return relayout_plan(TiledArray, source, spec, padding_of(padding, spec, out), threads, tuning)

@@ -1,4 +1,4 @@
-"""CuTe's divisions, composition and partitions as users call them, on layouts and on arrays."""
+"""CuTe's divisions, composition and partitions of layouts and arrays, as users call them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def logical_divide(x: Any, tiler: Any, *, fill_value: Any = None) -> Any:
     Raises:
         NoLayoutError: the tiler has no complement, or no layout describes the view; the witness is an index.
         LayoutError: there are more tilers than modes, or tiles exceed the end of the array.
-        TypeError: an argument of another type.
+        TypeError: an argument has the wrong type.
 
     Source: CuTe's logical_divide; predicates are those of CuTe's identity tensors.
     """
@@ -169,16 +169,17 @@ def composition(a: Any, b: Any, *, fill_value: Any = None) -> Any:
             TiledArray, which may not be exceeded.
         b: a Layout, which counts all elements with the first dimension fastest; an integer n for n:1; a
             tiler: a tuple of these or `_`, one for each of the first modes or dimensions.
-        fill_value: for arrays, the value to read where B exceeds the end. Without it, that raises.
+        fill_value: for arrays, the value to read where B exceeds the end. Without it, exceeding the end is an
+            error.
 
     Returns:
         A Layout; a ComposedLayout if A or B is not a Layout. For an array, a view, as from
-        `logical_divide`: NumPy's, or a `TileView`.
+        `logical_divide`.
 
     Raises:
-        NoLayoutError: no layout is that function; the message names the index that shows it.
+        NoLayoutError: no layout represents the composition; the message names an index that shows it.
         LayoutError: a tiler has more modes than A, or B exceeds the end of the array.
-        TypeError: an argument of another type.
+        TypeError: an argument has the wrong type.
 
     Source: CuTe's composition.
     """
@@ -212,19 +213,20 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None, *, fill_value: 
     Args:
         x: a Layout or ComposedLayout; a NumPy array; a TiledArray.
         tiler: the tile, as in `logical_divide`; of an array, `_` and dimensions without a tiler stay whole.
-        coord: which tile: a number for each mode of tiles; `_` or None keeps the mode, all its tiles.
+        coord: the tile: a number for each mode of tiles; `_` or None keeps all tiles of the mode.
         proj: `_` or None for modes of the tiler and the coordinate that x lacks; otherwise any value.
-        fill_value: for arrays: the value to read beyond the end. Without it, the tile in which the array
+        fill_value: for arrays, the value to read beyond the end. Without it, the tile in which the array
             ends is smaller than the others.
 
     Returns:
-        For an array, a view whose axes are the tile's, then those of the tiles that `_` keeps: NumPy's, or a
-        `TileView`. For a layout, the tile and the offset of its first element; a composed layout keeps the
-        offset itself.
+        For an array, a view whose axes are the tile's, then those of the tiles that `_` keeps: a NumPy view,
+        or a `TileView`. For a layout, the tile and the offset of its first element; a composed layout keeps
+        the offset itself.
 
     Raises:
-        LayoutIndexError: there is no such tile.
-        LayoutError, NoLayoutError: tiler or coordinate do not fit, or tiles kept by `_` pass the end.
+        LayoutIndexError: the tile does not exist.
+        LayoutError, NoLayoutError: the tiler or the coordinate does not fit, or tiles kept by `_` exceed the
+            end of the array.
         TypeError: a coordinate has another type, such as bool.
 
     Source: CuTe's local_tile.
@@ -260,16 +262,16 @@ def local_partition(x: Any, threads: Layout, index: int, proj: Any = None, *, fi
         threads: the layout of threads, from coordinates in a tile to thread numbers.
         index: the number of the thread.
         proj: `_` or None for modes of `threads` that x lacks; otherwise any value.
-        fill_value: for arrays: the value to read beyond the end. Without it, threads that have no element of
+        fill_value: for arrays, the value to read beyond the end. Without it, threads that have no element of
             the last tile have fewer elements.
 
     Returns:
-        For an array, a view with one axis per dimension: NumPy's, or a `TileView`. For a layout, the thread's
-        elements and the offset of the first.
+        For an array, a view with one axis per dimension: a NumPy view, or a `TileView`. For a layout, the
+        thread's elements and the offset of the first.
 
     Raises:
-        LayoutIndexError: there is no thread of that number.
-        LayoutError, NoLayoutError: threads of more modes than x has; a proj of another length.
+        LayoutIndexError: the thread does not exist.
+        LayoutError, NoLayoutError: the threads have more modes than x, or `proj` has another length.
         TypeError: the threads are not a Layout, or the index is not an integer.
 
     Source: CuTe's local_partition.
@@ -306,19 +308,21 @@ def partition_tv(x: Any, tiler: Any, layout_tv: Layout, thread: Any = None, *, f
         tiler: the tile, as in `zipped_divide`.
         layout_tv: a layout of two modes, (threads, values), to the number of an element in the tile, the
             first dimension fastest: as from `make_layout_tv`.
-        thread: the number of the thread, or its coordinate in the first mode; None for all.
-        fill_value: for arrays: the value to read where the tiles pass the end. Without it, that raises.
+        thread: the number of the thread, or its coordinate in the first mode; None for all threads.
+        fill_value: for arrays, the value to read where the tiles exceed the end. Without it, such tiles are
+            an error.
 
     Returns:
-        For an array, a view whose axes are the values, then the tiles along each dimension, with the threads
-        first where no thread is named: NumPy's, or a `TileView`. For a layout, the same as a layout, and the
-        offset of its first element.
+        For an array, a view whose axes are the values and then the tiles along each dimension, preceded by
+        the threads if `thread` is None: a NumPy view, or a `TileView`. For a layout, the same as a layout,
+        and the offset of its first element.
 
     Raises:
-        LayoutIndexError: there is no such thread.
-        LayoutError: layout_tv lacks two modes, or passes the end of the tile; tiles that pass the end.
-        NoLayoutError: the tiler has no complement, or layout_tv walks the tile in no layout.
-        TypeError: an argument of another type.
+        LayoutIndexError: the thread does not exist.
+        LayoutError: layout_tv does not have two modes or exceeds the tile, or tiles exceed the end of the
+            array.
+        NoLayoutError: the tiler has no complement, or no layout describes the view.
+        TypeError: an argument has the wrong type.
 
     Source: CuTe's composition of a tile with a thread-value layout, as in ThrCopy's partition_S.
     """
@@ -348,7 +352,7 @@ def _refuse_fill(fill_value: Any) -> None:
 
 
 def _array_views() -> Any:
-    """Import the module of array views, which layouts alone do not need."""
+    """Import the module of array views."""
     with compiler_lock:  # layouts alone never need it
         from tilejit.tiled import array_views
     return array_views

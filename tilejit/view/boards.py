@@ -17,7 +17,7 @@ from tilejit.layout.shape_facts import tile_steps_of
 
 Grid = NDArray[np.int64]
 COLORS = 8
-"""As many as `Tiling.color` counts on."""
+"""The number of colors that `Tiling.color` uses."""
 
 
 def drawn_dimensions(dims: Sequence[int]) -> tuple[int, ...]:
@@ -37,7 +37,7 @@ def board_extents(shape: Spec, drawn: Spec | None = None) -> tuple[int, int]:
 
 
 def other_extents(shape: Spec) -> list[int]:
-    """The dimensions that a board is a slice of."""
+    """The extents of the dimensions that a board does not draw."""
     drawn = drawn_dimensions(shape.dimensions)
     return [n for d, n in enumerate(shape.dimensions) if d not in drawn]
 
@@ -60,7 +60,7 @@ def slice_name(shape: Spec, prefix: tuple[int, ...]) -> str:
 
 
 def corner_index(shape: Spec, prefix: tuple[int, ...], rows: int, columns: int) -> tuple[Grid, ...]:
-    """The indices of a corner of the drawn dimensions, an array each."""
+    """The indices of a corner of the drawn dimensions, one array per dimension."""
     i, j = np.indices((rows, columns))
     drawn, rest = drawn_dimensions(shape.dimensions), iter(prefix)
     along = dict(zip(drawn, (i, j)[-len(drawn) :], strict=True)) if drawn else {}
@@ -90,7 +90,7 @@ def padded_shape(shape: Spec) -> Spec:
     f32[3,5]{1,0:T(2,2)} -> f32[4,6]{1,0:T(2,2)}    u8[3,5] (4,8):(8,1) -> u8[4,8] (4,8):(8,1)
 
     Raises:
-        LayoutError: a CuTe layout has a mode that no dimension can be as long as.
+        LayoutError: a mode of a CuTe layout is longer than any dimension can be.
     """
     if isinstance(shape, CuteShape):
         return replace(shape, dimensions=shape.function.sizes)
@@ -131,11 +131,11 @@ class Tiling:
     def levels(cls, shape: Spec) -> tuple[Tiling, ...]:
         """The tiles of every level, the outermost first.
 
-        Of a CuTe layout, level k is made of all digits of each mode but the k slowest:
+        In a CuTe layout, each level drops one more of the slowest digits of each mode:
         ((2,4),(2,2)):((1,4),(2,16)) -> tiles of 2 x 2, 4 x 2 of them
 
         Raises:
-            LayoutError: modes of stride 0 make more tiles than there are numbers.
+            LayoutError: modes of stride 0 make more tiles than 64-bit integers can count.
         """
         if isinstance(shape, CuteShape):
             modes = [[n for n, _ in mode if n != 1] or [1] for mode in shape.function.modes]
@@ -182,7 +182,7 @@ def tile_lengths(shape: Spec, levels: Sequence[Tiling]) -> list[int | None]:
 
     bf16[16,256]{1,0:T(8,128)(2,1)} -> 1024, 2    f8e8m0fnu[128,8]{1,0:T(32,4)(4,1,1,4)} -> None, 16
 
-    Tiles further in may split the axes that count tiles. Those of CuTe layouts may lie anywhere.
+    Inner tiles may split the axes that count tiles. Tiles of CuTe layouts may lie anywhere.
     """
     if isinstance(shape, CuteShape):
         return [None] * len(levels)
@@ -196,5 +196,5 @@ def tile_lengths(shape: Spec, levels: Sequence[Tiling]) -> list[int | None]:
 
 
 def _row_major(sizes: Sequence[int], unit: int) -> list[int]:
-    """The strides in which the last size counts fastest."""
+    """The strides of these sizes in row-major order."""
     return [unit * prod(sizes[k + 1 :]) for k in range(len(sizes))]

@@ -31,11 +31,11 @@ from tilejit.view.page import row_length
 
 MAX_ROWS, MAX_COLUMNS, MAX_SLICES = 16, 32, 2
 MAX_WIDTH = 620
-"""Of an array or of memory, in pixels."""
+"""The largest width of the array or of memory, in pixels."""
 MAX_TILE = 64, 128
-"""Rows and columns of the largest tile that is drawn whole, in cells without text."""
+"""Rows and columns of the largest tile that is drawn completely, in cells without text."""
 MAX_LOOKED_UP = 1 << 16
-"""Elements of CuTe layouts whose slots may have to be looked up in a table."""
+"""The most elements of a CuTe layout whose memory is drawn, which may require a table of all slots."""
 CELL, CHARACTER = 22, 7.25
 """The height of a cell with text, and the width of a character, in pixels."""
 LOW_CELL, HIGH_CELL, LOW_WIDTH = 10, 16, 600
@@ -66,7 +66,7 @@ class Cells:
     Attributes:
         heading: the line above.
         rows: the cells, row by row.
-        more: whether cells are left out to the right, and below.
+        more: whether cells are omitted on the right, and at the bottom.
         row_names: the names left of the rows.
         column_names: the names above the columns.
         low: width and height of cells without text, in pixels; None for cells with text.
@@ -100,7 +100,7 @@ def text_width(characters: int) -> int:
 def cells_of(spec: Spec, coloring: Coloring) -> tuple[list[Cells], list[Cells], list[str]]:
     """The array's slices, memory, and notes on omitted parts; the shape must have elements.
 
-    Memory is missing if finding the elements of its slots takes a large table.
+    Memory is omitted if finding the elements of its slots requires a large table.
     """
     drawing = _Drawing.of(spec, coloring)
     large = isinstance(spec, CuteShape) and prod(spec.dimensions) > MAX_LOOKED_UP
@@ -115,7 +115,7 @@ class _Drawing:
         spec: the layout.
         padded: the same with the padding of the outermost tiles.
         levels: its tiles.
-        coloring: what colors stand for.
+        coloring: the meaning of the colors.
         low: rows and columns of cells without text, if only these show a complete tile.
         shown: rows and columns of a slice that are drawn.
     """
@@ -132,7 +132,7 @@ class _Drawing:
         try:
             padded = padded_shape(spec)
             levels = Tiling.levels(padded)
-        except LayoutError:  # modes of stride 0 may have more tiles than there are numbers
+        except LayoutError:  # modes of stride 0 may have more tiles than 64-bit integers can count
             padded, levels = spec, ()
         rows, columns = board_extents(padded, spec)
         shown = min(rows, MAX_ROWS), min(columns, MAX_COLUMNS)
@@ -161,7 +161,7 @@ class _Drawing:
         return None if used[0] <= MAX_ROWS and used[1] <= min(MAX_COLUMNS, fit) else (high, wide)
 
     def slots(self, prefix: tuple[int, ...], rows: int, columns: int) -> Grid:
-        """The slots of a corner of a slice, those of padding included."""
+        """The slots of a corner of a slice, including padding."""
         return slots_at(self.padded, corner_index(self.spec, prefix, rows, columns))
 
     def tiles(self, level: int, prefix: tuple[int, ...], rows: int, columns: int) -> Grid:
@@ -264,7 +264,7 @@ class _Drawing:
         return out
 
     def _painted(self, slots: Grid, numbers: Sequence[Grid]) -> tuple[Any, Any]:
-        """The color of each slot, and its tiles; the bank or the row is one more level inside."""
+        """The color of each slot, and its tiles; a bank or a row counts as one more inner level."""
         own = np.zeros_like(slots)
         if self.levels:
             own = np.vectorize(self.levels[0].color, otypes=[np.int64])(numbers[0])
@@ -275,7 +275,7 @@ class _Drawing:
 
 
 def _enlarged(tile: tuple[int, int], whole: tuple[int, int]) -> tuple[int, int]:
-    """Rows and columns of as many tiles as are about the size of a large one, the shorter side first.
+    """Rows and columns of a block of tiles about the size of a large tile; the shorter side grows first.
 
     (32, 4) of (128, 8) -> (64, 8)    (8, 128) of (40, 384) -> (8, 128)
     """
@@ -296,6 +296,6 @@ def _enlarged(tile: tuple[int, int], whole: tuple[int, int]) -> tuple[int, int]:
 
 
 def _low_cell(rows: int, columns: int) -> tuple[int, int]:
-    """Width and height of cells without text: square in square tiles, high where there are few rows."""
+    """Width and height of cells without text: square in square tiles, higher if there are few rows."""
     width = max(2, min(LOW_CELL, LOW_WIDTH // columns))
     return width, max(width, min(4 * width, HIGH_CELL, LOW_CELL * 32 // rows))

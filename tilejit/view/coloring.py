@@ -20,7 +20,7 @@ SHADES = 64
 LARGE_TILE = 512
 """Elements of a tile that is drawn alone, without text in its cells."""
 MAX_PERIOD = 1024
-"""The gradient of a larger buffer starts again in every run of at most so many slots."""
+"""In a larger buffer, the gradient restarts after a run of at most this many slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class Coloring:
         """The coloring of a layout; by default the one that shows the most.
 
         Swizzles are colored by bank. Arrays of several tiles are colored by tile, unless the tiles are large
-        or scattered by tiles further in. All others are colored by memory order.
+        or scattered by inner tiles. All others are colored by memory order.
 
         Raises:
-            LayoutError: no such coloring, or the bank or the row of a layout without an outermost swizzle.
+            LayoutError: the coloring does not exist, or is "bank" or "row" without an outermost swizzle.
             TypeError: the color is neither a str nor None.
         """
         bank, row = bank_bits(spec)
@@ -55,9 +55,7 @@ class Coloring:
         if not isinstance(chosen, str):
             raise TypeError(f"color: expected a str or None, got {type(chosen).__name__}")
         if chosen not in COLORINGS:
-            raise LayoutError(
-                f"expected a color of {', '.join(COLORINGS)}, got {str(chosen)[:40]!r}\n  write one of these"
-            )
+            raise LayoutError(f"color: expected one of {', '.join(COLORINGS)}, got {str(chosen)[:40]!r}")
         if chosen in ("bank", "row") and bank is None:
             raise LayoutError(
                 f"expected a layout with an outermost swizzle to color by {chosen}, got {str(spec)[:80]}\n"
@@ -67,7 +65,7 @@ class Coloring:
 
     @property
     def choices(self) -> tuple[Color, ...]:
-        """The colorings that the layout has."""
+        """The colorings that the layout supports."""
         return COLORINGS if self.bank else COLORINGS[:2]
 
     @property
@@ -124,7 +122,7 @@ def bank_bits(spec: Spec) -> tuple[tuple[int, int], tuple[int, int]] | tuple[Non
 
 
 def slot_runs(spec: Spec) -> list[int]:
-    """The lengths of runs that the layout itself ends, in slots."""
+    """The lengths in slots of the runs that the layout consists of, such as rows of tiles."""
     if isinstance(spec, CuteShape):
         digits = (digit for mode in spec.function.modes for digit in mode)
         return [n * abs(stride) for n, stride in digits if n > 1 and stride]

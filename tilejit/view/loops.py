@@ -1,4 +1,4 @@
-"""The loops of a kernel as SVG: nested boxes, with marks on those that run as lanes."""
+"""The loops of a kernel as SVG: nested boxes, colored if they run as lanes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def loops_svg(function: Function, reports: Sequence[LoopReport]) -> str:
 
     Args:
         function: the scalar kernel.
-        reports: of its loops, in the order of the text.
+        reports: the reports on its loops, in source order.
     """
     nested = list(_nested(function.body, 0))[:MAX_LOOPS]
     if not nested:

@@ -1,4 +1,4 @@
-"""Shapes, layouts, tiled arrays and kernels in notebooks: HTML with the picture as SVG inside."""
+"""Render shapes, layouts, tiled arrays and kernels for notebooks, as HTML with SVG pictures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def texts_html(heading: str, texts: Iterable[tuple[str, str]]) -> str:
 def kernel_html(kernel: Kernel[..., Any]) -> str:
     """A kernel of loops: the loops as SVG, and the generated code under headings.
 
-    Before the first call or `specialize` it is the function's name alone.
+    Before the first call or `specialize`, the result only names the function.
     """
     name = repr(kernel)
     try:

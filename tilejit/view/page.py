@@ -1,4 +1,4 @@
-"""One HTML page that explores a layout: its digits as data, beside the script that draws what is visible."""
+"""An HTML page to explore a layout: its digits as data, and the script that draws the visible part."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ SCRIPTS = (
     "explorer",
 )
 MAX_DOUBLE = 2**53 - 1
-"""The largest integer that JavaScript's numbers, and readers of JSON, hold exactly with all below it."""
+"""JavaScript numbers, and many JSON readers, represent integers exactly up to this one."""
 MAX_XOR = 2**30
 WIDEST_ROW = 256
 ROWS = ((16, 512), (64, 65536))
-"""The longest rows of buffers up to so many slots: small ones have room for text in every slot."""
+"""The longest row for buffers of up to that many slots. Small buffers have room for text in every slot."""
 
 
 def page(layout: Spec | CuteLayout) -> str:
-    """One HTML page, in ASCII and without anything from elsewhere, that shows where each element lives.
+    """Return a self-contained HTML page, in ASCII, that shows where each element lives.
 
     >>> Path("layout.html").write_text(page(as_layout("bf16[4096,4096]{1,0:T(8,128)(2,1)}")))
 
-    A CuTe layout alone is the array of its modes' sizes, counted in elements.
+    A CuTe layout alone is drawn as an array with the sizes of its modes.
 
     Raises:
-        LayoutError: the buffer has no size known here, or a CuTe layout has offsets below 0.
-        TypeError: neither a Shape nor a CuTe layout.
+        LayoutError: the size of the buffer is unknown, or a CuTe layout has offsets below 0.
+        TypeError: the layout is neither a Shape nor a CuTe layout.
     """
     data = page_data(layout)
     style, script = asset("page.css"), "".join(asset(f"{name}.js") for name in SCRIPTS)
@@ -76,9 +76,9 @@ def page(layout: Spec | CuteLayout) -> str:
 
 
 def page_data(layout: Spec | CuteLayout) -> dict[str, Any]:
-    """The data of the script: the sizes and the digits of a layout, nothing per element.
+    """The data for the script: the sizes and the digits of a layout, without data per element.
 
-    Sizes and strides are in elements. What an integer of JavaScript does not hold is a string.
+    Sizes and strides are in elements. Integers that JavaScript numbers cannot represent are strings.
 
     Raises:
         LayoutError, TypeError: as `page`.
@@ -107,11 +107,11 @@ def page_data(layout: Spec | CuteLayout) -> dict[str, Any]:
 
 
 def subject(layout: Spec | CuteLayout) -> tuple[Spec, str]:
-    """The array that a layout is drawn as, and its text; of a CuTe layout alone one of its modes' sizes.
+    """The array to draw for a layout, and its text. A CuTe layout alone is an array with its modes' sizes.
 
     Raises:
-        LayoutError: an offset is below 0, or the buffer would pass 2^63 elements.
-        TypeError: neither a Shape nor a CuTe layout.
+        LayoutError: an offset is below 0, or the buffer would exceed 2^63 elements.
+        TypeError: the layout is neither a Shape nor a CuTe layout.
     """
     if isinstance(layout, Shape | CuteShape):
         return layout, str(layout)
@@ -128,14 +128,14 @@ def cute_layout(layout: object) -> CuteLayout | None:
     "(4,8):(8,1)" -> (4,8):(8,1)    "tpu" -> None    "(4,8)" -> None
 
     Raises:
-        LayoutError: a mistake in a text of CuTe's.
+        LayoutError: the text of a CuTe layout has a mistake.
     """
     found = parse(layout) if isinstance(layout, str) and is_cute(layout) else layout
     return found if isinstance(found, Layout | ComposedLayout) else None
 
 
 def row_length(spec: Spec) -> int:
-    """Slots in a row of memory's picture: as wide as a large tile, or a run that the layout itself ends.
+    """Slots per row in the picture of memory: the width of a large tile, or one or more runs of the layout.
 
     bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 128    f32[3,5]{1,0:T(2,2)} -> 12    f32[1000] -> 50
     """
@@ -153,7 +153,7 @@ def row_length(spec: Spec) -> int:
 
 
 def _large_tile(shape: Shape) -> int:
-    """Columns of the outermost tile if it has too many elements for text in each, else 0."""
+    """Columns of the outermost tile if it has too many elements for text in each cell, else 0."""
     steps, _ = tile_steps_of(shape)
     tile = steps[0].tile if steps else ()
     return tile[-1] if prod(tile) >= LARGE_TILE and tile[-1] <= WIDEST_ROW else 0

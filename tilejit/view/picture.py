@@ -28,7 +28,7 @@ class LayoutPicture:
 
     Attributes:
         layout: the shape, or the CuTe layout, that is drawn.
-        color: what the colors of the SVG stand for; None for the default of the layout.
+        color: the meaning of the SVG's colors; None for the layout's default.
     """
 
     layout: Spec | CuteLayout
@@ -62,9 +62,9 @@ def show(
 ) -> LayoutPicture:
     """Draw where each element of an array lives in memory.
 
-    A prompt and a notebook show the result; a script prints it. Each cell shows the slot of an element,
-    counted from the start of the buffer. Tiles are outlined. A large array is drawn in part: the SVG shows
-    one complete tile, without numbers if there is no room for them.
+    Prompts and notebooks display the result; in a script, print it. Each cell shows the slot of an element,
+    counted from the start of the buffer. Tiles are outlined. Only a part of a large array is drawn: the SVG
+    shows one complete tile, without numbers if there is no room for them.
 
     >>> tilejit.show("f32[3,5]{1,0:T(2,2)}")
     f32[3,5]{1,0:T(2,2)}
@@ -84,9 +84,9 @@ def show(
 
     Args:
         layout: anything that `as_layout` reads, or a TiledArray. A CuTe layout can stand alone.
-        dtype: the array's dtype, where the layout is not a complete shape.
-        dims: the array's dimensions, where the layout is not a complete shape.
-        color: what the colors of the SVG stand for: "tile", "order" (in memory, as a gradient), or, for
+        dtype: the array's dtype, if the layout is not a complete shape.
+        dims: the array's dimensions, if the layout is not a complete shape.
+        color: the meaning of the SVG's colors: "tile", "order" (in memory, as a gradient), or, for
             swizzled layouts, "bank" or "row". By default "bank" for swizzles, "tile" for several
             small tiles, and "order" for all others.
         parameters: keywords of a named format, or sizes of a pattern's axes.
@@ -97,10 +97,10 @@ def show(
     Raises:
         LayoutError: the layout cannot be read, dtype or dims are missing, the buffer has no fixed size, or
             the layout cannot be colored that way.
-        TypeError: an argument has the wrong type, or a keyword is not the layout's.
+        TypeError: an argument has the wrong type, or the layout does not accept a keyword.
     """
     found = _layout_of(layout, dtype, dims, parameters)
-    layout_text(found, Style())  # what cannot be drawn is refused here, not where it is printed
+    layout_text(found, Style())  # raises here rather than when the picture is printed
     Coloring.of(subject(found)[0], color)
     return LayoutPicture(found, color)
 

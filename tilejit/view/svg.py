@@ -1,4 +1,4 @@
-"""The picture of a layout as SVG: array and memory beside each other; of large ones a tile or a corner."""
+"""The picture of a layout as SVG: array and memory side by side. Large ones show a tile or a corner."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LINE, GAP = 18, 32
 NAME, NAME_CHARACTER = 10, 6.1
 """The size of the names of rows and columns, and the width of a character, in pixels."""
 NARROW = 400
-"""Boards of cells without text stand below each other if they are wider, in pixels."""
+"""Boards of cells without text are stacked if they are wider than this, in pixels."""
 FONT = "ui-monospace,DejaVu Sans Mono,Menlo,Consolas,monospace"
 FILLS = ("#2f8fe6", "#f09a00", "#4db02a", "#e04fc4", "#16a3a3", "#bfa900", "#8a63e8", "#ee6347")
-"""Drawn at 30%, so that text in the page's own color is read on light and on dark pages."""
+"""Drawn at 30%, so that text in the page's own color is readable on light and dark pages."""
 LOOKS = (
     "<style>svg{color:#16181d;background:#fff}"
     "@media (prefers-color-scheme:dark){svg{color:#f0f2f6;background:#14161b}}</style>"
@@ -35,7 +35,7 @@ LOW_THIN = 'stroke-opacity="0.08"'
 
 
 def _gradient() -> tuple[str, ...]:
-    """SHADES colors from the first stop to the last."""
+    """A gradient of SHADES colors through all stops."""
     stops = [[int(stop[k : k + 2], 16) for k in (1, 3, 5)] for stop in STOPS]
     out = []
     for shade in range(SHADES):
@@ -54,21 +54,21 @@ def svg(layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None
 
     >>> Path("layout.svg").write_text(svg(as_layout("f32[3,5]{1,0:T(2,2)}")))
 
-    Cells of the array show slots, cells of memory the index they hold. Thick lines surround the outermost
-    tiles, thinner ones the tiles inside; padding is hatched. If a tile has too many elements for text, the
-    picture shows one complete tile in small cells. `standalone` pictures have a background of their own,
-    others take the colors of the page around them.
+    Cells of the array show slots; cells of memory show indices. Thick lines surround the outermost tiles, and
+    thinner lines surround the tiles inside. Padding is hatched. If a tile has too many elements for text, the
+    picture shows one complete tile in small cells. `standalone` pictures have their own background; others
+    use the colors of the page.
 
     Args:
         layout: a Shape or a CuTe layout.
         standalone: whether the picture has a background.
-        color: "tile", "order" (in memory, as a gradient), or "bank" or "row" of a swizzle; by default what
-            shows the most about the layout.
+        color: "tile", "order" (in memory, as a gradient), or "bank" or "row" of a swizzle. The default
+            depends on the layout.
 
     Raises:
-        LayoutError: the buffer has no size known here, a CuTe layout has offsets below 0, the color is not
+        LayoutError: the size of the buffer is unknown, a CuTe layout has offsets below 0, the color is not
             one of these, or it is "bank" or "row" and the layout has no outermost swizzle.
-        TypeError: neither a Shape nor a CuTe layout, or the color is not a str.
+        TypeError: the layout is neither a Shape nor a CuTe layout, or the color is not a str.
     """
     spec, title = subject(layout)
     coloring = Coloring.of(spec, color)
@@ -120,7 +120,7 @@ def document(
 
 
 def svg_element(width: int, height: int, title: str, parts: Sequence[str]) -> str:
-    """An <svg> of a size in pixels, whose title readers of the screen read out; in ASCII."""
+    """An <svg> of a size in pixels, in ASCII, with a title for screen readers."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}" font-size="12" fill="currentColor">'
@@ -169,7 +169,7 @@ def _board(cells: Cells, palette: Sequence[str], left: int, top: int, before: in
 
 
 def _names(cells: Cells, left: int, top: int) -> list[str]:
-    """The names of the rows and columns that have room, each as far from the next."""
+    """The names of the rows and columns that have room, evenly spaced."""
     wide, high = cells.cell_size
     look = f'font-size="{NAME}" fill-opacity="0.7"'
     longest = max(map(len, cells.column_names), default=0)
@@ -195,30 +195,30 @@ def _step(room: int, cell: int) -> int:
 def _runs(
     row: Sequence[Cell], palette: Sequence[str], x: int, y: int, size: tuple[int, int]
 ) -> Iterator[str]:
-    """The grounds of cells without text: one rectangle for adjacent cells of one color."""
+    """The backgrounds of cells without text: one rectangle for adjacent cells of one color."""
     wide, high = size
     for color, group in groupby(row, key=lambda cell: cell.color):
         width = wide * sum(1 for _ in group)
         fill = (x, y, width, high)
-        yield _hatched(*fill) if color is None else _ground(*fill, palette[color])
+        yield _hatched(*fill) if color is None else _background(*fill, palette[color])
         x += width
 
 
 def _cell(cell: Cell, palette: Sequence[str], x: int, y: int, width: int) -> str:
-    """A cell's ground, text and tooltip."""
+    """A cell's background, text and tooltip."""
     tip = f"<title>{escape(cell.tip)}</title>"
     if cell.color is None:
         return f"<g>{tip}{_hatched(x, y, width, CELL)}</g>"
     text = f'<text x="{x + width / 2:g}" y="{y + 15}" text-anchor="middle">{escape(cell.text)}</text>'
-    return f"<g>{tip}{_ground(x, y, width, CELL, palette[cell.color])}{text}</g>"
+    return f"<g>{tip}{_background(x, y, width, CELL, palette[cell.color])}{text}</g>"
 
 
-def _ground(x: int, y: int, width: int, height: int, fill: str) -> str:
+def _background(x: int, y: int, width: int, height: int, fill: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}" fill-opacity="0.3"/>'
 
 
 def _hatched(x: int, y: int, width: int, height: int) -> str:
-    """A hatched rectangle; its lines are its own, since the ids of patterns may clash on a page."""
+    """A hatched rectangle, drawn without a pattern, because the ids of patterns may clash on a page."""
     lines = "".join(
         f"M{x + max(0, k - height)} {y + min(k, height)}L{x + min(k, width)} {y + max(0, k - width)}"
         for k in range(6, width + height, 6)
@@ -228,7 +228,7 @@ def _hatched(x: int, y: int, width: int, height: int) -> str:
 
 
 def _lines(cells: Cells, left: int, top: int) -> Iterator[str]:
-    """Lines between cells, and stronger ones where tiles end: the more so the further out the level is."""
+    """Lines between cells, and stronger lines between tiles; those of the outermost level are strongest."""
     (wide, high), rows = cells.cell_size, cells.rows
     levels = max((len(cell.tiles) for row in rows for cell in row), default=0)
     paths: list[list[str]] = [[] for _ in range(levels + 2)]

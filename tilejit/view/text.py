@@ -26,7 +26,7 @@ from tilejit.view.page import CuteLayout, subject
 MAX_ROWS = 24
 MAX_SLICES = 4
 MAX_SLOTS = 256
-"""Buffers up to so many slots are drawn whole, in the order of memory."""
+"""Buffers of up to this many slots are drawn completely, in memory order."""
 PALETTE = (
     "bright_cyan",
     "bright_yellow",
@@ -37,12 +37,12 @@ PALETTE = (
     "green",
     "white",
 )
-"""Names that a terminal of sixteen colors has too; eight, as tiles count on."""
+"""The COLORS colors of tiles, which terminals with sixteen colors support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to draw: the columns there are, and colors for tiles or, without, lines of plain ASCII."""
+    """How to draw: the width in columns, and whether tiles are marked by color or by ASCII lines."""
 
     width: int = 80
     color: bool = False
@@ -64,15 +64,15 @@ class Board:
 
 
 def layout_text(layout: Spec | CuteLayout, style: Style) -> Text:
-    """A layout's sizes, its picture, and the buffer where it is small.
+    """A layout's sizes, its picture, and the buffer if it is small.
 
     f32[3,5]{1,0:T(2,2)} -> "f32[3,5]{1,0:T(2,2)}", "elements  15", ..., the two pictures below
 
     A CuTe layout alone has no dtype, so no size in bytes.
 
     Raises:
-        LayoutError: the buffer has no size known here, or a CuTe layout has offsets below 0.
-        TypeError: neither a Shape nor a CuTe layout.
+        LayoutError: the size of the buffer is unknown, or a CuTe layout has offsets below 0.
+        TypeError: the layout is neither a Shape nor a CuTe layout.
     """
     spec, title = subject(layout)
     elements, slots = prod(spec.dimensions), spec.physical_size
@@ -98,10 +98,10 @@ def picture(shape: Spec, style: Style) -> Text:
                              12 13|16 17|20
 
     Arrays of more than two dimensions are drawn slice by slice, each along the last two that have more than
-    one index; what does not fit is left out.
+    one index. Parts that do not fit are omitted.
 
     Raises:
-        LayoutError: the buffer has no size known here.
+        LayoutError: the size of the buffer is unknown.
     """
     if 0 in shape.dimensions:
         return Text("no elements")
@@ -123,12 +123,12 @@ def picture(shape: Spec, style: Style) -> Text:
 
 
 def memory_picture(shape: Spec, style: Style) -> Text | None:
-    """The buffer in the order of memory, each slot showing the index it holds; None when large.
+    """The buffer in memory order, each slot showing the index it holds; None if it is large.
 
     f32[3,5]{1,0:T(2,2)} ->  0: 0,0 0,1 1,0 1,1|0,2 0,3 1,2 1,3|0,4   . 1,4   .
 
     Raises:
-        LayoutError: the buffer has no size known here.
+        LayoutError: the size of the buffer is unknown.
     """
     size = shape.physical_size
     if not 0 < size <= MAX_SLOTS:
@@ -199,7 +199,7 @@ def _rule(tiles: Sequence[int], cell: int) -> str:
 
 
 def _line_length(fits: int, unit: int, size: int) -> int:
-    """Slots in a line: whole tiles, else a part that divides one."""
+    """Slots in a line: complete tiles, or a divisor of one."""
     fits = max(1, min(fits, size))
     if unit <= fits:
         return fits // unit * unit

@@ -1,4 +1,4 @@
-"""The picture of a thread-value layout: the holder of each element of a tile."""
+"""The picture of a thread-value layout: the thread and the value that hold each element of a tile."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class LayoutTVPicture:
 
         def cell(i: int, j: int) -> Cell:
             holder, name = cells[i][j]
-            who = f"thread {holder % threads}, value {holder // threads}" if name else "no thread"
+            held_by = f"thread {holder % threads}, value {holder // threads}" if name else "no thread"
             color = holder % threads % len(FILLS) if name else None
-            return Cell(name, color, (holder % threads if name else -1,), f"element [{i}, {j}]: {who}")
+            return Cell(name, color, (holder % threads if name else -1,), f"element [{i}, {j}]: {held_by}")
 
         board = Cells(
             "tile",
@@ -107,10 +107,10 @@ class LayoutTVPicture:
         return f"T{thread}V{value}" + (f"+{count - 1}" if count > 1 else "")
 
     def _holders(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of each element the first (thread, value) that holds it, counted threads first, and how many do."""
+        """The first (thread, value) that holds each element, as a number, and how many hold it."""
         table = offsets(self.layout_tv)
         first = np.zeros(prod(self.sizes), np.int64)
-        first[table[::-1]] = np.arange(len(table))[::-1]  # of equal ones NumPy assigns the last
+        first[table[::-1]] = np.arange(len(table))[::-1]  # for equal indices, NumPy assigns the last value
         counts = np.bincount(table, minlength=len(first))
         return first.reshape(self.sizes, order="F"), counts.reshape(self.sizes, order="F")
 
@@ -121,7 +121,7 @@ class LayoutTVPicture:
 
 
 def show_layout_tv(layout_tv: Layout, tiler: Any) -> LayoutTVPicture:
-    """Draw which thread holds each element of a tile, as which of its values.
+    """Draw which thread holds each element of a tile, and as which value.
 
     >>> tiler, layout_tv = make_layout_tv(Layout((2, 2), (2, 1)), Layout((1, 2)))
     >>> show_layout_tv(layout_tv, tiler)
@@ -139,12 +139,13 @@ def show_layout_tv(layout_tv: Layout, tiler: Any) -> LayoutTVPicture:
         tiler: the tile: a size or a layout, or a tuple of one or two.
 
     Returns:
-        The picture, as `.text` and as `.svg`. T3V1+2 is an element that is value 1 of thread 3 and two more
-        values. A large tile is drawn in part.
+        The picture, as `.text` and as `.svg`. T3V1+2 means that an element is value 1 of thread 3, and that
+        two other values hold it too. Only a part of a large tile is drawn.
 
     Raises:
-        LayoutError: layout_tv lacks two modes, or passes the end of the tile; a tile of more dimensions.
-        TypeError: an argument of another type.
+        LayoutError: layout_tv does not have two modes or exceeds the tile, or the tile has more than two
+            dimensions.
+        TypeError: an argument has the wrong type.
 
     Source: CuTe's print_latex of a thread-value layout.
     """
@@ -157,5 +158,5 @@ def show_layout_tv(layout_tv: Layout, tiler: Any) -> LayoutTVPicture:
         )
     rows, columns = (1, 1, *sizes)[-2:]
     check_tile(layout_tv, rows * columns)
-    offsets(layout_tv)  # raises here, not when it is printed, if there are too many
+    offsets(layout_tv)  # raises here rather than when the picture is printed
     return LayoutTVPicture(layout_tv, (rows, columns))

@@ -1,13 +1,13 @@
 "use strict";
 
-/* A window onto cells: which part of them a canvas shows, how large, and what the pointer does there. */
+/* A view of cells on a canvas: the visible part, its zoom, and the events of the pointer. */
 
 const ZOOMS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 2.5, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40];
-const LABELED = 18;    /* cells so high, in CSS pixels, are wide enough for their text */
+const LABELED = 18;    /* cells of this height in CSS pixels are wide enough for their text */
 const FIRST_LABELED = ZOOMS.findIndex((size) => size > LABELED);
-const LEAST_DRAWN = 2; /* smaller cells are drawn several as one, by the first of them */
+const LEAST_DRAWN = 2; /* smaller cells are drawn in groups, each like its first cell */
 const TALLEST_PLAIN = 20, MOST_STRETCHED = 6;
-const CHARACTER = 0.61; /* the width of a character for its size */
+const CHARACTER = 0.61; /* the width of a character relative to its size */
 const FONTS = [[32, 15], [24, 13], [0, 12]]; /* heights of cells, and the sizes of their text */
 const NAME_CHARACTER = 6.3, NAME_HEIGHT = 16;
 const MONOSPACE = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
@@ -95,7 +95,7 @@ class Board {
     this.top = this.cells && this.cells.columnName(this.N(0)) ? NAME_HEIGHT : 0;
   }
 
-  /* The largest zoom below an end at which so many rows and columns fit into a room; -1 where none does. */
+  /* The largest zoom below `end` at which these rows and columns fit; -1 if there is none. */
   zoomFor(rows, columns, end = ZOOMS.length, width = this.width, tall = this.tall) {
     for (let zoom = end - 1; zoom >= 0; zoom--) {
       if (rows * ZOOMS[zoom] <= tall && columns * this.widthAt(zoom) <= width) return zoom;
@@ -110,7 +110,7 @@ class Board {
     [this.column, this.dx] = this.held(this.column, this.dx, this.cells.columns, this.cellWidth, this.width);
   }
 
-  /* Whole cells of an offset in pixels go to the first cell; neither leaves [0, count - visible]. */
+  /* Move complete cells from the offset in pixels to the first cell, and keep both within the picture. */
   held(first, pixels, count, cell, room) {
     const N = this.N, whole = Math.floor(pixels / cell);
     first += N(whole);
@@ -171,7 +171,7 @@ class Board {
     return at < this.N(before) ? this.N(0) : at - this.N(before);
   }
 
-  /* The cell under a point, or null. */
+  /* The cell at a point, or null. */
   at(x, y) {
     if (!this.cells || x < this.left || y < this.top) return null;
     const row = this.row + this.N(Math.floor((y - this.top + this.dy) / this.height));
@@ -179,7 +179,7 @@ class Board {
     return row < this.cells.rows && column < this.cells.columns ? { row, column } : null;
   }
 
-  /* Where a cell is drawn, or null where it is not visible. */
+  /* The box of a cell on the canvas, or null if it is not visible. */
   box(at) {
     const rows = Number(at.row - this.row), columns = Number(at.column - this.column);
     const width = this.cellWidth, height = this.height;

@@ -1,18 +1,18 @@
 "use strict";
 
-/* The cells of the two pictures: what a row of them holds, and which element or slot a cell is. */
+/* The cells of the two pictures: the contents of their rows, and the element or slot of each cell. */
 
 const KEPT_ROWS = 4000;
 const LONGEST_KEPT = 1024;
 
-/* What both kinds of cells have: the levels of tiles and what colors stand for. */
+/* The base class of both kinds of cells: levels of tiles and the meaning of colors. */
 class Cells {
   constructor(map, explorer) {
     this.map = map;
     this.explorer = explorer;
   }
 
-  /* Levels of lines: the tiles, and where the color is a bank or a row, that inside. */
+  /* Levels of lines: the tiles, and one more inside if cells are colored by bank or by row. */
   get levels() {
     const { by } = this.explorer.color;
     return this.map.depths + (by === "bank" || by === "row" ? 1 : 0);
@@ -22,7 +22,7 @@ class Cells {
     return this.explorer.color.by === "order";
   }
 
-  /* Set the color of a cell, and its key at the innermost level where that is its color. */
+  /* Set the color of a cell, which is also its key at the extra level of a bank or a row. */
   paint(k, slot, keys, colors) {
     const { by } = this.explorer.color;
     colors[k] = this.map.colorOfSlot(slot, by);
@@ -30,7 +30,7 @@ class Cells {
   }
 }
 
-/* The array's cells: two dimensions of it, at a fixed index of the others. */
+/* The cells of the array: two of its dimensions, at a fixed index of the others. */
 class ArrayCells extends Cells {
   get rows() {
     const { rowDim } = this.explorer, { map } = this;
@@ -57,7 +57,7 @@ class ArrayCells extends Cells {
     return index;
   }
 
-  /* Where dimensions do not mix, a tile's key and color and a slot are sums of a part for each. */
+  /* If no step mixes dimensions, slots and the keys and colors of tiles are sums with one part per dimension. */
   begin(row, column, rows, columns, step) {
     const { map } = this, { columnDim } = this.explorer;
     const shown = Array.from({ length: columns }, (_, c) => column + map.N(c * step));
@@ -117,7 +117,7 @@ class ArrayCells extends Cells {
   }
 }
 
-/* Memory's cells: the slots in rows of a width that the reader chooses. */
+/* The cells of memory: its slots, in rows of a width that the reader can choose. */
 class MemoryCells extends Cells {
   constructor(map, explorer) {
     super(map, explorer);
@@ -146,7 +146,7 @@ class MemoryCells extends Cells {
     this.kept.clear();
   }
 
-  /* Rows are worked out whole, unless they are long, and kept: panning meets them again. */
+  /* Compute complete rows, unless they are long, and keep them, because panning shows them again. */
   begin(row, column, rows, columns, step) {
     const whole = this.width <= LONGEST_KEPT, { by, depth } = this.explorer.color;
     const first = whole ? this.map.zero : column;
@@ -159,14 +159,14 @@ class MemoryCells extends Cells {
 
   row(row, keys, colors, states) {
     let known = this.kept.get(row);
-    if (!known) this.kept.set(row, (known = this.workedOut(row)));
+    if (!known) this.kept.set(row, (known = this.computed(row)));
     const { skipped } = this.shown, stop = skipped + states.length;
     keys.forEach((all, k) => all.set(known.keys[k].subarray(skipped, stop)));
     colors.set(known.colors.subarray(skipped, stop));
     states.set(known.states.subarray(skipped, stop));
   }
 
-  workedOut(row) {
+  computed(row) {
     const { map } = this, { first, count, step } = this.shown, { by, depth } = this.explorer.color;
     const keys = Array.from({ length: this.levels }, () => new Float64Array(count));
     const colors = new Uint8Array(count), states = new Uint8Array(count);

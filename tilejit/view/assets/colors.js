@@ -1,6 +1,6 @@
 "use strict";
 
-/* The colors of the style sheet: tiles, the gradient of memory order, and padding's hatching. */
+/* The colors of the style sheet: tiles, the gradient of memory order, and the hatching of padding. */
 
 const SHADES = 64, STOPS = 4;
 
@@ -14,7 +14,7 @@ function readColors() {
   return { ...plain, tiles, shades, hatch: hatching(plain.paper, plain.hatching) };
 }
 
-/* SHADES colors from the first stop to the last. */
+/* A gradient of SHADES colors through all stops. */
 function gradient(stops) {
   const channels = stops.map((stop) => [1, 3, 5].map((k) => parseInt(stop.slice(k, k + 2), 16)));
   return Array.from({ length: SHADES }, (_, shade) => {

@@ -1,6 +1,6 @@
 "use strict";
 
-/* Fields and buttons around the pictures. */
+/* The fields and buttons around the pictures. */
 class Controls {
   constructor(explorer) {
     this.explorer = explorer;
@@ -39,7 +39,7 @@ class Controls {
     this.copy(location.href, "Copied a link to what you see.");
   }
 
-  /* Pages that may not use the clipboard, such as frames of files, copy what a field has selected. */
+  /* Pages without access to the clipboard, such as local files in frames, copy from a selected field. */
   copy(text, done) {
     const fallback = () => {
       const field = make("textarea", { readonly: "" }), focused = document.activeElement;
@@ -88,7 +88,7 @@ class Controls {
     this.explorer.boards.memory.reveal(this.explorer.boards.memory.cursor);
   }
 
-  /* Which dimensions are rows and columns, and the index of each other one. */
+  /* Make the choosers of the dimensions to draw, and a stepper for the index of each other dimension. */
   makeDimensions() {
     const { explorer } = this, { map } = explorer, place = document.getElementById("dimensions");
     this.steppers = [];
@@ -152,7 +152,7 @@ class Controls {
       button("+", 1, `dimension ${dim}: next index`));
   }
 
-  /* Fields say what is selected. */
+  /* Show the selection in the fields. */
   follow() {
     const { explorer } = this, { selection } = explorer;
     for (const { dim, field } of this.steppers) field.value = String(explorer.fixed[dim]);
@@ -170,9 +170,9 @@ class Controls {
     this.explorer.state.changed();
   }
 
-  /* A page that frames this one says its colors. */
-  takeTheme(said) {
-    if (said && ["auto", "dark", "light"].includes(said.theme)) this.changeTheme(said.theme);
+  /* A page that contains this one in a frame sends its theme. */
+  takeTheme(given) {
+    if (given && ["auto", "dark", "light"].includes(given.theme)) this.changeTheme(given.theme);
   }
 
   changeTheme(theme) {

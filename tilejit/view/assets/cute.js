@@ -28,7 +28,7 @@ class CuteMap extends LayoutMap {
     return n < this.zero ? -n : n;
   }
 
-  /* Whether each stride passes what all smaller ones reach together: then no offset is met twice. */
+  /* Whether each stride exceeds the combined reach of all smaller ones, so that no offset occurs twice. */
   nested() {
     let reach = this.zero;
     this.used.sort((a, b) => (this.absolute(a.stride) < this.absolute(b.stride) ? -1 : 1));
@@ -72,7 +72,7 @@ class CuteMap extends LayoutMap {
     return value;
   }
 
-  /* Sizes of what is below a depth, for every mode: depth 1 leaves all digits but the slowest. */
+  /* The product of the digits of each mode within a tile; depth 1 keeps all digits but the slowest. */
   weights(depth) {
     return this.modes.map((mode) => {
       const kept = Math.min(mode.length, this.depths + 1 - depth);
@@ -117,7 +117,7 @@ class CuteMap extends LayoutMap {
     return index ? { index, valid: true } : { index: this.dims.map(() => this.zero), valid: false };
   }
 
-  /* The first element in C order of every slot, or null where there are too many to look at. */
+  /* The first element in C order of every slot, or null if there are too many elements. */
   lookedUp() {
     let count = 1;
     for (const n of this.dims) count *= Number(n);
@@ -177,7 +177,7 @@ class CuteMap extends LayoutMap {
     return `tile (${this.weights(depth).join(",")})`;
   }
 
-  /* A level: what each mode counts in whole tiles, what is left inside. */
+  /* A level: the number of complete tiles in each mode, and the rest inside a tile. */
   divided(index, depth) {
     const weights = this.weights(depth), { digits, extents } = this.prefix(index, depth);
     const parts = index.map((at, d) => ({ at, weight: weights[d], high: digits[d], low: at % weights[d] }));

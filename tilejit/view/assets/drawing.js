@@ -1,6 +1,6 @@
 "use strict";
 
-/* A board drawn onto a context: a canvas's own, or one that writes SVG. */
+/* Draws a board onto a context: that of its canvas, or one that records SVG. */
 
 class Drawing {
   constructor(board, context) {
@@ -66,7 +66,7 @@ class Drawing {
     return grid;
   }
 
-  /* Names of the rows and columns that have room, each a power of two of cells from the next. */
+  /* Draw the names of rows and columns, spaced by a power of two of cells so that they fit. */
   drawNames({ first, rows, columns, x, y, width, height, step }) {
     const { board, context, N } = this, { cells } = board;
     context.fillStyle = this.colors.quiet;
@@ -95,7 +95,7 @@ class Drawing {
     }
   }
 
-  /* Runs of one color at a time, from one whole pixel to another. */
+  /* Fill runs of one color, aligned to whole pixels. */
   fillCells({ rows, columns, x, y, width, height, colors, states }) {
     const { context } = this, palette = this.board.cells.shaded ? this.colors.shades : this.colors.tiles;
     for (let r = 0; r < rows; r++) {
@@ -114,7 +114,7 @@ class Drawing {
     }
   }
 
-  /* Faint lines between cells, and stronger ones where tiles end: the more so the further out the level is. */
+  /* Draw faint lines between cells, and stronger lines between tiles; the outermost level has the strongest. */
   drawLines(grid) {
     const { context, colors } = this, { rows, columns, x, y, width, height, keys, step } = grid;
     const { labeled } = this.board, levels = keys.length;
@@ -189,7 +189,7 @@ class Drawing {
     return lines;
   }
 
-  /* The selected element's tile at the current level of digits. */
+  /* Outline the selected element's tile at the current level of digits. */
   drawOutline({ across, down }, { x, y, width, height }) {
     const { context } = this;
     context.fillStyle = this.colors.mark;
@@ -229,7 +229,7 @@ class Drawing {
     context.setLineDash([]);
   }
 
-  /* What the selected cell holds, beside it, where cells have no text. */
+  /* Show the contents of the selected cell beside it, if cells have no text. */
   drawCallout() {
     const { board, context, colors } = this, box = board.cursor && board.box(board.cursor);
     if (!box) return;
@@ -260,7 +260,7 @@ class Drawing {
     context.globalAlpha = 1;
   }
 
-  /* Bars that say which part is visible. */
+  /* Draw bars that show which part is visible. */
   drawThumbs() {
     const { board, context } = this;
     const shown = (first, count, cell, room) => {

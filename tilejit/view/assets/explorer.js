@@ -1,9 +1,8 @@
 "use strict";
 
-/* The page: what is selected, the two pictures of it, and the digits of its index. */
+/* The page: the selection, its two pictures, and the digits of its index. */
 
 const FARTHEST_TILE = 4096; /* cells that Shift and an arrow may pass */
-
 
 class Explorer {
   constructor(data) {
@@ -61,19 +60,19 @@ class Explorer {
     this.columnDim = columns;
   }
 
-  /* The level of tiles that is told and that Shift and an arrow leave: that of the colors, or the outermost. */
+  /* The level of the tiles that are named and that Shift and an arrow leave: that of the colors, or the outermost. */
   get depth() {
     return this.color.depth || Math.min(1, this.map.depths);
   }
 
-  /* Slots in a row of memory; what the reader chose stays. */
+  /* Set the number of slots in a row of memory; `chosen` means by the reader. */
   chooseWidth(width, chosen = true) {
     this.widthChosen = this.widthChosen || chosen;
     this.cells.memory.widen(width);
     this.boards.memory.gutter(this.boards.memory.canvas.getBoundingClientRect());
   }
 
-  /* What is outlined in a picture: the selected element's tile at the current level of digits. */
+  /* The outlined tile in a picture: the selected element's at the current level of digits. */
   outlined(board) {
     const { selection, level, levels } = this, depth = levels.length ? levels[level].depth : 0;
     if (!depth || !selection || !selection.index || !board.cursor) return null;
@@ -85,7 +84,7 @@ class Explorer {
     document.getElementById("note").textContent = text;
   }
 
-  /* A picture was moved or zoomed. */
+  /* Called when a picture has been moved or zoomed. */
   viewed() {
     this.state.changed();
   }
@@ -103,9 +102,9 @@ class Explorer {
     return { index: named && map.linearIndex(found.index) === slot ? found.index : null, slot, padding: true };
   }
 
-  /* Another width of the window: a view that nobody has changed is chosen anew. */
+  /* If the width of the window changes, arrange the view again unless the reader has moved it. */
   arrangeUnmoved() {
-    if (this.windowWidth === window.innerWidth) return; /* the bars of a phone come and go */
+    if (this.windowWidth === window.innerWidth) return; /* phones show and hide their bars */
     this.windowWidth = window.innerWidth;
     if (Object.values(this.boards).some((board) => board.moved)) return;
     this.firstView.arrange();
@@ -142,7 +141,7 @@ class Explorer {
     this.state.changed();
   }
 
-  /* What the colors stand for. */
+  /* Show the meaning of the colors. */
   showColors() {
     const { by, depth } = this.color, { data, map } = this;
     const sample = (name) => {
@@ -156,7 +155,7 @@ class Explorer {
     const [first, bits] = data[by] || [];
     const bitsText = bits === 1 ? `bit ${first}` : `bits ${first} to ${first + bits - 1}`;
     document.getElementById("colors").replaceChildren(...({
-      tile: () => several(depth ? map.levelName(depth) : "", Math.min(3, 8)),
+      tile: () => several(depth ? map.levelName(depth) : "", 3),
       order: () => ["memory order: 0 ", make("span", { class: "sample order" }), ` ${grouped(data.period - 1)}`],
       bank: () => several(`bank, ${bitsText} of the slot`, Math.min(8, 2 ** bits)),
       row: () => several(`row, ${bitsText} of the slot`, Math.min(8, 2 ** bits)),
@@ -191,7 +190,7 @@ class Explorer {
     if (board.canvas.title !== tip) board.canvas.title = tip;
   }
 
-  /* The cell that has the focus of the keyboard in a picture. */
+  /* The cell with the keyboard focus in a picture. */
   cursorOf(board) {
     return board.cursor || { row: this.map.zero, column: this.map.zero };
   }
@@ -221,7 +220,7 @@ class Explorer {
     this.choose(board, this.inBuffer(board, at));
   }
 
-  /* The last row of memory may end early. */
+  /* The same cell, or the last slot if the last row of memory ends before it. */
   inBuffer(board, at) {
     if (board.name === "memory" && this.cells.memory.slot(at.row, at.column) >= this.map.size) {
       return this.cells.memory.where({ slot: this.map.size - this.map.one });
@@ -229,7 +228,7 @@ class Explorer {
     return at;
   }
 
-  /* One cell on, or to the next tile; memory goes on from row to row. */
+  /* Move by one cell, or to the next tile; memory continues from row to row. */
   step(board, at, [down, right], toTile) {
     const cells = this.cells[board.name], key = () => this.keyOf(cells, at), before = toTile && key();
     for (let count = 0; count < FARTHEST_TILE; count++) {

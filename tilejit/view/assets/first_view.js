@@ -1,8 +1,8 @@
 "use strict";
 
-/* What a page shows before anybody touches it: a complete tile, as large as the window has room for. */
+/* The initial view of a page: a complete tile, as large as the window allows. */
 
-const MOST_SCANNED = 512; /* cells that are looked at for the end of a tile */
+const MOST_SCANNED = 512; /* cells to examine for the end of a tile */
 const LOWEST = 320, LOWEST_STACKED = 150, TALLEST = 560, HEADING = 44, LEGEND = 84, BARS = 10; /* pixels */
 const FLATTEST = 2.5, LEAST_STACKED = 48; /* columns to rows; columns */
 const LEAST_CELL = 2.5; /* pixels */
@@ -12,7 +12,7 @@ class FirstView {
     this.explorer = explorer;
   }
 
-  /* Choose where the pictures stand, how large their cells are, and how high each is. */
+  /* Choose the positions and heights of the pictures, and the sizes of their cells. */
   arrange() {
     const { explorer } = this, { map, boards, cells, data } = explorer, { array, memory } = boards;
     const last = map.dims.map((n) => String(n > map.zero ? n - map.one : n)).join(",");
@@ -37,7 +37,7 @@ class FirstView {
     this.setHeights((k) => (narrow || stacked ? heights[k] : Math.max(...heights)));
   }
 
-  /* How high a picture may be: down to the end of the window. */
+  /* The largest height of a picture, which reaches the end of the window. */
   room(main, narrow) {
     if (narrow) return Math.min(TALLEST, window.innerHeight * 0.38);
     const top = main.getBoundingClientRect().top + window.scrollY;
@@ -52,8 +52,8 @@ class FirstView {
     });
   }
 
-  /* Rows and columns of the first outermost tile in the drawn dimensions, of all without tiles; a swizzle repeats
-     in rows of all banks. */
+  /* Rows and columns of the first outermost tile in the drawn dimensions, or of the array if there are no tiles.
+     A swizzle repeats in rows of all banks. */
   tileExtents() {
     const { map, cells: { array }, data } = this.explorer;
     if (map.empty) return [1, 1];
@@ -72,12 +72,12 @@ class FirstView {
     return [run(array.rows, (at) => array.index(at, map.zero)), run(array.columns, (at) => array.index(map.zero, at))];
   }
 
-  /* Whether there is a part that is worth seeing complete: a tile, or the banks of a swizzle. */
+  /* Whether the layout has a repeating part to show completely: a tile, or the banks of a swizzle. */
   get repeats() {
     return this.explorer.map.depths > 0 || Boolean(this.explorer.data.bank);
   }
 
-  /* All of the array with text, or as much of it; if text leaves no room for a tile, a complete tile without. */
+  /* Show as much of the array as fits with text; if a tile does not fit, show a complete tile without text. */
   fitArray(tileRows, tileColumns, room) {
     const { array } = this.explorer.boards, rows = Number(array.cells.rows), columns = Number(array.cells.columns);
     array.stretch = 1;
@@ -92,7 +92,7 @@ class FirstView {
     return true;
   }
 
-  /* Whole rows of memory: with text, or as the array without, so many as a tile has. */
+  /* Show complete rows of memory: with text, or without text and as many as a tile fills, like the array. */
   fitMemory(tileRows, room) {
     const { explorer } = this, { memory, array } = explorer.boards, rows = Number(memory.cells.rows), columns = Number(memory.cells.columns);
     memory.stretch = 1;
@@ -113,7 +113,7 @@ class FirstView {
     }
   }
 
-  /* An element of the first view that has digits to see: two thirds down, three fifths to the right. */
+  /* Select an element whose digits are not all 0: two thirds down, three fifths to the right. */
   selected() {
     const { map, boards: { array }, rowDim, columnDim, fixed } = this.explorer, index = fixed.slice();
     const [tileRows, tileColumns] = this.tileExtents(), low = !array.labeled;

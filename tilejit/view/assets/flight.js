@@ -73,14 +73,14 @@ class Flight {
     return out.slice(0, MOST_FLYING);
   }
 
-  /* Without motion memory fills in a few steps. */
+  /* Without motion, memory fills in a few steps. */
   still(step) {
     if (step > STILL_STEPS) return this.stop();
     this.unveil(this.veilBefore(Math.floor((step / STILL_STEPS) * this.flying.length)));
     this.timer = setTimeout(() => this.still(step + 1), STILL_STEP);
   }
 
-  /* Memory is hidden from the slot of an element that has not arrived. */
+  /* The first cell of memory to hide: that of the first element that has not arrived. */
   veilBefore(count) {
     return count < this.flying.length ? this.flying[count].to : null;
   }

@@ -1,10 +1,10 @@
 "use strict";
 
-/* Where an element lives and what lives in a slot, worked out from the digits of the layout alone. */
+/* Map elements to slots and back, from the digits of the layout alone. */
 
 const MOST_LOOKED_UP = 1 << 20;
 
-/* Doubles are exact to 2^53, XOR of them to 2^31; beyond that the same rules run over BigInt. */
+/* Doubles are exact up to 2^53, and XOR up to 2^31. Larger layouts use BigInt with the same rules. */
 function arithmetic(wide) {
   if (wide) {
     return {
@@ -43,7 +43,7 @@ function colorOf(digits) {
   return color;
 }
 
-/* What both kinds of layout have. */
+/* The base class of both kinds of layouts. */
 class LayoutMap {
   constructor(data) {
     this.data = data;
@@ -68,21 +68,21 @@ class LayoutMap {
     return this.finish(this.sum(index.map(this.N)));
   }
 
-  /* The index of the element in a slot, null where the slot is padding, undefined where nobody knows. */
+  /* The index of the element in a slot, null if the slot is padding, undefined if it is unknown. */
   multiIndex(slot) {
     const found = this.place(this.N(slot));
     if (found === undefined) return undefined;
     return found.valid ? found.index : null;
   }
 
-  /* What tells a tile from all others, at a depth: a number and a color. */
+  /* A number that identifies a tile at a depth, and its color. */
   tile(index, depth) {
     if (!depth) return { key: 0, color: 0 };
     const { digits, extents } = this.prefix(index, depth);
     return this.painted(digits, extents);
   }
 
-  /* The color of a slot by something else than its tile: its shade in memory order, its bank, or its row. */
+  /* The color of a slot by its position in memory, its bank, or its row. */
   colorOfSlot(slot, by) {
     const { period } = this.data, { N } = this;
     if (by === "order") return Number(this.math.div((slot % N(period)) * N(SHADES - 1), N(Math.max(1, period - 1))));

@@ -1,8 +1,8 @@
 "use strict";
 
-/* What a link says of the page, in the part of the address behind #: selection, color, dimensions, views, theme. */
+/* The state of the page that a link keeps after #: selection, color, dimensions, views, theme. */
 
-const WRITE_AFTER = 400; /* milliseconds: browsers refuse addresses that change too often */
+const WRITE_AFTER = 400; /* milliseconds: browsers limit how often an address may change */
 
 class State {
   constructor(explorer) {
@@ -11,7 +11,7 @@ class State {
     addEventListener("hashchange", () => this.apply(this.read()));
   }
 
-  /* The pairs of the address that make sense here. */
+  /* The pairs in the address that can be decoded. */
   read() {
     const out = {};
     for (const part of location.hash.slice(1).split("&")) {
@@ -25,20 +25,20 @@ class State {
     return out;
   }
 
-  /* Take over what is said; all else stays. */
-  apply(said) {
+  /* Apply the given values; everything else stays. */
+  apply(given) {
     const { explorer } = this, { map } = explorer;
-    explorer.controls.takeTheme(said);
-    const changed = [this.applyDimensions(said), this.applyColor(said), this.applyWidth(said)].some(Boolean);
-    const slice = this.index(said.slice);
+    explorer.controls.takeTheme(given);
+    const changed = [this.applyDimensions(given), this.applyColor(given), this.applyWidth(given)].some(Boolean);
+    const slice = this.index(given.slice);
     if (slice) explorer.fixed = slice;
     if (changed || slice) explorer.firstView.arrange();
-    const index = this.index(said.at), slots = said.slot === undefined ? null : integers(map, said.slot);
+    const index = this.index(given.at), slots = given.slot === undefined ? null : integers(map, given.slot);
     if (index) explorer.select(explorer.ofIndex(index));
     else if (slots && slots.length === 1 && slots[0] < map.size) explorer.select(explorer.ofSlot(slots[0]));
     else if (changed || slice) explorer.refresh();
-    if (/^\d+$/.test(said.level || "")) explorer.changeLevel(Number(said.level) - 1 - explorer.level);
-    for (const [name, board] of Object.entries(explorer.boards)) this.applyView(board, said[name]);
+    if (/^\d+$/.test(given.level || "")) explorer.changeLevel(Number(given.level) - 1 - explorer.level);
+    for (const [name, board] of Object.entries(explorer.boards)) this.applyView(board, given[name]);
   }
 
   index(text) {
@@ -66,7 +66,7 @@ class State {
     return true;
   }
 
-  /* A view: the size of cells, how much higher than wide they are, and the first row and column. */
+  /* A view: the size of cells, the ratio of their height to their width, and the first row and column. */
   applyView(board, text) {
     const { map } = this.explorer, [size, stretch, row, column] = (text || "").split(",");
     const zoom = ZOOMS.indexOf(Number(size));
@@ -77,7 +77,7 @@ class State {
     board.redraw();
   }
 
-  /* What differs from a page that was just opened, or is the reader's choice. */
+  /* The values that differ from a newly opened page, or that the reader chose. */
   text() {
     const { explorer } = this, { selection, map, boards } = explorer, parts = {};
     if (selection) {

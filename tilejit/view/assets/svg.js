@@ -1,6 +1,6 @@
 "use strict";
 
-/* A context that writes what is drawn as SVG: the part of a canvas's interface that a Drawing uses. */
+/* A context that records drawing calls as SVG, with the part of a canvas's interface that Drawing uses. */
 class SvgContext {
   constructor(colors) {
     this.colors = colors;
@@ -17,7 +17,7 @@ class SvgContext {
     return String(Math.round(value * 100) / 100);
   }
 
-  /* A pattern is padding's hatching. */
+  /* The only pattern is the hatching of padding. */
   fill() {
     const alpha = this.globalAlpha < 1 ? ` fill-opacity="${this.globalAlpha}"` : "";
     return `fill="${typeof this.fillStyle === "string" ? this.fillStyle : "url(#hatch)"}"${alpha}`;
@@ -35,7 +35,7 @@ class SvgContext {
     this.clipped = box;
   }
 
-  /* An inner <svg> shows nothing outside of its box; its corner is where `translate` moves to. */
+  /* An inner <svg> clips to its box, and its corner is the origin, so `translate` does nothing. */
   clip() {
     this.parts.push(`<svg ${this.box(...this.clipped)}>`);
   }

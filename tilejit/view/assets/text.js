@@ -1,6 +1,6 @@
 "use strict";
 
-/* What is said of an element in words, and small helpers for the document. */
+/* Descriptions of elements, and small helpers for the document. */
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -13,7 +13,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/* 1234567 -> "1,234,567": only for sentences; indices have commas of their own. */
+/* 1234567 -> "1,234,567": only in sentences, because commas separate indices. */
 function grouped(number) {
   return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
@@ -38,7 +38,7 @@ function factsText(data) {
   return parts.join(" \u00b7 ");
 }
 
-/* Where a slot is in bytes, or in bits of one. */
+/* The position of a slot in bytes, or in bits of one byte. */
 function bytesText(map, slot) {
   const bits = map.data.bits;
   if (bits === null) return "";
@@ -62,7 +62,7 @@ function selectionText(map, selection, depth) {
   return `Element [${index.join(", ")}] is in slot ${slot}${bytesText(map, slot)}${tile}${bank}.`;
 }
 
-/* "2, 3" -> two integers of the map's kind, or null where that is no list of integers. */
+/* "2, 3" -> two integers of the map's kind, or null if the text is not a list of integers. */
 function integers(map, text) {
   const parts = text.trim().replace(/^[[(]|[\])]$/g, "").split(",").map((part) => part.trim());
   if (parts.length === 1 && parts[0] === "") return [];

@@ -15,7 +15,7 @@ class XlaMap extends LayoutMap {
     this.axesBefore = this.steps.map((s, k) => Array(s.lead).fill(this.one).concat(this.extents[k]));
   }
 
-  /* The axes' values at every level: in physical order, then after each step. */
+  /* The values of the axes at every level: in physical order, then after each step. */
   levels(index) {
     let values = this.order.map((d) => index[d]);
     const out = [values];
@@ -53,7 +53,7 @@ class XlaMap extends LayoutMap {
     return { digits: values.slice(0, count), extents: this.extents[depth].slice(0, count) };
   }
 
-  /* Steps undone from the last to the first; `levels` as of the index, were the padding elements. */
+  /* Undo the steps from the last to the first; `levels` treats padding as elements. */
   place(slot) {
     const { math, zero, dims, order } = this;
     const last = this.extents[this.extents.length - 1];
@@ -101,7 +101,7 @@ class XlaMap extends LayoutMap {
     return { values: step.lead ? outer.slice(step.lead) : outer, valid };
   }
 
-  /* The tile of a slot, padding too; behind the last tile there is none. */
+  /* The tile of a slot, including padding; slots after the last tile have none. */
   tileOfSlot(found, depth) {
     if (!depth || !found.inBuffer) return { key: found.inBuffer ? 0 : -1, color: 0 };
     const { digits, extents } = this.cut(found.levels[depth], depth);
@@ -112,7 +112,7 @@ class XlaMap extends LayoutMap {
     return `tile (${this.data.steps[depth - 1].text.join(",")})`;
   }
 
-  /* How the index divides: lines of digits, the outermost tile first. */
+  /* How the index is divided: lines of digits, the outermost tile first. */
   trace(index) {
     const levels = this.levels(index), names = index.map((_, d) => `i${d}`);
     const lines = [{
