@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tilejit.arrays.memory import Array
 from tilejit.expressions.engine import Engine
 from tilejit.expressions.outputs import outputs
-from tilejit.expressions.recorded import broadcast_shape, is_number, plain
+from tilejit.expressions.recorded import NO_ARRAYS, broadcast_shape, check_mask, is_number, plain
 from tilejit.expressions.stages import compute_in_stages
 from tilejit.expressions.tiled import compute_tiled
 from tilejit.kernels.direct_loops import Parameters, Result
@@ -70,11 +70,11 @@ class Elementwise(Engine[Parameters, Result]):
         given = [x if is_number(x) else plain(x, f"argument {k}") for k, x in enumerate(args)]
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         if not arrays:
-            raise TypeError("expected an array among the arguments; elementwise computes over arrays")
+            raise TypeError(NO_ARRAYS)
         recorded, numbers = self.record(given)
         mask = None if where is True else plain(where, "where")
-        if mask is not None and mask.dtype != np.bool_:
-            raise TypeError(f"where: expected an array of bool, got {mask.dtype}")
+        if mask is not None:
+            check_mask(mask)
         if not recorded.simple:
             return compute_in_stages(self, recorded, given, numbers, out, mask)
         shape = broadcast_shape([*arrays, *([mask] if mask is not None else [])])

@@ -95,7 +95,7 @@ class Engine(DirectLoops[Parameters, Result]):
         return self._recordings.of(given)
 
     def plan(self, recorded: Recorded, stages: Sequence[Stage], arrays: Arrays) -> Plan:
-        """The plan of the first of these reductions, for arrays of such shapes and strides."""
+        """The plan of the first reduction and of those that share its loops, for arrays of such strides."""
         forms = tuple((x.shape, x.strides) for x in arrays.values())
         key = recorded, stages[0].name, forms
         plan = self._plans.get(key)

@@ -31,6 +31,9 @@ from tilejit.kernels.direct_loops import Number
 MOST_DIMENSIONS = 32
 """The most dimensions of an argument."""
 
+NO_ARRAYS = "expected an array among the arguments; elementwise computes over arrays"
+"""The error of a call without arrays."""
+
 
 class Shaped(Protocol):
     """An array, plain or tiled."""
@@ -272,6 +275,16 @@ def plain(x: Any, what: str) -> Array:
     # Convert one element along each broadcast dimension, so that strides of 0 stay 0.
     held = array[tuple(slice(None) if step else slice(1) for step in array.strides)]
     return np.broadcast_to(held.astype(array.dtype.newbyteorder("=")), array.shape)
+
+
+def check_mask(mask: Any) -> None:
+    """Check that the mask of `where=` is boolean.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if mask.dtype != np.bool_:
+        raise TypeError(f"where: expected an array of bool, got {mask.dtype}")
 
 
 def is_plain(x: Any) -> bool:

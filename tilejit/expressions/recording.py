@@ -106,4 +106,4 @@ class Recording:
 
 
 class NumberNeeded(KernelError):
-    """An expression depends on an integer in a way that requires its value."""
+    """An operation needs the value of an integer argument."""

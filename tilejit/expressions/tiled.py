@@ -24,7 +24,14 @@ from tilejit.copies.convert import pack
 from tilejit.expressions.engine import BlockPlan, Engine
 from tilejit.expressions.loops import Lowering, fused, groups_of, memory_order
 from tilejit.expressions.outputs import check_array, check_dtype, check_written, given_outputs
-from tilejit.expressions.recorded import array_name, broadcast_shape, is_number, plain
+from tilejit.expressions.recorded import (
+    NO_ARRAYS,
+    array_name,
+    broadcast_shape,
+    check_mask,
+    is_number,
+    plain,
+)
 from tilejit.expressions.reductions import form_of, reduce_all
 from tilejit.kernels.call_arguments import bits_of
 from tilejit.kernels.loop_options import LoopOptions
@@ -59,8 +66,8 @@ def compute_tiled(e: Engine[..., Any], args: tuple[Any, ...], out: Any, where: A
         if slots is not None:
             return slots
     mask = None if where is True else where if isinstance(where, TiledArray) else plain(where, "where")
-    if mask is not None and mask.dtype != np.bool_:
-        raise TypeError(f"where: expected an array of bool, got {mask.dtype}")
+    if mask is not None:
+        check_mask(mask)
     call = _Call(e, args, mask)
     if layout is None and (out is None or not _any_tiled(out)):
         return e(*map(_untiled, args), out=out, where=True if mask is None else _untiled(mask))
@@ -118,7 +125,7 @@ class _Call:
         given = [_given(x, f"argument {k}") for k, x in enumerate(args)]
         self.arrays: dict[str, Operand] = {array_name(k): x for k, x in enumerate(given) if not is_number(x)}
         if not self.arrays:
-            raise TypeError("expected an array among the arguments; elementwise computes over arrays")
+            raise TypeError(NO_ARRAYS)
         self.given = given
         self.recorded, self.numbers = e.record([_stand_in(x) for x in given])
         held = [*self.arrays.values(), *([mask] if mask is not None else [])]

@@ -148,7 +148,11 @@ class Traced(StandIn, NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of its elements; a Python float has none."""
+        """The dtype of the elements.
+
+        Raises:
+            UnknownAttributeError: the expression is a Python number.
+        """
         if self.operand.dtype in dtypes.WEAK:
             raise UnknownAttributeError("a Python number has no dtype")
         return dtypes.numpy_dtype(self.operand.dtype)

@@ -126,9 +126,9 @@ def plan_file_relayout(
 
 
 def requested_names(file: TensorFile, tensors: Collection[str]) -> Collection[str] | None:
-    """The names of the tensors to convert; None if the caller gave none and the file may have several.
+    """The names of the tensors to convert; None for all.
 
-    A file with a single array needs no name.
+    A file with a single array needs no name: its array counts as named by the caller.
     """
     if file.one_array and not tensors:
         return [entry.name for entry in file.entries]

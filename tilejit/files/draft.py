@@ -179,7 +179,7 @@ def _fitting(conversion: Conversion, dtype: str, dims: tuple[int, ...]) -> Spec:
 
     Raises:
         MisfitError: the layout is for other ranks, dtypes or sizes, or cannot be read.
-        TypeError: the layout does not take a parameter, whatever the tensor.
+        TypeError: the layout does not take a parameter for any tensor.
     """
     try:
         spec = as_layout(conversion.layout, dtype=dtype, dims=dims, **conversion.parameters)

@@ -98,12 +98,12 @@ def recording(directory: Path, layouts: Mapping[str, Spec | None]) -> Iterator[N
     """
     old = read_layouts(directory)
     new = {name: None if spec is None else spec.to_json() for name, spec in layouts.items()}
-    there = {name: _identity(directory / name) for name in new}
+    before = {name: _identity(directory / name) for name in new}
     record(directory, dict.fromkeys(new))
     try:
         yield
     except BaseException:
-        replaced = {name for name in new if _identity(directory / name) != there[name]}
+        replaced = {name for name in new if _identity(directory / name) != before[name]}
         with suppress(OSError, LayoutError):  # the first error is more informative
             record(directory, {name: new[name] if name in replaced else old.get(name) for name in new})
         raise

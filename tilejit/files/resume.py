@@ -142,10 +142,10 @@ def resuming(
 def _begin(journal: int, partial: Path, origin: Origin, say: Callable[[str], None] | None) -> int:
     """The number of valid bytes of the unfinished file; from here on, the journal describes this origin."""
     first, *claims = _lines(journal)
-    there = partial.exists()
-    if there and not first:
+    exists = partial.exists()
+    if exists and not first:
         raise TilejitError(f"{str(partial)!r} exists without a journal\n  remove it, or choose another name")
-    done, why = _claimed(first, claims, partial, origin) if there else (0, "")
+    done, why = _claimed(first, claims, partial, origin) if exists else (0, "")
     if say and (done or why):
         say(why or f"an earlier run wrote {done} bytes; continuing from there")
     if not done:

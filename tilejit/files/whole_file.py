@@ -38,9 +38,9 @@ def replacing(path: str | os.PathLike[str], *, clobber: bool = True) -> Iterator
     >>> with replacing("model.safetensors") as file:
     ...     file.write(data)
 
-    The bytes are on disk before the rename, so `path` always holds either its old contents or all of the new
-    ones. Any exception, including KeyboardInterrupt, removes the unfinished file; on systems with anonymous
-    files, so does the end of the process. A link is followed, and the mode of an existing file is kept.
+    The bytes are on disk before the rename, so `path` always has either its old or its complete new contents.
+    Any exception, including KeyboardInterrupt, removes the unfinished file. On systems with anonymous files,
+    the end of the process does as well. A link is followed, and the mode of an existing file is kept.
 
     Args:
         path: the file to replace.

@@ -49,7 +49,7 @@ DATA_TYPES = {
     "f4e2m1fn": 14,
     "s64": 16,
 }
-"""dnnl_data_type_t of each dtype, from dnnl_types.h of oneDNN 3; 3.3 lacks f8_e5m2 and later ones."""
+"""dnnl_data_type_t of each dtype, from dnnl_types.h of oneDNN 3; types from f8_e5m2 on are newer than 3.3."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,8 +253,8 @@ async def _fetched(getter: Any, ranges: Ranges, spec: Spec, prototype: Any) -> T
         return True
 
     # An empty selection only checks whether the chunk exists; reading one byte is enough.
-    there = await asyncio.gather(*(fetch(*r) for r in ranges or [(0, min(1, spec.size_in_bytes))]))
-    return TiledArray.from_buffer(buffer, spec) if all(there) else None
+    found = await asyncio.gather(*(fetch(*r) for r in ranges or [(0, min(1, spec.size_in_bytes))]))
+    return TiledArray.from_buffer(buffer, spec) if all(found) else None
 
 
 def _tiled(data: Any, spec: Spec) -> TiledArray:

@@ -30,6 +30,7 @@ from codegen import (
 from tilejit.mlir.dtypes import MemRef, number_of
 from tilejit.mlir.module import Module, parse
 from tilejit.mlir.program import Program
+from tilejit.mlir.types import shape_text
 from tilejit.mlir.vectorize import compiled, request_of
 
 ROUNDINGS = 64
@@ -247,7 +248,7 @@ def _described(program: Program, arguments: Sequence[Any]) -> str:
     parts = []
     for declared, given in zip(program.declared, arguments, strict=True):
         if isinstance(declared, ArrayArg):
-            parts.append(f"{declared.name} of {'x'.join(map(str, given.shape)) or 'one element'}")
+            parts.append(f"{declared.name} of {shape_text(given.shape) or 'one element'}")
         elif declared.name in program.indices:
             parts.append(f"{declared.name} = {given}")
     return ", ".join(parts) or "no sizes"

@@ -34,7 +34,7 @@ from tilejit.mlir.meanings import Counted, Held, Lanewise, Moved, Progression, S
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
 from tilejit.mlir.selected_indices import selected_index
-from tilejit.mlir.types import dtype_of, element_of, vector_shape
+from tilejit.mlir.types import dtype_of, element_of, shape_text, vector_shape
 
 Limits = tuple[tuple[Index, ...], ...]
 """Additional bounds of the lanes, for each dimension of a vector."""
@@ -94,8 +94,7 @@ class Nest:
                 number, dtype = IndexValue(_number_in(numbers, lanes)), dtype_of(element_of(value.type))
                 return number if dtype == INDEX else Op("cast", (number,), dtype)
             case Moved(source, moves):
-                there = tuple(Affine() if k is None else lanes[k] for k in moves)
-                return self.at(source, there)
+                return self.at(source, tuple(Affine() if k is None else lanes[k] for k in moves))
             case Lanewise(op):
                 return lanewise(op, [self.at(operand, lanes) for operand in op.operands])
         raise AssertionError(f"lanes: no rule for {type(self.scope.meaning(value)).__name__}")
@@ -205,9 +204,9 @@ def lane_index(value: SSAValue, lanes: Sequence[Index], scope: Scope, mask: SSAV
         case Progression() as numbers:
             return _number_in(numbers, lanes)
         case Moved(source, moves):
-            there = [Affine() if k is None else lanes[k] for k in moves]
             if isinstance(source.type, VectorType):
-                return lane_index(source, there, scope, None)
+                source_lanes = [Affine() if k is None else lanes[k] for k in moves]
+                return lane_index(source, source_lanes, scope, None)
         case Lanewise(op):
             return _computed_index(op, partial(lane_index, lanes=lanes, scope=scope, mask=mask))
     return None
@@ -271,8 +270,8 @@ def check_lanewise(op: Operation) -> None:
     for operand in op.operands:
         if isinstance(operand.type, VectorType) and vector_shape(operand.type) != shape:
             raise Unsupported(
-                f"{op.name} has operands of {_times(vector_shape(operand.type))} lanes, but its result has "
-                f"{_times(shape)}",
+                f"{op.name} has operands of {shape_text(vector_shape(operand.type))} lanes, "
+                f"but its result has {shape_text(shape)}",
                 "write vectors of one shape",
             )
     check_foreign(op)
@@ -280,7 +279,3 @@ def check_lanewise(op: Operation) -> None:
     if op.name != "arith.select" and any(not isinstance(x.type, VectorType) for x in op.operands):
         raise Unsupported(f"{op.name} mixes numbers and vectors", "write vector.broadcast of the number")
     lanewise(op, list(names))
-
-
-def _times(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape))

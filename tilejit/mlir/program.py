@@ -22,6 +22,7 @@ from codegen import (
     numpy_dtype,
 )
 from tilejit.mlir.dtypes import MemRef
+from tilejit.mlir.types import shape_text
 
 Execute: TypeAlias = Callable[[Function, Sequence[Any]], tuple[Any, ...]]
 """Runs a kernel on its arguments, in order, and returns its results."""
@@ -123,8 +124,7 @@ class Program:
             raise self._refused(argument, cause, "pass an array of that rank")
         sizes = memref.static_sizes
         if any(size not in (None, n) for size, n in zip(sizes, given.shape, strict=True)):
-            stated = "x".join("?" if s is None else str(s) for s in sizes)
-            cause = f"expected the shape {stated}, got {'x'.join(map(str, given.shape))}"
+            cause = f"expected the shape {shape_text(sizes)}, got {shape_text(given.shape)}"
             raise self._refused(argument, cause, "pass an array of that shape, or write `?` in the type")
         return given if given.dtype == wanted else given.view(wanted)
 

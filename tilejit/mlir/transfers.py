@@ -25,7 +25,7 @@ from tilejit.mlir.lanes import Limits, Nest, zero
 from tilejit.mlir.meanings import Counted, Held
 from tilejit.mlir.places import Unsupported
 from tilejit.mlir.scope import Scope
-from tilejit.mlir.types import dtype_of, element_of, vector_shape
+from tilejit.mlir.types import dtype_of, element_of, shape_text, vector_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,8 @@ def _transfer(
         )
     if len(dims) != len(shape):
         raise Unsupported(
-            f"the permutation map gives {len(dims)} dimensions to {vector.type}", "write one result for each"
+            f"the permutation map has {len(dims)} results for {vector.type}",
+            "write one result for each dimension of the vector",
         )
     inside = _promises(op, len(dims))
     for dim, promised in zip(dims, inside, strict=True):
@@ -294,8 +295,9 @@ def check_elements(array: SSAValue, vector: SSAValue) -> None:
 def check_shape(value: SSAValue, shape: tuple[int, ...]) -> None:
     """Raise if a vector has another shape."""
     if vector_shape(value.type) != shape:
-        size = "x".join(map(str, shape))
-        raise Unsupported(f"{value.type} and the vector have different shapes", f"write a vector of {size}")
+        raise Unsupported(
+            f"{value.type} and the vector have different shapes", f"write a vector of {shape_text(shape)}"
+        )
 
 
 TRANSFERS: Mapping[str, Callable[[Operation, Scope, list[Statement], int], None]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects.builtin import (
@@ -75,6 +76,11 @@ def vector_shape(type_: object) -> tuple[int, ...]:
             f"write one to {MOST_DIMS} sizes, with at most {MOST_LANES} lanes in total",
         )
     return shape
+
+
+def shape_text(shape: Sequence[int | None]) -> str:
+    """Sizes in MLIR's notation: (4, None) -> 4x?"""
+    return "x".join("?" if size is None else str(size) for size in shape)
 
 
 def static_sizes(type_: object) -> tuple[int | None, ...]:

@@ -31,6 +31,7 @@ from tilejit.mlir.printing import format_program
 from tilejit.mlir.program import Program
 from tilejit.mlir.reduction_loops import Reductions, check_reductions, read_reductions, with_reductions
 from tilejit.mlir.spans import aliases
+from tilejit.mlir.types import shape_text
 from tilejit.mlir.unmasked import check_unmasked
 
 Sizes: TypeAlias = int | str | Sequence[int | str]
@@ -195,10 +196,10 @@ def request_of(request: Request | None, program: Program) -> Request | None:
 
 def _about_vectors(program: Program) -> str:
     """Comments on a function with vectors: how their lanes run."""
-    size = "x".join(map(str, program.lanes))
     wide = vectorized(program.function, program.lanes, None, False, False)
     lines = [
-        f"@{program.name} has vectors and stays unchanged; it runs in super-vectors of {size}",
+        f"@{program.name} has vectors and stays unchanged; it runs in super-vectors of "
+        f"{shape_text(program.lanes)}",
         *wide.loops,
     ]
     return "".join(f"// {line}\n" for line in lines)

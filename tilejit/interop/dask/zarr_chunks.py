@@ -183,8 +183,8 @@ def _finish(z: Any, description: bytes, _: Any) -> None:
         LayoutError: another process created an array there at the same time.
     """
     place = z.store_path / DESCRIPTION
-    there = sync(place.get(prototype=buffer_prototype))
-    if there is not None and there.to_bytes() != description:
+    existing = sync(place.get(prototype=buffer_prototype))
+    if existing is not None and existing.to_bytes() != description:
         raise LayoutError(
             f"another array was created at {z.store_path} in the meantime\n  pass another store"
         )
