@@ -65,7 +65,7 @@ class CopyPlan(Direct):
     """
 
     __slots__ = (
-        "_asked",
+        "_call_count",
         "_calls",
         "_dst",
         "_dst_dtype",
@@ -96,7 +96,7 @@ class CopyPlan(Direct):
         self._src_shape, self._src_strides, self._src_dtype = src.shape, src.strides, src.dtype
         self._near, self._far = src.low - dst.stop, src.stop - dst.low
         self._threads, self._in_dask, self._tuning = threads, in_dask, tuning
-        self._asked, self._is_direct = 0, False
+        self._call_count, self._is_direct = 0, False
         self._calls: NativeCalls | None = None
         self._program: CopyProgram | StagedProgram | None = None
         self._ready: set[int] = set()
@@ -205,8 +205,8 @@ class CopyPlan(Direct):
         if self._is_direct:
             self(dst, src)
             return
-        self._asked += 1
-        if self._asked == direct_policy.DIRECT_FROM:
+        self._call_count += 1
+        if self._call_count == direct_policy.DIRECT_FROM:
             self._directly()
         self._run(dst, src)
 

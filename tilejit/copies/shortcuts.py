@@ -26,9 +26,9 @@ class Shortcut(Direct):
     by the layouts of their arrays.
     """
 
-    __slots__ = ("__weakref__", "_asked", "_entry_for", "_last_asked")
+    __slots__ = ("__weakref__", "_call_count", "_entry_for", "_last_kind")
 
-    _last_asked: tuple[Any, ...] | None
+    _last_kind: tuple[Any, ...] | None
 
     def __init__(self, entry_for: Callable[..., Entry | None]) -> None:
         self._entry_for = entry_for
@@ -38,12 +38,12 @@ class Shortcut(Direct):
 
     def __call__(self, *args: Any) -> Any:
         """Handle calls that native code does not answer."""
-        self._asked += 1
-        if self._asked % policy.DIRECT_FROM == 0:
+        self._call_count += 1
+        if self._call_count % policy.DIRECT_FROM == 0:
             self._answer_directly(self._entry_for(*args))
-        elif self._asked % policy.SOON_FROM == 0 and is_direct(Shortcut):
-            before, self._last_asked = self._last_asked, policy.kind_of(args)
-            if before == self._last_asked:
+        elif self._call_count % policy.SOON_FROM == 0 and is_direct(Shortcut):
+            before, self._last_kind = self._last_kind, policy.kind_of(args)
+            if before == self._last_kind:
                 self._answer_directly(self._entry_for(*args))
         return self
 
@@ -51,7 +51,7 @@ class Shortcut(Direct):
 
     def forget(self) -> None:
         """Forget all calls."""
-        self._asked, self._last_asked = 0, None
+        self._call_count, self._last_kind = 0, None
         self._answer_none_directly()
 
 

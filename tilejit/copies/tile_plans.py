@@ -52,7 +52,7 @@ class TilePlan(Direct):
     """
 
     __slots__ = (
-        "_asked",
+        "_call_count",
         "_calls",
         "_far",
         "_held",
@@ -76,7 +76,7 @@ class TilePlan(Direct):
         self._tiled, self._held, self._shape, self._calls = TiledSide(TiledArray, layout), held, shape, calls
         own, other = self._tiled.layout, held.layout
         self._near, self._far = own.low - other.stop, own.stop - other.low
-        self._threads, self._moved_bytes, self._asked = threads, moved_bytes, 0
+        self._threads, self._moved_bytes, self._call_count = threads, moved_bytes, 0
         self._single = threads_by_size(threads, moved_bytes) == 1
 
     def __call__(self, t: TiledArray, indices: Integers, held: Any = None) -> Any:
@@ -113,8 +113,8 @@ class TilePlan(Direct):
             done = calls(at, other_at, address(indices), count, alive=(t, indices, result, held))
         if not done:
             return None
-        self._asked += 1
-        if self._native and direct_policy.is_repeated(self._asked):
+        self._call_count += 1
+        if self._native and direct_policy.is_repeated(self._call_count):
             self._answer_directly(self._entry(t, indices, held))
         return result
 

@@ -39,7 +39,7 @@ def plan_file_pack(
         dtype: the dtype to convert to, by a C cast. Without `tensors`, a floating-point dtype applies only to
             floating-point tensors, because bf16 cannot represent a model's indices. The array of a .npy file
             is always converted; its raw bytes are read as elements of the dtype.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:
@@ -75,7 +75,7 @@ def plan_file_unpack(
     Args:
         source: the path of a file, or an open one.
         tensors: the names of the tensors to unpack. If empty, unpack all packed tensors.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
 
     Returns:
         The plan; `write` writes the file.
@@ -110,7 +110,7 @@ def plan_file_relayout(
         layout: anything that `as_layout` reads, for every tensor; or Rules without dtypes.
         tensors: the names of the tensors to convert. If empty, convert all packed tensors that the layout
             fits. The others stay unchanged; `Plan.left` names them.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
         parameters: keywords of a named format, or sizes of a pattern's axes.
 
     Returns:

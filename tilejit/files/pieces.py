@@ -198,7 +198,7 @@ def in_pieces(
         spec: the layout.
         read: returns the elements of a box, in the layout's dtype or as the same bytes.
         steps: distances in the source along each dimension, from `far_apart`.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
         drop: releases memory that has been read. It is not called if the next piece reads the same pages.
     """
     if spec.size_in_bytes <= MOST_BYTES:

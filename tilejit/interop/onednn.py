@@ -93,7 +93,7 @@ def to_onednn(
             logical ones: N C H W for nChw16c.
         tag: the tag, such as "nChw16c" or "aBcd16b".
         out: where to write, as in `tilejit.pack`; None allocates a buffer that is aligned to 64 bytes.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
 
     Returns:
         The tiled array. Its padding is zero, and elements of four bits are packed two to a byte.
@@ -131,7 +131,7 @@ def from_onednn(
         dtype: the element dtype.
         dims: the logical dimensions.
         out: where to write, as in `tilejit.unpack`; None allocates an array in C order.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
 
     Returns:
         The array, without padding.

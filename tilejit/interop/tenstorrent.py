@@ -50,7 +50,7 @@ def tilize(
             than 32 rows.
         face: rows and columns of a face; None for at most 16 x 16, as in ttnn.
         padding: the value of padding elements in the last tiles of H and W; None for 0.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
 
     Returns:
         [..., tiles of H, tiles of W, rows, columns]. The last two dimensions are a tile's memory in order:
@@ -90,7 +90,7 @@ def untilize(
         tile: rows and columns of a tile; None takes the last two dimensions of `tiles`.
         face: rows and columns of a face; None for at most 16 x 16, as in ttnn.
         out: where to write: a tensor of shape `dims` with any strides. None allocates one.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
 
     Returns:
         The tensor.

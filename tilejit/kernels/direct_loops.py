@@ -170,8 +170,8 @@ def _pair(at: int, x: Array, out_at: int, out: Array) -> Disjoint | SameAddress 
     if not far and x.shape == out.shape and x.strides == out.strides and x.dtype == out.dtype:
         return SameAddress(at, out_at)
     (low, stop), (out_low, out_stop) = (span(a.shape, a.strides, a.itemsize) for a in (x, out))
-    apart = Disjoint(at, out_at, low - out_stop, stop - out_low)
-    return None if apart.low < far < apart.high else apart
+    disjoint = Disjoint(at, out_at, low - out_stop, stop - out_low)
+    return None if disjoint.low < far < disjoint.high else disjoint
 
 
 def _entry(

@@ -71,11 +71,11 @@ class LoopKernels:
     def sizes(self) -> tuple[int, ...]:
         """The shape of its super-vectors, as requested or chosen by "auto"."""
         options = self.options
-        asked = options.sizes(self.function)
+        sizes = options.sizes(self.function)
         if not options.is_auto or options.fastest_varying or options.vectorize_at == "after_tile":
-            return asked
+            return sizes
         registers, reductions = options.auto_registers, options.reductions_in_lanes
-        lanes, scans = asked[0] // registers, options.vectorize_scans
+        lanes, scans = sizes[0] // registers, options.vectorize_scans
         return choose_shape(self.function, registers, lanes, reductions, options.tail, scans)
 
     def _super_vectorized(self, function: Function, sizes: tuple[int, ...] | None = None) -> Vectorized:
@@ -178,10 +178,10 @@ class LoopKernels:
     @property
     def shared(self) -> bool:
         """Whether iterations of the outermost loop may run on several threads."""
-        body, wish = self.function.body, self.options.parallel
-        if len(body) != 1 or not isinstance(body[0], For) or body[0].carried or wish is False:
+        body, parallel = self.function.body, self.options.parallel
+        if len(body) != 1 or not isinstance(body[0], For) or body[0].carried or parallel is False:
             return False
-        return body[0].parallel or (wish is not None and not self.function.results)
+        return body[0].parallel or (parallel is not None and not self.function.results)
 
 
 def _extent_bytes(array: Array) -> int:

@@ -65,9 +65,14 @@ def options_signature(keywords: type[LoopKeywords], **defaults: Any) -> Signatur
 
 
 def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, Any]) -> LoopOptions:
-    """Read and check the options of `tilejit.kernel` and `tilejit.elementwise`; `what` names the function.
+    """Read and check the options of `tilejit.kernel` and `tilejit.elementwise`.
 
     virtual_vector_size=256 -> LoopOptions((256,))    tail="none" -> KernelValueError
+
+    Args:
+        what: the name of the function in messages.
+        keywords: the options that it has.
+        given: the options of the call.
 
     Raises:
         KernelValueError: an option has an invalid value.
@@ -77,32 +82,32 @@ def read_options(what: str, keywords: type[LoopKeywords], given: Mapping[str, An
     for name in given:
         if name not in known:
             raise TypeError(f"{what} has no option {name}\n  it has {', '.join(known)}")
-    wish = LoopOptions(**given)
+    requested = LoopOptions(**given)
     for name, words in _WORDS.items():
-        _check_word(name, getattr(wish, name), words)
-    sizes, varying = _sizes(wish.virtual_vector_size), wish.fastest_varying
+        _check_word(name, getattr(requested, name), words)
+    sizes, varying = _sizes(requested.virtual_vector_size), requested.fastest_varying
     if varying is not None:
         varying = _dimensions(varying)
         if len(varying) != (len(sizes) if isinstance(sizes, tuple) else 1):
             raise KernelValueError(
-                f"fastest_varying has {len(varying)} dimensions, not one for each size\n"
-                "  pass as many as virtual_vector_size has, (1, 0) for (8, 32)"
+                f"fastest_varying: expected one dimension for each size, got {len(varying)}\n"
+                "  pass as many as virtual_vector_size has, such as (1, 0) for (8, 32)"
             )
-    truths: dict[str, Any] = {name: read_truth(name, getattr(wish, name)) for name in _TRUTHS}
+    truths: dict[str, Any] = {name: read_truth(name, getattr(requested, name)) for name in _TRUTHS}
     return replace(
-        wish,
+        requested,
         virtual_vector_size=sizes,
         fastest_varying=varying,
-        parallel=_threads(wish.parallel),
-        no_alias=_no_alias(wish.no_alias),
+        parallel=_threads(requested.parallel),
+        no_alias=_no_alias(requested.no_alias),
         **truths,
     )
 
 
 def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in words:
-        found = f"{value!r:.40}" if isinstance(value, str) else f"a {type(value).__name__}"
-        raise KernelValueError(f"{name} is {found}\n  use one of {', '.join(words)}")
+        found = f"{value!r:.40}" if isinstance(value, str) else f"of type {type(value).__name__}"
+        raise KernelValueError(f"{name}: unknown value {found}\n  pass one of {', '.join(words)}")
 
 
 def read_truth(name: str, value: Any) -> bool:
@@ -131,7 +136,7 @@ def _threads(value: Any) -> bool | int | None:
     threads = _whole("parallel", value)
     if threads < 1:
         raise KernelValueError(
-            f"parallel={shown(threads)}: a kernel needs at least one thread\n  write how many, False or None"
+            f"parallel: expected at least one thread, got {shown(threads)}\n  pass 1 or more, False or None"
         )
     return threads
 
@@ -146,8 +151,8 @@ def _dimensions(value: Any) -> tuple[int, ...]:
     for number in numbers:
         if number < 0:
             raise KernelValueError(
-                f"fastest_varying: {shown(number)} is less than 0\n"
-                "  memory dimensions count from the innermost, 0"
+                f"fastest_varying: expected dimensions of at least 0, got {shown(number)}\n"
+                "  count memory dimensions from the innermost, 0"
             )
     return numbers
 

@@ -78,7 +78,7 @@ class LoopProgram(LoopKernels):
     @lazy
     def verifies(self) -> bool:
         """Whether each call checks the promises."""
-        return not self.free and verifies(self.options.no_alias, self.promised, asked=self.options.verify)
+        return not self.free and verifies(self.options.no_alias, self.promised, requested=self.options.verify)
 
     def __call__(self, *given: Any) -> Any:
         """Run the program, and return None, a number, or a tuple of numbers.

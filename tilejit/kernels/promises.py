@@ -32,9 +32,9 @@ def check_names(no_alias: NoAlias, function: Function) -> None:
             )
 
 
-def verifies(no_alias: NoAlias, function: Function, *, asked: bool) -> bool:
+def verifies(no_alias: NoAlias, function: Function, *, requested: bool) -> bool:
     """Whether calls check promises: TILEJIT_VERIFY or `verify` requests it, and there are some."""
-    return (asked or settings().verify) and (bool(no_alias) or promises_independence(function))
+    return (requested or settings().verify) and (bool(no_alias) or promises_independence(function))
 
 
 def check_promises(function: Function, pairs: Sequence[tuple[int, int]], given: Sequence[Any]) -> None:

@@ -225,8 +225,8 @@ _numba_sees_numpy = _NumbaSeesNumPy()
 
 def _set_smallest() -> None:
     """Set the threshold of the latest open block, otherwise the one from before all blocks."""
-    asked = [smallest for smallest in _open.values() if smallest is not None]
-    now = asked[-1] if asked else _outside
+    requested = [smallest for smallest in _open.values() if smallest is not None]
+    now = requested[-1] if requested else _outside
     if now != SIZES.small_elements:
         SIZES.small_elements = now
         forget_all()

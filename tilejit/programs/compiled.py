@@ -42,7 +42,7 @@ def compiled(
         dst: the offsets of the destination.
         source: the element of the source.
         target: the element of the destination.
-        threads: how many threads run it.
+        threads: the number of threads that run it.
         tuning: the caller's keywords; `tune` measures schedules before this returns.
         swap: whether to swap the bytes of each element.
         padding: one element of padding; None to leave padding unchanged.

@@ -35,7 +35,7 @@ def pack_program(
         source: the element of the array.
         fill: one element of padding; None to leave padding unchanged.
         swap: whether the array's bytes are in the other order.
-        threads: how many threads run it.
+        threads: the number of threads that run it.
         tuning: the caller's keywords.
     """
     program = single_pass_pack(spec, strides, source, fill, swap, threads, tuning)

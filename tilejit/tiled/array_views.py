@@ -74,7 +74,7 @@ def values_view(x: Any, tiler: Any, layout_tv: Any, thread: Any, fill_value: Any
 
 
 def _array(x: Any) -> TiledArray | Array:
-    """Return a TiledArray or a NumPy array as it is.
+    """Return a TiledArray or a NumPy array unchanged.
 
     Raises:
         TypeError: it is something else, or an array with a mask.

@@ -63,7 +63,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
     """
 
     __slots__ = (
-        "_asked",
+        "_call_count",
         "_calls",
         "_dst",
         "_far",
@@ -87,7 +87,7 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         threads: int | None,
         moved_bytes: int | None = None,
     ) -> None:
-        self._given, self._src, self._dst, self._asked = given, src, dst, 0
+        self._given, self._src, self._dst, self._call_count = given, src, dst, 0
         self._near, self._far = src.layout.low - dst.layout.stop, src.layout.stop - dst.layout.low
         self._moved_bytes = src.size_bytes + dst.size_bytes if moved_bytes is None else moved_bytes
         self._threads = threads
@@ -121,8 +121,8 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
         else:
             self._run(src, dst, (source, result))
         self._finish(dst)
-        self._asked += 1
-        if self._native and direct_policy.is_repeated(self._asked):
+        self._call_count += 1
+        if self._native and direct_policy.is_repeated(self._call_count):
             self._answer_directly(self._entry(source, out))
         return result
 

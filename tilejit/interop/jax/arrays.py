@@ -107,7 +107,7 @@ def pack(
         layout: the layout: anything that `as_layout` reads.
         padding: the value of padding elements, as in `tilejit.pack`.
         casting: NumPy's rule for conversions, as in `tilejit.pack`.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
@@ -162,7 +162,7 @@ def unpack(
         dtype: the dtype of a layout without one; None takes the array's.
         dims: the dimensions of a layout without any.
         casting: NumPy's rule for conversions, as in `tilejit.unpack`.
-        threads: how many threads to use; None lets the size decide.
+        threads: the number of threads; None chooses it from the size.
         virtual_vector_size: elements that move at a time, one number or two; see `tilejit.copyto`.
         specialize: "structure" shares kernels between shapes; "sizes" compiles one for this shape alone.
         tune: True measures a few kernels once and keeps the fastest.
