@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,7 @@ EXPLORERS = {
     "swizzle": "Sw<3,0,3> o 0 o (8,8):(8,1)",
 }
 INTEROP = ("jax", "torch", "tenstorrent", "onednn", "zarr", "dask")
-FILES = ("safetensors", "npy")
-"""Public modules of `tilejit.interop` and `tilejit.files`, in the order of the reference."""
-MODULE_OPTIONS = "      heading_level: 2\n      show_root_full_path: true"
+"""Modules of `tilejit.interop` in the order of the reference."""
 RESULTS = ("bench/results.md",)
 
 
@@ -67,12 +65,7 @@ def on_files(files: Any, config: Any) -> Any:
         },
         **{f"explorer/{name}.html": page(layout(text)) for name, text in EXPLORERS.items()},
         **{name: (ROOT / name).read_text() for name in RESULTS},
-        "reference/interop.md": modules(
-            "interop",
-            "Each module connects another library. If it is missing, the error says what to install.",
-            INTEROP,
-        ),
-        "reference/files.md": modules("files", "Each module converts one type of file.", FILES),
+        "reference/interop.md": interop_page(),
     }
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
@@ -93,14 +86,16 @@ def layout(text: str) -> tilejit.Shape | CuteShape | CuteLayout:
     return tilejit.Shape.parse(text) if re.match(r"[a-z]\w*\[", text) else tilejit.cute.parse(text)
 
 
-def modules(package: str, introduction: str, names: Sequence[str]) -> str:
-    """The page of a package whose modules users import one by one."""
+def interop_page() -> str:
+    """The page of `tilejit.interop`, whose modules users import one by one."""
+    options = "    options:\n      heading_level: 2\n      show_root_full_path: true\n      filters: public\n"
     lines = [
-        f"# tilejit.{package}",
+        "# tilejit.interop",
         "",
-        f"{introduction} Import the module you need.",
+        "Each module connects another library. Import the module you need. If its library is missing, the",
+        "error says what to install.",
         "",
-        *(f"::: tilejit.{package}.{name}\n    options:\n{MODULE_OPTIONS}\n" for name in names),
+        *(f"::: tilejit.interop.{name}\n{options}" for name in INTEROP),
     ]
     return "\n".join(lines)
 

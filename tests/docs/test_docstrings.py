@@ -40,11 +40,6 @@ MODULES = [
     *(import_module(f"tilejit.interop.{name}") for name, needs in LIBRARIES.items() if find_spec(needs)),
     import_module("tilejit.files.conversion"),
 ]
-NAMES = {
-    "tilejit.interop.zarr": ["TileCodec"],
-    "tilejit.files.conversion": ["open_file", "plan_file_pack", "plan_file_relayout", "plan_file_unpack"],
-}
-"""The public names of modules without `__all__`."""
 
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises):$", re.MULTILINE)
 ENTRY = re.compile(r"^    ((?:\*{0,2}\w+)(?:, \*{0,2}\w+)*): \S", re.MULTILINE)
@@ -87,7 +82,7 @@ def routines() -> dict[str, Any]:
     """Every public function, and every method of a public class, by its name; classes too."""
     found: dict[str, Any] = {}
     for module in MODULES:
-        for name in NAMES.get(module.__name__) or module.__all__:
+        for name in module.__all__:
             public = getattr(module, name)
             if inspect.isroutine(public) or inspect.isclass(public):
                 found.setdefault(f"{module.__name__}.{name}", public)

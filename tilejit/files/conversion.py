@@ -12,6 +12,8 @@ from tilejit.files.plan import Plan, check_fits
 from tilejit.files.rules import rules_of
 from tilejit.files.tensor_file import TensorFile
 
+__all__ = ["open_file", "plan_file_pack", "plan_file_relayout", "plan_file_unpack"]
+
 
 def plan_file_pack(
     source: str | os.PathLike[str] | TensorFile,

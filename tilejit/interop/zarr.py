@@ -34,6 +34,8 @@ from tilejit.layout.indexing import linear_index, shape_name
 from tilejit.tiled.buffers import writable_layout
 from tilejit.tiled.tiled_array import TiledArray
 
+__all__ = ["TileCodec"]
+
 CODEC_NAME = "tilejit.tile"
 KEYS = ("layout", "parameters", "dtype")
 
