@@ -131,6 +131,16 @@ def test_a_layout_alone_is_told_how_to_say_the_array(text: str, says: str) -> No
     assert says in refuses("show", text)
 
 
+def test_a_file_that_is_not_a_shape(tmp_path: Path) -> None:
+    """A file of another kind is reported as one, not as an unknown format."""
+    other, array = tmp_path / "notes.txt", tmp_path / "x.npy"
+    other.write_text("f32[3]")
+    np.save(array, np.zeros(3))
+    assert "is a file of another kind\n  pass a .npy or .safetensors file" in refuses("show", other)
+    assert "expected a shape, got the file" in refuses("view", array)
+    assert "unknown format" in refuses("show", "notes.txt")
+
+
 def test_slices_go_along_dimensions_of_more_than_one_index() -> None:
     drawn = picture(shape("f32[3,1,5,1]"), Style()).plain
     assert drawn.splitlines() == ["[:, 0, :, 0]", "  0  1  2  3  4", "  5  6  7  8  9", " 10 11 12 13 14"]

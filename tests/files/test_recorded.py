@@ -51,6 +51,29 @@ def test_a_directory_there_and_back(plain: Path, packed: Path, tmp_path: Path) -
         }
 
 
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        (("relayout", "--layout", "tenstorrent"), "b.npy"),
+        (("relayout", "--layout", "tenstorrent", "--tensor", "x"), "ids.npy"),
+        (("unpack", "--tensor", "x"), "ids.npy"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, tuple) else v,
+)
+def test_arrays_that_stay_packed_keep_their_layouts(
+    plain: Path, tmp_path: Path, command: tuple[str, ...], kept: str
+) -> None:
+    """Those that a new layout does not fit, and those that --tensor leaves alone."""
+    folder, other, back = tmp_path / "tpu", tmp_path / "other", tmp_path / "back"
+    assert run("pack", plain, folder, "--layout", "tpu").exit_code == 0
+    done = run(command[0], folder, other, *command[1:])
+    assert done.exit_code == 0, done.output
+    assert recorded_layout(other / kept) == recorded_layout(folder / kept) is not None
+    assert run("unpack", other, back).exit_code == 0
+    for name, x in ARRAYS.items():
+        assert (np.load(back / name) == x).all()
+
+
 def test_one_file_of_a_directory_needs_no_shape(packed: Path, tmp_path: Path) -> None:
     back = tmp_path / "x.npy"
     assert run("unpack", packed / "x.npy", back).exit_code == 0

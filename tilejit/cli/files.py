@@ -100,7 +100,8 @@ def pack(
 
     Packs the array of a .npy file, or the tensors of a .safetensors file. Tensors that the layout does not
     fit, such as biases with a matrix layout, stay unchanged, unless --tensor names them. In a directory,
-    packs every such file, or every shard that model.safetensors.index.json names. Other files are not copied.
+    packs every such file, or every shard that model.safetensors.index.json names. Other files and
+    subdirectories are not copied.
 
     For a .npy file, prints the complete shape, and on stderr the command that unpacks the file. For a
     directory of .npy files, records the layouts in tilejit-layouts.json.

@@ -7,6 +7,7 @@ shape, or C for row-major.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,7 +81,7 @@ def read_subject(text: str, layout: str | None, parameters: Numbers, command: st
     from tilejit.layout.as_layout import ArrayUnknownError, as_layout
     from tilejit.view.page import cute_layout
 
-    text = text_or_input(text)
+    given, text = text, text_or_input(text)
     alone = cute_layout(text)
     if alone is not None and layout is None and not parameters:
         return alone
@@ -92,4 +93,16 @@ def read_subject(text: str, layout: str | None, parameters: Numbers, command: st
         said = str(error).splitlines()[0]
         example = f'tilejit {command} "f32[33,300]" --layout "{text[:80]}"'
         raise LayoutError(f"{said}\n  write the array first, e.g. {example}") from error
+    except LayoutError as error:
+        if not os.path.exists(given):
+            raise
+        raise LayoutError(_file_instead(given, command)) from error
     return spec if layout is None else read_layout(layout, spec.primitive_type, spec.dimensions, parameters)
+
+
+def _file_instead(path: str, command: str) -> str:
+    """The error for a file where a shape is expected."""
+    if command == "show":
+        kinds = "pass a .npy or .safetensors file, a directory of them, or a shape such as f32[3,5]{1,0}"
+        return f"{path[:200]!r} is a file of another kind\n  {kinds}"
+    return f"expected a shape, got the file {path[:200]!r}\n  `tilejit show` lists the shapes in files"

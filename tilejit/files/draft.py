@@ -126,7 +126,9 @@ class _Draft:
                 self.copy(entry)
 
     def copy(self, entry: Entry) -> None:
-        """Plan a tensor as an unchanged copy."""
+        """Plan the tensor as it is, with the layout recorded for it, if any."""
+        if self.file.one_array and self.file.is_packed(entry):  # other files keep their own metadata
+            self.layouts[entry.name] = self.file.tiled(entry).layout
         stored = partial(self.file.stored, entry)
         self.outputs.append(Output(entry.name, entry.dtype, entry.shape, entry.nbytes, stored))
 

@@ -76,6 +76,8 @@ def order_fix(rank: int) -> str:
     """Suggest an order for that rank."""
     if rank == 0:
         return "leave the order empty"
+    if rank == 1:
+        return "write {0}"
     example = ",".join(str(d) for d in reversed(range(min(rank, 8))))
     return f"name each of {_dimensions(rank).removeprefix('dimensions ').removeprefix('dimension ')} once" + (
         f", e.g. {{{example}}}" if rank <= 8 else ""
