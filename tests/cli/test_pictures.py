@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import pytest

@@ -162,7 +162,7 @@ def test_a_link_to_padding_and_to_nothing_of_this(opened: Any) -> None:
     said = "return document.getElementById('selected').textContent"
     first = browser.execute_script(said)
     for part, selected in (
-        ("slot=23", "Slot 23, bytes 92 to 95 is padding."),
+        ("slot=23", "Slot 23, bytes 92 to 95, is padding."),
         ("at=9,9&color=blue&rows=7&columns=0&width=0&level=99&array=3,3,3&memory=20,1,x,y&slot=24", first),
         ("at=&=&%&color&width=1e3&rows=1&columns=1&slice=1", first),
     ):

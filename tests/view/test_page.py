@@ -172,7 +172,7 @@ def test_the_keyboard_goes_everywhere(opened: Any) -> None:
     keys(browser, "ARROW_DOWN", "ARROW_DOWN", "ARROW_RIGHT", "ARROW_RIGHT", "ARROW_RIGHT")
     assert said(browser) == "Element [2, 3] is in slot 17, bytes 68 to 71, tile (1, 1)."
     keys(browser, "ARROW_DOWN")
-    assert said(browser) == "Slot 19, bytes 76 to 79 is padding, at [3, 3] beyond the array."
+    assert said(browser) == "Slot 19, bytes 76 to 79, is padding, at [3, 3] beyond the array."
     keys(browser, "ARROW_DOWN")
     assert "[3, 3]" in said(browser), "the edge holds"
     keys(browser, "HOME", ctrl=True)
@@ -300,6 +300,48 @@ def test_dimensions_are_chosen_and_stepped_through(opened: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("f32[4,3,5,6]{3,2,1,0:T(2,2)}", [2, 3]),
+        ("f32[2,20,3,5]{3,2,1,0:T(16,1,1)}", [1, 3]),
+        ("f32[64,32,3,3]{1,0,3,2:T(16,16)}", [0, 1]),
+        ("f32[7,5,3]", [1, 2]),
+        ("f32[5,1,3]", [0, 2]),
+        ("f32[1,1]", [0, 1]),
+        ("f32[7]{0:T(4)}", [None, 0]),
+        ("f32[]", [None, None]),
+        ("f32[5,0,3]", [0, 2]),
+    ],
+)
+def test_the_first_view_has_the_dimensions_that_tiles_cut(opened: Any, text: str, drawn: list[Any]) -> None:
+    browser = opened(tj.as_layout(text))
+    assert browser.execute_script("const e = tilejit.explorer; return [e.rowDim, e.columnDim]") == drawn
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("f32[]", "1 element \u00b7 1 slot of 32 bits \u00b7 4 bytes \u00b7 0.0 % padding"),
+        ("pred[8]{0:E(1)}", "8 elements \u00b7 8 slots of 1 bit \u00b7 1 byte \u00b7 0.0 % padding"),
+    ],
+)
+def test_the_sizes_are_told(opened: Any, text: str, facts: str) -> None:
+    browser = opened(tj.as_layout(text))
+    assert browser.execute_script("return document.getElementById('facts').textContent") == facts
+
+
+def test_choices_of_dimensions_do_not_touch(opened: Any) -> None:
+    browser = opened(tj.as_layout("f32[4,3,5,6]{3,2,1,0:T(2,2)}"))
+    gaps = browser.execute_script(
+        """const found = [...document.querySelectorAll('.options label, .stepper')];
+        const boxes = found.map((e) => e.getBoundingClientRect());
+        return boxes.slice(1).map((b, k) => b.top >= boxes[k].bottom || b.left - boxes[k].right)"""
+    )
+    assert len(gaps) == 4
+    assert all(gap is True or gap >= 8 for gap in gaps)
+
+
+@pytest.mark.parametrize(
     "text", ["f32[]", "f32[7]{0:T(4)}", "f32[5,0,3]", "u8[1152921504606846976]", "f32[1,1,9]"]
 )
 def test_every_rank_and_size_has_a_page(opened: Any, text: str) -> None:
@@ -308,7 +350,7 @@ def test_every_rank_and_size_has_a_page(opened: Any, text: str) -> None:
     keys(browser, "END", ctrl=True)
     last = {
         "f32[]": "Element [] is in slot 0,",
-        "f32[7]{0:T(4)}": "Slot 7, bytes 28 to 31 is padding, at [7]",
+        "f32[7]{0:T(4)}": "Slot 7, bytes 28 to 31, is padding, at [7]",
         "f32[5,0,3]": "The array has no elements.",
         "u8[1152921504606846976]": "Element [1152921504606846975] is in slot 1152921504606846975,",
         "f32[1,1,9]": "Element [0, 0, 8] is in slot 8,",
@@ -354,7 +396,7 @@ def test_a_frame_says_its_colors(opened: Any) -> None:
         paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
         assert paper == ("rgb(20, 22, 27)" if theme == "theme=dark" else "rgb(255, 255, 255)")
         label = browser.execute_script("return document.getElementById('theme').textContent")
-        assert label == ("Dark" if theme == "theme=dark" else "Light")
+        assert label == ("Colors: dark" if theme == "theme=dark" else "Colors: light")
 
 
 def test_a_frame_takes_the_colors_of_the_page_around(opened: Any) -> None:

@@ -1,6 +1,14 @@
-"""Human-readable sizes."""
+"""Human-readable sizes and numbers."""
 
 from __future__ import annotations
+
+
+def counted(count: int, name: str) -> str:
+    """Format a number of things.
+
+    1, "slot" -> "1 slot"    24, "slot" -> "24 slots"
+    """
+    return f"{count} {name}{'s' if count != 1 else ''}"
 
 
 def human_bytes(count: int) -> str:
@@ -9,7 +17,7 @@ def human_bytes(count: int) -> str:
     96 -> "96 bytes"    67108864 -> "64.0 MiB"
     """
     if count < 1024:
-        return f"{count} byte{'s' if count != 1 else ''}"
+        return counted(count, "byte")
     size, unit = float(count), 0
     while size >= 1024 and unit < 5:
         size, unit = size / 1024, unit + 1

@@ -11,6 +11,7 @@ from codegen import LayoutError, dataclass
 from tilejit.cute.swizzle import Swizzle
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.shape_facts import tile_steps_of
+from tilejit.support.units import counted
 from tilejit.view.boards import COLORS, Grid, Tiling, tile_lengths
 
 Color: TypeAlias = Literal["tile", "order", "bank", "row"]
@@ -98,7 +99,7 @@ class Coloring:
             case "tile":
                 return ""
             case "order":
-                return f"colors: order in memory, from yellow to purple over {self.period} slots"
+                return f"colors: order in memory, from yellow to purple over {counted(self.period, 'slot')}"
         first, bits = (self.bank if self.color == "bank" else self.row) or (0, 0)
         return f"colors: {self.color}, {_bits(first, bits)} of the slot's number"
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from math import prod
 
 from tilejit.layout.cute_shape import Spec
+from tilejit.support.units import counted
 from tilejit.view.cells import CELL, CHARACTER, Cell, Cells, cells_of
 from tilejit.view.coloring import SHADES, Coloring
 from tilejit.view.page import CuteLayout, subject
@@ -82,10 +83,10 @@ def svg(layout: Spec | CuteLayout, *, standalone: bool = True, color: str | None
 
 
 def _facts(spec: Spec, *, alone: bool) -> list[str]:
-    slots = f"{spec.physical_size} slots"
+    slots = counted(spec.physical_size, "slot")
     if not alone:
-        slots += f" of {spec.bits} bits, {spec.size_in_bytes} bytes"
-    return [f"{prod(spec.dimensions)} elements, {slots}, {spec.padding_fraction:.1%} padding"]
+        slots += f" of {counted(spec.bits, 'bit')}, {counted(spec.size_in_bytes, 'byte')}"
+    return [f"{counted(prod(spec.dimensions), 'element')}, {slots}, {spec.padding_fraction:.1%} padding"]
 
 
 def document(

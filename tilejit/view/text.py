@@ -10,7 +10,7 @@ from rich.text import Text
 
 from codegen import dataclass
 from tilejit.layout.cute_shape import Spec
-from tilejit.support.units import human_bytes
+from tilejit.support.units import counted, human_bytes
 from tilejit.view.boards import (
     Grid,
     Tiling,
@@ -77,12 +77,15 @@ def layout_text(layout: Spec | CuteLayout, style: Style) -> Text:
     spec, title = subject(layout)
     elements, slots = prod(spec.dimensions), spec.physical_size
     board, memory = picture(spec, style), memory_picture(spec, style)
-    sizes = [f"slots     {slots} of {spec.bits} bits", f"size      {human_bytes(spec.size_in_bytes)}"]
+    sizes = [
+        f"slots     {slots} of {counted(spec.bits, 'bit')}",
+        f"size      {human_bytes(spec.size_in_bytes)}",
+    ]
     lines = [
         title,
         f"elements  {elements}",
         *(sizes if spec is layout else [f"slots     {slots}"]),
-        f"padding   {slots - elements} slots, {spec.padding_fraction:.1%}",
+        f"padding   {counted(slots - elements, 'slot')}, {spec.padding_fraction:.1%}",
     ]
     parts = [Text("\n".join(lines)), Text(), board]
     parts += [] if memory is None else [Text(), Text("memory"), memory]

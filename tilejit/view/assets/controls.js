@@ -81,7 +81,7 @@ class Controls {
 
   changeWidth() {
     const field = this.fields.width, text = field.value.trim(), width = Number(text);
-    if (this.refuse(field, !/^\d{1,9}$/.test(text) || width < 1, "Enter the number of slots per row: 1 or more.")) return;
+    if (this.refuse(field, !/^\d{1,9}$/.test(text) || width < 1, "Enter the number of slots per row, from 1 to 999999999.")) return;
     this.explorer.chooseWidth(width);
     this.explorer.firstView.arrange();
     this.explorer.refresh();
@@ -178,8 +178,7 @@ class Controls {
   changeTheme(theme) {
     const button = document.getElementById("theme");
     document.documentElement.dataset.theme = theme;
-    button.textContent = theme[0].toUpperCase() + theme.slice(1);
-    button.setAttribute("aria-label", `Colors: ${theme === "auto" ? "system" : theme}`);
+    button.textContent = `Colors: ${theme}`;
     this.recolor();
   }
 

@@ -47,12 +47,15 @@ class Explorer {
     return [...tiles, ...others.map((by) => ({ by, depth: 0, name: by, text: texts[by] }))];
   }
 
-  /* The last two dimensions of more than one index, or the last two. */
+  /* The last two dimensions that tiles cut, then the last of more than one index, then the last. */
   widest() {
-    const { rank, dims, one } = this.map;
-    const all = dims.map((_, d) => d), long = all.filter((d) => dims[d] > one).slice(-2);
-    const [rows, columns] = long.length === 2 ? long : [null, null, ...all].slice(-2);
-    return [rows === undefined || rank < 2 ? null : rows, rank ? columns : null];
+    const { map } = this, { rank, dims, one } = map, all = dims.map((_, d) => d), { fixed } = this;
+    const start = map.depths && !map.empty ? map.tile(fixed, 1).key : null;
+    const cut = (d) => start !== null && dims[d] > one && map.tile(fixed.map((i, at) => (at === d ? one : i)), 1).key === start;
+    const long = (d) => dims[d] > one;
+    const choice = [...all.filter(cut).reverse(), ...all.filter(long).reverse(), ...all.reverse()];
+    const [rows, columns] = [...new Set(choice)].slice(0, 2).sort((a, b) => a - b);
+    return rank < 2 ? [null, rank ? rows : null] : [rows, columns];
   }
 
   chooseDimensions(rows, columns) {

@@ -31,8 +31,9 @@ function humanBytes(count) {
 
 function factsText(data) {
   const share = (100 * data.padding).toFixed(1);
-  const parts = [`${grouped(data.elements)} elements`];
-  parts.push(`${grouped(data.size)} slots${data.bits === null ? "" : ` of ${data.bits} bits`}`);
+  const count = (n, name) => `${grouped(n)} ${name}${n === 1 ? "" : "s"}`;
+  const parts = [count(data.elements, "element")];
+  parts.push(`${count(data.size, "slot")}${data.bits === null ? "" : ` of ${count(data.bits, "bit")}`}`);
   if (data.bytes !== null) parts.push(humanBytes(data.bytes));
   parts.push(`${share} % padding`);
   return parts.join(" \u00b7 ");
@@ -55,7 +56,8 @@ function selectionText(map, selection, depth) {
   if (unknown) return `Slot ${slot}${bytesText(map, slot)}: this layout is too large to find its element.`;
   if (padding) {
     const where = index ? `, at [${index.join(", ")}] beyond the array` : "";
-    return `Slot ${slot}${bytesText(map, slot)} is padding${where}.`;
+    const bytes = bytesText(map, slot);
+    return `Slot ${slot}${bytes}${bytes && ","} is padding${where}.`;
   }
   const tile = depth ? `, tile (${map.prefix(index, depth).digits.join(", ")})` : "";
   const bank = map.data.bank ? `, bank ${map.bitsOf(slot, "bank")}, row ${map.bitsOf(slot, "row")}` : "";
