@@ -410,7 +410,7 @@ def test_sizes_as_numbers_and_threads() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(tj.KernelError, match="index_bounds is 'wrap'"):
+    with pytest.raises(tj.KernelError, match="index_bounds: unknown value 'wrap'"):
         tj.kernel(index_bounds="wrap")
     assert tj.permutation(gather) is gather
 
