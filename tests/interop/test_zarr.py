@@ -257,7 +257,7 @@ def test_descriptions_that_are_refused(configuration: Any, says: str) -> None:
         (TileCodec("{2,1,0}"), "f4", r"chunks float32\[8, 8\].*\{2,1,0\}"),
         (TileCodec("nope-nope"), "f4", "unknown format"),
         (TileCodec("blis-a", {"nr": 8}), "f4", "nr"),
-        (TileCodec("f64[8,8]"), "f4", "is for f64, the chunks are f32"),
+        (TileCodec("f64[8,8]"), "f4", "is for f64, but the chunks are f32"),
         (TileCodec("f32[8,9]"), "f4", "8.*9"),
         (TileCodec("(8,8):(0,1)"), "f4", "chunks float32"),
         (TileCodec("tpu", dtype="bf16"), "f4", "cannot hold elements of bf16"),

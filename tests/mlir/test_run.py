@@ -319,7 +319,7 @@ def test_options_are_checked() -> None:
             mlir.super_vectorize(VECRED, virtual_vector_size=giant)
     with pytest.raises(KernelError, match="virtual_vector_size is 0"):
         mlir.super_vectorize(VECRED, virtual_vector_size=0)
-    with pytest.raises(KernelError, match="one dimension for each size"):
+    with pytest.raises(KernelError, match="a different dimension for each size"):
         mlir.super_vectorize(VECRED, virtual_vector_size=(4, 4), fastest_varying=0)
     assert "vector<4xf32>" in mlir.super_vectorize(
         VECRED, virtual_vector_size=("4",), vectorize_reductions=True
@@ -354,7 +354,7 @@ def test_options_in_one_string() -> None:
         assert again == pytest.approx(once)
     with pytest.raises(TypeError, match="omit options="):
         mlir.super_vectorize(VECRED, options=sums, virtual_vector_size=4)
-    with pytest.raises(KernelError, match="one dimension for each size"):
+    with pytest.raises(KernelError, match="a different dimension for each size"):
         mlir.super_vectorize(VECRED, options="virtual-vector-size=4,4 test-fastest-varying=0")
 
 

@@ -106,7 +106,7 @@ def record(python: Callable[..., Any], given: Sequence[Any], *, known: bool) -> 
     results = made if several else (made,)
     outputs = tuple(operand_of(each) for each in results)
     if not outputs:
-        raise KernelError(f"{python.__name__} returns nothing")
+        raise KernelError(f"{python.__name__}: expected at least one result, got an empty tuple")
     result_dtypes = tuple(dtypes.numpy_dtype(dtypes.concrete(x.dtype)) for x in outputs)
     names = tuple(x.names if isinstance(x, Traced) else frozenset() for x in results)
     reductions = {stage.name for stage in recording.stages}

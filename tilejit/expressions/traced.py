@@ -118,7 +118,7 @@ class Traced(StandIn, NDArrayOperatorsMixin):
     def astype(self, dtype: Any, **keywords: Any) -> Traced:
         """Convert to a dtype, like an array's astype."""
         if keywords:
-            raise KernelError("astype of an expression takes only a dtype")
+            raise KernelError(f"astype of an expression does not support {', '.join(keywords)}")
         operand = cast_operand(self.operand, dtypes.dtype_name(np.dtype(dtype)))
         return Traced(Part(operand, self.names, self.recording.forms.converted(self.form)), self.recording)
 

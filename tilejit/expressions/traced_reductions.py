@@ -81,8 +81,8 @@ def product(recording: Recording, name: str, *sides: Part) -> Part:
     flat = name == "vdot" and ranks[0] == ranks[1]
     if not flat and name != "vecdot" and (ranks[1] > 1 or (name == "vdot" and ranks[0] > 1)):
         raise KernelError(
-            f"np.{name} of arrays of {ranks[0]} and {ranks[1]} dimensions\n"
-            "  products of vectors, and of a matrix and a vector, can be recorded; call NumPy for matrices"
+            f"np.{name} of arrays with {ranks[0]} and {ranks[1]} dimensions cannot be recorded\n"
+            "  pass two vectors, or a matrix and a vector; call NumPy for matrices"
         )
     found = dtypes.concrete(dtypes.promote([side.operand.dtype for side in sides]))
     wide = "f32" if found in ("bf16", "f16") else found

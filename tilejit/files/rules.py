@@ -97,7 +97,8 @@ def rules_of(layout: Any, dtype: str | None, parameters: Mapping[str, Any]) -> R
         return Rules((), Conversion(layout, parameters, dtype), dtype)
     if parameters:
         raise TypeError(
-            f"{next(iter(parameters))[:40]!r} applies to a single layout; rules contain their own parameters"
+            f"unexpected keyword {next(iter(parameters))[:40]!r}: rules contain their own parameters\n"
+            "  write it in the parameters of a rule"
         )
     return layout
 

@@ -36,7 +36,7 @@ def read_header(file: IO[bytes], file_size: int) -> tuple[tuple[Entry, ...], dic
     prefix = file.read(8)
     length = int.from_bytes(prefix, "little")
     if len(prefix) < 8 or length > file_size - 8:
-        raise LayoutError(f"the header claims {length} bytes, but the file has {file_size}")
+        raise LayoutError(f"the header states a length of {length} bytes, but the file has {file_size}")
     if length > MAX_HEADER_BYTES:
         raise LayoutError(f"the header takes {length} bytes, and the limit is {MAX_HEADER_BYTES}")
     header = _parse(file.read(length))
@@ -48,7 +48,7 @@ def read_header(file: IO[bytes], file_size: int) -> tuple[tuple[Entry, ...], dic
     for entry in entries:
         if entry.begin != at:
             raise LayoutError(
-                f"tensor {_short(entry.name)} starts at byte {entry.begin} of the data, not at {at}"
+                f"tensor {_short(entry.name)}: expected data from byte {at} on, got {entry.begin}"
             )
         at = entry.end
     if at != file_size - 8 - length:
@@ -113,9 +113,11 @@ def _entry(name: str, facts: Any) -> Entry:
     if not isinstance(dtype, str) or dtype not in DTYPE_BITS:
         raise LayoutError(f"tensor {_short(name)} has the unknown dtype {_short(dtype)}")
     if not _sizes(shape):
-        raise LayoutError(f"tensor {_short(name)} has the shape {_short(shape)}, not a list of sizes")
+        raise LayoutError(f"tensor {_short(name)}: expected a list of sizes as shape, got {_short(shape)}")
     if not _sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise LayoutError(f"tensor {_short(name)} has the offsets {_short(offsets)}, not [begin, end]")
+        raise LayoutError(
+            f"tensor {_short(name)}: expected [begin, end] as data_offsets, got {_short(offsets)}"
+        )
     count = 1
     for size in shape:  # in order, up to 2^64, as the safetensors library multiplies
         count *= size

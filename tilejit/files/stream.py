@@ -187,7 +187,7 @@ def _opened(
 def _from(output: Output, done: int) -> Iterator[Array]:
     made = output.make()
     if made.nbytes != output.nbytes:
-        raise AssertionError(f"{output.name}: announced {output.nbytes} bytes, made {made.nbytes}")
+        raise AssertionError(f"{output.name}: expected {output.nbytes} bytes, got {made.nbytes}")
     if not isinstance(made, np.ndarray):
         yield from made.after(done)
         return

@@ -313,7 +313,8 @@ def _spec_of(codec: TileCodec, native: np.dtype[Any], dims: tuple[int, ...]) -> 
         ) from error
     if spec.primitive_type != element:
         raise LayoutError(
-            f"the layout of the codec {CODEC_NAME!r} is for {spec.primitive_type}, the chunks are {element}\n"
+            f"the layout of the codec {CODEC_NAME!r} is for {spec.primitive_type}, "
+            f"but the chunks are {element}\n"
             "  omit dtype and dimensions, as in {1,0:T(8,128)}"
         )
     return spec

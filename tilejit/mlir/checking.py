@@ -164,7 +164,7 @@ def _sizes(program: Program, given: Sequence[int] | None) -> tuple[int, ...]:
     if wrong:
         raise TypeError(f"sizes: expected a list of numbers, got {wrong[0]}")
     if not given or min(given) < 0:
-        raise KernelValueError(f"sizes is {list(given)}\n  pass one or more numbers from 0 up")
+        raise KernelValueError(f"sizes: expected one or more nonnegative numbers, got {list(given)}")
     return tuple(map(int, given))
 
 

@@ -63,7 +63,7 @@ def _dim(op: Operation, scope: Scope) -> None:
     if number is None or not 0 <= number < len(view.sizes):
         raise Unsupported(
             f"({which}) is not a dimension of {view.memref.name}, which has {len(view.sizes)}",
-            "write an arith.constant from 0 up",
+            "write the number of a dimension as an arith.constant",
         )
     sizes = view.sizes[number]
     scope.values[op.results[0]] = IndexValue(sizes[0]) if len(sizes) == 1 else Extremum("min", sizes)

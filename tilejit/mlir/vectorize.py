@@ -263,7 +263,7 @@ def _requested(
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
         raise KernelValueError(
             f"fastest_varying is {dims}, but virtual_vector_size is {shape}\n"
-            "  write one dimension for each size, none twice"
+            "  write a different dimension for each size"
         )
     return shape, dims, reductions is True, scans
 
@@ -276,5 +276,7 @@ def _dimensions(given: Dims) -> tuple[int, ...]:
     numbers = tuple(map(int, many))
     if not 1 <= len(numbers) <= MOST_DIMS or min(numbers) < 0:
         text = ", ".join(map(shown, numbers)) or "()"
-        raise KernelValueError(f"fastest_varying is {text}\n  write one to {MOST_DIMS} numbers from 0 up")
+        raise KernelValueError(
+            f"fastest_varying: expected one to {MOST_DIMS} nonnegative numbers, got {text}"
+        )
     return numbers

@@ -59,7 +59,7 @@ def read_tuning(virtual_vector_size: Any, specialize: Any, tune: Any) -> Tuning:
     if not isinstance(specialize, str):
         raise TypeError(f'specialize: expected "structure" or "sizes", got {type(specialize).__name__}')
     if specialize not in (STRUCTURE, SIZES):
-        raise LayoutError(f'specialize={specialize[:40]!r}: write "structure" or "sizes"')
+        raise LayoutError(f'specialize: expected "structure" or "sizes", got {specialize[:40]!r}')
     if not isinstance(tune, bool | np.bool_):
         raise TypeError(f"tune: expected True or False, got {type(tune).__name__}")
     tuning = Tuning(_vector_size(virtual_vector_size), specialize, bool(tune))
@@ -89,7 +89,7 @@ def check_casting(casting: Any) -> None:
     if not isinstance(casting, str):
         raise TypeError(f"casting: expected one of {', '.join(CASTINGS)}, got {type(casting).__name__}")
     if casting not in CASTINGS:
-        raise LayoutError(f"casting={casting[:40]!r}: write one of {', '.join(CASTINGS)}")
+        raise LayoutError(f"casting: expected one of {', '.join(CASTINGS)}, got {casting[:40]!r}")
 
 
 def may_cast(have: np.dtype[Any], want: np.dtype[Any], casting: Any) -> bool:

@@ -108,7 +108,7 @@ def read(z: Any) -> tuple[Any, Dims, Spec, Spec | None]:
         names = ", ".join(type(codec).__name__ for codec in codecs) or "none (a zarr 2 array)"
         raise LayoutError(
             f"chunks of {z.store_path} are not plain tiled buffers: codecs {names}\n"
-            "  tilejit.interop.dask.pack(dask.array.from_zarr(…), …) repacks them"
+            "  repack them: tilejit.interop.dask.pack(dask.array.from_zarr(…), …)"
         )
     dims = tuple(map(int, z.shape))
     if 0 in dims:
