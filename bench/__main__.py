@@ -66,8 +66,8 @@ def main(
     plot_file: Annotated[
         Path | None, typer.Option("--plot", help="draw a chart of the figures in this SVG file")
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="rounds of each case; tables show medians")] = 9,
-    threads: Annotated[int, typer.Option(min=1, help="threads of TileJIT, memcpy and peers")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="rounds per case; tables show medians")] = 9,
+    threads: Annotated[int, typer.Option(min=1, help="threads for TileJIT, memcpy and peers")] = 1,
     only: Annotated[str, typer.Option(help="only cases with this text in their table, group or name")] = "",
     against: Annotated[
         str,
@@ -81,14 +81,14 @@ def main(
     ] = False,
     cases: Annotated[int | None, typer.Option(min=1, help="only the first N cases of each suite")] = None,
     runs: Annotated[
-        int, typer.Option(min=1, help="repeat each case in this number of runs, and keep the median")
+        int, typer.Option(min=1, help="measure every case in this many runs, and keep the median")
     ] = 1,
-    seconds: Annotated[float | None, typer.Option(help="begin no case after this time")] = None,
+    seconds: Annotated[float | None, typer.Option(help="start no case after this many seconds")] = None,
 ) -> None:
     """Measure TileJIT and other libraries, and print tables.
 
     "of memcpy" columns show the speed as a share of memcpy: numpy.copyto of contiguous arrays of the same
-    size, in the same run. "x numpy" says how many times as fast as NumPy TileJIT is. The exit code is 1 if an
+    size, in the same run. "x numpy" is TileJIT's speedup over NumPy. The exit code is 1 if an
     answer is wrong. Ctrl-C prints the figures so far and exits with 130.
     """
     brief = quick and suite is None and not only and cases is None
@@ -103,7 +103,7 @@ def main(
             raise typer.BadParameter(f"unknown suite {name}; {fix}")
     _check_outputs(json_file, markdown_file, plot_file)
     versions = peers.versions()
-    os.environ["TILEJIT_THREADS"] = str(threads)  # for routines that are called as NumPy's, with no number
+    os.environ["TILEJIT_THREADS"] = str(threads)  # NumPy's routines take no thread count
     method = Method(
         QUICK_ROUNDS if quick else rounds,
         threads,
@@ -113,7 +113,7 @@ def main(
     facts, date, state = machine(), today(), conditions()
     state["versions"] |= versions
     if json_file and not fits(json_file, facts, date):
-        raise typer.BadParameter(f"{json_file} holds results of another machine or day; name another file")
+        raise typer.BadParameter(f"{json_file} holds results from another machine or day; name another file")
     console, progress = Console(width=max(PAGE_WIDTH, Console().width)), Console(stderr=True)
     limit = (BRIEF_SECONDS if brief else float("inf")) if seconds is None else seconds
     choice = Choice(names, only, quick, cases, runs, limit, brief)
@@ -163,7 +163,7 @@ def main(
 
 
 def _check_outputs(*files: Path | None) -> None:
-    """Check before a long run that the files can be written; the last one is the chart."""
+    """Check before a long run that the files can be written. The last one is the chart."""
     *_, plot_file = files
     for path in files:
         if path is None:
@@ -190,7 +190,7 @@ def _chosen(text: str, versions: dict[str, str]) -> tuple[str, ...]:
 
 
 def _print_brief(figures: Figures, versions: dict[str, str]) -> None:
-    """One table as wide as the terminal, then the problems."""
+    """Print one table as wide as the terminal, then the problems."""
     console = Console()
     if figures.rows:
         console.print(brief_table(figures.rows, versions))
@@ -226,13 +226,13 @@ def _print_problems(console: Console, figures: Figures) -> None:
 
 
 def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """Rows by table, in the order they came."""
+    """Rows by table, in the order in which the tables first appear."""
     for table in dict.fromkeys(row.table for row in rows):
         yield table, [row for row in rows if row.table == table]
 
 
 def _problems(row: Row) -> Iterator[str]:
-    """The problems of a row and of its peers."""
+    """The problems of a row and its peers."""
     if row.problem:
         yield row.problem
     yield from (f"{name}: {p.problem}" for name, p in row.peers.items() if p.problem)

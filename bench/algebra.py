@@ -34,12 +34,12 @@ DIVIDES: tuple[tuple[str, Any], ...] = (
 
 
 def main(rounds: int = ROUNDS) -> None:
-    """Print the least time of a call over the rounds, after checking the answer."""
+    """Check each answer, then print the least time per call over the rounds."""
     peers = {name: _module(name) for name in PEERS}
     table = Table("case", "answer", "tilejit us", *(f"{name} us" for name in peers))
     for name, calls in _cases(peers).items():
-        answer, *ways = calls
-        times = [f"{_least(way, rounds):.1f}" if way else "-" for way in ways]
+        answer, *calls_of_libraries = calls
+        times = [f"{_least(call, rounds):.1f}" if call else "-" for call in calls_of_libraries]
         table.add_row(name, str(answer), *times)
     Console(width=140).print(table)
 
@@ -69,7 +69,7 @@ def _cases(peers: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def _composing(module: Any, a: cute.Layout, b: cute.Layout) -> Callable[[], Any] | None:
-    """The composition of layouts that are created anew each time."""
+    """Compose layouts that are created anew each time."""
     if module is None:
         return None
     compose = module.composition if hasattr(module, "composition") else module.compose
@@ -98,9 +98,9 @@ def _module(name: str) -> Any:
         return None
 
 
-def _least(way: Callable[[], Any], rounds: int) -> float:
-    """Microseconds per call."""
-    return min(timeit.repeat(way, number=CALLS, repeat=rounds)) / CALLS * 1e6
+def _least(call: Callable[[], Any], rounds: int) -> float:
+    """The least time per call, in microseconds."""
+    return min(timeit.repeat(call, number=CALLS, repeat=rounds)) / CALLS * 1e6
 
 
 if __name__ == "__main__":

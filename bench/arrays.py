@@ -1,4 +1,4 @@
-"""The arrays to measure: aligned to cache lines, touched, with values that every peer can read."""
+"""The arrays to measure: aligned to cache lines, touched, and with values that every peer can read."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def filled(shape: tuple[int, ...], dtype: Any) -> Array:
-    """The same with reproducible values. u32 and u64 also hold the bits of floats in [0, 1), so that peers
-    that multiply by one, such as MKL, meet neither NaNs nor denormals."""
+    """Like `aligned`, with reproducible values.
+
+    u32 and u64 also hold the bits of floats in [0, 1), so that peers that multiply by one, such as MKL,
+    meet neither NaNs nor denormals.
+    """
     array = aligned(shape, dtype)
     rng = np.random.default_rng(0)
     if array.dtype == bool:
@@ -49,7 +52,7 @@ def filled(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def bits(array: Array) -> Array:
-    """The same elements as unsigned integers: NumPy moves those fastest, and every peer has them."""
+    """The same elements as unsigned integers, which NumPy moves fastest and every peer supports."""
     return array.view(f"u{array.itemsize}")
 
 
@@ -71,7 +74,7 @@ def short_name(dtype: Any) -> str:
 
 
 def shrunk(dims: tuple[int, ...], dtype: Any, quick: bool) -> tuple[int, ...]:
-    """The dimensions, or those of an eighth of the array for a quick run: multiples stay multiples.
+    """The dimensions, or for a quick run those of an eighth of the array. Multiples stay multiples.
 
     (8192, 4096) -> (1024, 4096)    (8191, 4097) -> (1023, 4097)
     """

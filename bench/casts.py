@@ -1,4 +1,4 @@
-"""Conversions fused with copies, flat and transposed; shares of memcpy by bytes."""
+"""Conversions fused with copies, flat and transposed. Shares of memcpy count bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES: tuple[tuple[Any, Any], ...] = ((F32, BF16), (BF16, F32), (F32, F16), (F16
 
 
 def cases(quick: bool) -> list[Case]:
-    """Each pair of dtypes, flat and transposed."""
+    """A flat and a transposed case for each pair of dtypes."""
     return [
         _case(source, to, shrunk(DIMS, source, quick), order)
         for source, to in CASES

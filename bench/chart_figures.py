@@ -1,4 +1,4 @@
-"""The charts of the documentation: saved figures to SVG."""
+"""The charts of the documentation, drawn from saved figures as SVG."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OURS = "TileJIT"
 
 
 def speed(runs: Runs) -> str:
-    """GB/s of each kind of copy, of TileJIT and of its peers."""
+    """GB/s for each kind of copy, for TileJIT and its peers."""
     groups = [
         Group(
             label,
@@ -48,7 +48,7 @@ def speed(runs: Runs) -> str:
 
 
 def copies(runs: Runs) -> str:
-    """Shares of memcpy by group, of TileJIT and of its peers."""
+    """Shares of memcpy by group, for TileJIT and its peers."""
     groups = []
     for name, group, label, _ in SUMMARY:
         run = latest(runs, name, MAIN)
@@ -78,7 +78,7 @@ def machines(runs: Runs) -> str:
 
 
 def fresh(runs: Runs) -> str:
-    """GB/s with `out=` given and into fresh memory, of TileJIT and of NumPy."""
+    """GB/s with `out=` and into fresh memory, for TileJIT and NumPy."""
     cases = latest(runs, "fresh outputs", MAIN).table("fresh outputs")
     found: dict[str, dict[str, Figure]] = {}
     for figure in cases:
@@ -108,7 +108,7 @@ def fresh(runs: Runs) -> str:
 
 
 def sizes(runs: Runs) -> str:
-    """GB/s of packs from 4 KiB to 64 MiB, of TileJIT and of the NumPy recipe."""
+    """GB/s of packs from 4 KiB to 64 MiB, for TileJIT and the NumPy recipe."""
     cases = latest(runs, "sizes").table("sizes")
     series = {
         "TileJIT, out=": ("out= given", "", Line(COLORS[OURS])),
@@ -135,15 +135,15 @@ def sizes(runs: Runs) -> str:
 
 
 def recipes(runs: Runs) -> str:
-    """How many times as fast as the NumPy recipe packs, unpacks and relayouts are, by size."""
+    """Speedup of packs, unpacks and relayouts over the NumPy recipe, by size."""
     run = latest(runs, "sizes")
     cases = [f for f in run.table("sizes") if "numpy" in f.times]
     colors = {"pack": COLORS[OURS], "unpack": COLORS["torch"], "relayout": COLORS["jax"]}
     series = {
-        f"{way}, {label}": (f"{way}, {memory}", Line(color, dashed=memory == "fresh"))
+        f"{operation}, {label}": (f"{operation}, {memory}", Line(color, dashed=memory == "fresh"))
         for memory, label in (("out= given", "out="), ("fresh", "fresh"))
-        for way, color in colors.items()
-        if any(f.group == f"{way}, {memory}" for f in cases)
+        for operation, color in colors.items()
+        if any(f.group == f"{operation}, {memory}" for f in cases)
     }
     panels = {
         title: {name: by_size(cases, group, kind) for name, (group, _) in series.items()}
@@ -155,7 +155,7 @@ def recipes(runs: Runs) -> str:
 
 
 def by_size(cases: Sequence[Figure], group: str, kind: Callable[[list[float]], float]) -> Points:
-    """Sizes of arrays, and the mean or the least of the ratios to NumPy at that size."""
+    """Array sizes, and the mean or the least ratio to NumPy at each size."""
     times: dict[float, list[float]] = {}
     for figure in cases:
         if figure.group == group:
@@ -188,20 +188,23 @@ CLIFFS = {"from 4 MiB": COLORS[OURS], "below 4 MiB": COLORS["torch"]}
 
 
 def sorted_points(values: Sequence[float]) -> Points:
-    """The percentiles from 0 to 100."""
+    """The percentiles from 0 to 100, as points."""
     ordered = sorted(values)
     last = len(ordered) - 1
     return [(percent, ordered[round(percent / 100 * last)]) for percent in range(101)] if ordered else []
 
 
 def _array_bytes(figure: Figure) -> float:
-    """The size in the case's name. Older cases lack it and have no padding: half of the bytes moved."""
+    """The array size in the case's name.
+
+    Older cases lack it and have no padding, so there it is half of the bytes moved.
+    """
     found = re.search(r", (\d+) ([KM]iB),", figure.case)
     return int(found[1]) * {"KiB": KIB, "MiB": MIB}[found[2]] if found else figure.mb * 1e6 / 2
 
 
 def cold_start(runs: Runs) -> str:
-    """Milliseconds of a process's first copies, beside `import numpy`."""
+    """Milliseconds for a process's first copies, beside `import numpy`."""
     run = cold_start_run(runs)
     groups = [
         Group(step, "", {"NumPy" if step == "import numpy" else OURS: ms})
@@ -212,7 +215,7 @@ def cold_start(runs: Runs) -> str:
 
 
 def routines(runs: Runs) -> str:
-    """How many times as fast as NumPy TileJIT's versions of its routines are, by size."""
+    """Speedup of TileJIT's versions of NumPy's routines over NumPy, by size."""
     legend = Legend(
         "NumPy's routines, by size of the array",
         "Times as fast as NumPy, geometric means",
@@ -225,7 +228,7 @@ def routines(runs: Runs) -> str:
 
 
 def expressions(runs: Runs) -> str:
-    """How many times as fast as its peers `elementwise` is, by number of elements."""
+    """Speedup of `elementwise` over its peers, by number of elements."""
     run = expressions_run(runs)
     groups = []
     for count in dict.fromkeys(e.elements for e in run.expressions):

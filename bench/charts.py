@@ -47,7 +47,7 @@ class Chart:
 
 
 def speed_caption(runs: Runs) -> str:
-    """Which runs, and what the figures leave out."""
+    """The runs that the chart shows, and what its figures omit."""
     used = [latest(runs, name, MAIN) for name in ("formats", "transposes", "permutations", "casts")]
     moved = [figure.mb for _, _, cases in by_kind(runs) for figure in cases]
     return (
@@ -58,7 +58,7 @@ def speed_caption(runs: Runs) -> str:
 
 
 def _measured(runs: Runs, *names: str, more: str = "") -> str:
-    """Where these tables come from on the main machine."""
+    """The runs on the main machine that these tables come from."""
     return f"{where(latest(runs, name, MAIN) for name in names)}. {more}".rstrip()
 
 
@@ -137,7 +137,7 @@ TABLES: Mapping[str, Callable[[Runs], str]] = {
 
 
 def filled(page: str, runs: Runs) -> str:
-    """A page whose charts and tables between markers are replaced.
+    """A page with the charts and tables between its markers replaced.
 
     <!-- chart: speed --> … <!-- end -->    <!-- table: copies --> … <!-- end -->
 

@@ -38,7 +38,7 @@ QUANTILES = 0.01, 0.05, 0.25, 0.5
 
 
 def cases(quick: bool) -> list[Case]:
-    """2,000 cases, the same in every run; the first ones are as mixed as all of them."""
+    """2,000 cases, the same in every run. The first ones are as mixed as all of them."""
     draw = random.Random(SEED)
     most = QUICK_BYTES if quick else MOST_BYTES
     return [_case(draw, most) for _ in range(QUICK_COUNT if quick else COUNT)]
@@ -76,7 +76,7 @@ def _shape(draw: random.Random, rank: int, size: float) -> tuple[int, ...]:
 
 
 def _job(shape: tuple[int, ...], order: tuple[int, ...], dtype: type, threads: int) -> Job:
-    """tilejit.copyto into an existing array."""
+    """A `tilejit.copyto` into an existing array."""
     view = filled(shape, dtype).transpose(order)
     out = aligned(view.shape, dtype)
     return Job(
@@ -93,7 +93,7 @@ def _name(dtype: type, shape: tuple[int, ...], order: tuple[int, ...]) -> str:
 
 
 def tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """The distribution of shares of memcpy; the worst cases, and those slower than NumPy, with schedules."""
+    """The distribution of shares of memcpy, the worst cases, and cases slower than NumPy with schedules."""
     sound = [row for row in rows if not row.problem]
     if not sound:
         return
@@ -121,7 +121,7 @@ DISTRIBUTION_HEADS = (
 
 
 def distribution(cases: Iterable[tuple[str, float, float]]) -> list[list[str]]:
-    """One line per group of cases, each of which has a share of memcpy and a ratio to NumPy.
+    """One line per group of cases, each with a share of memcpy and a ratio to NumPy.
 
     The 1 % quantile of 200 cases is the second or third lowest, whichever is nearer.
     """
@@ -155,7 +155,7 @@ def _ratio(row: Row) -> float:
 
 
 def _schedules(case: str) -> str:
-    """The schedules of the boxes of the named copy, largest box first."""
+    """The schedules of the boxes of the named copy, the largest box first."""
     dtype, shape, order = case.split(" ")
     source = np.empty(_numbers(shape), f"uint{dtype[1:]}").transpose(_numbers(order))
     steps = tj.explain(np.empty(source.shape, source.dtype), source).steps

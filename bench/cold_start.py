@@ -3,8 +3,8 @@
     python -m bench cold_start --rounds 21 --plot cold_start.svg
     python -m bench.cold_start --rounds 21 --empty 7
 
-Each figure comes from a separate process. Three kinds alternate: `import numpy` alone, the first copies with
-kernels from a store that the run fills first, and the first copies with an empty store, which also compile
+Each figure comes from a separate process. Three kinds alternate: `import numpy` alone; the first copies with
+kernels from a store that the run fills first; and the first copies with an empty store, which also compile
 kernels and calibrate this machine. The figures of copies exclude `import numpy`. Byte code is cached in a
 folder of this run, as for installed packages.
 """
@@ -72,7 +72,7 @@ class Starts:
     compiled: list[Milliseconds] = field(default_factory=list)
 
     def medians(self) -> dict[str, float]:
-        """Median milliseconds of wall time, as `bench.saved` keeps them; copies include `import tilejit`."""
+        """Median milliseconds of wall time, in the form of `bench.saved`. Copies include `import tilejit`."""
         found = {
             NUMPY: [start[NUMPY] for start in self.alone],
             TILEJIT: [start[TILEJIT] for start in self.stored],
@@ -116,7 +116,14 @@ def measure(
 
 
 def process(folder: Path, store: str, *, copies: bool = True, numba: bool | None = None) -> Milliseconds:
-    """Run one process; return the times of its steps. numba: whether it must import Numba; None: either."""
+    """Run one process and return the times of its steps.
+
+    Args:
+        folder: where the process keeps its files.
+        store: the folder of its kernels.
+        copies: whether it makes the first copies, or only imports NumPy.
+        numba: whether it must import Numba; None if it may do either.
+    """
     paths = [path for path in sys.path if path and Path(path).is_dir()]
     environment = {
         **os.environ,
@@ -147,7 +154,7 @@ def tables(starts: Starts) -> RenderableType:
 
 
 def ratios(medians: dict[str, float]) -> list[str]:
-    """How long the first copies take, `import tilejit` included, beside `import numpy` alone."""
+    """The time of the first copies, `import tilejit` included, relative to `import numpy` alone."""
     return [
         f"{name}: {medians[name] / medians[NUMPY]:.2f} times as long as {NUMPY} alone"
         for name in (STORED, EMPTY)

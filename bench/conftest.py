@@ -17,5 +17,5 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
-    """Add the version, the machine and its conditions to saved runs, which tell them apart."""
+    """Add the version, the machine and its conditions to saved runs, to tell them apart."""
     machine_info["tilejit"] = {"version": tilejit.__version__, **machine(), **conditions()["versions"]}

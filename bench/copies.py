@@ -63,7 +63,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def threaded(quick: bool) -> list[Case]:
-    """The cases that compare one thread with two; `make` gets the number of threads."""
+    """The cases that compare one thread with two. `make` gets the number of threads."""
     found = []
     for dtype, full, order in THREADED:
         dims = shrunk(full, dtype, quick)
@@ -84,11 +84,11 @@ def _images(dtype: Any, nhwc: tuple[int, ...]) -> list[Case]:
     return [
         Case(
             "image orders",
-            way,
-            f"{short_name(dtype)} {way} {n}x{h}x{w}x{c}",
+            operation,
+            f"{short_name(dtype)} {operation} {n}x{h}x{w}x{c}",
             partial(permutation, dims, order, dtype),
         )
-        for way, dims, order in (
+        for operation, dims, order in (
             ("NHWC to NCHW", nhwc, (0, 3, 1, 2)),
             ("NCHW to NHWC", (n, c, h, w), (0, 2, 3, 1)),
         )
@@ -96,7 +96,7 @@ def _images(dtype: Any, nhwc: tuple[int, ...]) -> list[Case]:
 
 
 def _fresh(dtype: Any, dims: tuple[int, ...], order: tuple[int, ...]) -> list[Case]:
-    """With `out=` and without."""
+    """One case with `out=` and one without."""
     what = "flat" if order == (0, 1) else "transposed"
     name = f"{short_name(dtype)} {dims[0]}x{dims[1]} {what}"
 

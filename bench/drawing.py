@@ -115,12 +115,12 @@ def canvas(figure: Any, height: int) -> Any:
 
 
 def legend_height(legend: Legend) -> int:
-    """Pixels above the chart."""
+    """The pixels that the legend takes above the chart."""
     return 106 if legend.colors else 74
 
 
 def draw_legend(axes: Any, legend: Legend) -> None:
-    """The title, and colors by name."""
+    """Draw the title, and the colors with their names."""
     axes.text(MARGIN, 38, legend.title, fontsize=TITLE, fontweight="bold")
     axes.text(MARGIN, 64, legend.subtitle, fontsize=SMALL, color=MUTED)
     x = float(MARGIN)
@@ -134,7 +134,7 @@ def draw_legend(axes: Any, legend: Legend) -> None:
 
 
 def bars(legend: Legend, groups: Sequence[Group], unit: str = "", left: int = 196) -> str:
-    """Horizontal bars, the values at their ends; a mark goes across all bars of its group."""
+    """Horizontal bars with values at their ends. A mark goes across all bars of its group."""
     top = legend_height(legend) + 14
     heights = [BAR * len(group.values) + GAP for group in groups]
     height = top + sum(heights) + 10
@@ -156,7 +156,7 @@ def bars(legend: Legend, groups: Sequence[Group], unit: str = "", left: int = 19
                 axes.text(
                     left + value * scale + 6, row + BAR - 5, end, fontsize=SMALL, fontweight=weight, zorder=4
                 )
-                if group.mark is not None:  # a mark behind a value would strike it through
+                if group.mark is not None:  # a mark behind a value would look like a strikethrough
                     wide = text_width(end, SMALL) * (1.12 if strong else 1)
                     axes.add_patch(_box(left + value * scale + 3, row, wide + 6, BAR, "white", 3))
             if group.mark is not None:
@@ -181,9 +181,13 @@ def dots(
     lowest: Mapping[tuple[str, str], float] | None = None,
     left: int = 226,
 ) -> str:
-    """A row for each group, a dot for each series on a logarithmic scale, a line at 1.
+    """A row per group, a dot per series on a logarithmic scale, and a line at 1.
 
-    `lowest` has the lower end of a thin line by label and series.
+    Args:
+        legend: the header.
+        groups: the rows.
+        ticks: the labeled values of the scale.
+        lowest: the lower end of a thin line, by label and series.
     """
     top = legend_height(legend) + 18
     height = top + ROW * len(groups) + 40

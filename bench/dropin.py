@@ -1,4 +1,4 @@
-"""TileJIT's versions of NumPy's routines against NumPy: with `out=` and fresh, from small to large arrays."""
+"""TileJIT's versions of NumPy's routines against NumPy's, with `out=` and fresh, on small to large arrays."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 import tilejit as tj
 from bench.arrays import Array, aligned, filled, flat_bytes, short_name
 from bench.jobs import Case, Job
-from bench.peers import Way
+from bench.peers import Call
 
 U8, U16, F16, F32, F64 = (np.dtype(name) for name in ("u1", "u2", "f2", "f4", "f8"))
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 SIDES = {"1 KiB": 16, "64 KiB": 128, "1 MiB": 512, "8 MiB": 1448, "64 MiB": 4096}
-"""Bytes of an array, and the side of a square of that size in f32; other dtypes have as many bytes."""
+"""Bytes of an array, and the side of an f32 square of that size. Other dtypes have as many bytes."""
 
 OUT_OF_CACHE = "64 MiB"
 """Sizes at which transposes are a separate group."""
@@ -37,10 +37,10 @@ def cases(quick: bool) -> list[Case]:
         for what, dtype, shape, call, takes_out in _rows(side):
             name = f"{what} {short_name(dtype)} {'x'.join(map(str, shape))}"
             group = f"{size} transposed" if size == OUT_OF_CACHE and call in TRANSPOSED else size
-            ways = (("fresh", group), ("out=", group), ("plan", f"{size} plans"))
-            for way, section in ways if takes_out else ways[:1]:
-                make = partial(_job, dtype, shape, call, way)
-                found.append(Case("dropin", section, f"{name}, {way}", make, alternates=True))
+            kinds = (("fresh", group), ("out=", group), ("plan", f"{size} plans"))
+            for kind, section in kinds if takes_out else kinds[:1]:
+                make = partial(_job, dtype, shape, call, kind)
+                found.append(Case("dropin", section, f"{name}, {kind}", make, alternates=True))
     return found
 
 
@@ -73,7 +73,7 @@ CASTS = ((F32, BF16), (BF16, F32), (F32, F16), (F16, F32), (F32, F64), (F64, F32
 
 
 def _square(side: int, dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Rows and columns of about as many bytes as a square of f32 has."""
+    """Rows and columns of a square with about as many bytes as the f32 square."""
     return side, side * 4 // dtype.itemsize
 
 
@@ -147,7 +147,7 @@ def _order(shape: tuple[int, ...], axis: int) -> Array:
 
 @lru_cache(maxsize=1)
 def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """The memory that calls of one case write to."""
+    """The memory that the calls of one case write to."""
     return aligned(shape, dtype)
 
 
@@ -162,22 +162,25 @@ class _Views:
         return view
 
 
-def _job(dtype: Any, shape: tuple[int, ...], call: Routine, way: str, threads: int) -> Job:
-    """TileJIT's and NumPy's call for one result, on existing arrays; settings give routines their threads."""
+def _job(dtype: Any, shape: tuple[int, ...], call: Routine, kind: str, threads: int) -> Job:
+    """TileJIT's and NumPy's calls for one result, on existing arrays.
+
+    Routines read the number of threads from the settings.
+    """
     x = filled(shape, dtype)
     expected = call(np, x)
     out = aligned(expected.shape, expected.dtype)
     moved = x.nbytes + prod(expected.shape) * expected.itemsize
     answer = flat_bytes(np.ascontiguousarray(expected)).copy()
-    if way == "fresh":
+    if kind == "fresh":
         return Job(moved, out, answer, lambda: _fresh(call, tj, x), {"numpy": lambda: _fresh(call, np, x)})
     view = call(_Views, x)
     numpys = {"numpy": lambda: lambda: np.copyto(out, view)}
-    if way == "plan":
+    if kind == "plan":
         plan = tj.plan_copy(out, view, threads=threads)
         return Job(moved, out, answer, lambda: lambda: plan(out, view), numpys)
     return Job(moved, out, answer, lambda: lambda: tj.copyto(out, view), numpys)
 
 
-def _fresh(call: Routine, module: Any, x: Array) -> Way:
+def _fresh(call: Routine, module: Any, x: Array) -> Call:
     return lambda: call(module, x)

@@ -1,8 +1,8 @@
 """`python -m bench.elementwise`: expressions and sums, against numpy, numexpr, torch, jax and numba.
 
-It runs on one thread and on two, each in a process with as many processors. Answers are checked first: within
-16 ulp, or 1e-4 of the sum of magnitudes for sums. TileJIT and its peers take turns. Figures are medians and
-speedups over each peer. Sizes of super-vectors come first.
+It runs on one thread and on two, each in a process with as many processors. Answers are checked first: they
+must be within 16 ulp, or for sums within 1e-4 of the sum of magnitudes. TileJIT and its peers take turns.
+Figures are medians and speedups over each peer. Sizes of super-vectors are measured first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench import expressions, fused
 from bench.expressions import CASES, DTYPES, SIZES
 from bench.jobs import Job
 from bench.markdown import report
-from bench.peers import Way
+from bench.peers import Call
 from bench.saved import Json, fits, runs_of, save
 from bench.sweep import sweep
 from bench.timing import conditions, interleaved, machine, today
@@ -35,28 +35,28 @@ BEST = "the best peer"
 
 
 def seconds_of(what: str, job: Job, size: int, rounds: int) -> dict[str, float]:
-    """Median seconds of a call, by name; peers with wrong answers are left out.
+    """Median seconds per call, by name. Peers with wrong answers are omitted.
 
     Raises:
         AssertionError: TileJIT's answer is wrong.
     """
-    ways: dict[str, Way] = {"ours": job.ours()}
+    calls: dict[str, Call] = {"ours": job.ours()}
     for name, make in job.peers.items():
         with suppress(ImportError):
-            ways[name] = make()
-    for name, way in list(ways.items()):
-        if job.agrees and not job.agrees(way()):
-            assert name != "ours", f"{what} is off"
-            print(f"{what}: the answer of {name} is off; left out")
-            del ways[name]
-    calls = max(1, 100_000 // size)
-    times = interleaved({name: partial(_several, way, calls) for name, way in ways.items()}, rounds)
-    return {name: timing.median / calls for name, timing in times.items()}
+            calls[name] = make()
+    for name, call in list(calls.items()):
+        if job.agrees and not job.agrees(call()):
+            assert name != "ours", f"{what}: TileJIT's answer is wrong"
+            print(f"{what}: {name}'s answer is wrong; omitted")
+            del calls[name]
+    repeats = max(1, 100_000 // size)
+    times = interleaved({name: partial(_several, call, repeats) for name, call in calls.items()}, rounds)
+    return {name: timing.median / repeats for name, timing in times.items()}
 
 
-def _several(way: Way, calls: int) -> None:
-    for _ in range(calls):
-        way()
+def _several(call: Call, repeats: int) -> None:
+    for _ in range(repeats):
+        call()
 
 
 def table(rounds: int, threads: int, sizes: Sequence[int], only: str) -> list[Json]:
@@ -110,12 +110,12 @@ def _all(
 
 
 def processors() -> list[int]:
-    """The processors that this process may run on; empty if the system does not tell."""
+    """The processors that this process may run on; empty if the system does not report them."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def use_processors(which: Sequence[int]) -> None:
-    """Restrict this process, and those that it starts, to these processors."""
+    """Restrict this process, and the processes that it starts, to these processors."""
     if which:
         os.sched_setaffinity(0, which)
 
@@ -124,7 +124,7 @@ def main(
     rounds: Annotated[int, typer.Option(min=1)] = 9,
     threads: Annotated[list[int], typer.Option(min=1, help="each is a separate run")] = list(THREADS),  # noqa: B006
     sizes: Annotated[list[int], typer.Option(help="elements: 1000, 100000, 10000000")] = list(SIZES),  # noqa: B006
-    only: Annotated[str, typer.Option(help="only cases with this text, without sizes of super-vectors")] = "",
+    only: Annotated[str, typer.Option(help="only cases with this text, without super-vector sizes")] = "",
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="a file for the tables")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="save the runs in this file, or add them to it")
@@ -135,7 +135,7 @@ def main(
         raise typer.BadParameter(f"sizes are {', '.join(map(str, SIZES))}")
     facts, date = machine(), today()
     if json_file and not fits(json_file, facts, date):
-        raise typer.BadParameter(f"{json_file} holds results of another machine or day; name another file")
+        raise typer.BadParameter(f"{json_file} holds results from another machine or day; name another file")
     found: list[Json] = []
     if not only:
         rates = {np.dtype(dtype).name: sweep(dtype, rounds) for dtype in DTYPES}
@@ -146,7 +146,7 @@ def main(
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone:
         cpus = processors()
         for count in threads:
-            use_processors(cpus[:count])  # what a process begins with, its threads have
+            use_processors(cpus[:count])  # threads inherit the processors of their process
             cases = alone.submit(table, rounds, count, sizes, only).result()
             found.append({**_facts(rounds, count), "expressions": cases})
         use_processors(cpus)

@@ -13,7 +13,7 @@ import numpy as np
 import tilejit as tj
 from bench.arrays import Array, short_name
 from bench.jobs import Case, Job
-from bench.peers import Way
+from bench.peers import Call
 
 TABLE = "elementwise"
 SIZES, QUICK_SIZES = (1_000, 100_000, 10_000_000), (1_000, 100_000)
@@ -25,11 +25,15 @@ MOST_OF_SUM = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One case: a function of arrays, in numexpr's syntax, and its number of arrays.
+    """One case: a function of arrays, in numexpr's syntax.
 
-    reduces   whether the result is one number
-    views     the views of the arrays to take first: strided or broadcast
-    numpy     NumPy's function for it, if it is not an expression
+    Attributes:
+        name: the case's name.
+        text: the function, in numexpr's syntax.
+        arrays: the number of arrays.
+        reduces: whether the result is one number.
+        views: the views of the arrays to take first: strided or broadcast.
+        numpy: NumPy's function for it, if it is not an expression.
     """
 
     name: str
@@ -42,7 +46,7 @@ class Expression:
 
 
 def _rows(x: Array, y: Array) -> tuple[Array, Array]:
-    """A matrix of 1000 columns, and one number per row."""
+    """A matrix with 1000 columns, and one number per row."""
     matrix = x[: x.size // 1000 * 1000].reshape(-1, 1000)
     return matrix, y[: len(matrix), None]
 
@@ -66,9 +70,9 @@ CASES = (
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A case's arrays, the views of them that it takes, and threads.
+    """A case's arrays, the views of them that it takes, and the number of threads.
 
-    jax and NumPy take as many threads as the process has processors.
+    jax and NumPy use as many threads as the process has processors.
     """
 
     case: Expression
@@ -77,29 +81,29 @@ class Given:
     threads: int
 
     def result(self) -> Array:
-        """Memory for the result of an expression; sums need none."""
+        """Memory for the result of an expression. Sums need none."""
         return np.empty(np.broadcast_shapes(*(x.shape for x in self.views)), self.views[0].dtype)
 
 
 def given(case: Expression, size: int, dtype: Any, threads: int) -> Given:
-    """Arrays of that many random elements each."""
+    """Arrays with `size` random elements each."""
     rng = np.random.default_rng(SEED)
     arrays = tuple(rng.random(size).astype(dtype) for _ in range(case.arrays))
     return Given(case, arrays, case.views(*arrays) if case.views else arrays, threads)
 
 
-def _ours(x: Given) -> Way:
+def _ours(x: Given) -> Call:
     kernel = tj.elementwise(x.case.function, parallel=None if x.threads > 1 else False)
     views, out = x.views, x.result()
     return (lambda: kernel(*views)) if x.case.reduces else (lambda: kernel(*views, out=out))
 
 
-def _numpy(x: Given) -> Way:
+def _numpy(x: Given) -> Call:
     function, views = x.case.numpy or x.case.function, x.views
     return lambda: function(*views)
 
 
-def _numexpr(x: Given) -> Way:
+def _numexpr(x: Given) -> Call:
     import numexpr
 
     numexpr.set_num_threads(x.threads)
@@ -109,7 +113,7 @@ def _numexpr(x: Given) -> Way:
     return lambda: numexpr.evaluate(text, names, out=out, casting="same_kind")
 
 
-def _torch(x: Given) -> Way:
+def _torch(x: Given) -> Call:
     import torch
 
     torch.set_num_threads(x.threads)
@@ -124,8 +128,8 @@ def _torch(x: Given) -> Way:
     return lambda: function(*tensors)
 
 
-def _jax(x: Given) -> Way:
-    """Take views in the function: jax has no views, and would get dense copies."""
+def _jax(x: Given) -> Call:
+    """Take the views inside the function: jax has no views, and would be given dense copies."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -142,7 +146,7 @@ def _jax(x: Given) -> Way:
     return lambda: function(*arguments).block_until_ready()
 
 
-def _numba(x: Given) -> Way:
+def _numba(x: Given) -> Call:
     import numba
 
     namespace: dict[str, Any] = {name: getattr(math, name) for name in ("exp", "sqrt", "cos")}
@@ -155,18 +159,18 @@ def _numba(x: Given) -> Way:
     return (lambda: run(*views, out)) if x.case.reduces else (lambda: (run(*views, out), out)[1])
 
 
-PEERS: dict[str, Callable[[Given], Way]] = {
+PEERS: dict[str, Callable[[Given], Call]] = {
     "numpy": _numpy,
     "numexpr": _numexpr,
     "torch": _torch,
     "jax": _jax,
     "numba": _numba,
 }
-"""How each peer computes a case, into given memory if it can; an ImportError if it is not installed."""
+"""How each peer computes a case, into given memory if it can. Raises ImportError if it is not installed."""
 
 
 def _loops(case: Expression, views: tuple[Array, ...]) -> list[str]:
-    """The case as loops over elements, the outer one for threads."""
+    """The case as loops over elements; the outer loop runs on threads."""
     flat = views[0].ndim == 1
     names, places = "ab"[: len(views)], "[k]" if flat else "[k, j]"
     text = case.text.removeprefix("sum(").removesuffix(")") if case.reduces else case.text
@@ -180,7 +184,7 @@ def _loops(case: Expression, views: tuple[Array, ...]) -> list[str]:
 
 
 def _indexed(text: str, name: str, places: str) -> str:
-    """The text with subscripts after each array's name; function names have more letters."""
+    """The text with subscripts after each array's name. Only arrays have names of one letter."""
     from re import sub
 
     return sub(rf"\b{name}\b", name + places, text)
@@ -202,7 +206,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def job(case: Expression, size: int, dtype: Any, threads: int) -> Job:
-    """Arrays of random elements, and a judge of answers."""
+    """Arrays of random elements, and a function that judges answers."""
     x = given(case, size, dtype, threads)
     result = 0 if case.reduces else x.result().nbytes
     return Job(
@@ -216,7 +220,7 @@ def job(case: Expression, size: int, dtype: Any, threads: int) -> Job:
 
 
 def judge(x: Given) -> Callable[[Any], bool]:
-    """Whether an answer is right, compared with NumPy's in twice the precision."""
+    """Whether an answer agrees with NumPy's in twice the precision."""
     reduces, dtype = x.case.reduces, x.views[0].dtype
     with np.errstate(all="ignore"):
         wide = [view.astype(np.longdouble if dtype == np.float64 else np.float64) for view in x.views]

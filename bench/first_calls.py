@@ -3,7 +3,7 @@
     python -m bench.first_calls permute,pack --most 10
 
 Numba is already imported and has compiled a function. Times are processor times of this thread. Copies stream
-from the default size on, regardless of calibration, so the kernels are always the same.
+from the default size on, regardless of calibration, so that the kernels are always the same.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ from codegen.support.cpu import cpu_level
 
 @dataclass(slots=True)
 class FirstCall:
-    """Seconds that a kernel takes to compile; Numba's part includes routines that no earlier kernel used."""
+    """The seconds that a kernel takes to compile.
+
+    Numba's part includes the routines that no earlier kernel used.
+    """
 
     case: str
     numba: float = 0.0
@@ -49,7 +52,7 @@ def main(
         str, typer.Argument(help="suites of `python -m bench`, separated by commas")
     ] = ",".join(SUITES),
     most: Annotated[int, typer.Option(help="number of the slowest kernels to list")] = 10,
-    seconds: Annotated[float, typer.Option(help="stop after the first case that ends later")] = 600.0,
+    seconds: Annotated[float, typer.Option(help="stop after the case that passes this time")] = 600.0,
 ) -> None:
     """Compile the kernels of every case into a separate store, and list the slowest."""
     with tempfile.TemporaryDirectory() as directory:
@@ -89,7 +92,7 @@ def measured(suites: list[str], seconds: float) -> dict[str, FirstCall]:
 
 
 def print_table(calls: dict[str, FirstCall], most: int) -> None:
-    """The slowest, and sums of all."""
+    """Print the slowest calls, and the totals."""
     table = Table("kernel", "Numba s", "LLVM s", "s", "first case")
     slowest = sorted(calls.items(), key=lambda item: -item[1].seconds)
     for name, call in slowest[:most]:

@@ -1,6 +1,6 @@
-"""The named formats that XLA's tiles can express, each with its recipe, on an even and an uneven shape.
+"""The named formats that XLA's tiles can express, each with its recipe and an even and an uneven shape.
 
-The recipes are what users of the formats write; the bench checks every answer against them.
+The recipes are the code that users of the formats write. The bench checks every answer against them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ HALF_IMAGES = (32, 64, 128, 128), (32, 67, 125, 125)
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A name, its layout as XLA writes it, its recipe, and two shapes of about 64 MB.
+    """A name, its layout in XLA's notation, its recipe, and two shapes of about 64 MB.
 
-    `width` is the width of packed elements in bits, 0 for whole bytes.
+    `width` is the width of packed elements in bits; 0 if elements take complete bytes.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Format:
     width: int = 0
 
     def recipe(self, dims: Dims) -> Recipe:
-        """The recipe on an array of those dimensions."""
+        """The recipe for an array with those dimensions."""
         return Recipe(dims, self.split, self.order)
 
     def label(self, dims: Dims) -> str:

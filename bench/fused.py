@@ -1,4 +1,4 @@
-"""A multiplication whose result is packed as bf16 in one pass, against a cast and then a transpose."""
+"""A multiplication whose result is packed as bf16 in one pass, against a cast followed by a transpose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import tilejit as tj
 from bench.arrays import Array
 from bench.jobs import Case, Job
-from bench.peers import Way
+from bench.peers import Call
 
 NAME = "scale to bf16, T(8,128)(2,1)"
 TABLE = "elementwise"
@@ -24,13 +24,13 @@ ORDER = (0, 3, 1, 4, 2)
 
 
 def cases(quick: bool) -> list[Case]:
-    """One case per size; a quick run leaves out the largest."""
+    """One case per size. A quick run omits the largest."""
     sizes = list(SHAPES)[: 2 if quick else None]
     return [Case(TABLE, "into tiles", f"{NAME} {size}", partial(job, size)) for size in sizes]
 
 
 def job(size: int, threads: int) -> Job:
-    """An array of float32 into a tiled buffer; answers must agree bit for bit."""
+    """Multiply a float32 array into a tiled buffer. Answers must agree bit for bit."""
     shape = SHAPES[size]
     x = np.random.default_rng(SEED).random(shape).astype(np.float32)
     tiles = (shape[0] // 8, 4, 2, shape[1] // 128, 128)
@@ -50,7 +50,7 @@ def job(size: int, threads: int) -> Job:
     )
 
 
-def _ours(x: Array, threads: int) -> Way:
+def _ours(x: Array, threads: int) -> Call:
     kernel = tj.elementwise(lambda x: (x * 0.7).astype(BF16), parallel=None if threads > 1 else False)
     out = tj.pack(x.astype(BF16), "{1,0:T(8,128)(2,1)}")
     out.buffer[...] = 0
@@ -61,7 +61,7 @@ def _numpy(x: Array, tiles: tuple[int, ...]) -> Callable[[], Array]:
     return lambda: np.ascontiguousarray((x * np.float32(0.7)).astype(BF16).reshape(tiles).transpose(ORDER))
 
 
-def _torch(x: Array, tiles: tuple[int, ...], threads: int) -> Way:
+def _torch(x: Array, tiles: tuple[int, ...], threads: int) -> Call:
     import torch
 
     torch.set_num_threads(threads)
@@ -69,7 +69,7 @@ def _torch(x: Array, tiles: tuple[int, ...], threads: int) -> Way:
     return lambda: (tensor * 0.7).to(torch.bfloat16).reshape(tiles).permute(ORDER).contiguous()
 
 
-def _jax(x: Array, tiles: tuple[int, ...]) -> Way:
+def _jax(x: Array, tiles: tuple[int, ...]) -> Call:
     import jax
 
     packed = jax.jit(lambda a: (a * jax.numpy.float32(0.7)).astype(BF16).reshape(tiles).transpose(ORDER))
@@ -78,7 +78,7 @@ def _jax(x: Array, tiles: tuple[int, ...]) -> Way:
 
 
 def _bytes(answer: Any) -> bytes:
-    """The memory of the answer, as NumPy has no dtype for torch's bfloat16."""
+    """The memory of the answer, because NumPy has no dtype for torch's bfloat16."""
     if type(answer).__module__.partition(".")[0] == "torch":
         import torch
 

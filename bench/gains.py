@@ -26,22 +26,22 @@ class Gain:
 
     @property
     def memcpy_gain(self) -> float:
-        """The same for memcpy, split in two."""
+        """The speedup of memcpy, split in two."""
         return self.memcpy[1].median / self.memcpy[2].median
 
 
 def measure_gain(case: Case, rounds: int) -> Gain:
-    """One case with one thread and with two."""
+    """Measure one case with one thread and with two."""
     try:
         jobs = {threads: case.make(threads) for threads in (1, 2)}
         runs = {threads: job.ours() for threads, job in jobs.items()}
         for threads, job in jobs.items():
             checked(runs[threads], job)
-    except Exception as error:  # as in `measure`
+    except Exception as error:  # recorded in the row, as in `measure`
         return Gain(case.name, 0, {}, {}, described(error))
     size = jobs[1].moved_bytes // 2
-    ways = {("memcpy", n): memcpy(size, n) for n in (1, 2)} | {("tilejit", n): runs[n] for n in (1, 2)}
-    times = interleaved({f"{who} {n}": way for (who, n), way in ways.items()}, rounds)
+    calls = {("memcpy", n): memcpy(size, n) for n in (1, 2)} | {("tilejit", n): runs[n] for n in (1, 2)}
+    times = interleaved({f"{who} {n}": call for (who, n), call in calls.items()}, rounds)
     return Gain(
         case.name,
         jobs[1].moved_bytes,

@@ -16,7 +16,7 @@ from bench.arrays import BF16, INT4, Array, aligned, bits, filled, flat_bytes, s
 from bench.formats import BYTES, F32, HALVES, S8, WORDS
 from bench.jobs import Case, Job
 from bench.narrow import expand, squeeze
-from bench.peers import Way
+from bench.peers import Call
 from bench.recipe import Recipe
 from tilejit.arrays.memory import empty
 
@@ -25,7 +25,10 @@ Allocate = Callable[[tuple[int, ...], Any], Array]
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """A tiled array; `split` and `order` of a recipe say how its tiles [n, *tile] lie in the buffer."""
+    """A tiled array.
+
+    The recipe's `split` and `order` say how the tiles [n, *tile] are stored in the buffer.
+    """
 
     dtype: Any
     layout: str
@@ -42,12 +45,12 @@ class Tiles:
         return prod(self.tile) * (self.width or 8 * np.dtype(self.dtype).itemsize) // 8
 
     def recipe(self, count: int) -> Recipe:
-        """From an array of that many tiles to the contents of the buffer, tile after tile."""
+        """From an array of `count` tiles to the contents of the buffer, one tile after the other."""
         return Recipe((count, *self.tile), self.split, self.order)
 
 
 def _nested(dtype: Any, tile: tuple[int, int], high: int, shape: tuple[int, int], width: int = 0) -> Tiles:
-    """(high,1): that many elements of a column side by side."""
+    """A layout whose (high,1) tiles store that many elements of a column side by side."""
     ending = f"E({width})" if width else ""
     layout = f"{{1,0:T({tile[0]},{tile[1]})({high},1){ending}}}"
     return Tiles(dtype, layout, tile, shape, ((), (high,), ()), (0, 1, 3, 2), width)
@@ -72,17 +75,17 @@ CASES = (
 
 
 def cases(quick: bool) -> list[Case]:
-    """Gathered and scattered."""
+    """A gather and a scatter for each layout."""
     return [
-        Case("tiles in random order", way, _name(way, tiles, dims), partial(make, tiles, dims))
+        Case("tiles in random order", operation, _name(operation, tiles, dims), partial(make, tiles, dims))
         for tiles in CASES
         for dims in (shrunk(tiles.shape, tiles.dtype, quick),)
-        for way, make in (("gather", _gathering), ("scatter", _scattering))
+        for operation, make in (("gather", _gathering), ("scatter", _scattering))
     ]
 
 
-def _name(way: str, tiles: Tiles, dims: tuple[int, ...]) -> str:
-    text = f"{way} {short_name(tiles.dtype)}[{','.join(map(str, dims))}] {tiles.layout[5:-1]}"
+def _name(operation: str, tiles: Tiles, dims: tuple[int, ...]) -> str:
+    text = f"{operation} {short_name(tiles.dtype)}[{','.join(map(str, dims))}] {tiles.layout[5:-1]}"
     return text if tiles.allocate is empty else f"{text}, NumPy's memory"
 
 
@@ -115,7 +118,7 @@ def _scattering(tiles: Tiles, dims: tuple[int, ...], threads: int) -> Job:
 
 
 def _arrays(tiles: Tiles, dims: tuple[int, ...]) -> tuple[tj.TiledArray, Array, Array]:
-    """A tiled array, the numbers of its tiles in random order, an array [n, *tile]."""
+    """A tiled array, its tile numbers in random order, and an array [n, *tile]."""
     spec = tj.as_layout(tiles.layout, dtype=tiles.dtype, dims=dims)
     buffer = tiles.allocate((spec.size_in_bytes,), np.uint8)
     count = len(buffer) // tiles.tile_bytes
@@ -124,8 +127,8 @@ def _arrays(tiles: Tiles, dims: tuple[int, ...]) -> tuple[tj.TiledArray, Array, 
     return tiled, np.random.default_rng(0).permutation(count), logical
 
 
-def _taken(tiles: Tiles, buffer: Array, ids: Array, logical: Array) -> Way:
-    """RunBox tiles by numpy.take, then each in its logical order."""
+def _taken(tiles: Tiles, buffer: Array, ids: Array, logical: Array) -> Call:
+    """Take tiles with numpy.take, then put each in its logical order."""
     rows, recipe = flat_bytes(buffer).reshape(len(ids), -1), tiles.recipe(len(ids))
     if _in_order(recipe):
         out = flat_bytes(logical).reshape(len(ids), -1)
@@ -144,8 +147,8 @@ def _taken(tiles: Tiles, buffer: Array, ids: Array, logical: Array) -> Way:
     return run
 
 
-def _put(tiles: Tiles, buffer: Array, ids: Array, logical: Array) -> Way:
-    """Each tile in its stored order, then all of them assigned through their numbers."""
+def _put(tiles: Tiles, buffer: Array, ids: Array, logical: Array) -> Call:
+    """Put each tile in its stored order, then assign all of them by number."""
     rows, recipe = flat_bytes(buffer).reshape(len(ids), -1), tiles.recipe(len(ids))
     if _in_order(recipe):
         values = flat_bytes(logical).reshape(len(ids), -1)
@@ -165,5 +168,5 @@ def _put(tiles: Tiles, buffer: Array, ids: Array, logical: Array) -> Way:
 
 
 def _in_order(recipe: Recipe) -> bool:
-    """Whether tiles are stored as they are."""
+    """Whether tiles are stored in their logical order."""
     return recipe.order == tuple(sorted(recipe.order))

@@ -12,7 +12,7 @@ import numpy as np
 import tilejit as tj
 from bench.arrays import Array, aligned, filled, flat_bytes, short_name
 from bench.jobs import Case, Job
-from bench.peers import Way
+from bench.peers import Call
 
 TABLE = "indexed accesses"
 SIZES = (1 << 12, 1 << 16, 1 << 20, 1 << 23)
@@ -50,7 +50,7 @@ def gather_rows(y: Any, x: Any, idx: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A function of y, x and the indices, and NumPy's equivalent."""
+    """A function of y, x and the indices, and its NumPy equivalent."""
 
     function: Callable[[Any, Any, Any], None]
     numpy: Callable[[Array, Array, Array], object]
@@ -80,7 +80,7 @@ ACCESSES = (
 
 
 def cases(quick: bool) -> list[Case]:
-    """Each access, element type and size; both widths of indices for gathers of f32."""
+    """Each access, element type and size. Gathers of f32 also have both index widths."""
     sizes = SIZES[:1] if quick else SIZES
     return [
         Case(
@@ -121,25 +121,25 @@ def _job(access: Access, dtype: Any, index: Any, size: int, threads: int) -> Job
     )
 
 
-def _ours(access: Access, y: Array, x: Array, idx: Array, threads: int) -> Way:
+def _ours(access: Access, y: Array, x: Array, idx: Array, threads: int) -> Call:
     kernel = tj.kernel(parallel=False if threads == 1 else None)(access.function)
     return _from_zero(access, y, partial(kernel, y, x, idx))
 
 
-def _by_numba(access: Access, y: Array, x: Array, idx: Array) -> Way:
+def _by_numba(access: Access, y: Array, x: Array, idx: Array) -> Call:
     from numba import njit
 
     compiled = njit(access.numba or access.function)
     return _from_zero(access, y, partial(compiled, y, x, idx))
 
 
-def _from_zero(access: Access, y: Array, way: Way) -> Way:
-    """Sums begin with zeros in each call."""
+def _from_zero(access: Access, y: Array, call: Call) -> Call:
+    """Zero the destination before each call of a sum."""
     if access.function is not add_at:
-        return way
+        return call
 
     def run() -> None:
         y[...] = 0
-        way()
+        call()
 
     return run

@@ -1,4 +1,4 @@
-"""Ctrl-C is remembered, because Python discards exceptions in finalizers and garbage-collection callbacks."""
+"""Remember Ctrl-C, because Python discards exceptions in finalizers and garbage-collection callbacks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def remembered_interrupts() -> Iterator[Callable[[], None]]:
-    """Raise KeyboardInterrupt at Ctrl-C, and again in the function returned, in case it was discarded.
+    """Raise KeyboardInterrupt at Ctrl-C; the function returned raises it again, in case it was discarded.
 
-    SIGINT stays ignored where it was, as in background jobs of a shell.
+    SIGINT stays ignored if it was, as in background jobs of a shell.
     """
     pressed = False
 

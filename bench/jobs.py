@@ -12,7 +12,7 @@ import tilejit as tj
 from bench import peers
 from bench.arrays import Array, aligned, bits, filled, flat_bytes
 from bench.narrow import expand, squeeze
-from bench.peers import Way
+from bench.peers import Call
 from bench.recipe import Recipe, Steps
 
 UNTOUCHED = 0xA5
@@ -21,9 +21,9 @@ UNTOUCHED = 0xA5
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Arrays, the right answer, and how TileJIT and its peers compute it.
+    """Arrays, the right answer, and the calls of TileJIT and its peers that compute it.
 
-    Calls are built when their turn comes, so that compile time is measured separately and memory stays small.
+    Calls are built when their turn comes, so that compile time is separate and memory use stays small.
     A call writes to `out`, or returns a new array. If several answers are right, `agrees` replaces
     `expected`.
     """
@@ -31,16 +31,16 @@ class Job:
     moved_bytes: int
     out: Array
     expected: Array
-    ours: Callable[[], Way]
-    peers: Mapping[str, Callable[[], Way]]
+    ours: Callable[[], Call]
+    peers: Mapping[str, Callable[[], Call]]
     agrees: Callable[[object], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One row: its table, and the group that it is averaged with.
+    """One row of a table, and the group that it is averaged with.
 
-    `make` gets the number of threads. If it `alternates`, TileJIT and a peer are compared call by call, which
+    `make` gets the number of threads. If it `alternates`, TileJIT and a peer are timed call by call, which
     is fair if either allocates its result. Otherwise each takes turns with memcpy, for some milliseconds.
     """
 
@@ -52,7 +52,7 @@ class Case:
 
 
 def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, threads: int) -> Job:
-    """numpy.transpose into an existing array."""
+    """A `numpy.transpose` into an existing array."""
     x = filled(shape, dtype)
     recipe = Recipe.permutation(shape, order)
     out = aligned(recipe.packed, dtype)
@@ -89,7 +89,7 @@ def conversion(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, to: A
 
 
 def packing(layout: str, recipe: Recipe, dtype: Any, threads: int, width: int = 0) -> Job:
-    """An array into a tiled buffer; `width` is that of packed elements, in bits."""
+    """An array into a tiled buffer. `width` is the width of packed elements in bits."""
     x, spec, buffer = _tiled(layout, recipe, dtype, width)
     if width:
         by_numpy = squeeze(recipe, x, buffer, width)
@@ -135,7 +135,7 @@ def unpacking(layout: str, recipe: Recipe, dtype: Any, threads: int, width: int 
 
 
 def fresh(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, threads: int, *, given: bool) -> Job:
-    """A permutation by `pack`, whose layout is an order of dimensions, with `out=` given or not."""
+    """A permutation by `pack`, whose layout is an order of dimensions, with or without `out=`."""
     x = filled(shape, dtype)
     layout = "{" + ",".join(str(k) for k in reversed(order)) + "}"
     out = aligned((x.size,), dtype)
@@ -163,25 +163,25 @@ def fresh(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, threads: i
     )
 
 
-def _planned(out: Array, source: Array, threads: int) -> Way:
+def _planned(out: Array, source: Array, threads: int) -> Call:
     plan = tj.plan_copy(out, source, threads=threads)
     return lambda: plan(out, source)
 
 
-def _movers(steps: Steps, threads: int) -> dict[str, Callable[[], Way]]:
-    """The peers that copy between strided views."""
+def _movers(steps: Steps, threads: int) -> dict[str, Callable[[], Call]]:
+    """The peers that can copy between strided views."""
     return {"numpy": lambda: peers.by_numpy(steps), "torch": lambda: peers.by_torch(steps, threads)}
 
 
 def _tiled(layout: str, recipe: Recipe, dtype: Any, width: int) -> tuple[Array, tj.Shape, Array]:
-    """An array, its layout, and a buffer of the size that the recipe says."""
+    """An array, its layout, and a buffer of the size that the recipe gives."""
     x = filled(recipe.shape, dtype)
     spec = tj.as_layout(layout, dtype=x.dtype, dims=x.shape)
     buffer = aligned((recipe.slots * width // 8,), np.uint8) if width else aligned((recipe.slots,), dtype)
     return x, spec, buffer
 
 
-def answer_of(way: Way, out: Array) -> Array:
+def answer_of(call: Call, out: Array) -> Array:
     """The oracle's answer, in separate memory."""
-    way()
+    call()
     return flat_bytes(out).copy()

@@ -12,7 +12,7 @@ import numpy as np
 import tilejit as tj
 from bench.arrays import Array, aligned, flat_bytes, short_name
 from bench.jobs import UNTOUCHED, Case, Job, answer_of
-from bench.peers import Way
+from bench.peers import Call
 from bench.sweep import add, transposed
 
 TABLE = "kernels"
@@ -68,7 +68,10 @@ def _stencil(a: Array, c: Array) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """A kernel, the number of arrays that it reads, and the same in NumPy; the last argument is written."""
+    """A kernel, the number of arrays that it reads, and its NumPy equivalent.
+
+    The last argument is written.
+    """
 
     group: str
     name: str
@@ -142,14 +145,14 @@ def _job(loops: Loops, side: int, threads: int) -> Job:
 
 
 def _numbers(dtype: np.dtype[Any], side: int, seed: int) -> Array:
-    """Small whole numbers, whose sums are exact in any order."""
+    """Small integers, whose sums are exact in any order."""
     x = aligned((side, side), dtype)
     x[...] = np.random.default_rng(seed).integers(0, 8, x.shape)
     return x
 
 
-def _bound(function: Callable[..., object], given: list[Array], out: Array) -> Way:
-    """A call that returns nothing: the answer is in `out`."""
+def _bound(function: Callable[..., object], given: list[Array], out: Array) -> Call:
+    """A call that returns nothing, because the answer is in `out`."""
 
     def run() -> None:
         function(*given, out)

@@ -74,9 +74,10 @@ def lines(
     across: Across = SIZES,
     ratios: bool = False,
 ) -> str:
-    """Points joined by lines; both scales of sizes and rates are logarithmic, and all panels have the same.
+    """Points joined by lines.
 
-    Ratios have a scale in each panel, with a line at 1.
+    The scales of sizes and rates are logarithmic, and all panels share them. Ratios have a scale in each
+    panel, with a line at 1.
     """
     legend = list(_legend_lines(series))
     top = FIRST_PANEL + LEGEND_LINE * (len(legend) - 1)
@@ -101,7 +102,7 @@ def lines(
 
 @dataclass(frozen=True, slots=True)
 class _Scales:
-    """Pixels of a panel whose floor is at that height, and the labels at its left and below it."""
+    """The pixels of a panel whose floor is at that height, and its labels at the left and below."""
 
     x: Callable[[float], float]
     y: Callable[[float], float]
@@ -153,7 +154,7 @@ def _decades(values: Sequence[float]) -> list[float]:
 
 
 def _ratio_ticks(values: Sequence[float]) -> list[float]:
-    """From the one below all values to the one above them, with 1 and a neighbor at least.
+    """From the tick below all values to the one above them, including 1 and at least one neighbor of it.
 
     (0.7, 3.0) -> 0.5, 1, 2, 5
     """
@@ -165,7 +166,7 @@ def _ratio_ticks(values: Sequence[float]) -> list[float]:
 
 
 def _legend_lines(series: Mapping[str, Line]) -> Iterator[list[str]]:
-    """The names in lines, as many on each as fit."""
+    """The names in lines, as many per line as fit."""
     names: list[str] = []
     used = 0.0
     for name in series:

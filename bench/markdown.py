@@ -1,4 +1,4 @@
-"""Saved runs as Markdown: the geometric means of each, then every case."""
+"""Saved runs as Markdown: the geometric means of each run, then every case."""
 
 from __future__ import annotations
 

@@ -13,18 +13,18 @@ import numpy as np
 import tilejit as tj
 from bench.arrays import Array, flat_bytes
 from bench.jobs import UNTOUCHED, Case, Job
-from bench.peers import Way
+from bench.peers import Call
 from bench.timing import Timing, alternating, interleaved, memcpy, once
 
 FEWEST_ROUNDS = 3
 LEARNING_CALLS = 3
-"""Calls before timing: only the figure of the first call includes what they prepare for later calls."""
+"""Calls before timing. Only the figure of the first call includes what they prepare for later calls."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How to measure: rounds of TileJIT and memcpy, threads of all, peers, and a peer's time limit."""
+    """How to measure: the rounds, the threads, the peers, and a peer's time limit."""
 
     rounds: int
     threads: int
@@ -44,7 +44,11 @@ class PeerFigure:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The figures of one case; `first_seconds` is the first call: planned, compiled or loaded, run once."""
+    """The figures of one case.
+
+    `first_seconds` is the time of the first call, which plans the copy, compiles or loads its kernels, and
+    runs it once.
+    """
 
     table: str
     group: str
@@ -58,7 +62,7 @@ class Row:
 
     @property
     def rate(self) -> float:
-        """GB/s, read and written, by the median."""
+        """GB/s read and written, by the median."""
         return self.moved_bytes / self.ours.median / 1e9
 
     @property
@@ -73,7 +77,7 @@ class Row:
 
     @property
     def share(self) -> float:
-        """The share of memcpy, of medians."""
+        """The share of memcpy, by medians."""
         return self.memcpy.median / self.ours.median
 
 
@@ -82,14 +86,14 @@ class WrongAnswer(Exception):
 
 
 def measure(case: Case, method: Method) -> Row:
-    """The row of a case; failures and wrong answers are recorded in the row."""
+    """Measure one case. Failures and wrong answers are recorded in the row."""
     started = time.perf_counter()
     try:
         job = case.make(method.threads)
         started = time.perf_counter()
         run = job.ours()
         first = checked(run, job) - started
-    except Exception as error:  # a bug in one kernel must not lose the figures of all others
+    except Exception as error:  # a bug in one kernel must not discard the figures of the others
         nothing = Timing(float("nan"), float("nan"))
         text = described(error)
         return Row(case.table, case.group, case.name, 0, 0.0, nothing, nothing, problem=text)
@@ -138,11 +142,11 @@ def _lower_median(values: Sequence[T], key: Callable[[T], float]) -> T:
     return sorted(values, key=key)[(len(values) - 1) // 2]
 
 
-def checked(run: Way, job: Job) -> float:
-    """The time at which the first call ended; its answer is then compared byte by byte, or by the job.
+def checked(run: Call, job: Job) -> float:
+    """Run once, check the answer byte by byte or by the job's rule, and return when the call ended.
 
     Raises:
-        WrongAnswer: it differs from NumPy's.
+        WrongAnswer: the answer differs from NumPy's.
     """
     flat_bytes(job.out)[:] = UNTOUCHED
     answer = run()
@@ -154,7 +158,7 @@ def checked(run: Way, job: Job) -> float:
 
 
 def described(error: Exception) -> str:
-    """The error on one line."""
+    """The error, on one line."""
     first, _, _ = str(error).partition("\n")
     return f"{type(error).__name__}: {first}"
 
@@ -166,26 +170,29 @@ def _bytes_of(answer: object, out: Array) -> Array:
     return flat_bytes(answer.buffer if isinstance(answer, tj.TiledArray) else np.asarray(answer))
 
 
-def _peer(name: str, job: Job, beside: Callable[[Way, int], PeerFigure], method: Method) -> PeerFigure:
-    """The second pass: one peer `beside` another call, for that many rounds, or fewer if it is slow."""
+def _peer(name: str, job: Job, beside: Callable[[Call, int], PeerFigure], method: Method) -> PeerFigure:
+    """Run the second pass: one peer `beside` another call.
+
+    It takes the method's number of rounds, or fewer if the peer is slow.
+    """
     try:
         peer = job.peers[name]()
         checked(peer, job)
-    except Exception as error:  # a peer may lack a type, or memory
+    except Exception as error:  # a peer may not support a dtype, or may run out of memory
         return PeerFigure(problem=described(error))
     affordable = int(method.peer_seconds / once(peer))
     return beside(peer, max(min(FEWEST_ROUNDS, method.rounds), min(method.rounds, affordable)))
 
 
-def _beside_memcpy(copy: Way, our_share: float, peer: Way, rounds: int) -> PeerFigure:
-    """A peer and memcpy in turn."""
+def _beside_memcpy(copy: Call, our_share: float, peer: Call, rounds: int) -> PeerFigure:
+    """Time a peer and memcpy in turn."""
     times = interleaved({"memcpy": copy, "peer": peer}, rounds)
     share = times["memcpy"].median / times["peer"].median
     return PeerFigure(times["peer"], share, our_share / share)
 
 
-def _beside_ours(run: Way, our_share: float, peer: Way, rounds: int) -> PeerFigure:
-    """A peer and TileJIT, call by call."""
+def _beside_ours(run: Call, our_share: float, peer: Call, rounds: int) -> PeerFigure:
+    """Time a peer and TileJIT, call by call."""
     ours, theirs = alternating(run, peer, rounds)
     ratio = theirs.median / ours.median
     return PeerFigure(theirs, our_share / ratio, ratio)

@@ -1,4 +1,4 @@
-"""Elements narrower than a byte in NumPy, low bits first; ml_dtypes keeps them one per byte."""
+"""Elements narrower than a byte in NumPy, low bits first. ml_dtypes stores them one per byte."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from bench import peers
 from bench.arrays import Array, aligned
-from bench.peers import Way
+from bench.peers import Call
 from bench.recipe import Recipe, Steps
 
 
-def squeeze(recipe: Recipe, x: Array, buffer: Array, width: int) -> Way:
-    """Into the order of the buffer, one byte per element, then `width` bits per element."""
+def squeeze(recipe: Recipe, x: Array, buffer: Array, width: int) -> Call:
+    """Put the elements in the buffer's order, one per byte, then pack them to `width` bits each."""
     loose = x.view(np.uint8).reshape(-1)
     steps: Steps = ()
     if not _in_order(recipe):
@@ -30,8 +30,8 @@ def squeeze(recipe: Recipe, x: Array, buffer: Array, width: int) -> Way:
     return run
 
 
-def expand(recipe: Recipe, buffer: Array, y: Array, width: int) -> Way:
-    """The inverse."""
+def expand(recipe: Recipe, buffer: Array, y: Array, width: int) -> Call:
+    """The inverse of `squeeze`."""
     loose = y.view(np.uint8).reshape(-1)
     steps: Steps = ()
     if not _in_order(recipe):
@@ -51,7 +51,7 @@ def expand(recipe: Recipe, buffer: Array, y: Array, width: int) -> Way:
 
 
 def squeezed(loose: Array, width: int) -> Array:
-    """A fresh buffer of elements that are given one per byte."""
+    """A fresh packed buffer from elements that are stored one per byte."""
     flat = loose.reshape(-1)
     return flat[0::2] | flat[1::2] << 4 if width == 4 else np.packbits(flat, bitorder="little")
 

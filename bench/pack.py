@@ -9,7 +9,7 @@ from bench.arrays import shrunk
 from bench.formats import FORMATS, HALVES, WORDS, Dims, Format
 from bench.jobs import Case, Job, packing, unpacking
 
-WAYS = (("pack", packing), ("unpack", unpacking))
+OPERATIONS = (("pack", packing), ("unpack", unpacking))
 
 
 TPU_F32, TPU_BF16 = FORMATS[0], FORMATS[1]
@@ -31,22 +31,22 @@ def cases(quick: bool) -> list[Case]:
     """Packs and unpacks of three layouts, then each format's even and uneven shape."""
     return [
         *(
-            _case("packs", way, make, named, shrunk(dims, named.dtype, quick))
+            _case("packs", operation, make, named, shrunk(dims, named.dtype, quick))
             for named, dims in CASES
-            for way, make in WAYS
+            for operation, make in OPERATIONS
         ),
         *(
-            _case("formats", f"{shape} shapes", make, named, shrunk(dims, named.dtype, quick), way)
+            _case("formats", f"{shape} shapes", make, named, shrunk(dims, named.dtype, quick), operation)
             for shape, index in (("even", 0), ("uneven", 1))
             for named in FORMATS
             for dims in (named.shapes[index],)
-            for way, make in WAYS
+            for operation, make in OPERATIONS
         ),
     ]
 
 
-def _case(table: str, group: str, make: Any, named: Format, dims: Dims, way: str = "") -> Case:
-    return Case(table, group, f"{way or group} {named.label(dims)}", partial(_job, make, named, dims))
+def _case(table: str, group: str, make: Any, named: Format, dims: Dims, operation: str = "") -> Case:
+    return Case(table, group, f"{operation or group} {named.label(dims)}", partial(_job, make, named, dims))
 
 
 def _job(make: Any, named: Format, dims: Dims, threads: int) -> Job:

@@ -1,6 +1,6 @@
 """The same copies by other libraries. Peers that are not installed are reported, never hidden.
 
-All get as many threads as TileJIT, except NumPy, which has one. All write to given memory, except jax: each
+All use as many threads as TileJIT, except NumPy, which uses one. All write to given memory, except jax: each
 of its calls allocates the result, page faults included. (Donating the argument does not help, because a
 transposed result cannot share its memory.) Its source is already on the device.
 """
@@ -21,7 +21,7 @@ from bench.recipe import Steps
 
 NAMES = ("numpy", "torch", "jax", "mkl")
 NOT_INSTALLED = "not installed"
-Way = Callable[[], object]
+Call = Callable[[], object]
 
 
 def versions() -> dict[str, str]:
@@ -35,8 +35,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-def by_numpy(steps: Steps) -> Way:
-    """numpy.copyto, step by step."""
+def by_numpy(steps: Steps) -> Call:
+    """Call numpy.copyto, step by step."""
 
     def run() -> None:
         for to, source in steps:
@@ -45,8 +45,8 @@ def by_numpy(steps: Steps) -> Way:
     return run
 
 
-def by_torch(steps: Steps, threads: int) -> Way:
-    """Tensor.copy_ between tensors on the same memory."""
+def by_torch(steps: Steps, threads: int) -> Call:
+    """Call Tensor.copy_ between tensors on the same memory."""
     torch = _torch(threads)
     pairs = [(_tensor(torch, to), _tensor(torch, source)) for to, source in steps]
 
@@ -57,22 +57,22 @@ def by_torch(steps: Steps, threads: int) -> Way:
     return run
 
 
-def by_torch_fresh(view: Array, threads: int) -> Way:
-    """Tensor.contiguous: into memory that torch allocates."""
+def by_torch_fresh(view: Array, threads: int) -> Call:
+    """Call Tensor.contiguous, which writes to memory that torch allocates."""
     tensor = _tensor(_torch(threads), view)
     return lambda: tensor.contiguous() if not tensor.is_contiguous() else tensor.clone()
 
 
-def by_jax(trace: Callable[[Any], Callable[[Any], Any]], source: Array, threads: int) -> Way:
-    """A jitted function of the source; `trace` takes jax.numpy and returns the function."""
+def by_jax(trace: Callable[[Any], Callable[[Any], Any]], source: Array, threads: int) -> Call:
+    """Call a jitted function of the source. `trace` takes jax.numpy and returns the function."""
     jax = _jax(threads)
     function = jax.jit(trace(jax.numpy))
     argument = jax.device_put(source)
     return lambda: function(argument).block_until_ready()
 
 
-def by_mkl(out: Array, source: Array, threads: int) -> Way:
-    """mkl_?omatcopy: the transpose of a C-contiguous matrix of 4- or 8-byte elements."""
+def by_mkl(out: Array, source: Array, threads: int) -> Call:
+    """Call mkl_?omatcopy: the transpose of a C-contiguous matrix with 4- or 8-byte elements."""
     rows, columns = source.shape
     suffix, number = {4: ("somatcopy", ctypes.c_float), 8: ("domatcopy", ctypes.c_double)}[source.itemsize]
     function = getattr(_mkl(threads), f"MKL_{suffix.capitalize()}")
@@ -92,7 +92,7 @@ def _torch(threads: int) -> Any:
 
 
 def _tensor(torch: Any, array: Array) -> Any:
-    """A tensor on the array's memory; torch copies signed integers of every width."""
+    """A tensor on the array's memory. torch copies signed integers of every width."""
     if array.dtype == BF16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array.view(f"i{array.itemsize}") if array.dtype.kind == "u" else array)
@@ -100,8 +100,11 @@ def _tensor(torch: Any, array: Array) -> Any:
 
 @cache
 def _jax(threads: int) -> Any:
-    """jax with the requested number of threads. XLA counts the processors that the process may use when the
-    client is created, and its pool keeps that number; the flags that once set it no longer have an effect."""
+    """Import jax with the requested number of threads.
+
+    XLA counts the processors that the process may use when the client is created, and its pool keeps that
+    number. The flags that once set it no longer have an effect.
+    """
     restricts = hasattr(os, "sched_setaffinity")
     allowed = os.sched_getaffinity(0) if restricts else set()
     if restricts:
@@ -120,7 +123,7 @@ def _jax(threads: int) -> Any:
 
 @cache
 def _mkl(threads: int) -> Any:
-    """MKL from its wheel, whose library is outside the package."""
+    """Load MKL from its wheel, whose library is outside the package."""
     if threads == 1:
         os.environ["MKL_THREADING_LAYER"] = "SEQUENTIAL"
     path = next(f.locate() for f in files("mkl") or () if "mkl_rt" in f.name)

@@ -1,4 +1,4 @@
-"""The 57 permutations of the TTC and HPTT papers' benchmark, f32, about 50 MB each."""
+"""The 57 permutations of the benchmark in the TTC and HPTT papers, f32, about 50 MB each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUICK_STEP = 6
 
 
 def cases(quick: bool) -> list[Case]:
-    """All permutations; `ttc57.json` names their source."""
+    """All permutations. `ttc57.json` names their source."""
     listed = json.loads((Path(__file__).parent / "ttc57.json").read_text())["cases"]
     return [
         _case(tuple(case["perm"]), shrunk(tuple(case["shape"]), np.float32, quick))

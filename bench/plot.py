@@ -1,4 +1,4 @@
-"""Bars of GB/s with their names: TileJIT and its peers, with memcpy as a mark across them."""
+"""Bars of GB/s with names, for TileJIT and its peers, with memcpy as a mark across them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WIDEST_NAMES = 380
 
 
 def plot(rows: Sequence[Row], where: str, path: Path) -> None:
-    """Write the picture as SVG; `where` names the machine and the date."""
+    """Write the picture as SVG. `where` names the machine and the date."""
     path.write_text(chart(rows, where))
 
 
 def chart(rows: Sequence[Row], where: str) -> str:
-    """The picture as text: a group of bars for each case, or for each group of cases if there are many."""
+    """The picture as text: a group of bars per case, or per group of cases if there are many."""
     sound = [row for row in rows if not row.problem]
     many = len(sound) > MOST_CASES
     gathered = _gathered(by_table(sound), many)
@@ -47,7 +47,7 @@ def _gathered(rows: Sequence[Row], many: bool) -> list[list[Row]]:
 
 
 def _group(rows: Sequence[Row], many: bool) -> Group:
-    """The bars of one case or of several: GB/s, including memcpy."""
+    """The bars of one or several cases: GB/s, including memcpy."""
     first = rows[0]
     rates = {OURS: [row.rate for row in rows]}
     for name, label in PEERS.items():

@@ -17,7 +17,7 @@ Steps = tuple[tuple[Array, Array], ...]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Pad each dimension to a multiple of its factors, split it by them, put the parts in `order`.
+    """Pad each dimension to a multiple of its factors, split it by them, and put the parts in `order`.
 
     bf16[M,N] T(8,128)(2,1): split ((4, 2), (128,)), order (0, 3, 1, 4, 2)
     """
@@ -33,7 +33,7 @@ class Recipe:
 
     @property
     def padded(self) -> tuple[int, ...]:
-        """The dimensions with their padding."""
+        """The dimensions, including padding."""
         blocks = [math.prod(factors) for factors in self.split]
         return tuple(-(-n // block) * block for n, block in zip(self.shape, blocks, strict=True))
 
@@ -59,7 +59,7 @@ class Recipe:
         return math.prod(self.packed)
 
     def pack(self, x: Array, buffer: Array) -> Steps:
-        """From the array to the buffer, through a padded array if the shape is uneven."""
+        """Copy the array to the buffer, through a padded array if the shape is uneven."""
         target = buffer.reshape(self.packed)
         if self.padded == self.shape:
             return ((target, x.reshape(self.blocks).transpose(self.order)),)
@@ -68,7 +68,7 @@ class Recipe:
         return ((inside, x), (target, scratch.reshape(self.blocks).transpose(self.order)))
 
     def unpack(self, buffer: Array, y: Array) -> Steps:
-        """From the buffer to the array."""
+        """Copy the buffer to the array."""
         source = buffer.reshape(self.packed).transpose(self.back)
         if self.padded == self.shape:
             return ((y.reshape(self.blocks), source),)
@@ -76,7 +76,7 @@ class Recipe:
         return ((scratch.reshape(self.blocks), source), (y, scratch[self._inside]))
 
     def packer(self) -> Callable[[Array], Array]:
-        """A function from the array to a fresh one in the order of the buffer: pad, reshape, transpose, copy.
+        """A function that pads, reshapes, transposes and copies an array into a fresh one in buffer order.
 
         The numbers are computed beforehand, because users write them as literals.
         """
@@ -94,12 +94,12 @@ class Recipe:
         return lambda buffer: buffer.reshape(packed).transpose(back).copy("C").reshape(padded)[inside]
 
     def traced_pack(self, jnp: Any) -> Callable[[Any], Any]:
-        """The same for jax to trace."""
+        """The pack, for jax to trace."""
         after = [(0, p - n) for p, n in zip(self.padded, self.shape, strict=True)]
         return lambda x: jnp.pad(x, after).reshape(self.blocks).transpose(self.order)
 
     def traced_unpack(self, jnp: Any) -> Callable[[Any], Any]:
-        """The same for jax to trace."""
+        """The unpack, for jax to trace."""
 
         def unpack(buffer: Any) -> Any:
             split = buffer.reshape(self.packed).transpose(self.back)

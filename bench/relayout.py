@@ -49,7 +49,7 @@ GROUPS = (
 
 
 def cases(quick: bool) -> list[Case]:
-    """The pairs, grouped by dtype and shape; one of them in memory that NumPy allocates."""
+    """The pairs, grouped by dtype and shape; one pair also in memory that NumPy allocates."""
     found = [
         _case(f"{shape} shapes", group, pair, shrunk(group.shapes[index], group.dtype, quick))
         for group in GROUPS
@@ -77,7 +77,7 @@ def _short(named: Format) -> str:
 
 
 def job(source: Format, target: Format, dims: Dims, dtype: Any, allocate: Allocate, threads: int) -> Job:
-    """A buffer in one format into a buffer in another."""
+    """Relayout a buffer in one format into a buffer in another."""
     there = packed(source, dims, dtype, allocate)
     expected = flat_bytes(packed(target, dims, dtype, allocate))
     tiled = tj.TiledArray.from_buffer(there, tj.as_layout(source.layout, dtype=dtype, dims=dims))
@@ -102,7 +102,7 @@ def job(source: Format, target: Format, dims: Dims, dtype: Any, allocate: Alloca
 
 @lru_cache(maxsize=max(len(group.formats) for group in GROUPS))
 def packed(named: Format, dims: Dims, dtype: Any, allocate: Allocate) -> Array:
-    """The buffer that the format's recipe makes, shared by the pairs of one dtype and shape."""
+    """The buffer that the format's recipe makes; the pairs of one dtype and shape share it."""
     recipe = named.recipe(dims)
     buffer = allocate((recipe.slots,), dtype)
     peers.by_numpy(recipe.pack(bits(filled(dims, dtype)), bits(buffer)))()

@@ -19,7 +19,10 @@ RIVALS = ("numpy", "torch", "jax")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Geometric means of a group of rows; the least share of memcpy, the least ratio to the best peer."""
+    """Geometric means for a group of rows.
+
+    It also has the least share of memcpy, and the least ratio to the best peer.
+    """
 
     table: str
     group: str
@@ -33,13 +36,13 @@ class Summary:
 
 
 def over_best_peer(row: Row) -> float | None:
-    """TileJIT's rate over that of the fastest peer; None if none was measured."""
+    """TileJIT's rate over that of the fastest peer; None if no peer was measured."""
     ratios = [row.peers[n].ratio for n in RIVALS if n in row.peers and not row.peers[n].problem]
     return min(ratios, default=None)
 
 
 def summaries(rows: Sequence[Row]) -> list[Summary]:
-    """One summary per group in the order of the rows, and one per table of several groups."""
+    """One summary per group in the order of the rows, and one per table with several groups."""
     found = []
     for table in dict.fromkeys(row.table for row in rows):
         members = [row for row in rows if row.table == table]
@@ -105,7 +108,7 @@ def by_table(rows: Sequence[Row]) -> list[Row]:
 
 
 def brief_table(rows: Sequence[Row], versions: dict[str, str]) -> Table:
-    """One line per case with little more than the speeds: an overview."""
+    """An overview: one line per case, with little more than the speeds."""
     table = Table()
     for head in ("group", "case"):
         table.add_column(head, overflow="fold")
@@ -139,7 +142,7 @@ def summary_table(found: Iterable[Summary], versions: dict[str, str]) -> Table:
 
 
 def gains_table(gains: Iterable[Gain]) -> Table:
-    """One line per case of two threads against one."""
+    """One line per case, comparing two threads with one."""
     heads = ("case", "MB", "GB/s, one", "GB/s, two", "gain", "memcpy's gain")
     table = _table("two threads against one", heads, {})
     for g in gains:
@@ -153,7 +156,7 @@ def gains_table(gains: Iterable[Gain]) -> Table:
 
 
 def run_json(rows: Sequence[Row], gains: Sequence[Gain], **conditions: Any) -> dict[str, Any]:
-    """One run as `bench.saved` keeps it: conditions, cases, geometric means, two threads, failures."""
+    """One run in the form of `bench.saved`: conditions, cases, geometric means, two threads, failures."""
     sound = [row for row in rows if not row.problem]
     return {
         **conditions,

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One case: megabytes read and written, GB/s, share of memcpy, times as fast as each peer."""
+    """One case: megabytes read and written, GB/s, share of memcpy, and the speedup over each peer."""
 
     table: str
     group: str
@@ -50,7 +50,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One expression on arrays of that many elements: microseconds, and speedups over each peer."""
+    """One expression on arrays of `elements` elements: microseconds, and the speedup over each peer."""
 
     case: str
     dtype: str
@@ -63,8 +63,8 @@ class Expression:
 class Run:
     """One run of a benchmark.
 
-    `vector_sizes` holds GB/s by dtype and virtual_vector_size. The last three fields hold means of runs
-    whose cases were not kept.
+    `vector_sizes` holds GB/s by dtype and virtual_vector_size. The last three fields hold means from
+    runs whose cases were not kept.
     """
 
     machine: str
@@ -88,7 +88,7 @@ class Run:
         return tuple(figure for figure in self.figures if figure.table == name)
 
     def mean(self, table: str, group: str) -> Mean:
-        """A group's saved means, or those of its cases in runs that saved none."""
+        """A group's saved means; for runs that saved none, those of its cases."""
         for mean in self.means:
             if (mean.table, mean.group) == (table, group):
                 return mean
@@ -96,7 +96,7 @@ class Run:
 
 
 def mean_of(figures: Sequence[Figure], group: str) -> Mean:
-    """Geometric means of these cases, which are of one table."""
+    """Geometric means of these cases, which belong to one table."""
     peers = dict.fromkeys(name for figure in figures for name in figure.times)
     return Mean(
         figures[0].table,
@@ -162,7 +162,7 @@ def latest(runs: Iterable[Run], table: str, machine: str = "") -> Run:
     """The newest run that has cases of a table, on any machine or on one.
 
     Raises:
-        LookupError: there is none.
+        LookupError: no run has any.
     """
     found = [run for run in runs if run.table(table) and machine in run.machine]
     if not found:
@@ -171,7 +171,7 @@ def latest(runs: Iterable[Run], table: str, machine: str = "") -> Run:
 
 
 def fits(path: Path, machine: Json, date: str) -> bool:
-    """Whether a run of this machine and day may be saved there: the file is new, or holds such runs."""
+    """Whether a run of this machine and day can be saved there: the file is new, or holds such runs."""
     if not path.exists():
         return True
     document = json.loads(path.read_text())
@@ -208,7 +208,7 @@ def _dumped(value: Any) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Floats with four significant digits, more than are reproducible."""
+    """Round floats to four significant digits, which is more than the runs reproduce."""
     if isinstance(value, dict):
         return {key: rounded(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Which saved figures the charts and tables of the documentation show."""
+"""Select the saved figures that the charts and tables of the documentation show."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MOVES = (
 
 
 def by_kind(runs: Runs) -> list[tuple[str, str, list[Figure]]]:
-    """Kinds of copies of the front page: a label, a note, cases that NumPy, torch and jax all have."""
+    """The kinds of copies on the front page: a label, a note, and cases that all peers have."""
     kinds = (
         ("Pack, unpack", "formats", ""),
         ("Transpose", "transposes", ""),
@@ -66,7 +66,10 @@ def by_kind(runs: Runs) -> list[tuple[str, str, list[Figure]]]:
 
 
 def mean_on(runs: Runs, machine: str, name: str, group: str) -> Mean | None:
-    """A group's means on a machine: of the newest run with its cases, else as saved; None without either."""
+    """A group's means on a machine.
+
+    They come from the newest run with its cases, or else are the saved ones; None if there are neither.
+    """
     mine = [run for run in runs if machine in run.machine]
     for run in reversed(mine):
         cases = [f for f in run.table(name) if _belongs(f, group)]
@@ -79,18 +82,18 @@ def mean_on(runs: Runs, machine: str, name: str, group: str) -> Mean | None:
 
 
 def _belongs(figure: Figure, group: str) -> bool:
-    """Whether a case is of a group; relayouts between named formats are those that are not swizzled."""
+    """Whether a case belongs to a group. Relayouts between named formats are those that are not swizzled."""
     return group in (figure.group, "all") or (group == RELAYOUT and figure.group != "swizzled")
 
 
 def routines_run(runs: Runs) -> Run:
-    """The newest run of NumPy's routines; of one day, the run that kept only means."""
+    """The newest run of NumPy's routines; on one day, the run that kept only means."""
     found = [run for run in runs if run.routine_means or run.table("dropin")]
     return max(found, key=lambda run: (run.date, bool(run.routine_means)))
 
 
 def routine_times(run: Run) -> dict[str, float]:
-    """Times as fast as NumPy by size; plans are a group of their own and left out."""
+    """Speedups over NumPy by size. Plans are a separate group and are omitted."""
     if run.routine_means:
         return {mean["group"]: mean["times"]["numpy"] for mean in run.routine_means}
     cases = [f for f in run.table("dropin") if not f.group.endswith("plans")]
@@ -104,10 +107,10 @@ def expressions_run(runs: Runs) -> Run:
 
 
 def cold_start_run(runs: Runs) -> Run:
-    """The newest run of cold starts that timed `import numpy` beside them.
+    """The newest run of cold starts that also timed `import numpy`.
 
     Raises:
-        LookupError: there is none.
+        LookupError: there is no such run.
     """
     found = [run for run in runs if "import numpy" in run.cold_start_ms]
     if not found:

@@ -19,7 +19,7 @@ from bench.jobs import Case, Job, packing, unpacking
 from bench.line_charts import bytes_text
 from bench.measure import Row
 from bench.narrow import expanded, squeezed
-from bench.peers import Way
+from bench.peers import Call
 from tilejit.arrays.memory import empty
 
 TABLE = "sizes"
@@ -29,16 +29,16 @@ PAIRS = ((0, 26), (1, 6), (12, 1), (2, 16))
 """Formats of one dtype: TPU to BLIS, TPU to Tenstorrent, VNNI to TPU, TPU to cuBLASLt."""
 GIVEN, FRESH = "out= given", "fresh"
 SLOWER, LONG_SECONDS = 0.95, 5e-6
-"""A call is slower below this ratio to the recipe, where the recipe takes at least so long."""
+"""A call counts as slower below this ratio to the recipe, if the recipe takes at least this long."""
 
 
 def cases(quick: bool) -> list[Case]:
-    """Every format at every size; calls alternate with NumPy's, so that both find the same caches."""
+    """Every format at every size. Calls alternate with NumPy's, so that both find the same caches."""
     sizes, formats, pairs = (QUICK_SIZES, FORMATS[:2], PAIRS[1:2]) if quick else (SIZES, FORMATS, PAIRS)
     packs = [
-        _case(way, memory, size, named, "", partial(make, named))
+        _case(operation, memory, size, named, "", partial(make, named))
         for named in formats
-        for way, memory, make in (
+        for operation, memory, make in (
             ("pack", GIVEN, partial(_given, packing)),
             ("pack", FRESH, _fresh_pack),
             ("unpack", GIVEN, partial(_given, unpacking)),
@@ -56,13 +56,13 @@ def cases(quick: bool) -> list[Case]:
 
 
 def _case(
-    way: str, memory: str, size: int, named: Format, more: str, make: Callable[[Dims, int], Job]
+    operation: str, memory: str, size: int, named: Format, more: str, make: Callable[[Dims, int], Job]
 ) -> Case:
     """pack f32[32,128] tpu T(8,128), 16 KiB, fresh"""
     dims = scaled(named, size)
     array = f"{short_name(named.dtype)}[{','.join(map(str, dims))}]"
-    name = f"{way} {array} {_tiles(named)}{more}, {bytes_text(size)}, {memory}"
-    return Case(TABLE, f"{way}, {memory}", name, partial(make, dims), alternates=True)
+    name = f"{operation} {array} {_tiles(named)}{more}, {bytes_text(size)}, {memory}"
+    return Case(TABLE, f"{operation}, {memory}", name, partial(make, dims), alternates=True)
 
 
 def _tiles(named: Format) -> str:
@@ -70,7 +70,7 @@ def _tiles(named: Format) -> str:
 
 
 def scaled(named: Format, nbytes: int) -> Dims:
-    """The format's even shape at about that size: whole tiles as long as one fits, less than one below.
+    """The format's even shape at about that size: complete tiles if one fits, and less than one otherwise.
 
     f32[4096,4096] T(8,128), 4 KiB -> (8, 128)    1 KiB -> (8, 32)    128 MiB -> (8192, 4096)
     """
@@ -119,8 +119,8 @@ def _fresh_relayout(source: Format, target: Format, dims: Dims, threads: int) ->
     )
 
 
-def _fresh(source_bytes: int, ours: Way, by_numpy: Callable[[], Array]) -> Job:
-    """NumPy's result is also the expected answer, because TileJIT plays no part in it."""
+def _fresh(source_bytes: int, ours: Call, by_numpy: Callable[[], Array]) -> Job:
+    """NumPy's result is also the expected answer, because TileJIT takes no part in it."""
     expected = flat_bytes(by_numpy()).copy()
     return Job(
         moved_bytes=source_bytes + expected.nbytes,
@@ -152,7 +152,7 @@ def _on_lines(array: Array) -> Array:
 
 
 def tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """Every case; those slower than their recipe; the cost of calls if the recipe takes less than 5 us."""
+    """Every case, the cases slower than their recipe, and the overhead of calls below 5 us."""
     yield _rows(rows)
     timed = [row for row in rows if not row.problem and _recipe_seconds(row) is not None]
     long = [row for row in timed if (_recipe_seconds(row) or 0.0) >= LONG_SECONDS]
@@ -190,7 +190,10 @@ def _slower(rows: Sequence[Row]) -> RenderableType:
 
 
 def _short(rows: Sequence[Row]) -> Table:
-    """By operation. Kernels take longer than memcpy, so a call is less above its kernel than above memcpy."""
+    """The short calls, by operation.
+
+    Kernels take longer than memcpy, so the overhead of a call is less than its time above memcpy.
+    """
     heads = ("cases", "us", "most us", "us above memcpy", "most us above memcpy", "x recipe", "least")
     table = _table("where the recipe takes less than 5 us: medians, and the extreme case", heads, "group")
     for group in dict.fromkeys(row.group for row in rows):

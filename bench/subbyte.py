@@ -1,4 +1,4 @@
-"""Four-bit integers and one-bit booleans, 128 MiB read and written: in order, and in the TPU's tiles."""
+"""Four-bit integers and one-bit booleans, 128 MiB read and written, in order and in the TPU's tiles."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ CASES: tuple[tuple[Any, int, tuple[int, int], str, Split, tuple[int, ...]], ...]
 
 
 def cases(quick: bool) -> list[Case]:
-    """Packs and unpacks of each layout."""
+    """A pack and an unpack for each layout."""
     return [
-        Case("sub-byte", way, _name(way, d, dims, layout), partial(_make, make, case, quick))
+        Case("sub-byte", operation, _name(operation, d, dims, layout), partial(_make, make, case, quick))
         for case in CASES
         for d, _, full, layout, *_ in (case,)
         for dims in (shrunk(full, d, quick),)
-        for way, make in (("pack", packing), ("unpack", unpacking))
+        for operation, make in (("pack", packing), ("unpack", unpacking))
     ]
 
 
-def _name(way: str, dtype: Any, dims: tuple[int, ...], layout: str) -> str:
-    return f"{way} {short_name(dtype)}[{dims[0]},{dims[1]}] {layout[5:-1]}"
+def _name(operation: str, dtype: Any, dims: tuple[int, ...], layout: str) -> str:
+    return f"{operation} {short_name(dtype)}[{dims[0]},{dims[1]}] {layout[5:-1]}"
 
 
 def _make(make: Any, case: Any, quick: bool, threads: int) -> Any:

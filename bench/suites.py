@@ -52,20 +52,23 @@ SUITES: dict[str, Callable[[bool], list[Case]]] = {
 }
 ALL = "all"
 LONG = ("sizes", "cliffs")
-"""Suites of more than a thousand cases, which `all` leaves out."""
+"""Suites with more than a thousand cases, which `all` omits."""
 NAMES = (*SUITES, cold_start.SUITE, sweep.SUITE)
-"""All suites; cold starts and sweeps have no cases, and `all` leaves them out."""
+"""All suites. Cold starts and sweeps have no cases, and `all` omits them."""
 
 
 def every_case(quick: bool) -> list[tuple[str, Case]]:
-    """All cases, each with the name of its suite; a sweep has one per size of super-vectors."""
+    """All cases, each with the name of its suite. A sweep has one case per super-vector size."""
     makers = {**SUITES, sweep.SUITE: sweep.cases}
     return [(name, case) for name, make in makers.items() for case in make(quick)]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which cases, in how many runs, and when to stop: at most `most` cases of each suite."""
+    """Which cases to measure, in how many runs, and when to stop.
+
+    Each suite has at most `most` cases.
+    """
 
     suites: tuple[str, ...]
     only: str
@@ -74,10 +77,10 @@ class Choice:
     runs: int
     seconds: float
     brief: bool = False
-    """Only the first case of each group, the suites in turn, so that all are seen before time runs out."""
+    """Take one case of each group, the suites in turn, so that each has a case before time runs out."""
 
     def cases(self) -> list[Case]:
-        """The cases in their order."""
+        """The cases, in their order."""
         found = [
             [case for case in SUITES[name](self.quick) if self.has(case)]
             for name in self.suites
@@ -89,16 +92,16 @@ class Choice:
         return [case for cases in found for case in cases[: self.most]]
 
     def has(self, case: Case) -> bool:
-        """Whether its table, group or name has the text."""
+        """Whether its table, group or name contains the text."""
         return self.only in f"{case.table} {case.group} {case.name}"
 
     def sweeps(self) -> list[sweep.Workload]:
-        """The workloads whose super-vectors have many sizes."""
+        """The workloads that are measured with many super-vector sizes."""
         found = sweep.workloads(self.quick) if sweep.SUITE in self.suites else []
         return [each for each in found if self.only in f"{sweep.SUITE} {each.name}"][: self.most]
 
     def command(self, suite: str) -> str:
-        """The command for these cases, without defaults and the time limit, which changes no figure."""
+        """The command for these cases, without defaults. The time limit changes no figure and is omitted."""
         text = "python -m bench" if self.brief else f"python -m bench {suite}"
         text += f" --only {self.only!r}" if self.only else ""
         text += f" --cases {self.most}" if self.most is not None else ""
@@ -115,7 +118,7 @@ def _first_of_groups(cases: Sequence[Case]) -> list[Case]:
 
 @dataclass(slots=True)
 class Figures:
-    """The figures so far: rows by number of the case, and why there are no more."""
+    """The figures so far: rows by case number, and why there are no more."""
 
     found: dict[int, list[Row]] = field(default_factory=dict)
     gains: list[Gain] = field(default_factory=list)
@@ -129,7 +132,7 @@ class Figures:
 
 
 def run_cases(choice: Choice, method: Method, figures: Figures, progress: Console) -> None:
-    """Every case in turn; the arrays of one are gone before the next.
+    """Measure every case in turn. The arrays of one case are freed before the next.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed, even if the exception was discarded within a case.
@@ -182,7 +185,7 @@ def _run_sweeps(
     ends: float,
     check: Callable[[], None],
 ) -> None:
-    """Every workload at all sizes, which take turns."""
+    """Measure every workload. Its sizes take turns."""
     numbers: dict[tuple[str, str], int] = {}
     queue = [each for _ in range(choice.runs) for each in choice.sweeps()]
     for done, workload in enumerate(queue):

@@ -1,4 +1,4 @@
-"""The tables of the benchmark page of the documentation."""
+"""The tables of the documentation's benchmark page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.selection import MAIN, MOVES, PEERS, SUMMARY, Runs, mean_on
 
 
 def copies_table(runs: Runs) -> str:
-    """The groups of copies: cases, shares on two machines, times as fast as each peer."""
+    """The groups of copies: cases, shares on two machines, and the speedup over each peer."""
     heads = ["copies", "cases", "Zen 4", "Zen 5", *(f"× {label}" for label in PEERS.values())]
     body = []
     for name, group, label, more in SUMMARY:
@@ -44,7 +44,7 @@ def threads_table(runs: Runs) -> str:
 
 
 def expressions_table(runs: Runs) -> str:
-    """Expressions and sums: times as fast as the fastest peer of each case, on every machine."""
+    """Expressions and sums: the speedup over the fastest peer of each case, on every machine."""
     found: dict[int, dict[str, str]] = {}
     for run in runs:
         if run.threads != 1:
@@ -60,7 +60,7 @@ def expressions_table(runs: Runs) -> str:
 
 
 def cold_start_table(runs: Runs) -> str:
-    """The newest cold starts of each machine; copies beside NumPy's import if it was timed."""
+    """The newest cold starts on each machine; copies relative to NumPy's import, if it was timed."""
     newest = {run.machine: run for run in runs if run.cold_start_ms}
     steps = [
         step

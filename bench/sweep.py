@@ -1,9 +1,9 @@
-"""Workloads at many sizes of super-vectors, which take turns with memcpy.
+"""Workloads at many super-vector sizes, which take turns with memcpy.
 
     python -m bench sweep --plot sweep.svg
     python -m bench sweep --only transpose
 
-Each answer is checked before the clock. One row is one size of one workload; "auto" is one of the sizes.
+Each answer is checked before timing starts. A row is one size of one workload. "auto" is one of the sizes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tilejit as tj
 from bench.arrays import BF16, Array, aligned, filled, flat_bytes
 from bench.jobs import UNTOUCHED, Case, Job
 from bench.measure import LEARNING_CALLS, Method, Row, checked, described
-from bench.peers import Way
+from bench.peers import Call
 from bench.timing import Timing, interleaved, memcpy
 from codegen import read_vector_sizes, sizes_in_elements
 
@@ -54,20 +54,20 @@ Points: TypeAlias = list[tuple[str, float]]
 
 
 def add(a: Array, b: Array, c: Array) -> None:
-    """A kernel of two dimensions."""
+    """A kernel with two dimensions."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             c[i, j] = a[i, j] + b[i, j] + 1 + 2
 
 
 def triad(a: Array, b: Array, c: Array) -> None:
-    """A kernel of one dimension."""
+    """A kernel with one dimension."""
     for i in range(a.shape[0]):
         c[i] = a[i] + 2 * b[i]
 
 
 def transposed(a: Array, c: Array) -> None:
-    """A kernel whose store walks the other dimension."""
+    """A kernel whose store walks along the other dimension."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             c[j, i] = a[i, j] + 1
@@ -88,16 +88,16 @@ class Arrays:
     moved_bytes: int
     out: Array
     expected: Array
-    way: Callable[[Any], Way]
+    call_for: Callable[[Any], Call]
 
     def job(self, size: Size) -> Job:
         """One size as a job."""
-        return Job(self.moved_bytes, self.out, self.expected, lambda: self.way(size), {})
+        return Job(self.moved_bytes, self.out, self.expected, lambda: self.call_for(size), {})
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload to measure at each size; `make` gets the number of threads."""
+    """A workload to measure at each size. `make` gets the number of threads."""
 
     name: str
     dtype: Any
@@ -147,9 +147,9 @@ def cases(quick: bool) -> list[Case]:
 
 
 def measure(workload: Workload, method: Method) -> list[Row]:
-    """One row per size. Sizes take turns on the same arrays; rows record failures and wrong answers.
+    """One row per size. Sizes take turns on the same arrays. Rows record failures and wrong answers.
 
-    Figures are those of the fastest round: other processes can cost more than sizes differ.
+    Figures are from the fastest round, because other processes can cost more than the sizes differ.
     """
     arrays = workload.make(method.threads)
     rows, runs, first = [], {}, {}
@@ -157,9 +157,9 @@ def measure(workload: Workload, method: Method) -> list[Row]:
         name = shown(size, workload.dtype)
         try:
             started = time.perf_counter()
-            run = arrays.way(size)
+            run = arrays.call_for(size)
             first[name] = checked(run, arrays.job(size)) - started
-        except Exception as error:  # a bug at one size must not lose the figures of all others
+        except Exception as error:  # a bug at one size must not discard the figures of the others
             nothing = Timing(float("nan"), float("nan"))
             row = Row(SUITE, workload.name, name, 0, 0.0, nothing, nothing, problem=described(error))
             rows.append(row)
@@ -190,7 +190,7 @@ def shown(size: Size, dtype: Any) -> str:
 
 
 def _rows(side: int, dtype: Any, threads: int) -> Arrays:
-    """Rows with gaps after them on both sides."""
+    """Rows on both sides are followed by gaps."""
     x, room = filled((side, side + 16), dtype), aligned((side, side + 32), dtype)
     return _planned(room[:, :side], x[:, :side], room, threads)
 
@@ -206,16 +206,16 @@ def _transposed(shape: tuple[int, int], dtype: Any, threads: int) -> Arrays:
 
 
 def _planned(dst: Array, src: Array, out: Array, threads: int) -> Arrays:
-    """A copy into an array that begins where `out` does; bytes between its rows stay as they are."""
+    """A copy into an array that begins where `out` does. Bytes between its rows stay unchanged."""
     whole = out.copy()
     flat_bytes(whole)[:] = UNTOUCHED
     np.lib.stride_tricks.as_strided(whole, dst.shape, dst.strides)[...] = src
 
-    def way(size: Any) -> Way:
+    def call_for(size: Any) -> Call:
         plan = tj.plan_copy(dst, src, virtual_vector_size=size, threads=threads)
         return lambda: plan(dst, src)
 
-    return Arrays(2 * src.size * src.itemsize, out, _bytes(whole), way)
+    return Arrays(2 * src.size * src.itemsize, out, _bytes(whole), call_for)
 
 
 def _packed(side: int, dtype: Any, layout: str, threads: int) -> Arrays:
@@ -223,56 +223,56 @@ def _packed(side: int, dtype: Any, layout: str, threads: int) -> Arrays:
     wanted = tj.pack(x, layout).buffer
     out = aligned((wanted.size,), dtype)
 
-    def way(size: Any) -> Way:
+    def call_for(size: Any) -> Call:
         return lambda: tj.pack(x, layout, out=out, virtual_vector_size=size, threads=threads)
 
-    return Arrays(x.nbytes + out.nbytes, out, _bytes(wanted), way)
+    return Arrays(x.nbytes + out.nbytes, out, _bytes(wanted), call_for)
 
 
 def _kernel(python: Callable[..., None], side: int, rank: int, dtype: Any, threads: int) -> Arrays:
     a, b, c = filled((side,) * rank, dtype), filled((side,) * rank, dtype), aligned((side,) * rank, dtype)
 
-    def way(size: Any) -> Way:
+    def call_for(size: Any) -> Call:
         kernel = tj.kernel(virtual_vector_size=size, parallel=threads)(python)
         return lambda: kernel(a, b, c)
 
-    return Arrays(3 * a.nbytes, c, _bytes(a + b + 1 + 2 if rank == 2 else a + 2 * b), way)
+    return Arrays(3 * a.nbytes, c, _bytes(a + b + 1 + 2 if rank == 2 else a + 2 * b), call_for)
 
 
 def _transposed_kernel(side: int, dtype: Any, threads: int) -> Arrays:
     a, c = filled((side, side), dtype), aligned((side, side), dtype)
 
-    def way(size: Any) -> Way:
+    def call_for(size: Any) -> Call:
         kernel = tj.kernel(virtual_vector_size=size, parallel=threads)(transposed)
         return lambda: kernel(a, c)
 
-    return Arrays(2 * a.nbytes, c, _bytes((a + 1).T), way)
+    return Arrays(2 * a.nbytes, c, _bytes((a + 1).T), call_for)
 
 
 def _summed(count: int, _: int) -> Arrays:
     a, c = _few_numbers(count), aligned((1,), np.float32)
 
-    def way(size: Any) -> Way:
+    def call_for(size: Any) -> Call:
         kernel = tj.kernel(virtual_vector_size=size, vectorize_reductions=True)(total)
         return lambda: kernel(a, c)
 
-    return Arrays(a.nbytes, c, _bytes(np.array([a.sum(dtype="f8")], "f4")), way)
+    return Arrays(a.nbytes, c, _bytes(np.array([a.sum(dtype="f8")], "f4")), call_for)
 
 
 def _expression(count: int, threads: int) -> Arrays:
     a, b, c = _few_numbers(count), _few_numbers(count), aligned((count,), np.float32)
 
-    def way(size: Any) -> Way:
+    def call_for(size: Any) -> Call:
         run = tj.elementwise(lambda x, y: x * 2 + y, virtual_vector_size=size, parallel=threads)
         return lambda: run(a, b, out=c)
 
-    return Arrays(3 * a.nbytes, c, _bytes(a * 2 + b), way)
+    return Arrays(3 * a.nbytes, c, _bytes(a * 2 + b), call_for)
 
 
 def _expression_sum(count: int, threads: int) -> Arrays:
     a, c = _few_numbers(count), aligned((1,), np.float32)
 
-    def way(size: Any) -> Way:
+    def call_for(size: Any) -> Call:
         reduce = tj.elementwise(lambda x: x.sum(), virtual_vector_size=size, parallel=threads)
 
         def run() -> None:
@@ -280,11 +280,11 @@ def _expression_sum(count: int, threads: int) -> Arrays:
 
         return run
 
-    return Arrays(a.nbytes, c, _bytes(np.array([a.sum(dtype="f8")], "f4")), way)
+    return Arrays(a.nbytes, c, _bytes(np.array([a.sum(dtype="f8")], "f4")), call_for)
 
 
 def _few_numbers(count: int) -> Array:
-    """Small whole numbers, whose sums are exact in any order."""
+    """Small integers, whose sums are exact in any order."""
     out = aligned((count,), np.float32)
     out[...] = np.arange(count) % 3
     return out
@@ -295,7 +295,7 @@ def _bytes(x: Array) -> Array:
 
 
 def best_of(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], Row, Row | None]]:
-    """The name of each workload, its sound rows, the fastest of them, and that of "auto"."""
+    """Each workload's name, its valid rows, the fastest of them, and the row of "auto"."""
     for name in dict.fromkeys(row.group for row in rows):
         own = [row for row in rows if row.group == name and not row.problem]
         if own:
@@ -304,7 +304,7 @@ def best_of(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], Row, Row | No
 
 
 def sweep(dtype: Any, rounds: int) -> Points:
-    """a+b+1+2 over a matrix of a million elements, all sizes in turns; answers are checked first.
+    """a+b+1+2 over a matrix of a million elements; all sizes take turns. Answers are checked first.
 
     Raises:
         AssertionError: an answer is wrong.
@@ -315,7 +315,7 @@ def sweep(dtype: Any, rounds: int) -> Points:
     for name, kernel in kernels.items():
         c[...] = 0
         kernel(a, b, c)
-        assert np.array_equal(c, a + b + 1 + 2), f"virtual_vector_size={name} is off"
-    ways = {name: lambda kernel=kernel: kernel(a, b, c) for name, kernel in kernels.items()}
-    times = interleaved(ways, rounds)
+        assert np.array_equal(c, a + b + 1 + 2), f"virtual_vector_size={name}: the answer is wrong"
+    calls = {name: lambda kernel=kernel: kernel(a, b, c) for name, kernel in kernels.items()}
+    times = interleaved(calls, rounds)
     return [(name, 3 * a.nbytes / timing.median / 1e9) for name, timing in times.items()]

@@ -1,4 +1,4 @@
-"""The figures of `python -m bench sweep`: a table, and lines over the elements of a super-vector."""
+"""The figures of `python -m bench sweep`: a table, and a line chart by elements per super-vector."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ONE, TWO = "one dimension", "two dimensions"
 
 
 def tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """GB/s of each size, and how "auto" compares to the best of them."""
+    """GB/s at each size, and how "auto" compares to the best of them."""
     out = Table(title="virtual_vector_size, GB/s of the fastest round", title_justify="left")
     out.add_column("workload")
     names = list(dict.fromkeys(row.case.partition(" = ")[0] for row in rows))
@@ -44,7 +44,7 @@ def tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
 
 
 def chart(runs: Runs) -> str:
-    """How many times as fast as "auto" each size is, by its elements."""
+    """The speed of each size relative to "auto", by its elements."""
     run = latest(runs, SUITE)
     figures = run.table(SUITE)
     panels: dict[str, dict[str, Points]] = {}
@@ -61,7 +61,7 @@ def chart(runs: Runs) -> str:
 
 
 def _points(figures: Sequence[Figure], auto: float) -> Points:
-    """The fastest of each number of elements, beside "auto"."""
+    """The fastest size for each number of elements, relative to "auto"."""
     found: dict[float, float] = {}
     for figure in figures:
         elements = elements_of(figure)
@@ -70,7 +70,7 @@ def _points(figures: Sequence[Figure], auto: float) -> Points:
 
 
 def kind_of(figure: Figure) -> str:
-    """One dimension, two, or "" for auto."""
+    """ "one" or "two" dimensions, or "" for auto."""
     return "" if figure.case == AUTO else TWO if "x" in figure.case else ONE
 
 

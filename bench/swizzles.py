@@ -1,4 +1,4 @@
-"""Swizzled copies as CUTLASS lays out tiles in shared memory: 8 rows, or columns, of 128, 64 or 32 bytes."""
+"""Swizzled copies in CUTLASS's shared-memory layouts: tiles of 8 rows or columns of 128, 64 or 32 bytes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bench.recipe import Steps
 
 ROWS = 8
 CHUNK_BYTES = 16
-"""Bytes that every one of these swizzles keeps together."""
+"""Bytes that all of these swizzles keep together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swizzled:
-    """Tiles of 8 rows of `row_bytes`, row-major among themselves, 16-byte chunks XORed with the row.
+    """Tiles of 8 rows of `row_bytes`, stored row-major, with 16-byte chunks XORed with the row.
 
-    `turned`: the same of the array transposed, tiles of 8 columns.
+    `turned` layouts do the same to the transposed array: tiles have 8 columns.
     """
 
     dtype: Any
@@ -38,7 +38,7 @@ class Swizzled:
         return self.row_bytes // CHUNK_BYTES
 
     def layout(self, dims: tuple[int, ...]) -> str:
-        """Its text for an array of those dimensions."""
+        """The text of the layout for an array with those dimensions."""
         width = np.dtype(self.dtype).itemsize
         rows, columns = reversed(dims) if self.turned else dims
         row, tile = self.row_bytes // width, ROWS * self.row_bytes // width
@@ -51,7 +51,7 @@ class Swizzled:
         return f"Sw<{bits_},{base},3> o 0 o ({','.join(shape)}):({','.join(strides)})"
 
     def steps(self, x: Array, buffer: Array) -> Steps:
-        """Chunk by chunk of each row, by the definition: bits 7 and up of the byte into bits 4 and up."""
+        """Copy each row in chunks, by the definition: XOR bits 7 and up of the byte into bits 4 and up."""
         x = x.T if self.turned else x
         rows, columns = x.shape
         chunk = CHUNK_BYTES // x.itemsize
@@ -79,23 +79,23 @@ SWIZZLED = (
 
 
 def cases(quick: bool) -> Iterator[Case]:
-    """Each of them, packed and unpacked."""
+    """A pack and an unpack for each layout."""
     for each in SWIZZLED:
         small = shrunk(each.dims, each.dtype, quick)
         dims = tuple(-(-n // 512) * 512 for n in small)
-        for way in ("pack", "unpack"):
+        for operation in ("pack", "unpack"):
             what = "columns" if each.turned else "rows"
             shape = f"{short_name(each.dtype)}[{','.join(map(str, dims))}]"
-            name = f"{way} {shape} {what} of {each.row_bytes} bytes"
-            yield Case("relayout", "swizzled", name, partial(_job, each, dims, way))
+            name = f"{operation} {shape} {what} of {each.row_bytes} bytes"
+            yield Case("relayout", "swizzled", name, partial(_job, each, dims, operation))
 
 
-def _job(each: Swizzled, dims: tuple[int, ...], way: str, threads: int) -> Job:
+def _job(each: Swizzled, dims: tuple[int, ...], operation: str, threads: int) -> Job:
     x = filled(dims, each.dtype)
     buffer, layout = aligned((x.size,), each.dtype), each.layout(dims)
     there = peers.by_numpy(each.steps(bits(x), bits(buffer)))
     there()
-    if way == "pack":
+    if operation == "pack":
         return Job(
             moved_bytes=2 * x.nbytes,
             out=buffer,

@@ -30,7 +30,7 @@ SYNONYMS = {
     "s64": ("int64",),
     "u64": ("uint64",),
 }
-"""Words that users may pass to `-k`, by the word in a name."""
+"""Words that users may pass to `-k`, keyed by the word in a name."""
 
 
 def words_for(name: str) -> set[str]:

@@ -3,8 +3,8 @@
     pytest bench --benchmark-only -k "pack or kernel"
     pytest bench --benchmark-only -k "take and (tilejit or numpy)" --benchmark-columns=min,median
 
-A test runs a case by one method: memcpy of as many bytes, TileJIT, or a peer. Its name has the suite, the
-table, the group and the case. Published figures come from `python -m bench`, where methods take turns and
+A test runs a case with one method: memcpy of as many bytes, TileJIT, or a peer. Its name contains the suite,
+the table, the group and the case. Published figures come from `python -m bench`, where methods take turns and
 arrays are large.
 """
 
@@ -24,7 +24,7 @@ from bench.suites import every_case
 from bench.timing import memcpy, once, repeats
 
 MEMCPY, OURS = "memcpy", "tilejit"
-WAYS = (MEMCPY, OURS, *peers.NAMES, "numba", "numexpr")
+METHODS = (MEMCPY, OURS, *peers.NAMES, "numba", "numexpr")
 ROUNDS, COLD_ROUNDS = 7, 3
 CASES = every_case(quick=True)
 NAMES = [": ".join(dict.fromkeys((suite, x.table, x.group, x.name))) for suite, x in CASES]
@@ -32,31 +32,31 @@ NAMES = [": ".join(dict.fromkeys((suite, x.table, x.group, x.name))) for suite, 
 
 @lru_cache(maxsize=1)
 def job_of(index: int) -> Job:
-    """The arrays of one case, which consecutive tests share."""
+    """The arrays of one case. Consecutive tests share them."""
     return CASES[index][1].make(1)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("index", range(len(CASES)), ids=NAMES)
-def test_way(benchmark: Any, index: int, way: str) -> None:
+def test_method(benchmark: Any, index: int, method: str) -> None:
     """The answer is checked before timing starts."""
     job = job_of(index)
-    run: peers.Way
-    if way == MEMCPY:
+    run: peers.Call
+    if method == MEMCPY:
         run = memcpy(job.moved_bytes // 2)
         run()
     else:
-        run = job.ours() if way == OURS else peer(job, way)
+        run = job.ours() if method == OURS else peer(job, method)
         checked(run, job)
     benchmark.group = NAMES[index]
     benchmark.extra_info["moved_bytes"] = job.moved_bytes
     benchmark.pedantic(run, rounds=ROUNDS, iterations=repeats(once(run)), warmup_rounds=1)
 
 
-def peer(job: Job, name: str) -> peers.Way:
+def peer(job: Job, name: str) -> peers.Call:
     """The peer's method; the test is skipped if it has none."""
     if name not in job.peers:
-        pytest.skip(f"{name} has nothing for such a case")
+        pytest.skip(f"{name} does not support this case")
     try:
         return job.peers[name]()
     except ImportError:
@@ -77,12 +77,15 @@ STARTS: dict[str, tuple[str, dict[str, Any]]] = {
     cold_start.STORED: ("store", {"numba": False}),
     cold_start.EMPTY: (EMPTY, {"numba": True}),
 }
-"""The kinds of processes: their store, if not a new empty one, and what is expected of them."""
+"""The kinds of processes: the store, unless it is a new empty one, and what each must do."""
 
 
 @pytest.mark.parametrize("kind", STARTS)
 def test_cold_start(benchmark: Any, folder: Path, kind: str) -> None:
-    """A process from start to end, which checks its own copies; `extra_info` has the time of each step."""
+    """Time a process from start to end.
+
+    It checks its own copies, and `extra_info` has the time of each step.
+    """
     store, expected = STARTS[kind]
     found: list[cold_start.Milliseconds] = []
 

@@ -31,7 +31,7 @@ that it did not hold before (Zen 4, 2026-11).
 """
 
 SHORT_SECONDS = 2e-5
-"""If single calls alternate, shorter ones are repeated until they take this long."""
+"""When single calls alternate, shorter ones are repeated until they take this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class Timing:
     median: float
 
 
-def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Timing]:
-    """Run every call `rounds` times in turn; each must have run before, so that nothing is compiled now."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    lengths = {name: _warm(run) for name, run in ways.items()}
+def interleaved(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Timing]:
+    """Run every call `rounds` times in turn. Each must have run before, so that nothing is compiled now."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    lengths = {name: _warm(run) for name, run in calls.items()}
     collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(rounds):
-            for name, run in ways.items():
+            for name, run in calls.items():
                 if lengths[name] < WARM_SECONDS:
                     _timed(run, WARM_CALLS)
                 seconds[name].append(_timed(run, repeats(lengths[name])))
@@ -63,10 +63,10 @@ def interleaved(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
 def alternating(
     first: Callable[[], object], second: Callable[[], object], rounds: int
 ) -> tuple[Timing, Timing]:
-    """Time two calls alternately, each as often before the other as after it; both must have run before.
+    """Time two calls alternately, each as often before the other as after it. Both must have run before.
 
-    Both then find the same state equally often: memory just freed, touched pages, lines in cache. A round has
-    as many calls as one of `interleaved`.
+    Both then meet the same states equally often: memory just freed, touched pages, lines in cache. A round
+    has as many calls as in `interleaved`.
     """
     longest = max(once(first), once(second))
     count = max(1, round(SHORT_SECONDS / longest))
@@ -91,13 +91,13 @@ def once(run: Callable[[], object]) -> float:
 
 
 def _warm(run: Callable[[], object]) -> float:
-    """Seconds of a call after earlier calls have brought its data into the caches, as far as it fits."""
+    """Seconds of a call after earlier calls have brought as much of its data into the caches as fits."""
     _timed(run, WARM_CALLS)
     return once(run)
 
 
 def repeats(seconds: float) -> int:
-    """How many calls of that length are long enough to time."""
+    """How many calls of that length take long enough to time."""
     return max(1, round(BLOCK_SECONDS / seconds))
 
 
@@ -109,7 +109,7 @@ def _timed(run: Callable[[], object], count: int) -> float:
 
 
 def memcpy(size_bytes: int, threads: int = 1) -> Callable[[], None]:
-    """numpy.copyto between two line-aligned arrays of that size, one piece per thread."""
+    """Run numpy.copyto between two line-aligned arrays of that size, with one piece per thread."""
     source, target = np.empty(size_bytes + 64, np.uint8), np.empty(size_bytes + 64, np.uint8)
     source[:], target[:] = 1, 0
     s, t = (a[-a.ctypes.data % 64 :][:size_bytes] for a in (source, target))
@@ -133,7 +133,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def machine() -> dict[str, str]:
-    """The machine: its name for readers, the processor, its caches."""
+    """The machine: a readable name, the processor, its caches."""
     return {"name": _name(), "cpu": _cpu(), "caches": caches_text()}
 
 
@@ -189,7 +189,7 @@ GENERATIONS = {
     ("26", "2"): "Zen 5",
     ("6", "143"): "Sapphire Rapids",
 }
-"""By CPU family and model: virtual machines call them all "AMD EPYC" or "Intel Xeon"."""
+"""By CPU family and model, because virtual machines call them all "AMD EPYC" or "Intel Xeon"."""
 
 
 def _name() -> str:

@@ -88,7 +88,7 @@ def test_cold_starts_have_a_test_each() -> None:
     "words", ["kernel and axpy and int32", "elementwise and dot", "sweep and 64 and f32", "pad and 1"]
 )
 def test_a_selection_runs(words: str, tmp_path: Path) -> None:
-    """Checked and timed: TileJIT's way, and memcpy's."""
+    """Checked and timed: TileJIT and memcpy."""
     pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installed")
     saved = tmp_path / "run.json"
     command = [sys.executable, "-m", "pytest", "bench", "--benchmark-only", f"--benchmark-json={saved}"]
@@ -104,7 +104,7 @@ def test_a_selection_runs(words: str, tmp_path: Path) -> None:
     figures = json.loads(saved.read_text())["benchmarks"]
     assert figures
     assert all(figure["extra_info"]["moved_bytes"] > 0 for figure in figures)
-    assert {figure["params"]["way"] for figure in figures} == {"tilejit", "memcpy"}
+    assert {figure["params"]["method"] for figure in figures} == {"tilejit", "memcpy"}
     saved_info = json.loads(saved.read_text())["machine_info"]["tilejit"]
     assert saved_info["version"] == tilejit.__version__
     assert {"cpu", "numpy"} <= saved_info.keys()

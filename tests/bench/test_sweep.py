@@ -37,7 +37,7 @@ def test_a_wrong_answer_costs_only_its_size() -> None:
     right = SMALL.make(1)
 
     def make(_: int) -> Arrays:
-        return replace(right, way=lambda size: (lambda: None) if size == 64 else right.way(size))
+        return replace(right, call_for=lambda size: (lambda: None) if size == 64 else right.call_for(size))
 
     rows = measure(replace(SMALL, make=make), METHOD)
     assert {row.case: bool(row.problem) for row in rows} == {
