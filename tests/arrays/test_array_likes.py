@@ -1,4 +1,4 @@
-"""Tensors of torch and arrays of jax, read over their own memory."""
+"""torch tensors and jax arrays, read through views of their own memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tilejit.arrays.array_likes import as_numpy
 VALUES = np.arange(60000, dtype=np.float32).reshape(200, 300)
 
 
-def test_what_is_no_array_stays_as_it_is() -> None:
+def test_other_objects_are_returned_unchanged() -> None:
     for given in ([1, 2], 3.0, None, VALUES, np.float32(1)):
         assert as_numpy(given) is given
 
 
-def test_tensors() -> None:
+def test_torch_tensors() -> None:
     torch: Any = pytest.importorskip("torch", reason="torch is not installed")
     tensor = torch.from_numpy(VALUES.copy())
     assert np.shares_memory(tj.asarray(tensor), tensor.numpy())
@@ -36,7 +36,7 @@ def test_tensors() -> None:
         tj.copy(torch.ones(200, 300, requires_grad=True))
 
 
-def test_arrays_of_jax() -> None:
+def test_jax_arrays() -> None:
     jax: Any = pytest.importorskip("jax", reason="jax is not installed")
     array = jax.numpy.asarray(VALUES).astype(jax.numpy.bfloat16)
     assert np.shares_memory(tj.asarray(array), np.asarray(array))

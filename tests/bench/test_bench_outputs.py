@@ -1,4 +1,4 @@
-"""What `python -m bench` prints and draws; it refuses files that it could not write before it measures."""
+"""The output of `python -m bench`; files that it cannot write are refused before it measures."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bench.timing import Timing
 
 
 @pytest.mark.parametrize("option", ["json_file", "markdown_file", "plot_file"])
-def test_a_directory_is_no_file(option: str, tmp_path: Path) -> None:
+def test_a_directory_as_an_output_file_is_refused(option: str, tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter, match="is a directory"):
         main("copies", quick=True, **{option: tmp_path})  # type: ignore[arg-type]
 
 
-def test_unknown_suites_and_peers() -> None:
+def test_unknown_suites_and_peers_are_refused() -> None:
     with pytest.raises(typer.BadParameter, match="unknown suite nothing"):
         main("copies,nothing", quick=True)
     with pytest.raises(typer.BadParameter, match=r"unknown suite packs; did you mean pack\?"):

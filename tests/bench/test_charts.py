@@ -1,4 +1,4 @@
-"""Saved results: they are read and written alike, and the documentation shows what they hold."""
+"""Saved results: reading returns what was written, and the documentation shows what they hold."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_saved_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert figure.share_of("numpy") == 0.1235 / 2
 
 
-def test_a_file_holds_the_runs_of_one_machine_and_day(tmp_path: Path) -> None:
+def test_a_file_holds_only_runs_of_one_machine_and_day(tmp_path: Path) -> None:
     path = saved(tmp_path, run(row("casts", "flat", "old")), run(row("casts", "flat", "new")))
     assert [r.figures[0].case for r in load(tmp_path)] == ["old", "new"]
     assert fits(path, MACHINE, DATE)
@@ -119,7 +119,7 @@ def test_means_are_geometric_and_saved_ones_win(tmp_path: Path) -> None:
     assert with_means.mean("casts", "all").share == 0.5
 
 
-def test_markers_are_filled_again_and_again(tmp_path: Path) -> None:
+def test_filling_markers_again_replaces_the_text(tmp_path: Path) -> None:
     saved(tmp_path, SMALL)
     runs = load(tmp_path)
     page = "before\n<!-- chart: bench-fresh --><!-- end -->\n<!-- table: threads --><!-- end -->\nafter\n"
@@ -136,7 +136,7 @@ def test_markers_are_filled_again_and_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chart", charts.CHARTS, ids=lambda chart: chart.name)
 def test_a_chart_of_small_results(chart: charts.Chart, tmp_path: Path) -> None:
-    """The same bytes each time, well-formed, in nobody's time."""
+    """A chart is the same bytes each time, is well-formed, and contains no date."""
     pytest.importorskip("matplotlib")
     saved(tmp_path, SMALL)
     runs = load(tmp_path)
@@ -159,8 +159,8 @@ def test_bars_show_the_figures(tmp_path: Path) -> None:
     assert {"20.0", "5.0", "10.0", "2.5"} <= {*words}  # TileJIT, NumPy, torch, jax
 
 
-def test_the_page_and_the_results_are_those_that_are_saved() -> None:
-    """`python -m bench.charts` writes both; the charts' own text depends on matplotlib's version."""
+def test_the_page_and_the_report_match_the_saved_results() -> None:
+    """`python -m bench.charts` writes both. The text of the charts depends on matplotlib's version."""
     runs = load()
     assert charts.PAGE.read_text() == charts.filled(charts.PAGE.read_text(), runs)
     assert charts.RESULTS.read_text() == report(runs)

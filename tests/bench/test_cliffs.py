@@ -1,4 +1,4 @@
-"""`python -m bench cliffs`: what is drawn, and what the tables and charts say of the rows."""
+"""`python -m bench cliffs`: the random cases, and what tables and charts show of the rows."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def drawn() -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
     return found
 
 
-def test_the_draw_is_the_same_in_every_run() -> None:
+def test_the_random_cases_are_the_same_in_every_run() -> None:
     assert [c.name for c in cliffs.cases(False)] == [c.name for c in cliffs.cases(False)]
     assert len(cliffs.cases(False)) == 2000
 
 
-def test_cases_are_real_permutations_of_the_promised_sizes() -> None:
+def test_cases_are_permutations_of_the_documented_sizes() -> None:
     for itemsize, shape, order in drawn():
         assert 2 <= len(shape) <= 5
         assert sorted(order) == [*range(len(shape))]
@@ -61,7 +61,7 @@ def test_a_case_copies_what_numpy_copies() -> None:
     assert np.array_equal(job.out.reshape(-1).view(np.uint8), job.expected)
 
 
-def test_the_distribution_is_of_each_group() -> None:
+def test_the_distribution_is_by_group() -> None:
     figures = [("from 4 MiB", k / 100, 0.5 if k <= 3 else 2.0) for k in range(1, 102)]
     small, large = cliffs.distribution([("below 4 MiB", 0.5, 1.0), *figures])[::-1]
     assert large[:2] == ["from 4 MiB", "101"]
@@ -82,7 +82,7 @@ def printed(*rows: Row) -> str:
     return out.getvalue()
 
 
-def test_the_worst_cases_have_their_schedules() -> None:
+def test_the_worst_cases_are_listed_with_schedules() -> None:
     text = printed(row("u8 [256,256] (1,0)", 0.5, 0.9), row("u64 [91,90] (1,0)", 0.25, 3.0))
     shares, worst, slower = re.split("the worst|slower than NumPy: ", text)
     assert "below 4 MiB" in shares
@@ -93,7 +93,7 @@ def test_the_worst_cases_have_their_schedules() -> None:
     assert "u64" not in slower
 
 
-def test_without_numpy_nothing_is_slower() -> None:
+def test_cases_without_a_ratio_to_numpy_do_not_count_as_slower() -> None:
     assert "slower than NumPy: " not in printed(row("u8 [256,256] (1,0)", 0.5, None))
     assert printed() == ""
 
@@ -123,7 +123,7 @@ def test_the_chart_has_two_distributions() -> None:
         assert text in words
 
 
-def test_points_are_sorted_from_the_least_to_the_most() -> None:
+def test_points_are_sorted() -> None:
     points = chart_figures.sorted_points([3.0, 1.0, 2.0])
     assert (points[0], points[50], points[100]) == ((0, 1.0), (50, 2.0), (100, 3.0))
     assert chart_figures.sorted_points([]) == []

@@ -1,4 +1,4 @@
-"""`python -m bench cold_start`: which processes it starts, and what it tells of them."""
+"""`python -m bench cold_start`: the processes that it starts, and how it reports them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.saved import Run, load, runs_of
 
 
 def pretended(folder: Path, store: str, *, copies: bool = True, numba: bool | None = None) -> Milliseconds:
-    """50 ms for NumPy, and for each further step 1 ms with a filled store or 100 with an empty one."""
+    """50 ms for NumPy, and for each further step 1 ms with a filled store or 100 ms with an empty one."""
     took = 100.0 if store.startswith("empty") else 1.0
     steps = dict.fromkeys((TILEJIT, *COPIES), (took, took)) if copies else {}
     total = sum(wall for wall, _ in steps.values())
@@ -27,7 +27,7 @@ def pretended(folder: Path, store: str, *, copies: bool = True, numba: bool | No
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
-    """The store of each process and whether it copied; no process is started."""
+    """The store of each process, and whether it copied. No process is started."""
     found = []
 
     def process(folder: Path, store: str, **how: Any) -> Milliseconds:
@@ -44,7 +44,7 @@ def measured(rounds: int, empty: int) -> Starts:
     return starts
 
 
-def test_processes_take_turns_behind_one_that_fills_the_store(started: list[tuple[str, bool]]) -> None:
+def test_processes_take_turns_after_one_that_fills_the_store(started: list[tuple[str, bool]]) -> None:
     starts = measured(rounds=3, empty=2)
     numpy, copies = ("store", False), ("store", True)
     assert started == [
@@ -57,7 +57,7 @@ def test_processes_take_turns_behind_one_that_fills_the_store(started: list[tupl
 
 
 @pytest.mark.usefixtures("started")
-def test_medians_and_ratios_are_beside_numpys_import() -> None:
+def test_medians_and_ratios_are_relative_to_numpys_import() -> None:
     starts = measured(rounds=3, empty=2)
     assert starts.medians() == {NUMPY: 50.0, TILEJIT: 1.0, STORED: 4.0, EMPTY: 400.0}
     out = io.StringIO()
@@ -69,7 +69,7 @@ def test_medians_and_ratios_are_beside_numpys_import() -> None:
 
 
 @pytest.mark.usefixtures("started")
-def test_a_run_prints_saves_and_draws(
+def test_a_run_prints_saves_and_draws_a_chart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
@@ -86,7 +86,7 @@ def test_a_run_prints_saves_and_draws(
 
 
 def runs(**milliseconds: float) -> tuple[Run, ...]:
-    """A run that saved these, with spaces for underscores."""
+    """A run that saved these figures, with spaces for underscores."""
     medians = {name.replace("_", " "): value for name, value in milliseconds.items()}
     run = {"command": "python -m bench cold_start", "threads": 1, "rounds": 3, "cold_start_ms": medians}
     return runs_of({"machine": {"name": "a machine"}, "date": "2026-11-24", "runs": [run]})
@@ -101,12 +101,12 @@ def test_tables_have_the_ratio_where_numpys_import_was_timed() -> None:
     assert "| first copies, kernels stored | 120 |" in report(new)
 
 
-def test_the_chart_is_of_a_run_that_timed_numpys_import() -> None:
+def test_the_chart_shows_a_run_that_timed_numpys_import() -> None:
     with pytest.raises(LookupError, match="import numpy"):
         chart_figures.cold_start(runs(import_tilejit=5))
 
 
-def test_a_process_that_imports_numpy_alone_does_no_more(tmp_path: Path) -> None:
+def test_a_process_that_only_imports_numpy_does_nothing_else(tmp_path: Path) -> None:
     took = cold_start.process(tmp_path, "store", copies=False, numba=False)
     assert took[NUMPY][0] > 0
     assert took[FROM_IMPORT] == (0, 0)

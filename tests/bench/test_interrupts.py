@@ -32,7 +32,9 @@ def press_ctrl_c(*_: object) -> None:
 
 @pytest.mark.usefixtures("default_handler")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_exception_that_a_garbage_collection_discards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_counts_although_garbage_collection_discards_the_exception(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def collected(*_: object) -> None:
         gc.callbacks.remove(collected)
         press_ctrl_c()
@@ -66,7 +68,7 @@ def test_ctrl_c_raises_at_once() -> None:
 
 
 @pytest.mark.usefixtures("default_handler")
-def test_background_jobs_still_ignore_it() -> None:
+def test_background_jobs_ignore_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with remembered_interrupts() as check:
         press_ctrl_c()

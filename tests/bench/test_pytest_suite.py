@@ -1,4 +1,4 @@
-"""`pytest bench` has every case that `python -m bench` has, by names that `-k` finds."""
+"""`pytest bench` has every case of `python -m bench`, with names that `-k` finds."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ WORDS = (
         "int8",
     ),
 )
-"""What somebody may write behind `-k`."""
+"""Words that users may pass to `-k`."""
 
 
 def test_every_case_of_every_suite() -> None:
-    """And in its order; a cold start is a test of its own."""
+    """They are in its order. A cold start is a separate test."""
     names = tuple(name for name in NAMES if name in SUITES)
     expected = Choice(names, "", True, None, 1, 0.0).cases()
     found = [case for suite, case in test_bench.CASES if suite in SUITES]
@@ -65,7 +65,7 @@ def test_words_select_cases(word: str) -> None:
     assert any(word in each for each in found)
 
 
-def test_synonyms_are_of_words_in_names() -> None:
+def test_synonyms_belong_to_words_in_names() -> None:
     assert words_for("casts: flat: f32 to bf16") == {
         *("convert", "conversion", "astype"),
         *("float32", "single", "bfloat16"),
@@ -75,7 +75,7 @@ def test_synonyms_are_of_words_in_names() -> None:
     assert SYNONYMS.keys() <= names
 
 
-def test_cold_starts_have_a_test_each() -> None:
+def test_each_kind_of_cold_start_is_a_test() -> None:
     assert set(test_bench.STARTS) == {
         f"{cold_start.NUMPY} alone",
         cold_start.STORED,
@@ -88,7 +88,7 @@ def test_cold_starts_have_a_test_each() -> None:
     "words", ["kernel and axpy and int32", "elementwise and dot", "sweep and 64 and f32", "pad and 1"]
 )
 def test_a_selection_runs(words: str, tmp_path: Path) -> None:
-    """Checked and timed: TileJIT and memcpy."""
+    """TileJIT and memcpy are checked and timed."""
     pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installed")
     saved = tmp_path / "run.json"
     command = [sys.executable, "-m", "pytest", "bench", "--benchmark-only", f"--benchmark-json={saved}"]

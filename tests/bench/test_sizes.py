@@ -1,4 +1,4 @@
-"""`python -m bench sizes`: every named format at every size, and what the tables say of the rows."""
+"""`python -m bench sizes`: every named format at every size, and what the tables show of the rows."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def spelled(named: Format) -> str:
 
 
 def slots(shape: Any, dims: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Where each element of the array is."""
+    """The slot of each element of the array."""
     return np.asarray(tj.linear_index(shape, tuple(np.indices(dims))))
 
 
 def stands_for(name: str, named: Format) -> bool:
-    """Whether the named format of TileJIT puts the elements where this one does."""
+    """Whether TileJIT's named format has the same slots as this one."""
     dims = sizes.scaled(named, 1 << 14)
     try:
         spec = tj.named_format(name, named.dtype, dims)
@@ -50,7 +50,7 @@ def test_every_named_format_is_measured(name: str) -> None:
 
 @pytest.mark.parametrize("named", FORMATS, ids=spelled)
 @pytest.mark.parametrize("size", sizes.SIZES)
-def test_arrays_are_of_about_the_size(named: Format, size: int) -> None:
+def test_arrays_have_about_the_size(named: Format, size: int) -> None:
     dims = sizes.scaled(named, size)
     assert size / 2 < prod(dims) * named.dtype.itemsize <= size
     assert len(dims) == len(named.shapes[0])
@@ -58,7 +58,7 @@ def test_arrays_are_of_about_the_size(named: Format, size: int) -> None:
 
 @pytest.mark.parametrize("named", FORMATS, ids=spelled)
 @pytest.mark.parametrize("size", [1 << 10, 1 << 14])
-def test_recipes_fill_the_layout_and_undo_themselves(named: Format, size: int) -> None:
+def test_packing_fills_the_layout_and_unpacking_undoes_it(named: Format, size: int) -> None:
     dims = sizes.scaled(named, size)
     x = bits(filled(dims, named.dtype))
     recipe = named.recipe(dims)
@@ -71,7 +71,7 @@ def test_recipes_fill_the_layout_and_undo_themselves(named: Format, size: int) -
     assert np.array_equal(recipe.unpacker()(loose.reshape(-1)), x)
 
 
-def test_pairs_are_of_one_dtype_and_names_are_unique() -> None:
+def test_pairs_have_one_dtype_and_names_are_unique() -> None:
     assert all(FORMATS[k].dtype == FORMATS[n].dtype for k, n in sizes.PAIRS)
     names = [case.name for case in sizes.cases(quick=False)]
     assert len(names) == len({*names})
@@ -92,7 +92,7 @@ def printed(*rows: Row) -> str:
     return text
 
 
-def test_slower_counts_only_where_the_recipe_takes_long_enough() -> None:
+def test_a_case_counts_as_slower_only_if_the_recipe_takes_long_enough() -> None:
     text = printed(row("slow", 10, 8), row("fast", 5, 10), row("near", 10, 9.6), row("short", 3, 2))
     _, _, rest = text.partition("slower than the recipe, where it takes 5 us or more: ")
     assert rest.startswith("1 of 3 cases")
@@ -103,7 +103,7 @@ def test_slower_counts_only_where_the_recipe_takes_long_enough() -> None:
     assert {"3", "2", "0.67"} <= {*short.replace("│", " ").split()}  # us, above memcpy, x recipe
 
 
-def test_no_case_is_slower() -> None:
+def test_no_slower_case_is_an_empty_table() -> None:
     assert "5 us or more: 0 of 1 cases" in printed(row("fast", 5, 10))
     assert "less than 5 us" not in printed(row("fast", 5, 10))
 
@@ -137,7 +137,7 @@ def test_the_chart_shows_means_and_slowest_formats() -> None:
 
 
 @pytest.mark.rotated
-def test_a_run_prints_saves_and_draws(
+def test_a_run_prints_saves_and_draws_a_chart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")

@@ -1,4 +1,4 @@
-"""Which cases `python -m bench` measures, how often, and what it keeps of several runs."""
+"""Which cases `python -m bench` measures, how often, and how it combines several runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def row(share: float, ratio: float | None = None, problem: str = "") -> Row:
     return Row("t", "g", "c", 8, 0.1, Timing(1.0, 1.0), Timing(share, share), peers, problem)
 
 
-def test_the_middle_of_three_runs_has_the_median_share_and_the_median_ratio() -> None:
+def test_the_median_of_runs_takes_the_median_share_and_the_median_ratios() -> None:
     kept = middle([row(0.5, 3.0), row(0.25, 2.0), row(1.0, 0.5)])
     assert (kept.share, kept.peers["numpy"].ratio) == (0.5, 2.0)
     assert middle([row(0.5), row(0.25)]).share == 0.25
 
 
-def test_a_failed_run_counts_more_than_good_ones() -> None:
+def test_a_failed_run_takes_precedence() -> None:
     assert middle([row(0.5), row(0.25, problem="wrong"), row(1.0)]).problem == "wrong"
     failed = row(0.5, 1.0)
     failed.peers["numpy"] = PeerFigure(problem="no memory")
@@ -37,7 +37,7 @@ def test_a_failed_run_counts_more_than_good_ones() -> None:
 
 
 def copied(calls: list[str], name: str) -> Case:
-    """A case whose answer is right, and which writes down that its arrays were made."""
+    """A case whose answer is right, and which records that its arrays were made."""
 
     def make(threads: int) -> Job:
         calls.append(name)
@@ -49,7 +49,7 @@ def copied(calls: list[str], name: str) -> Case:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the cases that were measured, of a suite of three."""
+    """The names of the cases that were measured, from a suite of three."""
     found: list[str] = []
     cases = [copied(found, name) for name in "abc"]
     monkeypatch.setitem(suites.SUITES, "made up", lambda quick: cases)
@@ -62,21 +62,21 @@ def run(choice: Choice) -> Figures:
     return figures
 
 
-def test_runs_follow_each_other_and_give_one_row_a_case(calls: list[str]) -> None:
+def test_runs_follow_each_other_and_give_one_row_per_case(calls: list[str]) -> None:
     figures = run(Choice(("made up",), "", False, 2, 3, FOREVER))
     assert calls == [*"ababab"]
     assert [found.case for found in figures.rows] == ["a", "b"]
     assert figures.note == ""
 
 
-def test_a_limit_of_time_keeps_what_is_there(calls: list[str]) -> None:
+def test_a_time_limit_keeps_the_figures_so_far(calls: list[str]) -> None:
     figures = run(Choice(("made up",), "", False, None, 2, 0.0))
     assert (calls, len(figures.rows)) == (["a"], 1)
     assert figures.note == "Stopped after 0 s: 1 of 6 cases."
 
 
-def test_a_brief_look_has_one_case_of_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The suites take turns, so that a look that ends early has seen all of them."""
+def test_a_brief_run_has_one_case_of_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suites take turns, so that a run that ends early has cases from all of them."""
     names = tuple(name for name in suites.SUITES if name not in suites.LONG)
     choice = Choice(names, "", True, None, 1, FOREVER, brief=True)
     groups = {name: {(c.table, c.group) for c in suites.SUITES[name](True)} for name in names}
@@ -88,7 +88,7 @@ def test_a_brief_look_has_one_case_of_every_group(monkeypatch: pytest.MonkeyPatc
     assert choice.command("all") == "python -m bench --quick"
 
 
-def test_the_command_names_what_changes_the_figures() -> None:
+def test_the_command_names_every_option_that_changes_figures() -> None:
     choice = Choice(("cliffs",), "4 MiB", True, 5, 3, 60.0)
     assert choice.command("cliffs") == "python -m bench cliffs --only '4 MiB' --cases 5 --runs 3 --quick"
     assert Choice(("pack",), "", False, None, 1, FOREVER).command("pack") == "python -m bench pack"

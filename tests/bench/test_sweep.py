@@ -1,4 +1,4 @@
-"""The sweep of super-vectors: right answers first, one row a size, "auto" beside the best, a picture."""
+"""The sweep of super-vectors: checked answers, one row per size, "auto" compared to the best, and a chart."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SMALL = Workload(
 
 @pytest.mark.rotated
 def test_every_workload_is_right_at_every_size() -> None:
-    """On small arrays; rows of a workload share them. A run takes every third workload."""
+    """On small arrays, which the rows of a workload share. A run takes every third workload."""
     for workload in in_turn(workloads(quick=True), 3):
         few = replace(workload, sizes=(AUTO, 64, *workload.sizes[-4:-3]))
         assert [row.problem for row in measure(few, METHOD)] == [""] * len(few.sizes)
 
 
-def test_a_wrong_answer_costs_only_its_size() -> None:
+def test_a_wrong_answer_discards_only_its_own_size() -> None:
     right = SMALL.make(1)
 
     def make(_: int) -> Arrays:
@@ -70,7 +70,7 @@ def test_the_table_compares_auto_to_the_best(best: float, share: str, count: int
     assert f"in {count} of 1 workloads" in text
 
 
-def test_the_picture_has_a_panel_for_each_workload() -> None:
+def test_the_chart_has_a_panel_for_each_workload() -> None:
     pytest.importorskip("matplotlib")
     found = rows(auto=8.0, _64=10.0, _256=4.0, _32x64=2.0)
     run = run_json(found, [], command="python -m bench sweep", threads=1, rounds=1)

@@ -1,4 +1,4 @@
-"""Running the command line, inside this process and outside."""
+"""Run the command line, inside this process or in another."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tilejit.copies import warming
 
 ROOT = Path(__file__).parents[2]
 SHELL = ("<", ">", "|")
-"""Words of a command that take a shell."""
+"""Characters that make a command need a shell."""
 COMMAND = (sys.executable, "-c", "from tilejit.cli import main; main()")
 
 
 def run(*arguments: object, columns: int = 80) -> Any:
-    """The result of a command, run here."""
+    """Run a command here and return its result."""
     return CliRunner().invoke(
         app, [str(a) for a in arguments], env={"COLUMNS": str(columns), "NO_COLOR": None}
     )
 
 
 def fails(*arguments: object, code: int = 1) -> str:
-    """What a command that must fail says on stderr: one message, indented after its first line."""
+    """The stderr of a command that must fail: one message, indented after its first line."""
     result = run(*arguments)
     assert result.exit_code == code, result.output
     assert result.stdout == ""
@@ -42,7 +42,7 @@ def fails(*arguments: object, code: int = 1) -> str:
 
 
 def refuses(*arguments: object) -> str:
-    """What a command says on stderr whose command line is wrong."""
+    """The stderr of a command whose command line is wrong."""
     return fails(*arguments, code=2)
 
 
@@ -52,7 +52,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def child(*arguments: object, **environment_variables: str) -> subprocess.CompletedProcess[str]:
-    """The result of a command, run in a process of its own."""
+    """Run a command in a separate process and return its result."""
     command = [*COMMAND, *(str(a) for a in arguments)]
     return subprocess.run(
         command,
@@ -65,7 +65,7 @@ def child(*arguments: object, **environment_variables: str) -> subprocess.Comple
 
 
 def in_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The result of a line that a shell runs in a folder, where `tilejit` is this tree's."""
+    """Run a line in a shell and a folder, where `tilejit` is this tree's command, and return its result."""
     programs = folder / ".bin"
     programs.mkdir(exist_ok=True)
     script = programs / "tilejit"
@@ -83,7 +83,7 @@ def in_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def warm_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `cache warm` compile one copy of each thing that is warmed."""
+    """Make `cache warm` compile one copy for each item that it warms."""
     for name in ("_format_specs", "_transposes"):
         own: Any = getattr(warming, name)
         monkeypatch.setattr(warming, name, lambda *args, own=own: islice(own(*args), 1))

@@ -1,4 +1,4 @@
-"""Running the command line in a pseudo-terminal."""
+"""Run the command line in a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN = {"NO_COLOR": "", "FORCE_COLOR": "", "COLUMNS": "", "TERM": "xterm-256col
 
 @dataclass(frozen=True)
 class Shown:
-    """How a command ended, what the terminal was given, and what went elsewhere."""
+    """How a command ended, what it wrote to the terminal, and what it wrote elsewhere."""
 
     code: int
     screen: str
@@ -29,7 +29,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """The screen without colors and moves."""
+        """The screen without colors and cursor moves."""
         return _MOVES.sub("", self.screen).replace("\r\n", "\n")
 
 
@@ -43,7 +43,10 @@ def shown(
     command: Sequence[str] = COMMAND,
     **more: str,
 ) -> Shown:
-    """What a command shows; stdin is the terminal unless bytes are given, stdout unless `only_stderr`."""
+    """Run a command and return what it shows.
+
+    stdin is the terminal unless bytes are given. stdout is the terminal unless `only_stderr`.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = environment(**{**PLAIN, **more})
@@ -67,7 +70,7 @@ def shown(
     while True:
         try:
             data = os.read(ours, 1 << 16)
-        except OSError:  # how Linux says that nobody has the other end any more
+        except OSError:  # how Linux reports that nobody has the other end open any more
             break
         if not data:
             break

@@ -34,7 +34,7 @@ print(default_store().hits > 0, default_store().misses, "numba" in sys.modules)
 def test_a_warm_format_is_packed_without_a_compiler(tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir(mode=0o700)
-    remember(KernelStore(store), DEFAULT_THRESHOLDS, cpu_level().name)  # measuring compiles kernels too
+    remember(KernelStore(store), DEFAULT_THRESHOLDS, cpu_level().name)  # measuring also compiles kernels
     told = json.loads(
         child("cache", "warm", "aiter-preshuffle", "--json", TILEJIT_CACHE_DIR=str(store)).stdout
     )
@@ -62,14 +62,14 @@ def test_wrong_formats_compile_nothing(formats: tuple[str, ...], tmp_path: Path)
 
 
 @pytest.mark.parametrize("command", ["warm", "verify"])
-def test_without_a_store_it_says_why(command: str) -> None:
+def test_commands_without_a_store_give_the_reason(command: str) -> None:
     result = child("cache", command, **NO_STORE)
     assert result.returncode == 1
     assert "TILEJIT_NO_CACHE is set" in result.stderr
 
 
 @pytest.mark.rotated
-def test_damaged_entries_are_named_and_removed(tmp_path: Path) -> None:
+def test_verify_names_and_removes_damaged_entries(tmp_path: Path) -> None:
     store, where = tmp_path / "store", {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
     code = "import numpy as np, tilejit as tj; tj.pack(np.ones((40, 50), np.float32), '{1,0:T(8,128)}')"
     printed(code, store)
@@ -100,8 +100,8 @@ def test_damaged_entries_are_named_and_removed(tmp_path: Path) -> None:
     assert first.exists()
 
 
-def test_shapes_are_even_and_uneven() -> None:
-    """In each dimension alone and in all, with last tiles nearly full, of one index, and of whole words."""
+def test_warmed_shapes_are_even_and_uneven() -> None:
+    """Sizes are uneven in each dimension alone and in all: last tiles nearly full, of one index, of full words."""
     even, *uneven = shapes((16, 256), 1 << 20)
     assert even == (1024, 1024)
     assert {(rows % 16, columns % 256) for rows, columns in uneven} >= {(15, 255), (0, 255), (1, 0), (1, 1)}

@@ -43,12 +43,12 @@ def test_demo_gives_json() -> None:
     assert all(t["gb_per_second"] > 0 for t in facts["timings"])
 
 
-def test_demo_checks_before_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_checks_answers_before_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "numpy_pack", lambda x, out: out.fill(0))
     assert "packed different bytes" in fails("demo", "--mib", 1)
 
 
-def test_the_demo_knows_the_layout() -> None:
+def test_the_demos_numpy_code_packs_the_layout() -> None:
     x = np.arange(16 * 256, dtype=np.uint16).reshape(16, 256)
     out = np.empty(x.size, np.uint16)
     demo.numpy_pack(x, out)
@@ -97,7 +97,7 @@ def test_explain_takes_parameters() -> None:
     ],
     ids=str,
 )
-def test_commands_read_the_same_layouts(layout: str, parameters: tuple[str, ...], tmp_path: Path) -> None:
+def test_all_commands_read_the_same_layouts(layout: str, parameters: tuple[str, ...], tmp_path: Path) -> None:
     values = {key: int(value) for key, value in (text.split("=") for text in parameters)}
     spec = tilejit.as_layout("... -> ..." if layout == "C" else layout, dtype="f32", dims=(6, 8), **values)
     arguments = ("f32[6,8]", "--layout", layout, *parameters)
@@ -116,28 +116,28 @@ def test_commands_read_the_same_layouts(layout: str, parameters: tuple[str, ...]
         assert "  f32[3\n       ^\n" in refuses(*command)
 
 
-def test_a_cute_layout_stands_alone() -> None:
+def test_a_cute_layout_needs_no_array() -> None:
     facts = json.loads(run("show", "(4,8):(10,1)", "--json").stdout)
     assert (facts["shape"], facts["dtype"], facts["size_in_bytes"]) == ("(4,8):(10,1)", None, None)
     assert facts["physical_size"] == 38
     assert run("show", "(4,8):(10,1)").stdout == f"{tilejit.show('(4,8):(10,1)')}\n"
 
 
-def test_summaries_fit_a_list() -> None:
+def test_summaries_fit_the_list_of_commands() -> None:
     for group in ((), ("cache",)):
         commands = run(*group, "--help", columns=60).stdout.partition("Commands:\n")[2].partition("\n\n")[0]
         assert max(map(len, commands.splitlines())) <= 60
         assert all(line[:4].strip() for line in commands.splitlines())
 
 
-def test_explain_needs_a_size() -> None:
-    assert "size of the array" in refuses("explain", "C", "c")
-    assert "size of the array" in refuses("explain", "C", "tpu")
+def test_explain_needs_dimensions() -> None:
+    assert "how large" in refuses("explain", "C", "c")
+    assert "how large" in refuses("explain", "C", "tpu")
     refuses("explain", SHAPE, "bf16[3,4]")
     refuses("explain", SHAPE, "C", "--stage", "none")
 
 
-def test_cache_is_told_and_cleared(tmp_path: Path) -> None:
+def test_cache_is_shown_and_cleared(tmp_path: Path) -> None:
     store = {"TILEJIT_CACHE_DIR": str(tmp_path / "store")}
     empty = json.loads(child("cache", "info", "--json", **store).stdout)
     counts = {"kernels": 0, "bytes": 0, "most_bytes": 512 << 20, "tuned": 0, "stream_bytes": None}
@@ -151,7 +151,7 @@ def test_cache_is_told_and_cleared(tmp_path: Path) -> None:
     assert not list((tmp_path / "store").glob("*.kernel"))
 
 
-def test_no_cache_says_why() -> None:
+def test_a_disabled_cache_gives_the_reason() -> None:
     assert "TILEJIT_NO_CACHE is set" in child("cache", "info", TILEJIT_NO_CACHE="1").stdout
     result = child("cache", "clear", TILEJIT_NO_CACHE="1")
     assert result.returncode == 1
@@ -174,18 +174,18 @@ def test_usage_errors(arguments: tuple[str, ...]) -> None:
     refuses(*arguments)
 
 
-def test_what_is_missing_and_where_to_look() -> None:
+def test_errors_say_what_is_missing_and_where_to_look() -> None:
     assert (
         refuses("pack", "x.npy") == "tilejit: missing argument 'OUT'\n  tilejit pack --help shows the usage\n"
     )
 
 
-def test_the_usage_names_arguments_as_people_write_them() -> None:
+def test_the_usage_line_names_arguments() -> None:
     assert "Usage: tilejit pack [OPTIONS] IN OUT [KEY=NUMBER]...\n" in run("pack", "-h").stdout
     assert "Usage: tilejit show [OPTIONS] {SHAPE|FILE} [KEY=NUMBER]...\n" in run("show", "-h").stdout
 
 
-def test_nothing_heavy_is_imported() -> None:
+def test_commands_import_nothing_heavy() -> None:
     heavy = "{'numba', 'llvmlite', 'safetensors', 'rich.console'}"
     code = f"import sys, tilejit.cli; print(*({heavy} & set(sys.modules)))"
     result = subprocess.run(
@@ -194,7 +194,7 @@ def test_nothing_heavy_is_imported() -> None:
     assert result.stdout == "\n"
 
 
-def test_the_package_runs_as_the_command() -> None:
+def test_python_m_tilejit_runs_the_command() -> None:
     results = [
         subprocess.run(
             [*command, "formats", "nope"], capture_output=True, text=True, env=environment(), check=False
@@ -206,7 +206,7 @@ def test_the_package_runs_as_the_command() -> None:
     assert want[0] == 2
 
 
-def test_what_errors_say() -> None:
+def test_texts_of_system_errors() -> None:
     assert explained(FileNotFoundError(2, os.strerror(2), "x.npy")) == "No such file or directory: 'x.npy'"
     assert explained(MemoryError()) == "out of memory"
     missing = FileNotFoundError(2, os.strerror(2), "none/x.npy")
@@ -215,7 +215,7 @@ def test_what_errors_say() -> None:
     )
 
 
-def test_sizes_for_readers() -> None:
+def test_readable_sizes() -> None:
     sizes = {
         0: "0 bytes",
         1: "1 byte",

@@ -1,4 +1,4 @@
-"""What shells are told on Tab, and what a mistyped word was probably meant to be."""
+"""What completion offers shells on Tab, and which word a mistyped one probably meant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cli.running import COMMAND, child, environment, refuses, run
 
 
 def completed(words: str, cwd: Path | None = None, code: str = "") -> list[str]:
-    """What bash is offered for the last of the words."""
+    """The words that bash is offered for the last word."""
     main = code or COMMAND[-1]
     done = subprocess.run(
         [*COMMAND[:-1], main],
@@ -59,10 +59,10 @@ def model(tmp_path: Path) -> Path:
         ("tilejit pack x y --dtype bf", ["bf16"]),
         ("tilejit pack m.safetensors y --tensor w", ["w.1", "w.2"]),
         ("tilejit pack none.safetensors y --tensor w", []),
-        ("tilejit pack m.", []),  # files are bash's own to offer
+        ("tilejit pack m.", []),  # bash itself offers files
     ],
 )
-def test_bash_is_offered(words: str, offered: list[str], model: Path) -> None:
+def test_completions_for_bash(words: str, offered: list[str], model: Path) -> None:
     assert completed(words, model) == offered
 
 
@@ -88,7 +88,7 @@ finally:
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is not here")
-def test_bash_reads_the_script(tmp_path: Path) -> None:
+def test_bash_runs_the_script(tmp_path: Path) -> None:
     script = child("--version", _TILEJIT_COMPLETE="source_bash").stdout
     tool = tmp_path / "tilejit"
     tool.write_text(f"#!/bin/sh\nexec {COMMAND[0]} -c '{COMMAND[2]}' \"$@\"\n")
@@ -133,11 +133,11 @@ def test_the_version() -> None:
     ],
     ids=str,
 )
-def test_mistyped_words_are_guessed(arguments: tuple[str, ...], meant: str) -> None:
+def test_mistyped_words_are_corrected(arguments: tuple[str, ...], meant: str) -> None:
     assert meant in refuses(*arguments)
 
 
-def test_exit_codes_are_in_the_help() -> None:
+def test_help_lists_exit_codes() -> None:
     codes = run("--help").stdout.partition("Exit codes:\n")[2].partition("\n\n")[0]
     for code in ("0 ", "1 ", "2 ", "130", "143, 129"):
         assert f"\n  {code}" in f"\n{codes}"

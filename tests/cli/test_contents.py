@@ -24,8 +24,8 @@ def packed(tmp_path: Path) -> Path:
     return tmp_path / "packed.safetensors"
 
 
-def test_tensors_layouts_and_padding(packed: Path) -> None:
-    """Packed tensors have the shapes that they had, and the layouts that the metadata holds."""
+def test_tensors_are_listed_with_layouts_and_padding(packed: Path) -> None:
+    """Packed tensors are listed with their original shapes and the layouts in the metadata."""
     found = json.loads(run("show", packed, "--json").stdout)
     tensors, stored = model(), {e.name: e for e in safetensors.read(packed).entries}
     assert [row["tensor"] for row in found["tensors"]] == list(stored)
@@ -93,7 +93,7 @@ def test_files_that_are_refused(packed: Path, tmp_path: Path) -> None:
     assert "belongs to another tensor" in fails("show", packed)
 
 
-def test_names_move_no_cursor(tmp_path: Path) -> None:
+def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
     np.save(tmp_path / "a\x1b[2Jb.npy", np.zeros(3))
     text = run("show", tmp_path / "a\x1b[2Jb.npy").stdout + run("show", tmp_path).stdout
     assert "\x1b" not in text
@@ -116,5 +116,5 @@ def test_names_move_no_cursor(tmp_path: Path) -> None:
         ("a\0.txt", False),
     ],
 )
-def test_what_names_files(text: str, named: bool) -> None:
+def test_arguments_that_name_files(text: str, named: bool) -> None:
     assert names_files(text) is named

@@ -25,7 +25,7 @@ SHARDS = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 
 @pytest.fixture
 def shards(tmp_path: Path) -> Path:
-    """A checkpoint of two shards, the second of which holds no matrix; and files that are none of it."""
+    """A checkpoint with two shards, the second without a matrix, and files that do not belong to it."""
     directory = tmp_path / "model"
     directory.mkdir()
     tensors = model()
@@ -45,7 +45,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.rotated
-def test_shards_there_and_back(shards: Path) -> None:
+def test_shards_are_packed_and_unpacked(shards: Path) -> None:
     packed, other, back = (shards.with_name(name) for name in ("packed", "other", "back"))
     there = run("pack", shards, packed, "--layout", "tenstorrent", "tile=16")
     assert there.exit_code == 0, there.output
@@ -63,7 +63,7 @@ def test_shards_there_and_back(shards: Path) -> None:
         assert (back / name).read_bytes() == (shards / name).read_bytes()
 
 
-def test_tensors_of_a_directory_by_name(shards: Path) -> None:
+def test_named_tensors_of_a_directory(shards: Path) -> None:
     packed = shards.with_name("packed")
     done = run("pack", shards, packed, "--layout", "tpu", "--tensor", "bias", "--json")
     (row,) = json.loads(done.stdout)
@@ -137,7 +137,7 @@ def test_indexes_that_are_refused(shards: Path, tmp_path: Path, index: Any, says
     assert set(tmp_path.rglob("*")) == before
 
 
-def test_a_directory_is_taken_up_again(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_directory_is_resumed(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packed, want = shards.with_name("packed"), shards.with_name("want")
     command = ("pack", shards, packed, "--layout", "tpu", "--resume")
     run("pack", shards, want, "--layout", "tpu")
@@ -198,7 +198,7 @@ def test_rules_give_tensors_their_layouts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [30, 60, 80, 200])
-def test_a_dry_run_says_sizes_and_writes_nothing(tmp_path: Path, columns: int) -> None:
+def test_a_dry_run_prints_sizes_and_writes_nothing(tmp_path: Path, columns: int) -> None:
     source, target = save_model(tmp_path / "model.safetensors"), tmp_path / "out.safetensors"
     done = run("pack", source, target, "--layout", "tenstorrent", "--dry-run", columns=columns)
     assert done.exit_code == 0, done.output
@@ -210,7 +210,7 @@ def test_a_dry_run_says_sizes_and_writes_nothing(tmp_path: Path, columns: int) -
     assert [p.name for p in tmp_path.iterdir()] == [source.name]
 
 
-def test_names_are_whole_where_there_is_no_terminal(tmp_path: Path) -> None:
+def test_names_are_complete_without_a_terminal(tmp_path: Path) -> None:
     name = "model.layers.0.self_attention.query_projection.weight"
     save_file({name: np.ones((40, 300), np.float32)}, tmp_path / "model.safetensors")
     arguments = (
@@ -229,7 +229,7 @@ def test_names_are_whole_where_there_is_no_terminal(tmp_path: Path) -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_a_dry_run_as_json_is_what_is_written_then(tmp_path: Path, shards: Path) -> None:
+def test_a_dry_run_as_json_equals_the_report_of_the_run(tmp_path: Path, shards: Path) -> None:
     out = tmp_path / "out"
     found = json.loads(run("pack", shards, out, "--layout", "tpu", "--dry-run", "--json").stdout)
     assert not out.exists()
@@ -249,7 +249,7 @@ def test_a_dry_run_as_json_is_what_is_written_then(tmp_path: Path, shards: Path)
 
 
 def test_links_back_into_the_source_are_not_written_through(shards: Path) -> None:
-    """`cp -s` and caches of checkpoints make such folders: the input was packed in its own place."""
+    """`cp -s` and caches of checkpoints make such folders, and the input was packed in place."""
     packed, before = shards.with_name("packed"), contents(shards)
     for name in (SHARDS[1], INDEX_NAME):
         packed.mkdir()
@@ -260,7 +260,7 @@ def test_links_back_into_the_source_are_not_written_through(shards: Path) -> Non
         packed.rmdir()
 
 
-def test_an_index_of_other_files_is_not_left_beside(tmp_path: Path) -> None:
+def test_an_index_of_other_files_is_not_left_behind(tmp_path: Path) -> None:
     source, packed = tmp_path / "a", tmp_path / "b"
     source.mkdir()
     packed.mkdir()
@@ -271,7 +271,7 @@ def test_an_index_of_other_files_is_not_left_beside(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
-def test_what_is_no_file_says_nothing_of_finished_shards(shards: Path) -> None:
+def test_a_pipe_as_the_list_of_finished_shards_is_refused(shards: Path) -> None:
     packed = shards.with_name("packed")
     packed.mkdir()
     os.mkfifo(packed / DONE_NAME)

@@ -1,4 +1,4 @@
-"""What ends a command without an explanation of its own."""
+"""Errors that end a command without a message of their own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(monkeypatch: pytest.MonkeyPatch, way: Any) -> None:
 
 
 @pytest.mark.parametrize("way", [lost, wrapped, met_on_the_way])
-def test_what_memory_that_ran_out_became(
+def test_errors_caused_by_lack_of_memory(
     way: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -46,7 +46,7 @@ def test_what_memory_that_ran_out_became(
     assert capsys.readouterr().err == "tilejit: out of memory\n"
 
 
-def test_mistakes_of_ours_are_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_errors_show_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AttributeError, match="of ours"):
         run(monkeypatch, broken)
 

@@ -1,4 +1,4 @@
-"""The examples at the end of `--help`, as printed, run in a folder with the files they name."""
+"""The examples at the end of `--help` run as printed, in a folder with the files they name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ skip = true
 
 
 def examples(command: str, columns: int = 80) -> list[str]:
-    """The commands of the help's last section."""
+    """The commands in the last section of the help."""
     text = run(*command.split()[1:], "--help", columns=columns).stdout
     joined = text.partition("\nExamples:\n")[2].replace(" \\\n", " ")
     return [" ".join(line.split()) for line in joined.splitlines() if line and "  # " not in line]
@@ -88,5 +88,5 @@ def _quicker(words: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("command", EXAMPLES)
-def test_examples_are_the_same_on_narrow_terminals(command: str) -> None:
+def test_examples_do_not_depend_on_the_width_of_the_terminal(command: str) -> None:
     assert examples(command, 40) == examples(command, 80)

@@ -35,7 +35,7 @@ def array(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_npy_file_there_and_back(array: Path) -> None:
+def test_a_npy_file_is_packed_and_unpacked(array: Path) -> None:
     packed, back = array.with_name("packed.npy"), array.with_name("back.npy")
     there = run("pack", array, packed, "--layout", "tpu")
     assert there.stdout == "f32[33,300]{1,0:T(8,128)}\n"
@@ -62,7 +62,7 @@ def test_the_unpack_command_runs_as_printed(
     assert run("pack", array, "--layout", layout, "-q", "--", name).output == ""
 
 
-def test_no_clobber_keeps_what_is_there(array: Path, model: Path, tmp_path: Path) -> None:
+def test_no_clobber_keeps_existing_files(array: Path, model: Path, tmp_path: Path) -> None:
     kept = array.with_name("kept.npy")
     kept.write_bytes(b"old")
     link, folder = array.with_name("link.npy"), tmp_path / "folder"
@@ -89,7 +89,7 @@ def test_no_clobber_keeps_what_is_there(array: Path, model: Path, tmp_path: Path
     assert not [p for p in tmp_path.rglob("*") if p.name.startswith(".tilejit")]
 
 
-def test_a_checkpoint_there_and_back(model: Path) -> None:
+def test_a_checkpoint_is_packed_and_unpacked(model: Path) -> None:
     packed, back = model.with_name("packed.safetensors"), model.with_name("back.safetensors")
     there = run("pack", model, packed, "--layout", "tpu")
     assert there.stdout.startswith("packed 10 of 10 tensors, ")
@@ -98,7 +98,7 @@ def test_a_checkpoint_there_and_back(model: Path) -> None:
     assert back.read_bytes() == model.read_bytes()
 
 
-def test_json_says_what_was_packed(model: Path, array: Path) -> None:
+def test_json_describes_the_packed_file(model: Path, array: Path) -> None:
     packed = model.with_name("packed.safetensors")
     rows = json.loads(run("pack", model, packed, "--layout", "tpu", "--tensor", "ids", "--json").stdout)
     spec = tilejit.as_layout("tpu", dims=(4, 4), dtype=np.int64)
@@ -135,8 +135,8 @@ def test_a_file_is_not_converted_onto_itself(
     assert not list(source.parent.glob("*.partial"))
 
 
-def test_json_of_shapes_without_a_text(tmp_path: Path) -> None:
-    """Padding beyond XLA's text stands in the metadata; no report may fail after the file is written."""
+def test_json_of_shapes_that_xlas_text_cannot_express(tmp_path: Path) -> None:
+    """The metadata stores padding that XLA's text cannot. No report may fail after the file is written."""
     shape = tilejit.make_shape("f32", (2, 3), padded_dimensions=(4, 4), padding_value=7)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     packed, back = tmp_path / "packed.safetensors", tmp_path / "back.safetensors"
@@ -180,7 +180,7 @@ def test_errors(model: Path, array: Path) -> None:
     assert not other.exists()
 
 
-def test_strange_names_move_no_cursor(tmp_path: Path) -> None:
+def test_control_characters_in_names_cannot_move_the_cursor(tmp_path: Path) -> None:
     assert "\\n" in fails("pack", "a\nb.npy", tmp_path / "x.npy", "--layout", "tpu")
     assert "\\x1b" in fails("pack", "a\x1b[31m.npy", tmp_path / "x.npy", "--layout", "tpu")
 
@@ -223,7 +223,7 @@ def test_a_kill_leaves_the_old_file(model: Path, number: signal.Signals) -> None
     assert sorted(p.name for p in model.parent.iterdir()) == [model.name, target.name]
 
 
-def test_a_process_ends_with_2_and_a_caret(array: Path) -> None:
+def test_a_layout_error_exits_with_2_and_shows_a_caret(array: Path) -> None:
     result = child("pack", array, array.with_name("out.npy"), "--layout", "{1,1}")
     assert result.returncode == 2
     assert result.stdout == ""
@@ -262,7 +262,7 @@ def test_relayout_of_a_checkpoint(model: Path) -> None:
 MATRICES = ("tenstorrent", "tile=16")
 
 
-def test_tensors_that_the_layout_does_not_fit_are_left_and_named(model: Path) -> None:
+def test_tensors_that_the_layout_does_not_fit_are_named_and_left_unpacked(model: Path) -> None:
     packed, back = model.with_name("packed.safetensors"), model.with_name("back.safetensors")
     done = run("pack", model, packed, "--layout", *MATRICES)
     assert done.exit_code == 0, done.output
@@ -276,7 +276,7 @@ def test_tensors_that_the_layout_does_not_fit_are_left_and_named(model: Path) ->
     assert back.read_bytes() == model.read_bytes()
 
 
-def test_relayout_leaves_them_packed_as_they_are(model: Path) -> None:
+def test_relayout_leaves_tensors_that_do_not_fit_as_they_are(model: Path) -> None:
     packed, other, back = (model.with_name(f"{name}.safetensors") for name in ("a", "b", "c"))
     run("pack", model, packed, "--layout", "tpu")
     done = run("relayout", packed, other, "--layout", *MATRICES)
@@ -294,7 +294,7 @@ def test_relayout_leaves_them_packed_as_they_are(model: Path) -> None:
     assert back.read_bytes() == model.read_bytes()
 
 
-def test_a_layout_that_fits_no_tensor_or_not_those_named_is_refused(model: Path) -> None:
+def test_a_layout_that_fits_no_named_tensor_is_refused(model: Path) -> None:
     packed, out = model.with_name("packed.safetensors"), model.with_name("out.safetensors")
     run("pack", model, packed, "--layout", "tpu")
     for source, command in ((model, "pack"), (packed, "relayout")):
@@ -309,7 +309,7 @@ def test_a_layout_that_fits_no_tensor_or_not_those_named_is_refused(model: Path)
     assert not out.exists()
 
 
-def test_relayout_says_what_is_missing(array: Path, model: Path) -> None:
+def test_relayout_names_missing_arguments(array: Path, model: Path) -> None:
     assert "--shape" in fails("relayout", array, array.with_name("b.npy"), "--layout", "tpu")
     assert "can be converted" in fails("relayout", model, model.with_name("b.safetensors"), "--layout", "tpu")
     assert "is for .npy files" in refuses(

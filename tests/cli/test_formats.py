@@ -1,4 +1,4 @@
-"""`tilejit formats`: the list, and one format in full."""
+"""`tilejit formats`: the list, and the complete description of one format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilejit.layout.formats import registry
 
 
 @pytest.mark.parametrize("columns", [16, 30, 40, 47, 48, 80, 200])
-def test_the_list_fits(columns: int) -> None:
+def test_the_list_fits_the_terminal(columns: int) -> None:
     result = run("formats", columns=columns)
     assert result.exit_code == 0, result.output
     assert result.stdout.isascii()
@@ -27,7 +27,7 @@ def test_the_list_fits(columns: int) -> None:
     assert all(tj.describe_format(name).description in words or columns < 20 for name in tj.formats())
 
 
-def test_the_table_puts_descriptions_below_where_it_is_narrow() -> None:
+def test_a_narrow_table_puts_descriptions_below() -> None:
     assert table([("a", "one two"), ("bcd", "three")], 80) == ["a    one two", "bcd  three"]
     assert table([("a", "one two"), ("bcd", "three")], 9) == ["a", "  one two", "bcd", "  three"]
 
@@ -43,7 +43,7 @@ def test_the_list_as_json() -> None:
 
 
 @pytest.mark.parametrize("name", [*tj.formats(), "aBc8b", "gOIhw8o4i", "nhwc"])
-def test_one_format(name: str) -> None:
+def test_the_description_of_one_format(name: str) -> None:
     result = run("formats", name, columns=60)
     assert result.exit_code == 0, result.output
     assert result.stdout.isascii()
@@ -65,7 +65,7 @@ def test_one_format(name: str) -> None:
 
 
 def test_a_picture_shows_blocks() -> None:
-    """Height and width of one: the board is that of the other dimensions."""
+    """Height and width are one, so the board shows the other dimensions."""
     for name in ("OIhw4i16o4i", "OIhw16i16o"):
         text = run("formats", name, columns=80).stdout
         assert "[:, :, 0, 0]" in text
@@ -74,7 +74,7 @@ def test_a_picture_shows_blocks() -> None:
     assert "more slices" not in run("formats", "nChw16c", columns=80).stdout
 
 
-def test_it_says_where_there_is_no_cute_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_format_without_a_cute_layout_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
     tj.register_format("halves", lambda dtype, dims: "{1,0:T(3,5)(2,2)}")
     for name in ("tpu", "blis-a", "halves"):
@@ -90,7 +90,7 @@ def test_it_says_where_there_is_no_cute_layout(monkeypatch: pytest.MonkeyPatch) 
             assert line == f"CuTe      {cute}"
 
 
-def test_arrays_and_parameters_are_taken() -> None:
+def test_dimensions_and_parameters_are_options() -> None:
     text = run("formats", "blis-a", "mr=4", "--dims", "10, 6", "--dtype", "f64").stdout
     assert "f64[10,6]{1,0:T(4,1)}" in text
     assert "x = x.reshape(3, 4, 6)" in text

@@ -64,7 +64,7 @@ def test_figure_2() -> None:
 @pytest.mark.parametrize("text", SHAPES)
 @pytest.mark.parametrize("width", [1, 12, 40, 80])
 @pytest.mark.parametrize("color", [False, True])
-def test_a_picture_fits(text: str, width: int, color: bool) -> None:
+def test_a_picture_fits_the_terminal(text: str, width: int, color: bool) -> None:
     style = Style(width, color)
     for drawn in (picture(shape(text), style), memory_picture(shape(text), style)):
         if drawn is None:
@@ -112,7 +112,7 @@ def test_show_prints_the_facts(text: str) -> None:
     assert f"{shape(text).padding_fraction:.1%}" in result.stdout
 
 
-def test_a_terminal_without_columns_counts_as_80() -> None:
+def test_a_terminal_without_a_width_has_80_columns() -> None:
     text = run("show", "f32[3,5]{1,0:T(2,2)}", columns=0).stdout
     assert text == run("show", "f32[3,5]{1,0:T(2,2)}", columns=80).stdout
     assert "elements  15" in text
@@ -128,7 +128,7 @@ def test_a_terminal_without_columns_counts_as_80() -> None:
         ("m n -> n m", '--layout "m n -> n m"'),
     ],
 )
-def test_a_layout_alone_is_told_how_to_say_the_array(text: str, says: str) -> None:
+def test_a_layout_without_an_array_says_how_to_give_one(text: str, says: str) -> None:
     assert says in refuses("show", text)
 
 
@@ -171,7 +171,7 @@ def test_json_lists_every_index(text: str) -> None:
         assert listed[index] == tilejit.linear_index(spec, index)
 
 
-def test_errors() -> None:
+def test_errors_of_show() -> None:
     assert "write each" in refuses("show", "f32[3,5]{1,1}") or "twice" in refuses("show", "f32[3,5]{1,1}")
     refuses("show", "f32[3,")
     refuses("show", "(f32[3], f32[4])")
@@ -182,7 +182,7 @@ def test_errors() -> None:
     refuses("show", "f32[3,5]", "--layout", "nope")
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_a_reader_that_closes_the_pipe_is_no_error() -> None:
     command = [*COMMAND, "show", "bf16[1000,300]{1,0:T(8,128)(2,1)}", "--json"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()

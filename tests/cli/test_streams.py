@@ -29,12 +29,12 @@ def npy(x: np.ndarray) -> bytes:  # type: ignore[type-arg]
 
 @pytest.fixture(scope="module")
 def packed() -> bytes:
-    """What packing gives of the file of X."""
+    """The packed file of X."""
     return npy(tj.pack(X, LAYOUT).buffer)
 
 
 def piped(*arguments: object, data: bytes = b"", **variables: str) -> tuple[int, bytes, str]:
-    """Code, standard output and standard error of a command that reads a pipe."""
+    """The exit code, stdout and stderr of a command that reads a pipe."""
     command = [*COMMAND, *map(str, arguments)]
     done = subprocess.run(
         command, input=data, capture_output=True, env=environment(**variables), timeout=120, check=False
@@ -64,8 +64,8 @@ def test_tensors_go_through_pipes(tmp_path: Path) -> None:
     assert np.array_equal(load(back)["w"], X)
 
 
-def test_a_redirected_file_is_read_where_it_is(tmp_path: Path, packed: bytes) -> None:
-    """No copy is made of it: there is no folder for one."""
+def test_a_redirected_file_is_not_copied(tmp_path: Path, packed: bytes) -> None:
+    """It is read in place, even if no folder can hold a copy."""
     (tmp_path / "x.npy").write_bytes(npy(X))
     with open(tmp_path / "x.npy", "rb") as file:
         done = subprocess.run(
@@ -79,7 +79,7 @@ def test_a_redirected_file_is_read_where_it_is(tmp_path: Path, packed: bytes) ->
     assert os.listdir(tmp_path) == ["x.npy"]
 
 
-def test_nothing_is_left_of_what_was_piped(tmp_path: Path) -> None:
+def test_buffered_pipes_leave_no_files(tmp_path: Path) -> None:
     assert piped("pack", "-", "-", "-q", "--layout", LAYOUT, data=npy(X), TMPDIR=str(tmp_path))[0] == 0
     assert os.listdir(tmp_path) == []
 
@@ -98,7 +98,7 @@ def test_nothing_is_left_of_what_was_piped(tmp_path: Path) -> None:
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
-def test_what_cannot_be_piped_is_said(
+def test_errors_name_what_cannot_be_piped(
     data: bytes,
     arguments: tuple[str, ...],
     ends: int,
@@ -114,18 +114,18 @@ def test_what_cannot_be_piped_is_said(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_dry_run_prints_where_bytes_would_go() -> None:
+def test_a_dry_run_to_standard_output_prints_the_report() -> None:
     code, out, error = piped("pack", "-", "-", "--dry-run", "--layout", LAYOUT, data=npy(X))
     assert (code, error) == (0, "")
     assert b"nothing was written" in out
 
 
-def test_quiet_files_say_nothing(tmp_path: Path, packed: bytes) -> None:
+def test_quiet_commands_print_nothing(tmp_path: Path, packed: bytes) -> None:
     assert piped("pack", "-", tmp_path / "y.npy", "-q", "--layout", LAYOUT, data=npy(X)) == (0, b"", "")
     assert (tmp_path / "y.npy").read_bytes() == packed
 
 
-def test_a_reader_that_goes_is_no_error(tmp_path: Path) -> None:
+def test_a_reader_that_closes_the_pipe_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_bytes(npy(np.zeros((1 << 10, 1 << 10), np.float32)))
     command = [*COMMAND, "pack", str(tmp_path / "x.npy"), "-", "-q", "--layout", LAYOUT]
     with subprocess.Popen(
@@ -139,7 +139,7 @@ def test_a_reader_that_goes_is_no_error(tmp_path: Path) -> None:
         assert process.wait(60) == 1
 
 
-def test_texts_come_from_standard_input() -> None:
+def test_vectorize_reads_standard_input() -> None:
     direct = piped("show", "f32[3,5]{1,0:T(2,2)}")
     assert direct[0] == 0
     assert piped("show", "-", data=b"f32[3,5]{1,0:T(2,2)}\n") == direct
@@ -155,10 +155,8 @@ def test_texts_come_from_standard_input() -> None:
 @pytest.mark.parametrize(
     "command", [("pack", "x.npy", "-", "--layout", LAYOUT), ("view", "f32[8,8]", "-o", "-")]
 )
-def test_no_part_of_the_output_is_taken_for_all_of_it(
-    tmp_path: Path, unbuffered: str, command: tuple[str, ...]
-) -> None:
-    """Where the disk is full a write takes what there is room for, and says so by a number only."""
+def test_a_partial_output_is_an_error(tmp_path: Path, unbuffered: str, command: tuple[str, ...]) -> None:
+    """On a full disk, a write stores as much as fits and reports it only by a number."""
     import resource
 
     def little_room() -> None:

@@ -47,7 +47,7 @@ class Stream:
     ],
     ids=str,
 )
-def test_who_gets_colors(
+def test_which_streams_get_colors(
     variables: dict[str, str], in_terminal: bool, in_file: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR"):
@@ -63,7 +63,7 @@ def test_who_gets_colors(
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("arguments", [("show", SHAPE), ("show", "-x"), ("pack", "--help")], ids=str)
-def test_a_terminal_is_colored_and_may_refuse(arguments: tuple[str, ...]) -> None:
+def test_a_terminal_gets_colors_unless_it_refuses_them(arguments: tuple[str, ...]) -> None:
     color = "\x1b["
     assert color in shown(arguments).screen
     assert color not in shown(arguments, NO_COLOR="1").screen
@@ -73,7 +73,7 @@ def test_a_terminal_is_colored_and_may_refuse(arguments: tuple[str, ...]) -> Non
     assert color in forced.stdout + forced.stderr
 
 
-def test_errors_are_colored_by_their_own_stream() -> None:
+def test_errors_are_colored_according_to_stderr() -> None:
     assert "\x1b[1;31mtilejit:\x1b[0m " in shown(("show", "f32["), only_stderr=True).screen
     assert "\x1b[" not in shown(("show", SHAPE), only_stderr=True).stdout.decode()
 
@@ -116,7 +116,7 @@ def test_help_fits_the_terminal(command: tuple[str, ...], columns: int) -> None:
     ],
     ids=str,
 )
-def test_what_is_printed_fits_the_terminal(arguments: tuple[str, ...], columns: int) -> None:
+def test_output_fits_the_terminal(arguments: tuple[str, ...], columns: int) -> None:
     result = shown(arguments, columns=columns, TILEJIT_NO_CACHE="1")
     assert result.code == 0
     assert max(map(len, result.text.splitlines())) <= columns
@@ -124,7 +124,7 @@ def test_what_is_printed_fits_the_terminal(arguments: tuple[str, ...], columns: 
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("columns", [40, 80])
-def test_bars_come_late_with_rate_and_time_left(columns: int) -> None:
+def test_progress_bars_appear_late_with_rate_and_time_left(columns: int) -> None:
     command = (sys.executable, "-c", SLOW.format(quiet=False, turns=14))
     result = shown((), columns=columns, command=command, only_stderr=True)
     assert result.code == 0
@@ -138,8 +138,8 @@ def test_bars_come_late_with_rate_and_time_left(columns: int) -> None:
 
 
 @pytest.mark.rotated
-def test_the_demo_has_a_bar_that_is_still_while_it_times() -> None:
-    """It is drawn late, once from then on for each step, and gone in the end."""
+def test_the_demos_bar_does_not_move_while_it_times() -> None:
+    """It appears late, is drawn once per step from then on, and is removed at the end."""
     slow = (
         "import time, numpy as np; from tilejit.cli import demo, main; "
         "one = demo._seconds; demo._seconds = lambda run: time.sleep(0.04) or one(run); main()"
@@ -149,7 +149,7 @@ def test_the_demo_has_a_bar_that_is_still_while_it_times() -> None:
     assert result.code == 0
     assert b"same bytes as NumPy" in result.stdout
     drawn = re.findall(r"(\d)/7", result.text)
-    assert drawn[:-1] == sorted(set(drawn[:-1]))  # and a last time when it goes
+    assert drawn[:-1] == sorted(set(drawn[:-1]))  # and once when it is removed
     assert "6" in drawn
     result = shown(("demo", "--mib", "1", "--json"), command=command, only_stderr=True)
     assert (result.code, result.screen) == (0, "")
@@ -164,14 +164,16 @@ def test_the_demo_has_a_bar_that_is_still_while_it_times() -> None:
         ("dumb", 8, {"TERM": "dumb"}),
     ],
 )
-def test_no_bar_where_none_is_wanted(how: str, turns: int, variables: dict[str, str]) -> None:
+def test_no_progress_bar_without_a_terminal_or_with_quiet(
+    how: str, turns: int, variables: dict[str, str]
+) -> None:
     command = (sys.executable, "-c", SLOW.format(quiet=how == "quiet", turns=turns))
     result = shown((), command=command, **variables)
     assert (result.code, result.screen) == (0, "")
 
 
 @pytest.mark.rotated
-def test_bytes_are_not_shown_on_a_terminal(tmp_path: Path) -> None:
+def test_a_terminal_is_refused_as_a_binary_stream(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((8, 128), np.float32))
     result = shown(("pack", "x.npy", "-", "--layout", "tpu"), cwd=tmp_path)
     assert result.code == 1

@@ -1,4 +1,4 @@
-"""`tilejit vectorize`: files of MLIR and of Python."""
+"""`tilejit vectorize`: MLIR files and Python files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_mlir(files: Path) -> None:
+def test_an_mlir_file_is_vectorized(files: Path) -> None:
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     arguments = ("--virtual-vector-size", "32,256", "--fastest-varying", "1,0")
     result = run("vectorize", files / "add.mlir", *arguments)
@@ -60,7 +60,7 @@ def test_mlir(files: Path) -> None:
 
 
 def test_without_masks(files: Path) -> None:
-    """As MLIR's pass prints them; refused where a store might write too much."""
+    """MLIR's pass prints no masks either. It is refused where a store might write too much."""
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     result = run("vectorize", files / "add.mlir", "--masks", "none")
     assert result.exit_code == 0, result.output
@@ -77,7 +77,7 @@ def test_without_masks(files: Path) -> None:
 
 @pytest.mark.rotated
 def test_check(files: Path) -> None:
-    """Two files, run on the same arrays."""
+    """It runs two files on the same arrays."""
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     (files / "wide.mlir").write_text(run("vectorize", files / "add.mlir").stdout)
     result = run("vectorize", files / "add.mlir", "--check", files / "wide.mlir")
@@ -92,8 +92,8 @@ def test_check(files: Path) -> None:
     assert "bad.mlir: " in fails("vectorize", files / "add.mlir", "--check", files / "bad.mlir")
 
 
-def test_functions_that_cannot_be_read_stay(files: Path) -> None:
-    """A comment says why; the others are vectorized."""
+def test_functions_that_cannot_be_read_are_copied_unchanged(files: Path) -> None:
+    """A comment gives the reason, and the other functions are vectorized."""
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     bad = (files / "bad.mlir").read_text().replace("@vecred", "@bad")
     (files / "both.mlir").write_text(bad + VECTOR_ADD_2D)
@@ -130,8 +130,8 @@ def many(*A):
 """
 
 
-def test_functions_of_python_that_cannot_be_read_are_named(files: Path) -> None:
-    """As with MLIR: the others are vectorized, and the command fails only if there are none."""
+def test_python_functions_that_cannot_be_read_are_named(files: Path) -> None:
+    """The others are vectorized, and the command fails only if there are none."""
     path = files / "mixed.py"
     path.write_text(LOOPS + REFUSED)
     result = run("vectorize", path, "--virtual-vector-size", "64")
@@ -156,8 +156,8 @@ def test_functions_of_python_that_cannot_be_read_are_named(files: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["add.mlir", "red.mlir", "loops.py"])
-def test_options_in_one_string(file: str, files: Path) -> None:
-    """As mlir-opt takes them, with the name of its pass or without it."""
+def test_options_of_mlirs_pass_in_one_string(file: str, files: Path) -> None:
+    """The string may have the name of the pass, as for mlir-opt, or not."""
     if file.endswith(".mlir"):
         pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     keywords = ("--virtual-vector-size", "64", "--fastest-varying", "0", "--reductions")
@@ -169,7 +169,7 @@ def test_options_in_one_string(file: str, files: Path) -> None:
     assert "pass one or the other" in refuses("vectorize", files / file, "--options", text, "--reductions")
 
 
-def test_scans_are_asked_for(tmp_path: Path) -> None:
+def test_scans_are_vectorized_on_request(tmp_path: Path) -> None:
     source = (
         "def f(a, y):\n    s = 0.0\n    for i in range(a.shape[0]):\n        s += a[i]\n        y[i] = s\n"
     )
@@ -179,7 +179,7 @@ def test_scans_are_asked_for(tmp_path: Path) -> None:
     assert "vector.scan <add>" in run("vectorize", path, "--scans").stdout
 
 
-def test_reductions_are_asked_for(files: Path) -> None:
+def test_reductions_are_vectorized_on_request(files: Path) -> None:
     pytest.importorskip("xdsl", reason="the extra mlir is not installed")
     plain = run("vectorize", files / "red.mlir", "--virtual-vector-size", "128").stdout
     assert "reduction-not-asked" in plain
@@ -189,7 +189,7 @@ def test_reductions_are_asked_for(files: Path) -> None:
     assert "vector.create_mask" in asked
 
 
-def test_python(files: Path) -> None:
+def test_a_python_file_is_vectorized(files: Path) -> None:
     result = run("vectorize", files / "loops.py", "--virtual-vector-size", "64")
     assert result.exit_code == 0, result.output
     scale, rows = result.stdout.split("func.func")[1:]
@@ -224,8 +224,8 @@ def reverse(y, x):
 """
 
 
-def test_arrays_of_subscripts_hold_integers(tmp_path: Path) -> None:
-    """Without an annotation they are i64, and arrays whose sizes are in subscripts are not."""
+def test_arrays_of_subscripts_have_integer_dtypes(tmp_path: Path) -> None:
+    """Without an annotation they are i64. Arrays whose sizes are used in subscripts are not."""
     (tmp_path / "indexed.py").write_text(INDEXED)
     result = run("vectorize", tmp_path / "indexed.py", "--virtual-vector-size", "16")
     assert result.exit_code == 0, result.output
@@ -274,8 +274,8 @@ def every_other(y, x, idx):
 
 @pytest.mark.rotated
 @pytest.mark.parametrize("interpreted", [False, True])
-def test_gathers_are_read_back(tmp_path: Path, interpreted: bool) -> None:
-    """What is printed does what the functions do, where indices count from the end as well."""
+def test_printed_gathers_are_read_back(tmp_path: Path, interpreted: bool) -> None:
+    """The printed text does what the functions do, including indices that count from the end."""
     mlir = pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
     path = tmp_path / "indexed.py"
     path.write_text(READ_BACK)
@@ -319,8 +319,8 @@ def test_python_with_another_dtype(files: Path) -> None:
 
 
 @pytest.mark.rotated
-def test_from_standard_input(files: Path) -> None:
-    """The same as from a file, line numbers included."""
+def test_standard_input_is_read(files: Path) -> None:
+    """The result is the same as from a file, line numbers included."""
     of_file = child("vectorize", files / "loops.py").stdout
     code, out, error = piped("vectorize", "-", "--python", data=LOOPS.encode())
     assert (code, out.decode(), error) == (0, of_file, "")
@@ -337,7 +337,7 @@ def test_from_standard_input(files: Path) -> None:
     assert "--python is for standard input" in refuses("vectorize", files / "add.mlir", "--python")
 
 
-def test_in_a_process_of_its_own(files: Path) -> None:
+def test_in_a_separate_process(files: Path) -> None:
     done = child("vectorize", files / "loops.py")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("// line ")
@@ -370,7 +370,7 @@ def test_errors(arguments: tuple[str, ...], files: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", MISUSES, ids=" ".join)
-def test_misuses(arguments: tuple[str, ...], files: Path) -> None:
+def test_usage_errors(arguments: tuple[str, ...], files: Path) -> None:
     assert MISUSES[arguments] in refuses("vectorize", files / arguments[0], *arguments[1:])
 
 
@@ -381,7 +381,7 @@ def f(A, B: "bf16[:, :]", s, n, k: int, x: "i32", c=2):
 """
 
 
-def test_parameters_by_annotation_and_by_use(tmp_path: Path) -> None:
+def test_parameters_are_typed_by_annotation_or_by_use(tmp_path: Path) -> None:
     (tmp_path / "typed.py").write_text(TYPED)
     assert arguments_of(load(tmp_path / "typed.py").f, "f16") == [
         ArrayArg("A", "f16", 1, "C"),
@@ -393,7 +393,7 @@ def test_parameters_by_annotation_and_by_use(tmp_path: Path) -> None:
     ]
 
 
-def test_kernels_of_a_file_come_before_other_functions(tmp_path: Path) -> None:
+def test_decorated_kernels_take_precedence_over_other_functions(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text(
         "from tilejit.kernels.kernel import kernel\n"
         "def helper():\n    return open('x')\n"

@@ -1,4 +1,4 @@
-"""What subscripts reach, against all iterations one by one."""
+"""The extremes of subscripts, checked against all iterations one by one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def loop(index: str, lower: Index, upper: Index, step: int = 1) -> For:
 
 
 def walked(index: Index, loops: tuple[For, ...], values: dict[str, int]) -> list[int]:
-    """Its values in all iterations."""
+    """The values of an index expression in all iterations."""
     if not loops:
         return [evaluate_index(index, values)]
     first, *rest = loops
@@ -85,7 +85,7 @@ def indices(draw: st.DrawFn, names: tuple[str, ...]) -> Index:
 
 
 @given(st.data())
-def test_nothing_is_outside_of_the_extremes(data: st.DataObject) -> None:
+def test_no_value_is_outside_the_extremes(data: st.DataObject) -> None:
     loops: tuple[For, ...] = ()
     for k in range(data.draw(st.integers(1, 3))):
         names = tuple(inner.index for inner in loops)
@@ -108,7 +108,7 @@ def function(read: Index) -> Function:
     return Function("f", (a, c), (For("i", (Affine(),), (index_symbol("C.shape[0]"),), 1, body, line=7),))
 
 
-def test_the_access_is_named() -> None:
+def test_an_error_names_the_access() -> None:
     check_bounds(function(ROW), {"A": (5,), "C": (5,)}, {})
     for read, shape in ((ROW + ONE, (5,)), (ROW - ONE, (9,)), (ROW, (4,)), (ROW, (0,))):
         with pytest.raises(KernelError, match=r"A\[.*line 7.*extent is"):
@@ -169,7 +169,7 @@ def test_accesses_under_conditions_are_checked(statement: Statement) -> None:
     ],
     ids=lambda statement: type(statement).__name__,
 )
-def test_what_has_no_rule_is_refused(statement: Statement) -> None:
+def test_statements_without_a_rule_are_refused(statement: Statement) -> None:
     with pytest.raises(KernelError, match="bounds: expected"):
         check_bounds(around(statement), SHAPES, {})
     with pytest.raises(KernelError, match="bounds: expected"):
@@ -182,7 +182,7 @@ def test_kernels_over_flat_buffers_are_refused() -> None:
         check_bounds(kernel, SHAPES, {})
 
 
-def test_what_stays_inside_passes() -> None:
+def test_accesses_inside_their_arrays_pass() -> None:
     ahead = Prefetch(Load("A", (FAR,), "f32"))
     fences = Call("prefetch_line", (FAR,)), Call("stream_fence")
     inside = If(TESTS, (stored(ONE),), (stored(Affine(2)),))

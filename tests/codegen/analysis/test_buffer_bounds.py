@@ -1,4 +1,4 @@
-"""Statements whose accesses are proven to be inside, or refused: divisions, and loops that carry locals."""
+"""Accesses with divisions, and in loops that carry locals, are proven to be in bounds or refused."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from codegen.support.errors import KernelError
 
 
 def check_body(body: tuple[Statement, ...]) -> int:
-    """Check a function that reads a table of 128 entries; the number of its accesses."""
+    """Check a function that reads a table of 128 entries, and return the number of its accesses."""
     given = Given({}, {}, {"row_offsets": Listed(np.arange(128))}, 1)
     return check_buffers(Function("example", (), body), given)
 
 
 def drain(rows: int, columns: int, tile: int, ahead: int = 0) -> tuple[Statement, ...]:
-    """Each element of a tile, which is counted by rows, reads the entry of a table that its row has."""
+    """Each element of a tile, counted by rows, reads the entry of a table for its row."""
     last = Least((Affine(tile, (("j_tile", 1),)), Affine(columns)))
     first = Least((index_symbol("j_tile"), Affine(columns - 8)))
     row = quotient(times(minus("j", "j_first"), rows), "tile_columns")
@@ -40,30 +40,30 @@ def drain(rows: int, columns: int, tile: int, ahead: int = 0) -> tuple[Statement
 
 
 @pytest.mark.parametrize("columns", [3001, 3000, 3072, 97, 192])
-def test_rows_of_tiles_that_are_cut_are_proven(columns: int) -> None:
+def test_rows_of_partial_tiles_are_proven(columns: int) -> None:
     assert check_body(drain(128, columns, 96)) == 1
     with pytest.raises(KernelError, match=r"row_offsets.*may leave the table: expected entries 0 to 127"):
         check_body(drain(128, columns, 96, ahead=2))
 
 
 def carried(name: str, start: Value) -> Carried:
-    """A local that a loop carries, and leaves as it is."""
+    """A local that a loop carries unchanged."""
     return Carried(name, start, Local(name, "i64"))
 
 
 def counted(index: str, body: tuple[Statement, ...], *locals_: Carried) -> For:
-    """A loop of four iterations."""
+    """A loop with four iterations."""
     return For(index, (Affine(),), (Affine(4),), 1, body, carried=locals_)
 
 
 def read(name: str, further: int = 0) -> Let:
-    """A read of the entry of a table that a local names."""
+    """A read of the table entry whose index is in a local."""
     return Let("entry", Load("row_offsets", (plus(name, further),), "i64"))
 
 
 @pytest.mark.parametrize("trips", [1, 64])
 def test_a_loop_that_runs_has_a_last_iteration(trips: int) -> None:
-    """What is read at `end - 1` inside of a loop is read only if `end` is at least 1."""
+    """A read at `end - 1` inside a loop happens only if `end` is at least 1."""
     given = Given({}, {}, {"row_offsets": Listed(np.arange(128))}, trips)
     begin, end = index_symbol("begin"), index_symbol("end")
     inside = For("entry", (begin,), (end,), 1, (read("end", -1),))
@@ -72,7 +72,7 @@ def test_a_loop_that_runs_has_a_last_iteration(trips: int) -> None:
         check_buffers(Function("example", (), (read("end", -1),)), given)
 
 
-def test_a_loop_inside_may_carry_more_than_the_one_around() -> None:
+def test_an_inner_loop_may_carry_larger_values_than_the_outer_one() -> None:
     zero, a = Const(0, "i64"), Local("a", "i64")
     inner = counted("j", (read("a"), read("b")), carried("a", a), carried("b", zero))
     outer = counted("i", (inner, read("a")), carried("a", zero))
@@ -82,7 +82,7 @@ def test_a_loop_inside_may_carry_more_than_the_one_around() -> None:
         check_body((wrong,))
 
 
-def test_an_instruction_that_does_not_count_its_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_instruction_without_declared_byte_counts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     uncounted = replace(instruction("stream_fence"), touched={0: 1})
     monkeypatch.setattr(footprints, "instruction", lambda name: uncounted)
     with pytest.raises(KernelError, match="stream_fence does not declare how many bytes it touches"):

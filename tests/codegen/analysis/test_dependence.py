@@ -1,4 +1,4 @@
-"""Feasibility against enumeration; what the vectorizer allows against the interpreter, on random nests."""
+"""Feasibility against enumeration; the vectorizer's decisions against the interpreter, on random nests."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_infeasible_is_a_proof(zero: list[Affine], not_negative: list[Affine]) -
         ([], [Affine(-1)]),
     ],
 )
-def test_known_to_be_infeasible(zero: list[Affine], not_negative: list[Affine]) -> None:
+def test_systems_known_to_be_infeasible(zero: list[Affine], not_negative: list[Affine]) -> None:
     assert not feasible(zero, not_negative)
 
 
@@ -63,7 +63,7 @@ BASE = 60
 
 @st.composite
 def nests(draw: st.DrawFn) -> Function:
-    """Two loops, up to three statements on two arrays, bounds that may use the outer index."""
+    """Two loops, up to three statements on two arrays, and bounds that may use the outer index."""
     small = st.integers(-2, 2)
 
     def subscript(names: tuple[str, ...]) -> Affine:
@@ -94,7 +94,7 @@ def nests(draw: st.DrawFn) -> Function:
 @settings(max_examples=share(250, 3), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(SIZES), st.booleans())
 def test_random_nests_keep_their_meaning(kernel: Function, sizes: tuple[int, ...], reductions: bool) -> None:
-    """Lanes that are stored in any order, loaded before: what is allowed leaves the same bits."""
+    """Lanes load before they store, and store in any order. What is allowed leaves the same bits."""
     made = vectorize_function(kernel, sizes, reductions=reductions)
     same_meaning(kernel, made.function, {})
 
@@ -106,10 +106,10 @@ def test_random_nests_keep_their_meaning(kernel: Function, sizes: tuple[int, ...
     st.sampled_from([1, 2, 3]),
     st.sampled_from([2, 4, 8]),
 )
-def test_one_loop_is_refused_only_where_lanes_would_differ(
+def test_one_loop_is_refused_exactly_if_lanes_would_differ(
     shift: int, step: int, factor: int, size: int
 ) -> None:
-    """A[factor * i + shift] = A[factor * i] + 1 over 0..30: exact, by running lanes on numbers."""
+    """A[factor * i + shift] = A[factor * i] + 1 over 0..30, checked exactly by running lanes on numbers."""
     low, high = (0, 30) if step > 0 else (30, 0)
     target, source = plus(i * factor, shift + 20), plus(i * factor, 20)
     kernel = function(

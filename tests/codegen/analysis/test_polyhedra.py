@@ -20,10 +20,10 @@ def rows(most: int) -> st.SearchStrategy[list[Affine]]:
 
 
 @given(rows(2), rows(4), rows(1), rows(2))
-def test_what_holds_somewhere_is_feasible(
+def test_a_system_with_a_solution_is_feasible(
     zero: list[Affine], not_negative: list[Affine], more_zero: list[Affine], more: list[Affine]
 ) -> None:
-    """Asked at once, and asked of the system that was projected to the names of what comes later."""
+    """It is asked at once, and after it was projected to the names that later inequalities use."""
     box = [index_symbol(name) * sign + Affine(3) for name in NAMES for sign in (1, -1)]
     kept = {name for row in (*more_zero, *more) for name, _ in row.terms}
     found = projected(zero, [*not_negative, *box], kept)
@@ -38,7 +38,7 @@ def test_what_holds_somewhere_is_feasible(
             return
 
 
-def test_a_system_is_said_by_distances() -> None:
+def test_a_system_as_text() -> None:
     i, j, d = map(index_symbol, "ijd")
     inside = [i, Affine(9) - i, j, Affine(9) - j]
     found = projected([d - i + j], inside, {"d"})

@@ -1,4 +1,4 @@
-"""Wrong statements in kernels are refused, and so are calls with wrong numbers or tables."""
+"""Kernels with wrong statements are refused, and so are calls with wrong numbers or tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = Callable[[Statement], Statement]
 
 
 def changed(function: Function, change: Change) -> Function:
-    """A function with other statements; at least one is another."""
+    """The function with changed statements; at least one statement differs."""
     body = tuple(_changed(statement, change) for statement in function.body)
     assert body != function.body
     return replace(function, body=body)
@@ -50,7 +50,7 @@ def further(statement: Statement) -> Statement:
 
 
 def not_clamped(name: str) -> Change:
-    """A last block that begins where the loop does, and not earlier."""
+    """A last block that begins where the loop does, not earlier."""
 
     def change(statement: Statement) -> Statement:
         match statement:
@@ -62,7 +62,7 @@ def not_clamped(name: str) -> Change:
 
 
 def moved(side: str, by: int) -> Change:
-    """All stores to a view are a few bytes further on."""
+    """Move all stores to a view a few bytes further."""
 
     def change(statement: Statement) -> Statement:
         match statement:
@@ -74,7 +74,7 @@ def moved(side: str, by: int) -> Change:
 
 
 def longer_part(name: str) -> Change:
-    """An instruction that acts on 64 bytes more."""
+    """Let an instruction act on 64 more bytes."""
 
     def change(statement: Statement) -> Statement:
         match statement:
@@ -86,7 +86,7 @@ def longer_part(name: str) -> Change:
 
 
 def smaller_memory(by: int) -> Change:
-    """An allocation that is a few bytes too small."""
+    """Make an allocation a few bytes too small."""
 
     def change(statement: Statement) -> Statement:
         match statement:
@@ -98,7 +98,7 @@ def smaller_memory(by: int) -> Change:
 
 
 def twice(statement: Statement) -> Statement:
-    """A branch that allocates once more."""
+    """Let a branch allocate twice."""
     match statement:
         case If(_, then):
             return replace(statement, body=(Alloc("other", 64, "scratch"), *then))
@@ -106,7 +106,7 @@ def twice(statement: Statement) -> Statement:
 
 
 def always(statement: Statement) -> Statement:
-    """A branch that runs whatever its tests say."""
+    """Let a branch run whatever its tests say."""
     match statement:
         case If(_, then, otherwise) if otherwise:
             return If((), then)
@@ -114,7 +114,7 @@ def always(statement: Statement) -> Statement:
 
 
 UNEVEN = "stream transpose, 1 bytes: 2053x133, pitches 134 and 2113"
-"""A copy through panels, which blocks do not divide."""
+"""A copy through panels that blocks do not divide."""
 
 FUNCTIONS: tuple[tuple[str, Change, str], ...] = (
     (
@@ -138,7 +138,7 @@ FUNCTIONS: tuple[tuple[str, Change, str], ...] = (
 
 
 def largest(name: str) -> Launch:
-    """The largest launch of a golden copy, or of a case."""
+    """The largest launch of a golden copy or of a case."""
     program = program_of(name) if name in NAMES else next(x.program for x in cases() if x.name == name)
     return max(program.launches, key=lambda launch: launch.step.box.size_bytes)
 
@@ -152,17 +152,17 @@ def test_a_wrong_statement_is_refused(name: str, change: Change, message: str) -
 
 
 def smaller_scratch(by: int) -> Callable[[Given], Given]:
-    """Scratch that is a few bytes too small."""
+    """Make scratch a few bytes too small."""
     return lambda given: replace(given, scratch_bytes=given.scratch_bytes - by)
 
 
 def more(name: str, by: int = 1) -> Callable[[Given], Given]:
-    """Another number in a call."""
+    """Change a number in a call."""
     return lambda given: replace(given, numbers={**given.numbers, name: given.numbers[name] + by})
 
 
 def shorter(name: str, by: int = 1) -> Callable[[Given], Given]:
-    """A table that lacks its last entries."""
+    """Remove the last entries of a table."""
 
     def change(given: Given) -> Given:
         table = given.tables[name]
@@ -173,14 +173,14 @@ def shorter(name: str, by: int = 1) -> Callable[[Given], Given]:
 
 
 def without_lines(given: Given) -> Given:
-    """Segments of which nothing is said about the bytes that are carried into them."""
+    """Segments with no information about the bytes that are carried into them."""
     table = given.tables["segments"]
     assert isinstance(table, Records)
     return replace(given, tables={**given.tables, "segments": replace(table, lines=None)})
 
 
 def farther(name: str) -> Callable[[Given], Given]:
-    """A table whose largest entry is larger by one."""
+    """Increase the largest entry of a table by one."""
 
     def change(given: Given) -> Given:
         table = given.tables[name]
@@ -239,7 +239,7 @@ ODD: tuple[Statement, ...] = (
 
 
 @pytest.mark.parametrize("statement", ODD, ids=lambda statement: type(statement).__name__)
-def test_what_has_no_rule_is_refused(statement: Statement) -> None:
+def test_statements_without_a_rule_are_refused(statement: Statement) -> None:
     launch = program_of("copy_u32_transposed").launches[0]
     function = launch.step.kernel.function
     odd = replace(function, body=(*function.body, statement))

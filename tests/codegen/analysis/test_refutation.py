@@ -1,4 +1,4 @@
-"""What is refuted cannot happen, and what is known of unknowns is true, against all values one by one."""
+"""Refuted statements cannot hold, and bounds of unknowns are true, against all values one by one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def known() -> Unknowns:
 
 
 @given(cases(), st.lists(st.lists(cases(), min_size=1, max_size=3).map(tuple), max_size=3))
-def test_what_is_refuted_never_holds(goal: Case, facts: list[tuple[Case, ...]]) -> None:
+def test_a_refuted_goal_never_holds(goal: Case, facts: list[tuple[Case, ...]]) -> None:
     if refutes(known().known, goal, tuple(facts)):
         for numbers in product(range(ENDS[0], ENDS[1] + 1), repeat=len(NAMES)):
             values = dict(zip(NAMES, numbers, strict=True))
@@ -48,8 +48,8 @@ def test_what_is_refuted_never_holds(goal: Case, facts: list[tuple[Case, ...]]) 
 
 
 @given(st.data())
-def test_what_is_proven_of_derived_unknowns_is_true(data: st.DataObject) -> None:
-    """Quotients, remainders, minima and entries of tables, in one expression."""
+def test_bounds_of_derived_unknowns_are_true(data: st.DataObject) -> None:
+    """Quotients, remainders, minima and table entries in one expression."""
     unknowns, by = known(), data.draw(st.sampled_from((2, 3, 8)))
     of, one, two = (data.draw(expressions()) for _ in range(3))
     table = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=8, max_size=8)), np.int64)
@@ -74,8 +74,8 @@ def test_what_is_proven_of_derived_unknowns_is_true(data: st.DataObject) -> None
         assert evaluate_index(rest, values) + sum(f * x for f, x in zip(factors, true, strict=True)) >= 0
 
 
-def test_blocks_end_before_a_number_that_none_begins_at() -> None:
-    """In tiles of 384, the last block of 64 that begins below 1536 reads entries up to 1535 of a table."""
+def test_blocks_end_before_a_number_that_no_block_begins_at() -> None:
+    """In tiles of 384, the last block of 64 that begins below 1536 reads table entries up to 1535."""
     values = np.zeros(4800, np.int64)
     values[1536:] = 7
     unknowns = Unknowns()
@@ -91,7 +91,7 @@ def test_blocks_end_before_a_number_that_none_begins_at() -> None:
 
 
 def test_blocks_begin_above_a_number_that_each_tile_may_be_below() -> None:
-    """Blocks that begin at 64 or above read no entry below it, though tiles and blocks may both be 0."""
+    """Blocks that begin at 64 or above read no entry below 64, though tiles and blocks may both be 0."""
     values = np.zeros(4800, np.int64)
     values[:64] = 7
     unknowns = Unknowns()
@@ -108,7 +108,7 @@ def test_blocks_begin_above_a_number_that_each_tile_may_be_below() -> None:
 
 
 @given(st.data())
-def test_what_is_proven_of_entries_by_comparisons_of_their_index_is_true(data: st.DataObject) -> None:
+def test_bounds_of_entries_from_comparisons_of_their_index_are_true(data: st.DataObject) -> None:
     unknowns, count = known(), data.draw(st.sampled_from((1, 2, 5)))
     factors = [data.draw(st.sampled_from((-8, -3, -1, 0, 1, 2, 8))) for _ in NAMES]
     lowest = sum(min(f * end for end in ENDS) for f in factors)

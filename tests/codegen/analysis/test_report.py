@@ -1,4 +1,4 @@
-"""What kernels report of their loops, in super-vectors of fixed sizes: the same on every machine."""
+"""The reports of kernels about their loops, in super-vectors of fixed sizes: the same on every machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REDUCED = r"is (reduced by \w+)"
 
 
 def in_short(report: LoopReport) -> str:
-    """A report as rows have it: without names of arrays."""
+    """A report in the form of the rows, without names of arrays."""
     if not report.vectorized:
         return report.code
     found = [walk or reduced for walk, reduced in re.findall(f"{WALKS}|{REDUCED}", report.text)]

@@ -1,4 +1,4 @@
-"""Builds beside Numba's own: what other code of the process compiles is compiled as ever."""
+"""TileJIT's builds do not change how Numba compiles other code of the process."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ assert right == [True] * 6, right
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("code", [AFTER, BESIDE], ids=["after a kernel", "beside kernels"])
-def test_functions_of_others_run(code: str) -> None:
-    """Numba makes no machine code of kernels; of all else it does, whatever kernels shared with it."""
+def test_functions_of_other_code_run(code: str) -> None:
+    """Numba makes machine code of everything but kernels, whatever the two have in common."""
     done = run([executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(params=[True, False], ids=["collected", "not collected"])
 def collected(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """Whether garbage is searched for when the build begins."""
+    """Whether the garbage collector is enabled when the build begins."""
     before = gc.isenabled()
     (gc.enable if request.param else gc.disable)()
     yield request.param
     (gc.enable if before else gc.disable)()
 
 
-def test_the_search_for_garbage_is_left_as_it_was(collected: bool) -> None:
+def test_a_build_leaves_the_garbage_collector_as_it_was(collected: bool) -> None:
     name = f"empty_{collected}"
     numba_ir(name, f"def {name}(operands, scratch, sizes, begin, end):\n    pass\n")
     assert gc.isenabled() == collected
@@ -117,17 +117,16 @@ def loops(operands, scratch, sizes, begin, end):
 """
 
 
-def test_idle_passes_are_numbas() -> None:
-    """Each of them is one that Numba has, under that name."""
+def test_idle_passes_exist_in_numba() -> None:
     numbas: Any = DefaultPassBuilder.define_nopython_pipeline(SimpleNamespace(func_ir=None, flags=Flags()))
     assert {run.__name__ for run, _ in numbas.passes} >= IDLE
 
 
-def test_what_is_left_out_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the idle passes nor answers asked for again: what becomes of a kernel is the same."""
+def test_shortcuts_of_the_build_do_not_change_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither idle passes nor repeated answers change what becomes of a kernel."""
 
     def optimized(source: str) -> str:
-        """But for the numbers that Numba gives the functions of a process."""
+        """The optimized IR, without the numbers that Numba gives the functions of a process."""
         text = machine_code(numba_ir("loops", source), cpu_level()).llvm_ir
         return re.sub(r"(?<=loops)B\d+v\d+", "", text)
 
@@ -159,8 +158,8 @@ print((resident() - before) // 30)
 
 @pytest.mark.rotated
 @pytest.mark.skipif(platform != "linux", reason="memory is told by /proc")
-def test_builds_leave_little_in_memory() -> None:
-    """LLVM's pass managers are given back: some KiB stay of each kernel, not a quarter of a MiB."""
+def test_builds_leave_little_memory_allocated() -> None:
+    """LLVM's pass managers are freed: a kernel keeps some KiB, not a quarter of a MiB."""
     done = run([executable, "-c", MANY], env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 64 << 10

@@ -67,7 +67,7 @@ print(default_store().hits, len(kernels_in_use()), sums)
 
 @pytest.mark.rotated
 def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
-    """Built and stored by one process; called by another, with empty loops and tables of zeros too."""
+    """One process builds and stores them, another calls them, also with empty loops and tables of zeros."""
     built, used, sums = printed(FIRST, tmp_path).split(maxsplit=2)
     assert int(built) > 0
     hits, again, same = printed(SECOND, tmp_path).split(maxsplit=2)

@@ -1,4 +1,4 @@
-"""Objects loaded without LLVM do what they do when LLVM loads them; what is not as simple is left to LLVM."""
+"""Objects loaded without LLVM behave as if LLVM had loaded them; objects that are not simple go to LLVM."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONSTANTS, VARIABLES = TABLE.format(kind="constant"), TABLE.format(kind="global"
 
 
 def compiled(ir: str, **options: str) -> bytes:
-    """An object of IR, by default with the code model that kernels have."""
+    """The object of some IR, by default with the code model of kernels."""
     if not options:
         machine = target_machine(cpu_level())
     else:
@@ -52,21 +52,21 @@ def values(address: int) -> list[int]:
 
 @pytest.mark.parametrize(("name", "wanted"), [("entry", [11, 22, 33, 44]), ("other", [111, 122, 133, 144])])
 def test_constants_and_calls_within_an_object(name: str, wanted: list[int]) -> None:
-    """LLVM loads under its names once, so that its turn comes with those of this test alone."""
+    """LLVM loads a name only once, so it gets names that only this test uses."""
     code = compiled(CONSTANTS)
     assert image(name, code) is not None
     assert values(load_object(name, code)) == wanted
 
 
-def test_a_function_of_the_c_library() -> None:
+def test_an_object_may_call_the_c_library() -> None:
     code = object_calling("calls_memcpy", "exp")
     found = image("calls_memcpy", code)
     assert found is not None
     assert [x.function for x in found.wanted] == ["exp"]
 
 
-def test_a_kernel_does_the_same_by_either_loader() -> None:
-    """Copies of a kernel's runs and tails, memcpy among them."""
+def test_a_kernel_runs_alike_with_either_loader() -> None:
+    """Copies of a kernel's runs and tails, including memcpy."""
     code = bytes(build("either", COPY.format("either"), cpu_level()).object_code)
     for load in (load_object, object_loader._load_by_llvm):
         call = KERNEL_PROTOTYPES[False](load("either", code))
@@ -89,17 +89,17 @@ def test_other_objects_are_left_to_llvm(ir: str, options: dict[str, str]) -> Non
     assert values(load_object(name, code)) == [11, 22, 33, 44]
 
 
-def test_a_kernel_that_is_not_in_the_object() -> None:
+def test_a_missing_kernel_is_an_error() -> None:
     with pytest.raises(KernelError, match="does not define it"):
         load_object("nothing_of_that_name", compiled(CONSTANTS))
 
 
-def test_a_function_that_is_not_there() -> None:
+def test_a_missing_function_is_an_error() -> None:
     with pytest.raises(KernelError, match="no_such_function"):
         load_object("calls_nothing", object_calling("calls_nothing", "no_such_function"))
 
 
-def test_a_system_that_lets_no_memory_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_refuses_executable_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     system = object_loader._system()
     freed: list[int] = []
 
@@ -117,7 +117,7 @@ def test_a_system_that_lets_no_memory_be_run(monkeypatch: pytest.MonkeyPatch) ->
     assert freed == [0]
 
 
-def test_memory_that_runs_is_not_written_to() -> None:
+def test_executable_memory_is_not_writable() -> None:
     begin = load_object("entry", compiled(CONSTANTS))
     with open("/proc/self/maps") as maps:
         ranges = [line.split()[:2] for line in maps]
@@ -127,14 +127,14 @@ def test_memory_that_runs_is_not_written_to() -> None:
     assert kind == "r-xp"
 
 
-def test_no_cut_object_is_loaded() -> None:
+def test_a_truncated_object_is_not_loaded() -> None:
     code = compiled(CONSTANTS)
     assert image("entry", code)
     assert not any(image("entry", code[:length]) for length in range(len(code)))
 
 
-def test_damage_leads_to_no_place_outside(seed: int) -> None:
-    """Checksums keep damage away; were one to fit by chance, nothing outside the code would be written."""
+def test_damaged_objects_write_nothing_outside(seed: int) -> None:
+    """Checksums reject damage. If one fits by chance, nothing outside the code is written."""
     random, whole = Random(seed), compiled(CONSTANTS)
     tables = [n for n, byte in enumerate(whole) if byte] + list(range(len(whole) - 900, len(whole)))
     kept = 0
@@ -155,5 +155,5 @@ def _is_within(found: Image) -> bool:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF\x02\x01", b"MZ" * 99, struct.pack("<64Q", *[2**63] * 64)])
-def test_what_is_no_object(data: bytes) -> None:
+def test_other_data_is_refused(data: bytes) -> None:
     assert image("entry", data) is None

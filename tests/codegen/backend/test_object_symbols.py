@@ -1,4 +1,4 @@
-"""What machine code calls: allowed functions only, asked when it is stored and again when it is loaded."""
+"""Machine code may call only allowed functions, which is checked when it is stored and when it is loaded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOREIGN = ("system", "execve", "puts", "numba_unpickle", "PyErr_Clear", "NRT_inc
 
 
 def object_calling(name: str, called: str) -> bytes:
-    """Machine code that passes its first argument on to a function."""
+    """Machine code that passes its first argument to a function."""
     machine = target_machine(cpu_level())
     return bytes(machine.emit_object(parse(CALLS.format(name=name, called=called), machine)))
 
@@ -58,22 +58,22 @@ def test_foreign_functions_are_refused_before_storing(called: str, level: str) -
         )
 
 
-def test_allowed_functions_are_not() -> None:
+def test_allowed_functions_are_loaded() -> None:
     assert can_be_loaded(object_calling("allowed", "memcpy"))
     assert can_be_loaded(object_calling("allowed", "exp"))
 
 
-def test_an_object_that_is_cut_or_none_cannot_be_loaded() -> None:
+def test_a_truncated_object_or_other_data_cannot_be_loaded() -> None:
     code = object_calling("cut", "memcpy")
     assert can_be_loaded(code)
     assert not any(can_be_loaded(code[:length]) for length in range(len(code)))
     assert not can_be_loaded(b"not an object")
 
 
-def test_a_stored_object_that_would_do_more_is_built_anew(
+def test_a_stored_object_with_a_forbidden_call_is_built_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its checksum right and under the right key: whoever could write it there is not followed."""
+    """Even with a valid checksum under the right key, such an object is not run."""
     name = "copy_beside_a_foreign_object"
     source = COPY.format(name)
     store, key = KernelStore(tmp_path), store_key(digest_of(source.encode()), cpu_level())

@@ -1,4 +1,4 @@
-"""What is said while kernels are compiled: one line on a terminal, nothing elsewhere."""
+"""The message while kernels are compiled: one line on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def slow() -> None:
             time.sleep(0.01)
 
 
-def test_a_terminal_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", Terminal())
     slow()
     with progress.compiling():
@@ -50,7 +50,7 @@ def test_fast_compilations_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_files_are_not_told(closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_get_no_message(closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     if closed:
         stream.close()
@@ -62,7 +62,7 @@ def test_files_are_not_told(closed: bool, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 class OnlyWrites:
-    """What loggers and graphical programs put in the place of standard error."""
+    """A replacement of standard error, as loggers and graphical programs install."""
 
     def write(self, text: str) -> int:
         return len(text)
@@ -71,14 +71,14 @@ class OnlyWrites:
         return
 
 
-def test_objects_that_only_write_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_that_can_only_write_get_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", OnlyWrites())
     with progress.compiling():
         pass
     assert not progress._told
 
 
-def test_compiling_goes_on_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_goes_on_if_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(timer: progress.Timer) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -89,7 +89,7 @@ def test_compiling_goes_on_where_no_thread_can_start(monkeypatch: pytest.MonkeyP
     assert progress._spent > 0
 
 
-def test_no_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_works_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", None)
     with progress.compiling():
         pass

@@ -1,4 +1,4 @@
-"""The store: what it keeps it gives back, what is odd is a miss, and nothing about it stops a copy."""
+"""The store returns what was put; anything unexpected is a miss; no problem with it stops a copy."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def entry(store: KernelStore) -> Path:
     return path
 
 
-def test_what_was_put_is_there(store: KernelStore, key: StoreKey) -> None:
+def test_a_stored_entry_is_found(store: KernelStore, key: StoreKey) -> None:
     assert store.get(key) is None
     store.put(key, CODE)
     assert store.get(key) == CODE
@@ -107,7 +107,7 @@ def test_foreign_content_is_a_miss(store: KernelStore, key: StoreKey, content: b
     assert store.get(key) is None
 
 
-def test_truncation_is_a_miss(store: KernelStore, key: StoreKey) -> None:
+def test_a_truncated_entry_is_a_miss(store: KernelStore, key: StoreKey) -> None:
     store.put(key, CODE)
     data = entry(store).read_bytes()
     for length in (0, 10, data.index(b"\n"), data.index(b"\n") + 1, len(data) - 1):
@@ -145,8 +145,8 @@ def test_notes_are_kept_beside_kernels(store: KernelStore, key: StoreKey) -> Non
     assert store.notes() == []
 
 
-def test_a_note_that_no_reader_takes_is_not_written(store: KernelStore) -> None:
-    """The limit counts the whole file. Whatever is written can be read."""
+def test_a_note_too_large_to_read_is_not_written(store: KernelStore) -> None:
+    """The limit counts the whole file, so that everything written can be read."""
     most = store_module.MAX_NOTE_BYTES
     written = []
     for length in range(most - 400, most + 1):
@@ -159,7 +159,7 @@ def test_a_note_that_no_reader_takes_is_not_written(store: KernelStore) -> None:
     assert (written[0], written[-1]) == (True, False)
 
 
-def test_a_kernel_that_no_reader_takes_is_not_written(
+def test_a_kernel_too_large_to_read_is_not_written(
     store: KernelStore, key: StoreKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "MAX_ENTRY_BYTES", 1000)
@@ -196,7 +196,9 @@ def test_a_damaged_note_is_a_miss(store: KernelStore, change: str, tmp_path: Pat
     assert store.get_note("other") is None
 
 
-def test_notes_without_a_store_and_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_need_neither_a_store_nor_space_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nowhere = KernelStore(None, "no place")
     nowhere.put_note("tiles", NOTE)
     assert nowhere.get_note("tiles") is None
@@ -213,7 +215,7 @@ def test_notes_without_a_store_and_on_a_full_disk(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".", "a b"])
-def test_a_note_has_a_plain_name(store: KernelStore, name: str) -> None:
+def test_a_note_needs_a_plain_name(store: KernelStore, name: str) -> None:
     with pytest.raises(AssertionError, match="not a name"):
         store.put_note(name, NOTE)
 
@@ -242,7 +244,7 @@ def test_a_pipe_is_a_miss_and_does_not_wait(store: KernelStore, key: StoreKey) -
     assert store.get(key) is None
 
 
-def test_clear(store: KernelStore, key: StoreKey, tmp_path: Path) -> None:
+def test_clear_removes_entries(store: KernelStore, key: StoreKey, tmp_path: Path) -> None:
     store.put(key, CODE)
     store.put(replace(key, cpu="x86-64"), CODE)
     (tmp_path / "notes.txt").write_text("mine")
@@ -256,7 +258,7 @@ def test_clear(store: KernelStore, key: StoreKey, tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "odd.kernel"]
 
 
-def test_clear_says_what_it_cannot_remove(
+def test_clear_names_files_that_it_cannot_remove(
     store: KernelStore, key: StoreKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: Path, missing_ok: bool = False) -> None:
@@ -297,7 +299,7 @@ def test_directories_that_cannot_be_trusted(
     assert store.entries() == []
 
 
-def test_a_directory_that_cannot_be_written_to_is_read(
+def test_a_read_only_directory_is_read(
     tmp_path: Path, key: StoreKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = replace(key, level="other")
@@ -315,7 +317,7 @@ def test_a_directory_that_cannot_be_written_to_is_read(
     assert KernelStore.open().get(key) is None
 
 
-def test_llvms_version_is_asked_once_for_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llvms_version_is_looked_up_once_per_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = iter([(20, 1, 8), (21, 0, 0)])
     store, stamps = KernelStore(tmp_path), ["a library", "another one"]
 
@@ -331,7 +333,7 @@ def test_llvms_version_is_asked_once_for_a_library(tmp_path: Path, monkeypatch: 
     assert len(store.notes()) == 2
 
 
-def test_llvms_version_is_what_llvm_says(key: StoreKey) -> None:
+def test_the_stored_llvm_version_is_the_one_that_llvm_reports(key: StoreKey) -> None:
     from llvmlite import binding
 
     assert key.llvm == ".".join(map(str, binding.llvm_version_info))
@@ -340,7 +342,7 @@ def test_llvms_version_is_what_llvm_says(key: StoreKey) -> None:
     assert library_stamp("no_such_package_of_ours", LLVM_LIBRARIES) == ""
 
 
-def test_the_directory_is_made_for_the_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_directory_is_private_to_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEJIT_CACHE_DIR", str(tmp_path / "a" / "store"))
     store = KernelStore.open()
     assert store.directory == tmp_path / "a" / "store"
@@ -372,8 +374,8 @@ def test_other_object_formats_have_no_known_symbols(code: bytes) -> None:
     assert undefined_symbols(code) == frozenset()
 
 
-def test_the_compilers_digest_takes_in_what_routines_import() -> None:
-    """A constant that stands in machine code must tell the kernels made with another one apart."""
+def test_the_compilers_digest_includes_modules_that_routines_import() -> None:
+    """A constant in machine code must change the key of the kernels that contain it."""
     root = Path(store_module.__file__).parents[1]
     files = [Path(file) for file in compiler_files()]
     names = {".".join(("codegen", *f.relative_to(root).with_suffix("").parts)) for f in files}

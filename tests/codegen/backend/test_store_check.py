@@ -1,4 +1,4 @@
-"""`verify_store`: every file of a store is sound, or named with what is wrong."""
+"""`verify_store` reports every file of a store as sound, or names what is wrong with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER_CHECKSUM = "its checksum is wrong, or others could have written it"
 
 @pytest.fixture
 def store(tmp_path: Path) -> KernelStore:
-    """Two kernels, of two CPU levels and compilers, and a note."""
+    """Two kernels, for two CPU levels and compilers, and a note."""
     directory = tmp_path / "store"
     directory.mkdir(mode=0o700)
     made = KernelStore(directory)
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> KernelStore:
     return made
 
 
-def test_what_was_put_is_sound(store: KernelStore) -> None:
+def test_stored_entries_are_sound(store: KernelStore) -> None:
     found = verify_store(store)
     assert (found.kernels, found.notes, found.damaged) == (2, 1, ())
 
@@ -47,7 +47,7 @@ def test_every_cut_and_flipped_byte_is_found(store: KernelStore) -> None:
     assert not verify_store(store).damaged
 
 
-def test_faults_are_told_apart(store: KernelStore) -> None:
+def test_faults_have_different_messages(store: KernelStore) -> None:
     first, second = store.entries()
     note = store.notes()[0]
     named = first.with_name("1" * 64 + ".kernel")
@@ -56,7 +56,7 @@ def test_faults_are_told_apart(store: KernelStore) -> None:
     garbage.write_bytes(b"[" * (2 * HEAD_BYTES))
     no_key = first.with_name("3" * 64 + ".kernel")
     no_key.write_bytes(b'{"checksum": "0"}\n')
-    deep = first.with_name("5" * 64 + ".kernel")  # json reads it, but neither copies nor prints it again
+    deep = first.with_name("5" * 64 + ".kernel")  # valid JSON that does not print back the same
     others = b"".join(b', "%s": 0' % f.name.encode() for f in fields(StoreKey)[1:])
     deep.write_bytes(b'{"source_digest": ' + b"[" * 800 + b"]" * 800 + others + b"}\n")
     second.write_bytes(second.read_bytes() + b"more")
@@ -88,7 +88,7 @@ def test_links_and_pipes_are_no_entries(store: KernelStore, tmp_path: Path) -> N
     assert not os.path.lexists(first)
 
 
-def test_the_damaged_are_removed_and_no_other(store: KernelStore) -> None:
+def test_only_damaged_files_are_removed(store: KernelStore) -> None:
     first, second = store.entries()
     first.write_bytes(b"")
     assert remove_entries(verify_store(store)) == []
@@ -97,14 +97,14 @@ def test_the_damaged_are_removed_and_no_other(store: KernelStore) -> None:
     assert (found.kernels, found.notes, found.damaged) == (1, 1, ())
 
 
-def test_to_look_is_no_use(store: KernelStore) -> None:
-    """What is used last stays longest in a store that is bounded."""
+def test_verifying_does_not_count_as_use(store: KernelStore) -> None:
+    """A bounded store keeps what was used last."""
     for path in (*store.entries(), *store.notes()):
         os.utime(path, (1_600_000_000, 1_600_000_000))
     assert not verify_store(store).damaged
     assert {p.stat().st_mtime for p in (*store.entries(), *store.notes())} == {1_600_000_000}
 
 
-def test_no_store_has_nothing() -> None:
+def test_a_missing_store_has_no_files() -> None:
     found = verify_store(KernelStore(None))
     assert (found.kernels, found.notes, found.damaged) == (0, 0, ())

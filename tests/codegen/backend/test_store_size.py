@@ -1,4 +1,4 @@
-"""The store's size: what was used longest ago goes, whoever wrote it, while others read and write."""
+"""The bounded store removes what was used longest ago, whoever wrote it, while others read and write."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def used(file: Path, seconds_ago: float) -> None:
 
 
 def filled(directory: Path, count: int, **options: int) -> KernelStore:
-    """Entries 0, 1, ... of which the first was used longest ago."""
+    """Entries 0, 1, ...; the first was used longest ago."""
     store = KernelStore(directory)
     for number in range(count):
         store.put(key(number), CODE)
@@ -62,7 +62,7 @@ def there(store: KernelStore, count: int) -> list[int]:
     return [number for number in range(count) if file_of(store, key(number)).exists()]
 
 
-def test_what_was_used_longest_ago_goes(tmp_path: Path) -> None:
+def test_what_was_used_longest_ago_is_removed(tmp_path: Path) -> None:
     size = filled(tmp_path, 10).trim().size_bytes // 10
     store = KernelStore(tmp_path, most_bytes=9 * size)
     store.put(key(10), CODE)
@@ -72,7 +72,7 @@ def test_what_was_used_longest_ago_goes(tmp_path: Path) -> None:
     assert store.reason == ""
 
 
-def test_within_the_bound_nothing_goes(tmp_path: Path) -> None:
+def test_nothing_is_removed_within_the_bound(tmp_path: Path) -> None:
     held = filled(tmp_path, 10).trim()
     assert held.files == 10
     assert KernelStore(tmp_path, most_bytes=held.size_bytes).trim() == held
@@ -80,7 +80,7 @@ def test_within_the_bound_nothing_goes(tmp_path: Path) -> None:
 
 
 def test_an_entry_that_is_read_stays(tmp_path: Path) -> None:
-    """Reading it marks it, once a day."""
+    """Reading marks an entry as used, once a day."""
     size = filled(tmp_path, 4).trim().size_bytes // 4
     store = KernelStore(tmp_path, most_bytes=2 * size + size // 2)
     for number in range(4):
@@ -112,8 +112,8 @@ def test_a_damaged_entry_is_not_marked(tmp_path: Path) -> None:
     assert file.stat().st_mtime == 0
 
 
-def test_a_wrong_clock_does_not_rule(tmp_path: Path) -> None:
-    """Entries of a time far in the future go first, unless they are read."""
+def test_a_wrong_clock_cannot_keep_entries(tmp_path: Path) -> None:
+    """Entries dated far in the future are removed first, unless they are read."""
     size = filled(tmp_path, 6).trim().size_bytes // 6
     store = KernelStore(tmp_path, most_bytes=4 * size)
     for number in range(4):
@@ -122,8 +122,8 @@ def test_a_wrong_clock_does_not_rule(tmp_path: Path) -> None:
     assert there(store, 7) == [4, 5, 6]
 
 
-def test_versions_stand_side_by_side(tmp_path: Path) -> None:
-    """Another compiler, another Numba, another level: each has its own entry, and only age removes one."""
+def test_entries_of_several_versions_coexist(tmp_path: Path) -> None:
+    """Each compiler, Numba and CPU level has its own entry, and only age removes one."""
     others = [
         replace(KEY, **change)
         for change in ({"compiler_digest": "older"}, {"numba": "0.67.0"}, {"llvmlite": "0.49"})
@@ -147,7 +147,7 @@ def test_versions_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def plans(directory: Path, count: int, version: str = VERSION, seconds_ago: float = 0) -> list[Path]:
-    """Files of launch plans, of which the first was used longest ago."""
+    """Files of launch plans; the first was used longest ago."""
     files = [directory / f"{plan_name(version, f'{number:032x}')}.note" for number in range(count)]
     now = time.time()
     for number, file in enumerate(files):
@@ -157,8 +157,8 @@ def plans(directory: Path, count: int, version: str = VERSION, seconds_ago: floa
     return files
 
 
-def test_launch_plans_have_a_limit_of_their_own(tmp_path: Path) -> None:
-    """The oldest go; kernels, and notes of other kinds, stay however old they are."""
+def test_launch_plans_have_a_separate_limit(tmp_path: Path) -> None:
+    """The oldest plans are removed. Kernels, and notes of other kinds, stay however old they are."""
     store = filled(tmp_path, 3)
     store.put_note("thresholds-" + "0" * 32, {})
     (note,) = store.notes()
@@ -171,8 +171,8 @@ def test_launch_plans_have_a_limit_of_their_own(tmp_path: Path) -> None:
     assert store.trim(VERSION).files == MOST_PLANS + 4
 
 
-def test_unused_plans_of_other_versions_go(tmp_path: Path) -> None:
-    """Those of a version in use stay, and all stay if a process doesn't know its own version."""
+def test_unused_plans_of_other_versions_are_removed(tmp_path: Path) -> None:
+    """Plans of a version in use stay, and all stay if a process doesn't know its own version."""
     own, fresh = plans(tmp_path, 5, seconds_ago=2 * UNUSED_SECONDS), plans(tmp_path, 5, "b" * 64)
     old = plans(tmp_path, 5, "c" * 64, seconds_ago=2 * UNUSED_SECONDS)
     store = KernelStore(tmp_path)
@@ -195,8 +195,8 @@ def test_a_plan_that_is_read_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert store.get_plan("d" * 64)
 
 
-def test_plans_alone_do_not_grow_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is written by another process, which scans by chance."""
+def test_a_store_with_only_plans_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each plan is written by another process, which scans by chance."""
     monkeypatch.setattr(store_module, "lowering_digest", lambda store: VERSION)
     monkeypatch.setattr(os, "urandom", Random(5).randbytes)
     plans(tmp_path, MOST_PLANS + 1000)
@@ -207,8 +207,8 @@ def test_plans_alone_do_not_grow_forever(tmp_path: Path, monkeypatch: pytest.Mon
     assert not any(file.exists() for file in others)
 
 
-def test_other_files_stay(tmp_path: Path) -> None:
-    """The directory may be one that holds more than our kernels."""
+def test_other_files_are_never_removed(tmp_path: Path) -> None:
+    """The directory may hold more than kernels."""
     store = filled(tmp_path, 3)
     store.put_note("thresholds-" + "0" * 32, {})
     names = ("shopping.note", "mine.kernel", ".new-year", ".new-", "0" * 64, "notes.txt", "a-" + "0" * 32)
@@ -223,7 +223,7 @@ def test_other_files_stay(tmp_path: Path) -> None:
     assert store.trim().files == 0
 
 
-def test_an_entry_beyond_the_bound_costs_no_other(tmp_path: Path) -> None:
+def test_an_entry_beyond_the_bound_removes_no_other(tmp_path: Path) -> None:
     store = filled(tmp_path, 3, most_bytes=5000)
     store.put(key(3), bytes(6000))
     assert store.get(key(3)) is None
@@ -231,7 +231,7 @@ def test_an_entry_beyond_the_bound_costs_no_other(tmp_path: Path) -> None:
     assert "TILEJIT_CACHE_BYTES is 5000" in store.reason
 
 
-def test_not_every_write_looks_through_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_writes_scan_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "FILES_PER_WRITE", 4)
     store, calls, looks = filled(tmp_path, 8), Syscalls(), []
     monkeypatch.setattr(store_files, "os", calls)
@@ -247,7 +247,9 @@ def test_not_every_write_looks_through_all(tmp_path: Path, monkeypatch: pytest.M
     + [(text, None) for text in ("x", "-1", "1e6", "1_000", "²", "٣", "9" * 5000)],
     ids=lambda value: str(value)[:12],
 )
-def test_the_setting(text: str, wanted: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_of_the_bound(
+    text: str, wanted: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TILEJIT_CACHE_DIR", str(tmp_path / "store"))
     monkeypatch.setenv("TILEJIT_CACHE_BYTES", text)
     store = KernelStore.open()
@@ -276,8 +278,8 @@ print(found)
 
 
 @pytest.mark.rotated
-def test_others_read_meanwhile(tmp_path: Path) -> None:
-    """Readers get a whole entry or none while two writers push each other's entries out."""
+def test_readers_while_writers_remove_entries(tmp_path: Path) -> None:
+    """Readers get a complete entry or none while two writers remove each other's entries."""
     size = filled(tmp_path, 12).trim().size_bytes // 12
     children = [
         Popen([sys.executable, "-c", READER, tmp_path], stdout=PIPE, text=True, env=environment())

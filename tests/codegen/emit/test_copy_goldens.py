@@ -1,4 +1,4 @@
-"""Whole nests and kernels on file: the compiler's changes show as diffs. `--rewrite-goldens` writes them."""
+"""Golden files of nests and kernels of copies, which show the compiler's changes as diffs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CASES = {
     "unpack_f32_16x1_staged": "f32[16383,16387]{1,0:T(16,1)}",
     "pack_u8_8x8x32_gathered": "u8[64,253,253,250]{3,2,1,0:T(8,8,32)}",
 }
-"""The largest ones are past any cache, on any machine; nothing is copied."""
+"""The largest ones exceed every cache on any machine. Nothing is copied."""
 
 COPIES = {
     "copy_u32_transposed": ("u4", "u4", (300, 200)),
@@ -65,7 +65,7 @@ NAMES = (*CASES, *COPIES, *VIEWS)
 
 @pytest.fixture(autouse=True)
 def many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Panels are chosen by this machine's vector registers and the ways of its first cache."""
+    """The choice of panels depends on this machine's vector registers and the ways of its first cache."""
     many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
     for module in (choose_conversion, choose_transpose, transpose_loops):
         monkeypatch.setattr(module, "machine", lambda: many)
@@ -94,7 +94,7 @@ def virtual(dims: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def text_of(name: str) -> str:
-    """Every box of the copy: schedule, nests before and after, and each kernel's source once."""
+    """Every box of the copy: its schedule, its nests before and after, and each kernel's source once."""
     program = program_of(name)
     parts = [f"{name}: {(CASES | COPIES | VIEWS)[name]}\n"]
     for k, step in enumerate(program.steps):
@@ -109,13 +109,13 @@ def test_golden(name: str, request: pytest.FixtureRequest) -> None:
     check_golden(GOLDEN / f"{name}.txt", text_of(name), request)
 
 
-def test_no_golden_without_a_case() -> None:
+def test_every_golden_file_has_a_case() -> None:
     assert {path.stem for path in GOLDEN.glob("*.txt")} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sources_are_python(name: str) -> None:
-    """Each source compiles and defines the function that carries its name."""
+    """Each source compiles and defines the function with its name."""
     for kernel in program_of(name).kernels:
         namespace: dict[str, object] = {}
         exec(compile(kernel.source, kernel.name, "exec"), namespace)

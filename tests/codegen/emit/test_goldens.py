@@ -1,4 +1,4 @@
-"""Whole kernels of loops on file: what became of each loop, the super-vector form, and the source."""
+"""Golden files of kernels of loops: the report of each loop, the super-vector form, and the source."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def scanned_before(a, c):
 
 @dataclass(frozen=True)
 class Case:
-    """A function on float32, and what is asked of it."""
+    """A function on float32, and the options for it."""
 
     function: Callable[..., Any]
     ranks: tuple[int, ...]
@@ -114,10 +114,10 @@ def test_golden(name: str, request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_lines_are_short(name: str) -> None:
-    """The source that follows the printed loops."""
+    """The source after the printed loops."""
     source = text_of(CASES[name]).partition("\ndef ")[2]
     assert max(map(len, source.splitlines())) <= 110
 
 
-def test_no_golden_without_a_case() -> None:
+def test_every_golden_file_has_a_case() -> None:
     assert {path.stem for path in KERNELS.glob("*.txt")} == {*CASES}

@@ -1,4 +1,4 @@
-"""The rows that the interpreter and the super-vectorizer are tested on, as machine code."""
+"""The rows that test the interpreter and the super-vectorizer, compiled to machine code."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tilejit.kernels.program import LoopProgram
 pytestmark = pytest.mark.share(15)
 
 INEXACT = {kernels.transcendental: 8}
-"""Functions whose math is libm's on one side and NumPy's on the other, and by how many last places."""
+"""Functions that use libm on one side and NumPy on the other, and how many ulp they may differ."""
 
 REORDERED = 256
-"""Last places, of 1 and of the result, that the order may change in sums of these rows."""
+"""The ulp, of 1 and of the result, by which the order may change sums of these rows."""
 
 
 def close(a: Any, b: Any, places: int, eps: float) -> bool:
-    """Equal bit for bit, any NaN equal to any other; or within so many of the last places."""
+    """Equal bit for bit, with any NaN equal to any other, or within `places` ulp."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind != "f":
         return bool((a == b).all())
@@ -45,7 +45,7 @@ FIRST = {row.function: row for row in reversed(ROWS)}
 """The first row of each function."""
 
 IN_TURN = {id(row): n % 2 == 0 for n, row in enumerate(row for row in ROWS if FIRST[row.function] is not row)}
-"""Other rows of a function differ by dtypes: every second of them."""
+"""Whether a run takes each further row of a function, which differs only by dtypes: every second one."""
 
 RUNS = [
     *((row, (4,), True) for row in ROWS if "reduced by" in row.asked),
@@ -87,21 +87,21 @@ TAILS = [
     *((row, "mask") for row in MEANT),
     *((row, ("scalar", "shift")[n % 2]) for n, row in enumerate(filter(table.in_lanes, MEANT))),
 ]
-"""Rows, each with masks; where anything runs in lanes, one of the other tails in turn."""
+"""Rows with masks, and for rows that run in lanes also one of the other tails in turn."""
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 @pytest.mark.parametrize(("row", "tail"), TAILS, ids=lambda given: getattr(given, "name", given))
 def test_kernels_do_what_the_interpreter_does(row: table.Row, numbers: dict[str, int], tail: str) -> None:
-    """The super-vectorizer's table, all that MLIR gets wrong or refuses among it."""
+    """The super-vectorizer's table, including what MLIR gets wrong or refuses."""
     check_with_the_interpreter(row, numbers, tail)
 
 
 @pytest.mark.share(1)
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 19, "m": 9}], ids=str)
 def test_a_shifted_tail_adds_no_iteration_twice(numbers: dict[str, int]) -> None:
-    """A super-vector that begins earlier repeats iterations, which sums in memory don't allow."""
+    """A super-vector that begins earlier repeats iterations, which sums in memory do not allow."""
     (row,) = (row for row in MEANT if row.name == "sums of rows in memory, not asked")
     check_with_the_interpreter(row, numbers, "shift")
 

@@ -1,4 +1,4 @@
-"""Every stage of some copies on file: its nests, what its run-time tables hold, and the kernel's source."""
+"""Golden files of every stage of some copies: nests, the contents of run-time tables, and kernel sources."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ SWIZZLED = "Sw<3,3,3> o 0 o ((64,16),(8,64)):((1,32768),(64,512))", (1024, 512)
 
 @pytest.fixture(autouse=True)
 def one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Panels are chosen by this machine's vector registers and first cache, blocks by its second cache."""
+    """Panels depend on this machine's vector registers and first cache, blocks on its second cache."""
     many = replace(machine(), first_cache_ways=MANY_WAYS, registers=MANY_REGISTERS)
     for module in (choose_conversion, choose_stages, choose_transpose, transpose_loops):
         monkeypatch.setattr(module, "machine", lambda: many)
@@ -96,7 +96,7 @@ def one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def joining(parts: list[str]) -> Observer:
-    """An observer by which schedules, and what each pass changes, join `parts`, unless they are among them.
+    """An observer that appends schedules, and the changes of each pass, to `parts` unless they are there.
 
     Equal kernels have the same loops, however many boxes they copy.
     """
@@ -121,7 +121,10 @@ def joining(parts: list[str]) -> Observer:
 
 
 def stages(title: str, src: AccessMap, dst: AccessMap, element: Element, **options: Any) -> str:
-    """The nests after each pass, the schedules, and the kernels' sources; `options` of `CopyRequest`."""
+    """The nests after each pass, the schedules, and the kernels' sources.
+
+    `options` are those of `CopyRequest`.
+    """
     parts = [f"{title}\n"]
     program = compile_copy(CopyRequest(src, dst, element, element, **options), joining(parts))
     parts += [f"--- kernel\n{kernel.source}" for kernel in program.kernels]
@@ -137,9 +140,9 @@ def stages_in_blocks(
     monkeypatch: pytest.MonkeyPatch,
     **options: Any,
 ) -> str:
-    """A copy in two stages: its schedules in one pass, the nests of both stages, and the kernels of a block.
+    """A copy in two stages: its one-pass schedules, the nests of both stages, and the kernels of a block.
 
-    All blocks are of one sort. The kernels are those that blocks call: the first may prefetch the next block.
+    All blocks have one kind. The kernels are those that blocks call: the first may prefetch the next block.
     """
     direct = compile_copy(CopyRequest(src, dst, source, target, options=CopyOptions(thresholds=STREAMED)))
     schedules = dict.fromkeys(str(launch.step.schedule) for launch in direct.launches)
@@ -187,7 +190,7 @@ def test_stages_of_a_transpose(name: str, request: pytest.FixtureRequest) -> Non
 
 
 def as_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shuffles are chosen as for AVX2."""
+    """Choose shuffles as for AVX2."""
     avx2 = replace(machine(), level="avx2", register_bytes=32)
     monkeypatch.setattr(choose_shuffle, "machine", lambda: avx2)
 
@@ -196,7 +199,7 @@ def as_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_stages_of_a_shuffle(
     distance: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pixels of three bytes without the fourth, which other pixels' bytes follow; far ones are prefetched."""
+    """Three-byte pixels, without the fourth byte, which other pixels follow; far ones are prefetched."""
     as_avx2(monkeypatch)
     if distance == "far":
         monkeypatch.setattr(choose, "FAR_SHARE", 0)
@@ -211,7 +214,7 @@ def test_stages_of_a_shuffle(
 def test_stages_of_a_shuffle_of_lines(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The transpose of five rows of bytes: 16 bytes of each row hold all of its bytes of a line."""
+    """The transpose of five rows of bytes: 16 bytes of each row contain all of its bytes of a line."""
     as_avx2(monkeypatch)
     rows, columns, element = 5, 4096, Element("u8", 8)
     src = strided_map((rows, columns), (columns, 1), (0, rows * columns), element_bits=8)
@@ -221,7 +224,7 @@ def test_stages_of_a_shuffle_of_lines(
 
 
 def test_stages_of_a_relayout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two tiled layouts, through a block in row-major order."""
+    """From one tiled layout to another, through a block in row-major order."""
     src, dst = (access_map(as_layout(text)) for text in RELAYOUT)
     element = Element("u16", 16)
     made = stages_in_blocks(" -> ".join(RELAYOUT), src, dst, element, element, monkeypatch)
@@ -231,7 +234,7 @@ def test_stages_of_a_relayout(request: pytest.FixtureRequest, monkeypatch: pytes
 def test_stages_of_a_converted_transpose(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows are converted into a block, and transposed from there."""
+    """Rows are converted into a block and transposed from there."""
     rows, columns = CONVERTED
     src = strided_map((columns, rows), (4, 4 * columns), (0, 4 * rows * columns), element_bits=32)
     dst = strided_map((columns, rows), (2 * rows, 2), (0, 2 * rows * columns), element_bits=16)
@@ -253,7 +256,7 @@ def test_stages_of_a_swizzled_layout(request: pytest.FixtureRequest, monkeypatch
 
 
 def test_stages_of_a_gather(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of 40 and 10 bytes, which the unpacked rows join; segments of a few rows."""
+    """Chunks of 40 and 10 bytes, which the unpacked rows join, in segments of a few rows."""
     monkeypatch.setattr(choose_joined, "SEGMENT_LIMITS", replace(ALWAYS, least_bytes=64, most_bytes=256))
     spec, element, parts = as_layout(GATHERED), Element("u8", 8), [f"unpack {GATHERED}\n"]
     plain = bytes_map(spec.dimensions, np.empty(spec.dimensions, spec.dtype).strides, 1)

@@ -1,4 +1,4 @@
-"""Kernels that store whole lines past the cache write what the others do, at any alignment, and no more."""
+"""Kernels with streaming stores write what others do, at any alignment, and nothing else."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ DTYPES = [np.float32, np.float64, np.int16, np.uint8, ml_dtypes.bfloat16]
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrays of any size are taken for larger than the cache."""
+    """Treat arrays of any size as larger than the cache."""
     for name in ("CALIBRATED_FROM_BYTES", "LEAST_RUN_BYTES"):
         monkeypatch.setattr(loop_kernels, name, 0)
     monkeypatch.setattr(loop_kernels, "machine_thresholds", lambda _: Thresholds(stream_bytes=0))
 
 
 @pytest.mark.parametrize("function", STREAMED, ids=lambda f: f.__name__)
-def test_what_is_streamed(function: Callable[..., None]) -> None:
-    """Each element once, side by side, and never read."""
+def test_arrays_written_once_and_never_read_are_streamed(function: Callable[..., None]) -> None:
+    """Each element is written once, adjacent to the others, and never read."""
     x, y = np.zeros(100, np.float32), np.zeros(100, np.float32)
     program = tj.kernel(function).specialize(x, y).program
     assert program.streaming_kernel.emitted.streamed == (("y",) if STREAMED[function] else ())
@@ -96,7 +96,7 @@ def test_only_masked_tails_have_a_head(tail: str) -> None:
 
 
 def test_only_large_arrays_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By all bytes of a call, if a good part of them is written."""
+    """All bytes of a call count, if enough of them are written."""
     monkeypatch.setattr(loop_kernels, "machine_thresholds", lambda _: Thresholds(stream_bytes=8 << 20))
     x = np.zeros(4 << 20, np.uint8)
     program = tj.kernel(scaled).specialize(x, x).program
@@ -113,7 +113,7 @@ def test_only_large_arrays_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize("function", [scaled, inner_part, running], ids=lambda f: f.__name__)
 def test_every_alignment(function: Callable[..., None], dtype: Any) -> None:
-    """Of source and target, whole elements or not; what lies between guard pages is all that is touched."""
+    """Source and target begin at any byte. Guard pages catch accesses outside."""
     kind, rng = np.dtype(dtype), np.random.default_rng(SEED)
     kernel, source, target = tj.kernel(function), Guarded(1 << 14), Guarded(1 << 14)
     for count in (1, 5, 63, 64, 65, 130, 700):
@@ -139,7 +139,7 @@ def test_every_alignment(function: Callable[..., None], dtype: Any) -> None:
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("shape", [(5, 63), (4, 64), (9, 131), (3, 1000)])
 def test_rows_begin_anywhere(shape: tuple[int, int]) -> None:
-    """Every row has a head and a tail of its own, on one thread and on several."""
+    """Every row has its own head and tail, on one thread and on several."""
     rng = np.random.default_rng(SEED)
     x, column = rng.random(shape).astype(np.float32), rng.random((shape[0], 1)).astype(np.float32)
     wide = np.zeros((shape[0], shape[1] + 6), np.float32)
@@ -156,8 +156,8 @@ def test_rows_begin_anywhere(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.usefixtures("always")
-def test_functions_have_the_same_bits_in_heads() -> None:
-    """A lane's result does not hang on where it stands."""
+def test_functions_give_the_same_bits_in_heads() -> None:
+    """A lane's result does not depend on its position."""
     x = np.random.default_rng(SEED).random(1001).astype(np.float32)
     raw = np.empty(x.nbytes + 128, np.uint8)
     function = tj.elementwise(lambda a: np.exp(-a) / a)
@@ -167,7 +167,7 @@ def test_functions_have_the_same_bits_in_heads() -> None:
 
 
 @pytest.mark.usefixtures("always")
-def test_the_source_says_so() -> None:
+def test_the_source_mentions_streaming() -> None:
     x, y = np.zeros(100, np.float32), np.zeros(100, np.float32)
     source = tj.kernel(scaled).specialize(x, y).program.streaming_kernel.emitted.source
     assert "lines of y past the cache" in " ".join(source.split())

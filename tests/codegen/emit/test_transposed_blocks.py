@@ -1,4 +1,4 @@
-"""Super-vectors of two loops whose transfers are transposed: blocks turned in registers, bit for bit."""
+"""Super-vectors of two loops with transposed transfers: blocks are transposed in registers, bit for bit."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_three_dimensions(function: Callable[..., Any], sizes: tuple[int, ...]) 
     check(function, kernel, a, np.zeros(a.shape[::-1] if function is outermost_turned else (11, 21, 19), "f"))
 
 
-def test_nothing_is_touched_beyond_the_arrays() -> None:
+def test_no_byte_outside_the_arrays_is_touched() -> None:
     kernel = tj.kernel(virtual_vector_size=(16, 16))(doubled)
     source, target = Guarded(1 << 14), Guarded(1 << 14)
     for rows, columns in ((37, 41), (16, 16), (17, 31)):
@@ -137,7 +137,7 @@ def test_threads_share_the_rows() -> None:
     check(doubled, kernel, numbers((131, 67), "f"), np.zeros((67, 131), "f"))
 
 
-def test_one_vector_dimension_stays_as_it_was() -> None:
-    """Nothing is transposed where only one loop runs as lanes."""
+def test_one_vector_dimension_is_not_transposed() -> None:
+    """Nothing is transposed if only one loop runs in lanes."""
     given = numbers((9, 9), "f"), np.zeros((9, 9), "f")
     assert "transposed_" not in tj.kernel(virtual_vector_size=16)(doubled).specialize(*given).source

@@ -1,5 +1,5 @@
 # ruff: noqa: N803, N806
-"""Small functions with loops: what the reader, the interpreter and Python itself are compared on."""
+"""Small functions with loops, on which the reader, the interpreter and Python itself are compared."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: F821, F841, N803
-"""What functions of Python may not say in a kernel: the text of each error, the caret under the place."""
+"""Errors of Python functions that kernels do not support: each text, with the caret under the place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...]]] = []
 
 
 def refused(*arguments: Any) -> Any:
-    """A function that is refused with the text of its docstring when it gets such arguments."""
+    """Register a function whose docstring is the error that it must raise with these arguments."""
 
     def keep(function: Any) -> Any:
         REFUSED.append((function, arguments))
@@ -567,7 +567,7 @@ def taken(A):
 
 @pytest.mark.parametrize(("function", "arguments"), REFUSED, ids=lambda x: getattr(x, "__name__", ""))
 def test_refused(function: Any, arguments: tuple[Any, ...]) -> None:
-    """The error is what the docstring says, and its line is that of the file."""
+    """The error is the docstring, and its line is the line of the file."""
     names = function.__code__.co_varnames
     with pytest.raises(KernelError) as caught:
         read_function(function).typed([argument(n, a) for n, a in zip(names, arguments, strict=False)])
@@ -588,12 +588,12 @@ def test_refused(function: Any, arguments: tuple[Any, ...]) -> None:
     ],
     ids=["lambda", "no source", "lambda in a class"],
 )
-def test_no_function_to_read(function: Any, match: str) -> None:
+def test_objects_without_readable_source_are_refused(function: Any, match: str) -> None:
     with pytest.raises(KernelError, match=match):
         read_function(function)
 
 
-def test_made_by_exec() -> None:
+def test_functions_made_by_exec_are_refused() -> None:
     names: dict[str, Any] = {}
     exec("def f(A):\n    A[0] = 1\n", names)
     with pytest.raises(KernelError, match="f has no source to read"):
@@ -601,7 +601,7 @@ def test_made_by_exec() -> None:
 
 
 def test_exec_within_a_command() -> None:
-    """Python 3.13 has the text of `python -c`; it isn't the text of a function made by exec there."""
+    """Python 3.13 keeps the text of `python -c`, which is not the text of a function made by exec there."""
     code = (
         "def f(A):\n    A[0] = 1\nnames = {}\nexec('def f(A):\\n    A[0] = 2\\n', names)\n"
         "from codegen.frontend.python_ast import read_function\nread_function(names['f'])\n"
@@ -611,7 +611,7 @@ def test_exec_within_a_command() -> None:
 
 
 @pytest.mark.parametrize("thing", [1, "f", len, np.sin, None], ids=str)
-def test_things_that_are_no_functions(thing: Any) -> None:
+def test_objects_that_are_not_functions_are_refused(thing: Any) -> None:
     with pytest.raises(TypeError, match="expected a Python function"):
         read_function(thing)
 
@@ -625,7 +625,7 @@ def test_star_arguments() -> None:
 
 
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Any:
-    """The function `f` of a file with this text."""
+    """The function `f` from a file with this text."""
     path = tmp_path / "some_kernels.py"
     path.write_text(text, encoding="utf-8", newline="")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -636,8 +636,10 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Any:
 
 @pytest.mark.parametrize("mark", ["\f", "\v", "\x1c", "\x85", "\u2028"], ids=ascii)
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
-def test_comments_are_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, end: str) -> None:
-    """Only where Python ends lines a comment ends: what stands behind other marks is not run."""
+def test_text_after_a_comment_mark_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, end: str
+) -> None:
+    """A comment ends only where Python ends lines; text after other line separators is not run."""
     lines = ["def f(A):", f"    A[0] = 2  # note{mark}    A[0] = 1", "    A[i] = 3", ""]
     f = loaded(tmp_path, monkeypatch, end.join(lines))
     with pytest.raises(KernelError, match=r"i is not defined\n.*line 3\n    A\[i\] = 3\n      \^"):
@@ -646,16 +648,18 @@ def test_comments_are_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, m
     assert len(read_function(f).typed([argument("A", A1)]).body) == 1
 
 
-def test_comment_at_the_margin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions inside of others are read wherever their comments begin; errors show the right place."""
+def test_comments_at_the_margin_do_not_end_a_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nested functions are read wherever their comments begin, and errors show the right place."""
     text = "if True:\n    def f(A):\n# a note\n        A[0] = 2\n        A[j] = 3\n"
     f = loaded(tmp_path, monkeypatch, text)
     with pytest.raises(KernelError, match=r"line 5\n    A\[j\] = 3\n      \^"):
         read_function(f).typed([argument("A", A1)])
 
 
-def test_nested_too_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sum of many terms is an error of the kernel's, not one of Python's stack."""
+def test_deep_nesting_is_a_kernel_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum with many terms raises an error about the kernel, not a RecursionError."""
     path = tmp_path / "deep_kernel.py"
     path.write_text("def deep(A):\n    A[0] = A[0]" + " + A[1]" * 600 + "\n")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Nothing of a text reaches generated source but integers: not the names in it, nor those of functions."""
+"""Only integers from a text reach generated source: not the names in it, nor the names of functions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FLOW = (ast.For, ast.If, ast.IfExp, ast.While, ast.Pass, ast.Return, ast.Break, 
 VALUES = (ast.Name, ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Tuple, ast.expr_context)
 SIGNS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 BUILTINS = {"range", "min", "max", "abs", "len", "int", "float", "bool"}
-"""What Python itself has of all that kernels call."""
+"""The Python builtins that kernels call."""
 
 
 def emitted(function: Function) -> LoopsSource:
@@ -47,11 +47,11 @@ def emitted(function: Function) -> LoopsSource:
 
 
 def check_source(source: str) -> set[str]:
-    """One function behind one docstring, of nothing but loops, numbers and known calls; its own names."""
+    """One function with a docstring, made of loops, numbers, known calls and its own names."""
     tree = ast.parse(source)
     *words, function = tree.body
     assert isinstance(function, ast.FunctionDef)
-    if not words:  # the docstring is inside
+    if not words:  # the docstring is inside the function
         words = [function.body.pop(0)]
     (text,) = words
     assert isinstance(text, ast.Expr)
@@ -126,8 +126,8 @@ def test_comments_and_what_layouts_carry(text: str, harmless: str) -> None:
 
 @pytest.mark.parametrize("layout", ["tpu", "morton", "{0,1:T(*,7,2)}", "Sw<2,3,3> o 0 o (64,64):(64,1)"])
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
-def test_what_kernels_are_made_of(layout: str, dtype: str) -> None:
-    """The check itself holds of kernels of many sorts."""
+def test_the_check_accepts_kernels_of_many_kinds(layout: str, dtype: str) -> None:
+    """The check itself holds for them."""
     for source in sources(layout, (64, 64), dtype):
         check_source(source)
 
@@ -138,7 +138,7 @@ NAMES = (INJECTED, "'''\\", '"', "\\", "a\nb", "\0", "é" * 300, "<lambda>", "",
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 def test_names_of_functions(name: str) -> None:
-    """A function's name is any text: a docstring must not end with it."""
+    """A function's name is any text: it must not end the docstring."""
 
     def add(a, b):  # type: ignore[no-untyped-def]
         for i in range(a.shape[0]):
@@ -176,7 +176,7 @@ IDENTIFIERS = tuple(
 
 @pytest.mark.parametrize("k", range(0, len(IDENTIFIERS) - 2))
 def test_names_of_arguments(k: int) -> None:
-    """Builtins, routines and the kernel's own arguments: each is renamed where it would hide something."""
+    """Builtins, routines and the kernel's own arguments: names that would hide something are changed."""
     names = tuple(n for n in IDENTIFIERS[k : k + 3] if n not in ("range", "raise"))
     a, b, i = (*names, "x", "y", "z")[:3]
     function = loops_over((a, b, i))

@@ -1,5 +1,5 @@
 # ruff: noqa: N803
-"""Functions of Python against the IR that they become, run by the interpreter."""
+"""Python functions against the IR that they become, which the interpreter runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def typed(function: Any, arguments: tuple[Any, ...]) -> Function:
 
 
 def copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with arrays of their own, of the same strides' order."""
+    """The arguments, with copies of the arrays in the same memory order."""
     return tuple(a.copy(order="K") if isinstance(a, np.ndarray) else a for a in arguments)
 
 
@@ -39,8 +39,8 @@ def same(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_interpreted_as_python_has_it(row: Row) -> None:
-    """The IR leaves the arrays that the function leaves, and returns what it returns."""
+def test_the_interpreter_agrees_with_python(row: Row) -> None:
+    """The IR leaves the same arrays as the function and returns the same."""
     ours, theirs = copied(row.arguments), copied(row.arguments)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -86,19 +86,19 @@ def test_combiners(function: Any, kinds: tuple[Any, ...], expected: list[str]) -
     assert [c.combiner for loop in loops(typed(function, arguments).body) for c in loop.carried] == expected
 
 
-def test_stores_say_what_they_accumulate() -> None:
+def test_accumulating_stores_have_their_operation() -> None:
     (outer,) = typed(kernels.matmul_in_place, (numbers((2, 2), "f"),) * 3).body
     assert [s.accumulate for s in loops([outer])[-1].body] == ["add"]
     wide = typed(kernels.matmul_in_place, (numbers((2, 2), "f"), numbers((2, 2), "d"), numbers((2, 2), "f")))
     assert [s.accumulate for s in loops(wide.body)[-1].body] == [""]
 
 
-def test_annotations() -> None:
+def test_annotations_give_dtypes() -> None:
     one, two = typed(kernels.annotated, (numbers(4, "i"), out(4, "i"))).body
     assert (one.parallel, two.parallel, two.carried[0].combiner) == (True, False, "add")
 
 
-def test_loops_have_names_of_their_own_and_their_lines() -> None:
+def test_loops_have_unique_names_and_their_lines() -> None:
     found = loops(typed(kernels.shadowed, (numbers((2, 2), "f"),) * 2).body)
     first = inspect.getsourcelines(kernels.shadowed)[1]
     assert [loop.index for loop in found] == ["i", "j", "i.1", "j.1"]
@@ -106,8 +106,8 @@ def test_loops_have_names_of_their_own_and_their_lines() -> None:
     assert all(not loop.carried for loop in found)
 
 
-def test_numbers_of_python_are_weak() -> None:
-    """2.0 given as a float leaves f32 what it is; np.float64(2) does not."""
+def test_python_numbers_are_weak() -> None:
+    """A Python float 2.0 does not change the dtype of f32; np.float64(2) does."""
     weak = typed(kernels.saxpy, (2.0, numbers(4, "f"), numbers(4, "f")))
     assert weak.arguments[0] == ScalarArg("alpha", "f64")
     assert loops(weak.body)[0].body[0].accumulate == "add"
@@ -128,7 +128,7 @@ def test_bfloat16_is_rounded_at_each_operation() -> None:
 
 
 def test_math_stays_in_its_dtype() -> None:
-    """math.sqrt(f32) is f32, where Python computes in f64."""
+    """math.sqrt(f32) is f32, whereas Python computes it in f64."""
 
     def root(A, C):
         one = 1
@@ -154,7 +154,7 @@ def test_closures_and_defaults_are_constants() -> None:
     assert same(c, a * 3 * np.float32(2))
 
 
-def test_outside_is_an_error_before_it_is_written() -> None:
+def test_an_index_out_of_bounds_is_an_error_before_anything_is_written() -> None:
     def shifted(A):
         for i in range(A.shape[0]):
             A[i + 1] = A[i]
@@ -164,8 +164,8 @@ def test_outside_is_an_error_before_it_is_written() -> None:
         interpret(typed(shifted, (a,)), (a,))
 
 
-def test_typed_again_and_again() -> None:
-    """A source is read once and typed for each call; nothing is left behind."""
+def test_a_source_can_be_typed_repeatedly() -> None:
+    """A source is read once and typed for each call. No state remains between calls."""
     source = read_function(kernels.dot)
     f32 = [ArrayArg("A", "f32", 1, "C"), ArrayArg("B", "f32", 1, "C")]
     assert source.typed(f32) == source.typed(f32)

@@ -1,4 +1,4 @@
-"""Kernels of loops written by hand: short names for the nodes, arguments found from what the body uses."""
+"""Kernels of loops written by hand: short names for nodes, and arguments collected from the body."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _arrays(body: Sequence[Statement], results: Sequence[Value]) -> Iterator[tup
 
 
 def _bound(body: Sequence[Statement]) -> set[str]:
-    """Names that a body gives: indices, lets, what loops carry."""
+    """The names that a body defines: indices, lets, and what loops carry."""
     names: set[str] = set()
     for node in body:
         if isinstance(node, Let):

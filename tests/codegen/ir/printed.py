@@ -1,4 +1,4 @@
-"""The names in printed functions: each is defined once, around its uses and before them."""
+"""The names in printed functions: each is defined once, in an enclosing region and before its uses."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 
 NAME = re.compile(r"%[A-Za-z0-9_.$-]+")
 GIVEN = re.compile(r"(%[A-Za-z0-9_.$-]+)(?=: | = )")
-"""Arguments, loop indices and carried values; a result is in front of its line."""
+"""Arguments, loop indices and carried values. A result is at the start of its line."""
 
 
 def check_names(text: str) -> None:
-    """Check the text of a function.
+    """Check the names in the text of a function.
 
     Raises:
         AssertionError: a name has no definition in an enclosing region, or two.

@@ -1,4 +1,4 @@
-"""The menu of register blocks: transposes and conversions take each block that is added to it."""
+"""The menu of register blocks: transposes and conversions support each block that is added to it."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def test_converted_blocks_are_transposed(width: int) -> None:
 
 
 @pytest.mark.parametrize(("swapped", "width"), [("u16", 2), ("u32", 4), ("u64", 8)])
-def test_swaps_take_every_converted_block(swapped: str, width: int) -> None:
+def test_swaps_support_every_converted_block(swapped: str, width: int) -> None:
     assert all(takes_block(f"swap {swapped}", swapped, shape) for shape in converted_shapes(width))
 
 
-def test_a_block_that_is_added_is_converted_too() -> None:
-    """Adding a block to the menu and choosing it is all that a schedule needs."""
+def test_a_block_that_is_added_is_also_converted() -> None:
+    """A schedule needs only a block that is on the menu and chosen."""
     done = subprocess.run([sys.executable, "-c", ADDED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

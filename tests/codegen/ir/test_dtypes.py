@@ -1,4 +1,4 @@
-"""The dtypes of results against NumPy's own scalars."""
+"""The dtypes of results against NumPy's scalars."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def kind(value: Any) -> str:
 
 
 def expected(function: Any, dtypes: tuple[str, ...]) -> str | None:
-    """NumPy's dtype, or Python's type as a weak one; None where there is none."""
+    """NumPy's dtype, or Python's type as a weak one; None if there is no result."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -79,7 +79,7 @@ def ours(op: str, dtypes: tuple[str, ...]) -> str | None:
 
 @pytest.mark.parametrize("op", BINARY)
 def test_binary_as_numpy(op: str) -> None:
-    """Every pair of dtypes, weak ones too; functions of NumPy make numbers of Python concrete."""
+    """Every pair of dtypes, weak ones included. NumPy functions make Python numbers concrete."""
     for dtypes in product((*STRONG, *WEAK), repeat=2):
         found, right = ours(op, dtypes), expected(BINARY[op], dtypes)
         if isinstance(BINARY[op], np.ufunc) and all(d in WEAK for d in dtypes):
@@ -101,7 +101,7 @@ def test_bfloat16() -> None:
     assert result_type("exp", ["bf16"]) == "bf16"
 
 
-def test_weak_ones_are_concrete_in_the_ir() -> None:
+def test_weak_dtypes_are_concrete_in_the_ir() -> None:
     assert [concrete(d) for d in ("weak_bool", "weak_int", "weak_float", "f16")] == [
         "i1",
         "i64",
@@ -117,6 +117,6 @@ def test_unknown_dtypes(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [">f4", "c8", "S3", "M8[s]"])
-def test_arrays_that_kernels_do_not_compute_in(dtype: str) -> None:
+def test_arrays_with_unsupported_dtypes_are_refused(dtype: str) -> None:
     with pytest.raises(KernelError, match="kernels do not support"):
         dtype_name(np.dtype(dtype))

@@ -1,4 +1,4 @@
-"""Index expressions that are read from Python against Python itself."""
+"""Index expressions read from Python, against Python itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("i", "j", "n")
 
 
 def expressions() -> st.SearchStrategy[str]:
-    """Texts of expressions of integers: all affine or rounded divisions by positive numbers."""
+    """Texts of integer expressions: affine ones, and rounded divisions by positive numbers."""
     leaves = st.sampled_from(NAMES) | st.integers(-9, 9).map(lambda n: f"({n})")
 
     def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -36,7 +36,7 @@ def expressions() -> st.SearchStrategy[str]:
 
 
 def nothing() -> None:
-    """The function that the texts stand in."""
+    """The function that the texts are inserted in."""
 
 
 def read(text: str) -> Operand:
@@ -48,8 +48,8 @@ def read(text: str) -> Operand:
 
 @given(expressions(), st.tuples(*[st.integers(-50, 50)] * 3))
 @settings(max_examples=share(300, 3), deadline=None, derandomize=True)
-def test_evaluate_is_python(text: str, numbers: tuple[int, int, int]) -> None:
-    """evaluate(read(text)) == eval(text), and it uses no symbol that the text does not."""
+def test_evaluate_agrees_with_python(text: str, numbers: tuple[int, int, int]) -> None:
+    """evaluate(read(text)) == eval(text), and it uses no symbol that the text does not use."""
     values = dict(zip(NAMES, numbers, strict=True))
     index = read(text).index
     assert index is not None
@@ -64,8 +64,10 @@ def test_evaluate_is_python(text: str, numbers: tuple[int, int, int]) -> None:
     st.tuples(*[st.integers(-9, 9)] * 3),
 )
 @settings(max_examples=share(200, 3), deadline=None, derandomize=True)
-def test_values_that_are_no_indices(one: str, two: str, how: str, numbers: tuple[int, int, int]) -> None:
-    """Least, largest, products and quotients of them are values, the same as Python's."""
+def test_minima_products_and_quotients_are_values(
+    one: str, two: str, how: str, numbers: tuple[int, int, int]
+) -> None:
+    """They are not index expressions, but have the same values as in Python."""
     text = f"{how}({one}, {two})" if how in ("min", "max") else f"({one}) {how} ({two})"
     values = dict(zip(NAMES, numbers, strict=True))
     try:

@@ -1,4 +1,4 @@
-"""The interpreter on super-vectorized forms that are written by hand, and on IR that is not well formed."""
+"""The interpreter on super-vectorized forms written by hand, and on malformed IR."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def twice(value: Value) -> Value:
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 23, 32])
-def test_tail_is_masked(n: int) -> None:
-    """Lanes behind the loop's end are neither read nor written, though the arrays go on."""
+def test_a_masked_tail_touches_no_further_elements(n: int) -> None:
+    """Lanes past the end of the loop are neither read nor written, although the arrays continue."""
     a, c = numbers(32, "f"), out(32, "f")
     wide = loop(
         "i", N, Store("C", (I_,), twice(Load("A", (I_,), "f32", (8,), (0,), (1,))), (0,), (1,)), size=8
@@ -45,7 +45,7 @@ def test_tail_is_masked(n: int) -> None:
     assert (c[n:] == 7).all()
 
 
-def test_lanes_outside_of_the_array_are_errors_inside_of_the_loop() -> None:
+def test_lanes_outside_the_array_but_inside_the_loop_are_errors() -> None:
     load = Load("A", (I_,), "f32", (8,), (0,), (1,))
     wide = loop("i", N, Store("C", (I_,), load, (0,), (1,)), size=8)
     c = out(32, "f")
@@ -55,7 +55,7 @@ def test_lanes_outside_of_the_array_are_errors_inside_of_the_loop() -> None:
 
 
 def test_steps_reversed_and_strided() -> None:
-    """C[31 - i] = A[2*i], lanes going back in one and by two in the other."""
+    """C[31 - i] = A[2*i]: lanes go backward in one array and by two in the other."""
     load = Load("A", (I_ * 2,), "f32", (4,), (0,), (2,))
     wide = loop("i", N, Store("C", (Affine(15) - I_,), load, (0,), (-1,)), size=4)
     a, c = numbers(32, "f"), out(16, "f")
@@ -65,7 +65,7 @@ def test_steps_reversed_and_strided() -> None:
 
 
 def test_loop_steps() -> None:
-    """for i in range(0, n, 3), four at once: lanes lie 3 apart."""
+    """for i in range(0, n, 3), four at once: lanes are 3 apart."""
     load = Load("A", (I_,), "f32", (4,), (0,), (3,))
     wide = loop("i", N, Store("C", (I_,), load, (0,), (3,)), size=4, step=3)
     a, c = numbers(32, "f"), out(32, "f")
@@ -77,7 +77,7 @@ def test_loop_steps() -> None:
 
 @pytest.mark.parametrize("shape", [(3, 5), (8, 4), (9, 13)])
 def test_transposed_super_vectors(shape: tuple[int, int]) -> None:
-    """C[j, i] = A[i, j] in vectors of 4x4: both walk other subscripts."""
+    """C[j, i] = A[i, j] in vectors of 4x4: each array has its own order of subscripts."""
     load = Load("A", (I_, J), "f32", (4, 4), (0, 1), (1, 1))
     inner = loop("j", index_symbol("A.shape[1]"), Store("C", (J, I_), load, (1, 0), (1, 1)), size=4)
     wide = loop("i", index_symbol("A.shape[0]"), inner, size=4)
@@ -87,7 +87,7 @@ def test_transposed_super_vectors(shape: tuple[int, int]) -> None:
 
 
 def test_super_vector_of_the_outer_loop_in_the_inner_one() -> None:
-    """C[i, j] = A[i] + i: what has the lanes of i is repeated along j."""
+    """C[i, j] = A[i] + i: a value with the lanes of i is repeated along j."""
     lane = IndexValue(I_, "i64", (2,), ("i",))
     row = Op(
         "add", (Load("A", (I_,), "f32", (2,), (0,), (1,)), Op("cast", (lane,), "f32", (2,))), "f32", (2,)
@@ -111,7 +111,7 @@ def test_index_values_along_lanes() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 5, 8, 21])
-def test_reductions_leave_out_masked_lanes(n: int) -> None:
+def test_reductions_ignore_masked_lanes(n: int) -> None:
     a = np.round(numbers(24, "f"))
     update = Op("add", (Local("s", "f32", (8,)), Load("A", (I_,), "f32", (8,), (0,), (1,))), "f32", (8,))
     carried = Carried("s", Const(0.0, "f32", (8,)), update, "add")
@@ -121,7 +121,7 @@ def test_reductions_leave_out_masked_lanes(n: int) -> None:
 
 
 def test_stores_that_accumulate_into_one_element() -> None:
-    """C[0] += A[i] for each lane inside of the loop."""
+    """C[0] += A[i] for each lane inside the loop."""
     a, c = np.round(numbers(24, "f")), out(1, "f")
     load = Load("A", (I_,), "f32", (8,), (0,), (1,))
     wide = loop("i", N, Store("C", (Affine(),), load, (None,), (1,), "add"), size=8)
@@ -130,7 +130,7 @@ def test_stores_that_accumulate_into_one_element() -> None:
 
 
 def test_negative_steps() -> None:
-    """A loop that counts down itself, several at once."""
+    """A loop that counts down, several iterations at once."""
     load = Load("A", (I_,), "f32", (4,), (0,), (-1,))
     store = Store("C", (I_,), load, (0,), (-1,))
     wide = For("i", (Affine(9),), (Affine(1),), -4, (store,), size=4)
@@ -168,7 +168,7 @@ def test_fma_rounds_once() -> None:
     ],
     ids=["mixed", "result", "unknown", "unset", "shape", "negative power"],
 )
-def test_not_well_formed(value: Value) -> None:
+def test_malformed_ir_is_refused(value: Value) -> None:
     with pytest.raises(KernelError):
         interpret(function(results=(value,)), (out(1, "f"), out(1, "f"), 0))
 
@@ -178,6 +178,6 @@ def test_not_well_formed(value: Value) -> None:
     [(), (1, 2, 3), (out(1, "d"), out(1, "f"), 0), (out((1, 1), "f"), out(1, "f"), 0)],
     ids=["none", "numbers", "dtype", "rank"],
 )
-def test_other_arguments(arguments: tuple[Any, ...]) -> None:
+def test_arguments_of_other_types_are_refused(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(KernelError, match=r"is an array of float32|takes 3 arguments"):
         interpret(function(), arguments)

@@ -18,7 +18,7 @@ INTERPRETED_BYTES = 5000
 @pytest.mark.share(2)
 @pytest.mark.parametrize("number", range(60))
 def test_kernels_boxes_and_loops_give_the_same_bytes(number: int, seed: int) -> None:
-    """Packed and unpacked again; the boxes and the loops of every program that ran give the same bytes."""
+    """Pack and unpack: for every program that ran, boxes and loops give the same bytes as the kernel."""
     rng = np.random.default_rng((seed, number))
     pick = picker(rng)
     spec = shape(pick, most=150)
@@ -38,7 +38,7 @@ def test_kernels_boxes_and_loops_give_the_same_bytes(number: int, seed: int) -> 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_transposes_that_convert(group: str) -> None:
-    """In registers and through scratch; NumPy says what each conversion gives."""
+    """In registers and through scratch. NumPy says what each conversion gives."""
     of = {f" {source} to {target}:" for source, target in CONVERTED}
     chosen = [case for case in cases(group) if any(name in case.name for name in of)]
     for case in (case for case in chosen if len(case.after) <= INTERPRETED_BYTES):

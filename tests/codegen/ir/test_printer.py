@@ -1,4 +1,4 @@
-"""The printed form: goldens, accepted by mlir-opt, and of the structure that MLIR's own pass gives."""
+"""The printed form: goldens, text that mlir-opt accepts, and the same structure as MLIR's own pass."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ vector<16x4xi8>
 
 
 def lowered() -> Function:
-    """A function with every kind of statement of copies, and of steps."""
+    """A function with every kind of statement that copies and steps have."""
     entry, block = Load("table", (i,), "i64"), Load("at", (Affine(64),), "bits8", (4, 16), (0, 0))
     rows = replace(
         block, subscripts=(), steps=(Entries("table", plus(i, 1), "low"), 1), first=index_of("count")
@@ -187,19 +187,19 @@ def test_unknown_nodes_are_refused() -> None:
         FunctionPrinter(lowered()).value(unknown, SsaNames({}, {}, {}, {}))
 
 
-def test_seeds_sum_with_one_side_transposed() -> None:
+def test_the_seeds_sum_with_one_side_transposed() -> None:
     value = add(add(load("A", i, j), load("B", j, i)), number(1))
     kernel = function(over_n("i", over_m("j", store("C", (i, j), value))))
     assert format_function(vectorize_function(kernel, (32, 256)).function) == ADD_2D
 
 
-def test_seeds_reduction() -> None:
+def test_the_seeds_reduction() -> None:
     carried = Carried("s", number(0), add(local("s"), op("cos", load("A", i))), "add")
     kernel = function(loop("i", 0, 500, carried=[carried]), results=[local("s")])
     assert format_function(vectorize_function(kernel, (128,), reductions=True).function) == VECRED
 
 
-def test_scalar_loop_downwards() -> None:
+def test_a_scalar_loop_that_counts_down() -> None:
     value = op("cast", load("A", plus(i * 2, -3), dtype="i32"), dtype="f32")
     kernel = function(loop("i", 9, -1, store("C", (i,), value), step=-2))
     assert format_function(kernel) == SCALAR
@@ -228,7 +228,7 @@ def forms(row: Row) -> tuple[Function, Function]:
 
 
 def module(kernels: list[Function]) -> str:
-    """Kernels by the names f0, f1, …"""
+    """Kernels with the names f0, f1, …"""
     texts = (format_function(kernel) for kernel in kernels)
     return "".join(text.replace("@kernel", f"@f{number}", 1) for number, text in enumerate(texts))
 
@@ -255,7 +255,7 @@ STRUCTURE = re.compile(
 
 
 def structure(text: str) -> list[list[tuple[str, ...]]]:
-    """For each function the steps of loops, transfers with their maps and shapes, masks and reductions."""
+    """For each function the steps of loops, transfers with maps and shapes, masks, and reductions."""
     functions = []
     for function_text in text.split("func.func")[1:]:
         functions.append([_part(part) for part in STRUCTURE.finditer(function_text)])
@@ -283,7 +283,7 @@ CRASHES = {
     "sums of rows in memory, 2-D",
     "one iteration, one element",
 }
-"""Here MLIR ends with an assertion, with IR that does not verify, or refuses its options."""
+"""Rows for which MLIR fails an assertion, makes IR that does not verify, or refuses the options."""
 DIFFERENT = {
     "a size of one lane goes": "a dimension of one lane is none here",
     "one lane": "a dimension of one lane is none here",
@@ -316,8 +316,8 @@ def options(row: Row) -> str:
 
 
 @needs_mlir
-def test_structure_is_that_of_mlirs_own_pass() -> None:
-    """Wherever MLIR vectorizes and is right, loops, transfers, maps and masks are the same."""
+def test_the_structure_is_that_of_mlirs_own_pass() -> None:
+    """Wherever MLIR vectorizes correctly, loops, transfers, maps and masks are the same."""
     compared = 0
     rows = sorted((row for row in ROWS if row.name not in CRASHES), key=options)
     for asked, group in groupby(rows, key=options):

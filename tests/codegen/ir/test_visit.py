@@ -1,4 +1,4 @@
-"""Values, loops and accesses of bodies with every kind of statement."""
+"""Values, loops and accesses in bodies with every kind of statement."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_accesses_of_branches_have_their_loops() -> None:
     ]
 
 
-def test_instructions_do_not_say_what_they_access() -> None:
+def test_accesses_of_instructions_are_refused() -> None:
     body = (Call("copy_part", ("dst", "src", index_symbol("n"))),)
     with pytest.raises(AssertionError, match="no rule for Call"):
         accesses_of(body, ())

@@ -1,4 +1,4 @@
-"""Digit trees: every way to rewrite one must keep its offsets."""
+"""Digit trees: every rewrite of a tree must keep its offsets."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_offset_range_holds_windows(tree: Tree) -> None:
 
 
 def test_partial_inner_tile_is_three_loops() -> None:
-    """[12,4]T(6,4)(4,1): no CuTe layout, yet three digits with an inner bound."""
+    """[12,4]T(6,4)(4,1) has no CuTe layout, but three digits with an inner bound."""
     access = access_map(Shape.parse("f32[12,4]{1,0:T(6,4)(4,1)}"))
     rows = logical_roots(access)[0].tree
     assert rows == Split(12, 6, Leaf(2, 32), Split(6, 4, Leaf(2, 16), Leaf(4, 1)))
@@ -92,7 +92,7 @@ def test_partial_inner_tile_is_three_loops() -> None:
         ("f32[7]{0:T(*,8)}", [Leaf(7, 1)]),
     ],
 )
-def test_vanished_digits_leave_plain_strides(text: str, leaves: list[Leaf]) -> None:
+def test_digits_of_one_leave_plain_strides(text: str, leaves: list[Leaf]) -> None:
     assert [root.tree for root in logical_roots(access_map(Shape.parse(text)))] == leaves
 
 
@@ -120,7 +120,7 @@ def test_window_map_is_a_slice(shape: Shape, data: st.DataObject) -> None:
         assert access.bounds[0] <= low <= high < access.bounds[1]
 
 
-def test_strided_map_forgets_strides_of_one() -> None:
+def test_a_strided_map_ignores_strides_of_extent_one() -> None:
     access = strided_map((1, 4), (12345, -4), (-12, 4), element_bits=32)
     assert access.roots == (Root((0,), Leaf(1, 0)), Root((1,), Leaf(4, -4)))
     assert access.elements == 4

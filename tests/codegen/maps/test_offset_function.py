@@ -31,6 +31,6 @@ def test_every_offset(text: str) -> None:
         assert offset(*index) == map_offset(access, index)
 
 
-def test_offsets_that_are_no_sums_of_digits() -> None:
+def test_offsets_that_are_not_sums_of_digits() -> None:
     spec = tj.as_layout("Sw<2,0,3> o 0 o (8,8):(8,1)", dtype="f32", dims=(8, 8))
     assert offset_function(access_map(spec)) is None

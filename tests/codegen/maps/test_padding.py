@@ -1,4 +1,4 @@
-"""Padding as boxes: with the elements, every slot exactly once."""
+"""Padding as boxes: together with the elements, every slot exactly once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_elements_and_padding_fill_the_buffer_once(shape: Shape) -> None:
 
 
 def test_inner_padding_of_one_box() -> None:
-    """f32[3,5]T(3,5)(4,1): twenty slots, one box of padding."""
+    """f32[3,5]T(3,5)(4,1): twenty slots, and one box of padding."""
     pads, fill_first = lower_padding(access_map(Shape.parse("f32[3,5]{1,0:T(3,5)(4,1)}")))
     assert not fill_first
     assert [pad.volume for pad in pads] == [5]

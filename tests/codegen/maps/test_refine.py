@@ -1,4 +1,4 @@
-"""Common digits of two trees, and the boxes: the same pairs of offsets, each once."""
+"""Common digits of two trees, and boxes: the same pairs of offsets, each once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.codegen.maps.trees import tree_pairs
 
 
 def pairs_of_box(box: Box) -> list[tuple[int, int]]:
-    """Every (source, destination) pair that a box stands for."""
+    """Every (source, destination) pair in a box."""
     out = []
     tables = [(t.src(np.arange(t.extent)), t.dst(np.arange(t.extent))) for t in box.tables]
     for entry in product(*(range(t.extent) for t in box.tables)):
@@ -76,7 +76,7 @@ def test_tiles_that_divide_need_no_table() -> None:
 
 
 def test_a_switch_needs_no_table() -> None:
-    """XOR of bit 2 with bit 0, against rows that are not in order."""
+    """XOR of bit 2 with bit 0, against rows that are out of order."""
     up, down = Split(4, 2, Leaf(2, 2), Leaf(2, 1)), Split(4, 2, Leaf(2, 2), Leaf(2, -1))
     swizzled = Split(24, 8, Leaf(3, 8), Switch(8, 4, (0, 5), (up, down)))
     other = Split(24, 4, Leaf(6, 1), Leaf(4, 6))

@@ -13,7 +13,7 @@ STRIDES = (0, 1, 1, 2, 3, 4, 7, 8, 16, 60, -1, -4)
 
 
 def tree(pick: Pick, extent: int, depth: int = 3, *, windows: bool = False) -> Tree:
-    """A tree over [0, extent), the storage of a tile step here and there larger than it needs to be."""
+    """A tree over [0, extent). Now and then, the storage of a tile step is larger than necessary."""
     if windows and depth and chance(pick, 6):
         step = one_of(pick, (1, 1, 2, 3, -1, -2))
         first = pick(0, 4) - min(0, step * (extent - 1))

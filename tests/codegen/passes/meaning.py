@@ -1,4 +1,4 @@
-"""Runs a kernel and its super-vectorized form through the interpreter on the same arrays."""
+"""Run a kernel and its super-vectorized form through the interpreter on the same arrays."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from codegen.ir.nodes import ArrayArg, Function
 
 DTYPES = {name: numpy_dtype(name) for name in ELEMENT_BYTES}
 EXTENTS = {1: (1300,), 2: (48, 50), 3: (40, 24, 20)}
-"""Arrays are longer than loops: what stands behind must stay."""
+"""Arrays are longer than loops, and the elements after the loop must stay unchanged."""
 
 
 def arguments(function: Function, seed: int, numbers: dict[str, int]) -> list[np.ndarray | int]:
-    """Small whole numbers, so that sums and products are exact in any order."""
+    """Small integers, so that sums and products are exact in any order."""
     random = np.random.default_rng(seed)
     found: list[np.ndarray | int] = []
     for argument in function.arguments:

@@ -2,9 +2,9 @@
 
 Loops have steps of both signs, bounds with outer indices, `min` and `max`; bodies load and store arrays of
 several dtypes, ranks and orders, under conditions too, carry locals, use indices as numbers and reduce.
-Subscripts stay within arrays by their construction: indices are 0 to HIGHEST, and constants make up for
-negative factors. Some are elements of arrays of integers. What the text draws on is one function, so
-that Hypothesis and a seed serve alike.
+Subscripts stay in bounds by construction: indices are 0 to HIGHEST, and constants compensate for negative
+factors. Some are elements of integer arrays. All random choices come from one function, so Hypothesis and a
+seeded generator both work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAST = 17
 DTYPES = ("f4", "f4", "f8", "i4", "i8", "u1", "i2", "f2")
 ARRAYS = "ABCDEIJ"
 DATA = "ABCDE"
-"""The arrays of numbers; elements of the others are subscripts: of I up to HIGHEST, of J negative too."""
+"""The arrays of numbers. Elements of I and J are subscripts: up to HIGHEST in I, also negative in J."""
 
 Pick = Callable[[int], int]
 """pick(n): one of 0 to n - 1."""
@@ -34,7 +34,7 @@ Pick = Callable[[int], int]
 
 @dataclass(frozen=True)
 class Nest:
-    """A function of Python and its arguments; `text` is what was generated."""
+    """A Python function and its arguments. `text` is the generated source."""
 
     text: str
     python: Callable[..., Any]
@@ -42,7 +42,7 @@ class Nest:
     n: int
 
     def copied(self) -> list[Any]:
-        """The arguments of one call, arrays copied in their order."""
+        """The arguments of one call, with copies of the arrays in their memory order."""
         return [*(a.copy("K") for a in self.arrays), self.n]
 
 
@@ -84,7 +84,7 @@ class _Text:
         return ", ".join(parts)
 
     def indexed(self, level: int) -> str:
-        """A subscript that is an element, inside any dimension of any array."""
+        """A subscript that is an array element, in bounds for any dimension of any array."""
         at = self.subscripts(1, level)
         return self.one(f"J[{at}]", f"J[{at}]", f"I[{at}]", f"int(I[{at}]) + {self.pick(3)}",
                         f"int(I[{at}]) % 5", f"{HIGHEST} - int(I[{at}])")  # fmt: skip
@@ -121,7 +121,7 @@ class _Text:
         return f"({self.element()} {self.one('+', '*')} {self.element()})"
 
     def float(self, depth: int) -> str:
-        """A value of one dtype: what Python chooses at run time kernels give the dtype of both sides."""
+        """A value of one dtype, because kernels give the result of a choice the common dtype of both sides."""
         return f"np.float64({self.value(depth)})"
 
     def condition(self) -> str:
@@ -192,7 +192,7 @@ class _Text:
 
 
 def nest(pick: Pick) -> Nest:
-    """A function and its arguments, by what `pick` picks."""
+    """A function and its arguments, with random choices by `pick`."""
     ranks = {name: (1, 2, 2, 2, 3)[pick(5)] for name in DATA} | dict.fromkeys("IJ", 1)
     text = _Text(pick, ranks)
     for _ in range(1 + (not pick(4))):
@@ -223,7 +223,7 @@ def _array(pick: Pick, name: str, rank: int) -> np.ndarray:
 
 
 def compiled(source: str) -> Callable[..., Any]:
-    """The function of a text, whose lines `inspect` finds."""
+    """The function of a text, whose lines `inspect` can find."""
     file = f"<nest {hash(source):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     space: dict[str, Any] = {"np": np}

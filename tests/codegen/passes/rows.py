@@ -1,6 +1,6 @@
-"""Calls of the functions of `kernels`, and what the super-vectorizer makes of their loops: one a row.
+"""Calls of the functions in `kernels`, and how the super-vectorizer reports their loops; one per row.
 
-Outputs are filled with 7, so that what must not be written shows.
+Outputs are filled with 7, so that wrong writes are visible.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ def out(shape: Any, dtype: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Row:
-    """A function, a call of it, and for each loop in the order of the text its vector shape or its reason.
+    """A function, a call of it, and for each loop in source order its vector shape or the reason it has none.
 
-    "other-loop-chosen; 16 contiguous, repeated": the outer loop is scalar for that reason, the inner one runs
-    in lanes that walk arrays in these ways; "masked" where the last super-vector must not begin earlier.
+    "other-loop-chosen; 16 contiguous, repeated": the outer loop is scalar for that reason, and the inner one
+    runs in lanes with these accesses. "masked" means that the last super-vector must not begin earlier.
 
-    gives   in super-vectors of 16
-    tiles   in super-vectors of 2x8; "" where the nest has fewer loops than that
-    asked   in super-vectors of 16, reductions too; "" where that changes nothing
+    Attributes:
+        function: the function.
+        gives: the report in super-vectors of 16.
+        tiles: the report in super-vectors of 2x8; "" if the nest has fewer loops.
+        asked: the report in super-vectors of 16 with reductions requested; "" if that changes nothing.
     """
 
     function: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Loops, what the super-vectorizer is to make of them, and why: one a row."""
+"""Loops, the super-vectorizer's expected result for each, and the reason; one per row."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ from tests.codegen.ir.nests import (
 )
 
 REASONS = {value for name, value in vars(report).items() if name.isupper()}
-"""What is said of loops."""
+"""The reasons that reports give."""
 
 Outcome = tuple[int, ...] | str
 
 
 @dataclass(frozen=True)
 class Row:
-    """A kernel, what is asked, and for each loop in the order of the text its vector shape or reason."""
+    """A kernel, its options, and for each loop in source order its vector shape or the reason it has none."""
 
     name: str
     kernel: Function

@@ -1,4 +1,4 @@
-"""Long expressions get names for their parts, in their order; short ones stay as they are."""
+"""Long expressions are split into named parts, in order; short ones are unchanged."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def fitted(function: Function) -> Function:
 
 
 def inlined(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The statements without the pass's own locals."""
+    """The statements without the locals that the pass added."""
     known: dict[str, Value] = {}
     out: list[Statement] = []
     for node in body:
@@ -100,8 +100,8 @@ def _with(value: Value, known: dict[str, Value]) -> Value:
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=[*VALUES])
 @pytest.mark.parametrize("depth", [0, 3])
-def test_parts_put_back_give_the_same_function(value: Value, depth: int) -> None:
-    """In stores, masks, locals and branches, however deep; and then each line of source is short enough."""
+def test_inlining_the_parts_gives_the_same_function(value: Value, depth: int) -> None:
+    """In stores, masks, locals and branches at any depth. Each line of source is then short enough."""
     mask = op("gt", value, HALF, dtype="i1")
     body: tuple[Statement, ...] = (Let("x", value), stored(value), stored(HALF, mask))
     for _ in range(depth):
@@ -114,13 +114,13 @@ def test_parts_put_back_give_the_same_function(value: Value, depth: int) -> None
     assert not any(line.endswith("= (") for line in lines), "an assignment fills several lines"
 
 
-def test_what_fits_stays() -> None:
+def test_short_expressions_stay() -> None:
     function = over_i(stored(VALUES["short"]), stored(op("add", loaded("operand_a"), HALF)))
     assert fitted(function) == function
 
 
-def test_parts_have_names_in_their_order() -> None:
-    """Conditions are named tests, other parts are parts; constants stay."""
+def test_parts_are_named_in_their_order() -> None:
+    """Conditions are named tests, other parts are named parts, and constants stay."""
     (loop,) = fitted(over_i(stored(CLIPPED))).body
     assert isinstance(loop, For)
     *lets, store = loop.body
@@ -136,8 +136,8 @@ def test_parts_have_names_in_their_order() -> None:
     assert names.index(test.name) < names.index(product.name)
 
 
-def test_updates_are_cut_at_the_end_of_the_body() -> None:
-    """Their parts may use what the body assigns."""
+def test_updates_are_split_at_the_end_of_the_body() -> None:
+    """Their parts may use locals that the body assigns."""
     x = Local("x", "f32", LANES)
     update = op("add", Local("t", "f32", LANES), op("mul", x, op("div", CLIPPED, x)))
     carried = (Carried("t", HALF, update, "add"),)
@@ -150,8 +150,8 @@ def test_updates_are_cut_at_the_end_of_the_body() -> None:
     assert made.update != update
 
 
-def test_only_the_first_test_of_a_branch_is_cut() -> None:
-    """The others are evaluated only if it holds."""
+def test_only_the_first_test_of_a_branch_is_split() -> None:
+    """The other tests are evaluated only if the first one holds."""
     test = op("gt", CLIPPED, HALF, dtype="i1")
     some = compare("i", "lt", 8)
     for tests, is_cut in (((test,), True), ((some, test), False)):

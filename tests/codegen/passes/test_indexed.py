@@ -1,4 +1,4 @@
-"""Passes keep the meaning of gathers and scatters; they are printed as MLIR has them."""
+"""Passes keep the meaning of gathers and scatters, which are printed as in MLIR."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.share(3)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter is slow, and loops go over whole arrays."""
+    """The interpreter is slow, and loops cover whole arrays."""
     monkeypatch.setattr(meaning, "EXTENTS", {1: (37,), 2: (13, 11)})
 
 

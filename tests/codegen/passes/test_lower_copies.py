@@ -1,4 +1,4 @@
-"""The passes that lower copies: each keeps the meaning, over copies of every kind."""
+"""The passes that lower copies keep the meaning, for copies of every kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.tools.replay import Watched, interpreted_when_lowered
 MOST_BYTES = 8000
 PASSES = [run.__name__ for run in transfer_passes()]
 FLAGS = ("stream", "staged", "side", "lines", "groups", "convert", "lanes", "order", "prefetch", "layers")
-"""The fields of transfers that select other loops."""
+"""The fields of transfers that determine the loops."""
 
 
 def made_from() -> dict[str, tuple[TransferNest, tuple[str, ...]]]:
@@ -48,7 +48,7 @@ def forms(name: str, nest: TransferNest, arguments: tuple[str, ...]) -> dict[str
 
 
 def structure(nest: TransferNest) -> tuple[object, ...]:
-    """What selects the loops of a nest."""
+    """The fields that determine the loops of a nest."""
     inner = nest.transfer
     flags = (bool(getattr(inner, flag, False)) for flag in FLAGS)
     return type(inner), bool(nest.entries), getattr(inner, "count", 1) == 1, *flags
@@ -96,7 +96,7 @@ def test_elements_with_prefetches_keep_the_meaning() -> None:
 
 
 def test_requests_write_nothing() -> None:
-    """Between the stages of a block, they name lines that the next block reads."""
+    """Between the stages of a block, requests name lines that the next block reads."""
     tried = 0
     for case in (c for c in cases("plain") if len(c.after) <= MOST_BYTES and not c.program.first):
         requests = [
@@ -118,7 +118,7 @@ def test_every_kind_is_tried() -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_each_stage_prints(group: str) -> None:
-    """The printer raises for nodes and names that it does not know."""
+    """The printer raises on unknown nodes and names."""
     some = chosen(group).values()
     known = made_from()
     for case in some:
@@ -128,7 +128,7 @@ def test_each_stage_prints(group: str) -> None:
 
 
 def test_the_passes_leave_no_blocks() -> None:
-    """The emitter prints loops as they are."""
+    """The emitter prints only plain loops."""
     assert cases()
     for nest, arguments in list(steps._by_structure._held):
         assert "Blocks(" not in str(lower_nest(nest, arguments))

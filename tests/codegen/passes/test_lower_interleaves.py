@@ -25,7 +25,7 @@ VARIANTS: list[tuple[PackedSide, bool, str]] = [
 
 
 def kernel(width: int, count: int, side: PackedSide, stream: bool, tables: str) -> Kernel:
-    """A kernel of as many loops as any has, all sizes being arguments."""
+    """A kernel with the largest number of loops, whose sizes are all arguments."""
     moved = Interleave(
         width,
         count if side == "dst" else "rows",

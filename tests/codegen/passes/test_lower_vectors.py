@@ -1,4 +1,4 @@
-"""The passes from super-vectors to registers: each keeps the meaning, over many functions and schedules."""
+"""The passes from super-vectors to registers keep the meaning, for many functions and schedules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def after_passes(kernel: Function, schedule: RegisterSchedule) -> list[tuple[str
 
 
 def shared_range(kernel: Function, given: dict[str, int]) -> tuple[int, int]:
-    """The range of the first loop that the caller of a kernel chooses."""
+    """The range of the first loop, which the caller of a kernel chooses."""
     loop = kernel.body[0] if kernel.body else None
     if not isinstance(loop, For):
         return 0, 0
@@ -48,7 +48,7 @@ def shared_range(kernel: Function, given: dict[str, int]) -> tuple[int, int]:
 
 
 def run(kernel: Function, before: Function, given: list[Any]) -> list[Any]:
-    """Interpret a function at any stage; its results."""
+    """Interpret a function at any stage, and return its results."""
     named = dict(zip((a.name for a in before.arguments), given, strict=True))
     sizes = {name: x for name, x in named.items() if not isinstance(x, np.ndarray)}
     for name, x in named.items():
@@ -89,7 +89,7 @@ def check(kernel: Function, wide: Function, schedule: RegisterSchedule, numbers:
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
 @pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
 def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
-    """On registers of 16 bytes: super-vectors of 8 floats are two of them."""
+    """With 16-byte registers, super-vectors of 8 floats are two registers."""
     options = {**row.options, "tail": tail}
     wide = vectorize_function(row.kernel, row.sizes, **options).function  # type: ignore[arg-type]
     schedule = choose_registers(wide, 16, tail)
@@ -101,7 +101,7 @@ def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
 @pytest.mark.parametrize("tail", ["mask", "scalar"])
 @pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
 def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
-    """Strips of 10 lanes, which blocks of 16 bytes do not divide; then all passes after them."""
+    """Strips of 10 lanes, which blocks of 16 bytes do not divide, then all later passes."""
     options, sizes = {**row.options, "tail": tail}, (*row.sizes[:-1], 10)
     wide = vectorize_function(row.kernel, sizes, **options).function  # type: ignore[arg-type]
     strips, tail = strip_mined(wide, 16, tail)
@@ -161,7 +161,7 @@ def test_streams_keep_the_meaning(body: For) -> None:
 
 
 @pytest.mark.parametrize(("array", "hoisted"), [("B", True), ("C", False)])
-def test_only_elements_that_stay_the_same_are_hoisted(array: str, hoisted: bool) -> None:
+def test_only_unchanged_elements_are_hoisted(array: str, hoisted: bool) -> None:
     """The loop writes C[i, 0] before it reads it."""
     body = store("C", (i, j), load("A", i, j)), store("D", (i, j), add(load("A", i, j), load(array, i, 0)))
     kernel = function(over_n("i", over_m("j", *body)))
@@ -193,7 +193,7 @@ def computed(dtype: str) -> For:
 
 @pytest.mark.parametrize("dtype", ["bf16", "f16", "f32", "i8", "u8", "i32", "u32", "i64", "u64"])
 def test_numbers_keep_their_dtype(dtype: str) -> None:
-    """Halves round after each operation, and integers wrap: in registers, and one by one in the tail."""
+    """Halves round after each operation and integers wrap, in registers and one by one in the tail."""
     kernel = function(computed(dtype))
     wide = vectorize_function(kernel, (8,), tail="scalar").function
     check(kernel, wide, choose_registers(wide, 16, "scalar", fast=dtype == "f32"), {"n": 11})
@@ -210,7 +210,7 @@ def test_booleans_stay_booleans() -> None:
 
 
 def test_round_to_odd() -> None:
-    """Rounding its result to f16 equals rounding once; the smallest numbers keep that a bit was lost."""
+    """Rounding the result to f16 equals rounding once. The smallest numbers record that a bit was lost."""
     random = np.random.default_rng(5)
     near = random.normal(size=2000).astype(np.float16).astype(np.float64)
     above = near * (1 + 2.0**-12), near * (1 + 2.0**-12 + 2.0**-40)
@@ -226,7 +226,7 @@ STORED = re.compile(r"vector\.transfer_write|tilejit\.transfer_write|(affine|mem
 
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
 def test_each_stage_prints(tail: str) -> None:
-    """The printer raises for nodes and names that it does not know."""
+    """The printer raises on unknown nodes and names."""
     wide = [vectorize_function(r.kernel, r.sizes, **{**r.options, "tail": tail}).function for r in MEANT]  # type: ignore[arg-type]
     wide += [vectorize_function(function(body), (4, 8), tail=tail).function for body in BLOCKS.values()]
     for kernel in wide:
@@ -238,7 +238,7 @@ def test_each_stage_prints(tail: str) -> None:
                 assert len(STORED.findall(text)) == str(made).count("Store("), name
 
 
-def test_the_passes_end_in_registers() -> None:
+def test_the_passes_end_with_registers() -> None:
     """No loop runs several iterations at once, and no array has subscripts."""
     for row in MEANT:
         wide = vectorize_function(row.kernel, row.sizes, **row.options).function  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Passes keep meaning: the same bytes move, says the interpreter; and each does what its docstring shows."""
+"""Passes on copies: the interpreter moves the same bytes, and each pass does what its docstring shows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FILL = bytes(range(1, 17))
 
 @st.composite
 def boxes(draw: Any, *, fills: bool = False) -> StridedBox:
-    """Injective boxes whose every byte lies within SIZE on both sides."""
+    """Injective boxes whose bytes all lie within SIZE on both sides."""
     pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
     width = one_of(pick, (1, 1, 2, 4, 8, 16))
     extents = [one_of(pick, (1, 2, 2, 3, 4, 5, 8)) for _ in range(pick(0, 4))]
@@ -68,7 +68,7 @@ def boxes(draw: Any, *, fills: bool = False) -> StridedBox:
 
 
 def moved(box: StridedBox) -> bytes:
-    """The destination after the elements of a box were moved one by one from numbered bytes."""
+    """The destination after the elements of a box are moved one by one from numbered bytes."""
     dst = np.zeros(SIZE, np.uint8)
     fill = int.from_bytes(FILL[: box.width], "little")
     copy_box(box, Buffer(_source()), Buffer(dst), fill)
@@ -82,7 +82,7 @@ def _source() -> Any:
 def moved_by_loops(
     box: StridedBox, schedule: Schedule, nest: TransferNest, is_literal: Any = lambda name: True
 ) -> bytes:
-    """The destination after the loops that a nest is lowered to were interpreted."""
+    """The destination after the loops of a lowered nest are interpreted."""
     kernel, sizes = kernel_of(nest, first_arguments(nest), nobody, is_literal)
     step = Step(box, schedule, nest, kernel, sizes)
     launch = launch_of(step, ((0, SIZE), (0, SIZE)), fill=repeated(FILL[: box.width]) if nest.fills else None)
@@ -117,14 +117,14 @@ JOINED = (
     box_of([(3, 576, 64), (9, 16, 192), (16, 1, 4), (4, 144, 1)]),
     box_of([(9, 192, 16), (3, 64, 576), (4, 1, 144), (16, 4, 1)]),
 )
-"""Rows of 16 bytes that are joined to one of 144, packed together and taken apart."""
+"""Rows of 16 bytes joined to one of 144, packed and unpacked."""
 
 
 @given(boxes(fills=True), st.integers(1, 3), st.sampled_from((0, 1 << 30)))
 @example(JOINED[0], 1, 0)
 @example(JOINED[1], 3, 1 << 30)
 def test_nests_keep_meaning(box: StridedBox, threads: int, footprint: int) -> None:
-    """With loops that run once, with all sizes as literals or as arguments, and with some of each."""
+    """With loops that run once, and with all, some or no sizes as literals."""
     want = moved(box)
     scalar = widened(normal(box))
     schedule = choose(scalar, threads=threads, footprint=footprint)
@@ -239,7 +239,7 @@ def test_strip_mine() -> None:
 
 
 def test_joined_rows() -> None:
-    """Rows of less than a line: what is known of the packed lines becomes a table."""
+    """Rows of less than a line: the positions of the packed lines become a table."""
     nest = select_transfer(JOINED[0], choose(JOINED[0]))
     assert str(nest) == (
         "for d0 in 3, dst += 64, src += 576:\n    interleave: width 1, rows 4, columns 144, row step 144, "
@@ -260,7 +260,7 @@ def test_splitting_long_digits_keeps_meaning(rows: int, columns: int, block: int
 
 
 def test_transposes_stream_below_the_threshold() -> None:
-    """From 3/4 of it on, or 2/3 where rows share cache sets; other copies from the threshold on."""
+    """Transposes stream from 3/4 of it, or 2/3 if rows share cache sets; other copies from the threshold."""
     thresholds = Thresholds(stream_bytes=12 << 20)
 
     def streams(box: StridedBox) -> bool:
@@ -286,7 +286,7 @@ def test_ranks() -> None:
 
 
 def test_edges_of_large_copies_do_not_stream() -> None:
-    """They share the kernels of small copies; boxes at the entries of tables are larger than they look."""
+    """They share the kernels of small copies. Boxes at table entries are larger than they look."""
     edge = normal(box_of([(100, 640, 512), (512, 1, 1)], 1))
     for part, streams in ((EDGE_PART, True), (EDGE_PART + 1, False)):
         footprint, always = part * edge.size_bytes, Thresholds(stream_bytes=0)
@@ -295,7 +295,7 @@ def test_edges_of_large_copies_do_not_stream() -> None:
     assert EDGE_PART >= 2 * MAX_BOXES
 
 
-def test_only_shared_loops_come_before_loops_that_run_once() -> None:
+def test_only_shared_loops_enclose_loops_that_run_once() -> None:
     """Inside a loop, loops that run once cost time."""
     nest = TransferNest((Loop("i", 9), Loop("j", 5)), CopyRun(512))
     schedule = Schedule("run", ("i", "j"), ("k",), rank=4)
@@ -305,10 +305,10 @@ def test_only_shared_loops_come_before_loops_that_run_once() -> None:
 
 
 def test_short_runs_of_whole_lines_are_read_in_order() -> None:
-    """Past the cache, wherever they are written: destination order would read each from a page of its own."""
+    """Past the cache, wherever they are written: destination order would read each run from another page."""
 
     def order(run: int, gap: int = 0, footprint: int = 1 << 30) -> tuple[int, ...]:
-        """Source strides of the outer loops of permutation 1,3,2,0,4, its runs `gap` bytes apart."""
+        """Source strides of the outer loops of permutation 1,3,2,0,4, whose runs are `gap` bytes apart."""
         sizes = (37, 28, 28, 8, run)
         src = [4 * prod(sizes[k + 1 :]) for k in range(5)]
         dst, step = {4: 4}, 4 * run + gap
@@ -324,7 +324,7 @@ def test_short_runs_of_whole_lines_are_read_in_order() -> None:
 
 
 def test_tiles_of_one_line_rows_are_long() -> None:
-    """Rows of one line, and of two: the former are as many lines across as make up for their few rows."""
+    """Rows of one line, and of two. Tiles of the former are as many lines wide as compensate for few rows."""
 
     def tile(rows: int) -> tuple[int, int]:
         box = normal(box_of([(1000, 4, 64 * rows), (rows, 4160, 4)], 4))
@@ -339,7 +339,7 @@ def test_tiles_of_one_line_rows_are_long() -> None:
     assert tile(16)[0] == tile(32)[0]
 
 
-def test_choose_says_what_it_sees() -> None:
+def test_choose_matches_the_shape_of_the_box() -> None:
     def mode(*digits: tuple[int, int, int], fills: bool = False, swap: bool = False) -> str:
         return choose(replace(normal(box_of(list(digits), 4, fills=fills)), swap=swap)).mode
 

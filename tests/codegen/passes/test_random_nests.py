@@ -1,4 +1,4 @@
-"""Random functions of loops: Python, the interpreter of both forms, and machine code, the same bits."""
+"""Random functions of loops: Python, the interpreter on both forms, and machine code agree bit for bit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def nests(draw: st.DrawFn) -> Nest:
 
 
 def by_python(given: Nest) -> list[np.ndarray]:
-    """What the function itself leaves in the arrays; not what NumPy refuses to store."""
+    """What the function leaves in the arrays; nests whose stores NumPy refuses are skipped."""
     expected = given.copied()
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -54,7 +54,7 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> N
 @settings(max_examples=share(150, 3), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(SIZES))
 def test_the_interpreter_does_what_python_does(drawn: Nest, sizes: tuple[int, ...]) -> None:
-    """Before and after loops run as lanes."""
+    """Before and after loops run in lanes."""
     expected, function = by_python(drawn), typed(drawn)
     cut = tile_function(function, {}).function
     for form in (function, *(vectorize_function(each, sizes).function for each in (function, cut))):

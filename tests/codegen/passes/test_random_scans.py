@@ -1,4 +1,4 @@
-"""Loops at random that carry values: whatever becomes of them, super-vectors and registers mean the same."""
+"""Random loops that carry values: super-vectors and registers keep the meaning of the loop."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def arguments(dtype: str, m: int, seed: int) -> list[Any]:
 
 
 def check(function: Function, wide: Function, dtype: str, text: str) -> None:
-    """The super-vector form, and the last form of each tail, leave what the scalar form leaves."""
+    """The super-vector form, and the last form for each tail, leave what the scalar form leaves."""
     for m in (3, 5, 23, 40):
         expected = arguments(dtype, m, m)
         results = [int(x) for x in interpret(function, expected)]

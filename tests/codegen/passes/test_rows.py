@@ -25,7 +25,7 @@ def test_lanes_do_what_iterations_did(row: Row, sizes: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_reductions_of_lanes(row: Row) -> None:
-    """Combined in another order: the same but for rounding."""
+    """They combine in another order, so results are the same up to rounding."""
     function = typed(row.function, row.arguments)
     one, other = copied(row.arguments), copied(row.arguments)
     wide = vectorize_function(function, (4,), None, True, "mask").function

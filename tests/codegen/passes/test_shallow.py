@@ -1,4 +1,4 @@
-"""Long expressions in steps mean what they meant."""
+"""Long expressions that are split into steps keep their meaning."""
 
 from __future__ import annotations
 

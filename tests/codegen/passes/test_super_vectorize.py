@@ -1,4 +1,4 @@
-"""The super-vectorizer on a table of loops: vector shapes, reasons, and the same meaning."""
+"""The super-vectorizer on a table of loops: vector shapes, reasons, and unchanged meaning."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def copies() -> Function:
     return function(over_n("i", over_m("j", store("C", (i, j), load("A", i, j)))))
 
 
-def test_the_pass_runs_the_scheduled_loop_and_no_other() -> None:
+def test_the_pass_vectorizes_only_the_scheduled_loop() -> None:
     """Even if another loop is cheaper."""
     found = choose_lanes(copies(), (8,))
     assert (found.dims, found.lanes) == (((1, 0),), {1: 8})
@@ -72,7 +72,7 @@ def test_the_pass_runs_the_scheduled_loop_and_no_other() -> None:
         (((0, 0), (1, 0)), "expected vector dimension 1 for loop j, got 0"),
     ],
 )
-def test_schedules_of_other_functions_raise(dims: tuple[tuple[int, int], ...], text: str) -> None:
+def test_schedules_of_other_functions_are_refused(dims: tuple[tuple[int, int], ...], text: str) -> None:
     with pytest.raises(KernelError, match=text):
         super_vectorize(copies(), replace(choose_lanes(copies(), (4, 8)), dims=dims))
 
@@ -84,7 +84,7 @@ REDUCED += [(how, dtype) for how in ("add", "mul", "min", "max") for dtype in ("
 @pytest.mark.share(1)
 @pytest.mark.parametrize(("combiner", "dtype"), REDUCED)
 def test_neutral_elements_change_nothing(combiner: str, dtype: str) -> None:
-    """Lanes begin with them: not even the least, the largest and zeros of either sign may change."""
+    """Lanes start with them, so not even the extremes and zeros of either sign may change."""
     numpy = numpy_dtype(dtype)
     if numpy.kind == "f":
         numbers = [-np.inf, -2.5, -0.0, 0.0, 2.5, np.inf]
@@ -98,8 +98,8 @@ def test_neutral_elements_change_nothing(combiner: str, dtype: str) -> None:
         assert compute(combiner, (start, x), dtype).tobytes() == x.tobytes(), x
 
 
-def test_what_never_moves_has_no_lanes() -> None:
-    """Be it that iterations were promised to be apart: the kernel stays scalar, and says so."""
+def test_accesses_to_one_element_do_not_vectorize() -> None:
+    """The kernel stays scalar and gives the reason, even if the user promised independent iterations."""
     kernel = function(over_n("i", store("C", (3,), load("A", i)), parallel=True))
     (report,) = vectorize_function(kernel, (8,)).loops
     assert (report.code, report.text) == (CARRIED, "C[3] is one element for all iterations of i")
@@ -112,7 +112,7 @@ def test_reasons_name_both_accesses() -> None:
     assert report.text == "A[i + 1] is written and A[i] read in a later iteration of i of the super-vector"
 
 
-def test_pairs_to_check_at_run_time() -> None:
+def test_pairs_of_arrays_to_check_at_run_time() -> None:
     kernel = function(
         over_n("i", store("C", (i,), add(load("A", i), load("B", i)))),
         over_n("i", store("D", (i,), load("D", plus(i, -1)))),
@@ -121,8 +121,8 @@ def test_pairs_to_check_at_run_time() -> None:
     assert vectorize_function(kernel, (8,)).checks == (("A", "C"), ("A", "E"), ("B", "C"))
 
 
-def test_what_profit_hangs_on() -> None:
-    """A division of each lane's index costs more than scalar loads, less than a scalar function of math."""
+def test_the_profit_depends_on_the_cost_of_indices() -> None:
+    """Dividing each lane's index costs more than scalar loads, and less than a scalar math function."""
     plain = function(over_n("i", store("C", (i,), load("A", half(i, 3)))))
     (report,) = vectorize_function(plain, (8,)).loops
     assert report.code == UNPROFITABLE
@@ -138,7 +138,7 @@ def test_what_profit_hangs_on() -> None:
     ("asked", "wanted", "stored", "loaded"),
     [("shift", "shift", "C", "A"), ("shift", "mask", "A", "A"), ("scalar", "scalar", "A", "A")],
 )
-def test_shifts_only_where_iterations_may_run_twice(
+def test_tails_are_shifted_only_if_iterations_may_run_twice(
     asked: str, wanted: str, stored: str, loaded: str
 ) -> None:
     kernel = function(over_n("i", store(stored, (i,), add(load(loaded, i), number(1)))))
@@ -166,8 +166,8 @@ def test_wrong_arguments(
         vectorize_function(kernel, sizes, fastest, tail=tail)
 
 
-def test_all_loops_inside_get_the_same_dimensions() -> None:
-    """Columns of B cost less in one dimension; they run in two, as those of A beside them."""
+def test_all_inner_loops_get_the_same_dimensions() -> None:
+    """Columns of B cost less in one dimension, but run in two, like the columns of A beside them."""
     kernel = function(
         over_n(
             "i",
@@ -182,7 +182,7 @@ def test_all_loops_inside_get_the_same_dimensions() -> None:
     same_meaning(kernel, made.function, {"n": 21, "m": 37})
 
 
-def test_a_loop_inside_stays_scalar_where_lanes_are_not_legal() -> None:
+def test_an_inner_loop_stays_scalar_if_lanes_are_not_legal() -> None:
     kernel = function(
         over_n(
             "i",

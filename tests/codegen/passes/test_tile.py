@@ -1,4 +1,4 @@
-"""Nests cut into tiles: the same meaning, whole super-vectors in full tiles, and what is left uncut."""
+"""Nests cut into tiles: the same meaning, full super-vectors in full tiles, and nests that are not cut."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEANT = [row for row in ROWS if "unknown operation" not in row.name and "annotat
 
 @pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
 def test_same_meaning(row: Row) -> None:
-    """In tiles, and in super-vectors of tiles."""
+    """In tiles, and in super-vectors inside tiles."""
     loops = [each for root in loops_of(row.kernel.body) for each in root.all()]
     cut = tile_function(row.kernel, dict.fromkeys(range(len(loops)), 8)).function
     numbers = {"n": 37, "m": 21}
@@ -54,14 +54,14 @@ def copied(di: int, dj: int) -> Statement:
     ],
     ids=["up right", "down left", "up left", "left", "down right", "columns", "in place", "apart"],
 )
-def test_dependences_that_go_back(body: Statement, back: bool) -> None:
+def test_dependences_that_lead_back_to_an_earlier_tile(body: Statement, back: bool) -> None:
     kernel = function(body)
     (root,) = loops_of(kernel.body)
     assert goes_back(accesses_of(kernel.body, (root,)), list(root.all())) == back
     assert bool(tile_function(kernel, {}).tiles) != back
 
 
-def test_tiles_are_whole_super_vectors() -> None:
+def test_tiles_are_multiples_of_super_vectors() -> None:
     kernel = function(over_n("i", over_m("j", store("C", (i, j), load("A", i, j)))))
     for lanes, tiles in (({1: 256}, (32, 256)), ({1: 24}, (32, 48)), ({0: 4, 1: 16}, (32, 32))):
         made = tile_function(kernel, lanes)
@@ -72,7 +72,7 @@ def test_tiles_are_whole_super_vectors() -> None:
 
 
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
-def test_kernels_in_tiles(tail: str) -> None:
+def test_kernels_run_in_tiles(tail: str) -> None:
     kernel = tj.kernel(virtual_vector_size=16, vectorize_at="after_tile", tail=tail)(scaled)
     for rows, columns in ((5, 1), (32, 64), (70, 83)):
         same(kernel, scaled, arguments(np.float32, rows, columns))
@@ -82,7 +82,7 @@ def test_kernels_in_tiles(tail: str) -> None:
     assert "loop j_tile: scalar" in kernel.report()
 
 
-def test_before_tiles_there_are_none() -> None:
+def test_kernels_vectorized_before_tiling_have_no_tiles() -> None:
     kernel = tj.kernel(virtual_vector_size=16)(scaled).specialize(*arguments(np.float32))
     assert "tile" not in kernel.vectorized + kernel.schedule + kernel.source
 
@@ -99,7 +99,7 @@ def test_one_loop_has_no_tiles() -> None:
     assert kernel.schedule.startswith("schedule  tiles none | super-vectors 16 |")
 
 
-def test_tiles_that_come_out_even() -> None:
+def test_tiles_of_divisible_extents() -> None:
     kernel = tj.kernel(virtual_vector_size=16, vectorize_at="after_tile", tail="assume_divisible")(scaled)
     for columns in (16, 32, 80):
         same(kernel, scaled, arguments(np.float32, 5, columns))
