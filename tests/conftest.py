@@ -1,4 +1,4 @@
-"""Fixed seeds, a store of kernels for tests, and the options `--stress`, `--turn`, `--cold`."""
+"""Fixed seeds, a kernel store for tests, and the options `--stress`, `--turn`, `--cold`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tilejit.numpy_api.copyto import known_copy, known_on_one_thread
 from tilejit.numpy_api.known import known_cast, known_in_c_order, known_in_f_order
 
 SEED = 20_250_801
-"""The seed of every test that draws at random."""
+"""The seed of every test with random draws."""
 
 ROTATION = 3
-"""Of the tests marked `rotated`, one in so many runs each day."""
+"""One in this many of the tests marked `rotated` runs each day."""
 
 settings.register_profile(
     "fixed",
@@ -44,15 +44,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-goldens", action="store_true", help="write the golden files")
     parser.addoption("--stress", action="store_true", help="run every test, every case, every CPU level")
     parser.addoption("--cold", action="store_true", help="start without the kernels of earlier runs")
-    parser.addoption("--turn", type=int, help="which share of the cases to run; by default the day's")
+    parser.addoption("--turn", type=int, help="the share of the cases to run; by default that of the day")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set up the environment before any test is imported; xdist's workers and children inherit it."""
+    """Set up the environment before any test is imported. xdist's workers and children inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells ignore it in background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("turn") is not None and config.getoption("stress"):
-        raise pytest.UsageError("--stress runs everything; leave out --turn")
+        raise pytest.UsageError("--stress runs everything; omit --turn")
     if config.getoption("stress"):
         os.environ[STRESS] = "1"
     if config.getoption("turn") is not None:
@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{TURN}: expected an integer, got {os.environ[TURN][:40]!r}") from error
     settings.load_profile("fixed" if is_stress() else "share")
     _own_store.append(open_store(cold=config.getoption("cold")))
-    nowhere = KernelStore(None, "tests patch decisions, which no launch plan may keep")
+    nowhere = KernelStore(None, "tests patch decisions, which launch plans must not keep")
     stored_programs.default_store = lambda: nowhere  # type: ignore[assignment]
 
 
@@ -76,7 +76,7 @@ def pytest_unconfigure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect tests marked `stress`, and tests and cases of `rotated` and `share` outside this run's turn.
 
-    Tests that are chosen by name, by `-k` or because they failed before always run. `-m stress` runs the
+    Tests that are selected by name, by `-k` or because they failed before always run. `-m stress` runs the
     tests marked `stress`, with shares of their cases.
     """
     chosen = any(config.getoption(name, None) for name in ("keyword", "lf", "failedfirst"))
@@ -108,12 +108,12 @@ def _cases_of(items: list[pytest.Item], mark: str) -> dict[str, list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Importing a test file must not compile kernels: every process of a run would repeat it."""
+    """Raise if importing a test file compiles kernels, because every process of a run would repeat it."""
     store = default_store()
     if store.hits or store.misses:
         raise pytest.UsageError("a test file compiles kernels while it is imported")
     gc.collect()
-    gc.freeze()  # tests that collect garbage look through their own objects, not through those of all files
+    gc.freeze()  # tests that collect garbage search only their own objects, not those of all files
 
 
 def pytest_report_header() -> list[str]:
@@ -143,11 +143,11 @@ def _no_formats_registered() -> Iterator[None]:
 
 @pytest.fixture
 def seed() -> int:
-    """The seed of tests that draw at random."""
+    """The seed of tests with random draws."""
     return SEED
 
 
 @pytest.fixture
 def fresh_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store reads the environment again at each call; a process otherwise reads settings once."""
+    """Read the store's settings at each call; a process otherwise reads them once."""
     monkeypatch.setattr(store_module, "settings", read_settings.__wrapped__)

@@ -101,7 +101,7 @@ def test_verify_names_and_removes_damaged_entries(tmp_path: Path) -> None:
 
 
 def test_warmed_shapes_are_even_and_uneven() -> None:
-    """Sizes are uneven in each dimension alone and in all: last tiles nearly full, of one index, of full words."""
+    """Dimensions are uneven alone and together: last tiles nearly full, of one index, of full words."""
     even, *uneven = shapes((16, 256), 1 << 20)
     assert even == (1024, 1024)
     assert {(rows % 16, columns % 256) for rows, columns in uneven} >= {(15, 255), (0, 255), (1, 0), (1, 1)}

@@ -47,24 +47,24 @@ TILEJIT = (
     "view",
     "cli",
 )
-"""Those of tilejit, alike."""
+"""The packages of tilejit, ordered alike."""
 
 ORDER = {"codegen": CODEGEN, "tilejit": TILEJIT}
 
 FACADES = ("codegen", "tilejit", "tilejit.cute")
-"""What users import: lazy tables of names, which no package needs."""
+"""The modules that users import: lazy tables of names, which no package needs."""
 
 STARTED = ("tilejit.__main__",)
-"""Modules beside the packages, besides `__init__.py`: what `python -m tilejit` runs has to be there."""
+"""Modules beside the packages, apart from `__init__.py`: `python -m tilejit` needs them there."""
 
 USERS = ("tilejit.cli", "tilejit.files.resume")
-"""Who imports a facade all the same: the command line, and a journal that has TileJIT's version."""
+"""The modules that import a facade anyway: the command line, and a journal with TileJIT's version."""
 
 BY_NAME = (*FACADES, "tilejit.support.notebook")
 """Modules that import others by their names: `notebook` finds the pictures of what notebooks show."""
 
 BESIDE = {("schedule", "frontend")}
-"""(a package, one before it that it does not import): schedules don't depend on where loops come from."""
+"""(A package, an earlier package that it does not import): schedules don't depend on the origin of loops."""
 
 NUMBA_ALLOWED = ("backend", "simd")
 LAZY = ("codegen.backend.build", "codegen.simd")
@@ -89,7 +89,7 @@ def package(name: str) -> str:
 
 
 def imported(path: Path, *, top_level: bool = False) -> set[str]:
-    """Modules and packages that a file imports; with `top_level` without those that functions import."""
+    """Modules and packages that a file imports; with `top_level`, without those that functions import."""
     tree = ast.parse(path.read_text())
     nodes = tree.body if top_level else list(ast.walk(tree))
     out: set[str] = set()
@@ -114,19 +114,19 @@ def test_every_module_has_a_package(root: str) -> None:
 
 
 @pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_codegen_never_looks_up(path: Path) -> None:
-    """One arrow: tilejit imports codegen."""
+def test_codegen_never_imports_tilejit(path: Path) -> None:
+    """The dependency has one direction: tilejit imports codegen."""
     assert not {name for name in imported(path) if name.split(".")[0] == "tilejit"}
 
 
 @pytest.mark.parametrize("path", modules("tilejit"), ids=name_of)
-def test_tilejit_imports_the_facade(path: Path) -> None:
+def test_tilejit_imports_only_the_facade(path: Path) -> None:
     """A submodule of codegen is private to codegen."""
     assert not {name for name in imported(path) if name.startswith("codegen.")}
 
 
 def test_the_facade_has_the_names_that_it_declares() -> None:
-    """Type checkers read the imports, programs the table; nobody but tilejit and bench needs a name."""
+    """Type checkers read the imports, programs read the table; only tilejit and bench need the names."""
     tree = ast.parse(NAMES["codegen"].read_text())
     declared = {
         (alias.name, node.module)
@@ -173,13 +173,13 @@ def test_packages_import_packages_before_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", modules("tilejit"), ids=name_of)
-def test_few_modules_import_by_name(path: Path) -> None:
-    """Such imports are none of the arrows that these tests read."""
+def test_few_modules_import_by_a_computed_name(path: Path) -> None:
+    """The tests of this file do not see such imports."""
     assert name_of(path) in BY_NAME or "import_module" not in path.read_text()
 
 
 def test_no_import_cycles() -> None:
-    """Within a package, too; imports in functions and for type checkers count."""
+    """Within a package, too. Imports in functions and for type checkers count."""
     edges = {name: {n for n in imported(path) if n in NAMES} - {name} for name, path in NAMES.items()}
     done: set[str] = set()
 

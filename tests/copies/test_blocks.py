@@ -1,4 +1,4 @@
-"""relayout block by block: the same bytes as at once, whatever blocks are cut; and when it is chosen."""
+"""Relayouts in blocks: the same bytes as in one pass, for any blocks, and when they are chosen."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def program_of(source: str, target: str) -> StagedProgram | None:
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_blocks_are_the_whole(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_cover_the_array(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between guard pages, on one thread and on three."""
     monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
     program = program_of(source, target)
@@ -88,7 +88,7 @@ STREAMED = (
 
 @pytest.mark.parametrize(("source", "target"), STREAMED)
 def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same program, wherever in a line its destination begins, and where each block's part does."""
+    """The same program for any alignment of its destination, and of each block's part."""
     monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
     monkeypatch.setattr(stage_boxes, "outgrows_caches", lambda footprint: True)
     program = program_of(source, target)
@@ -119,10 +119,10 @@ def test_blocks_past_the_cache(source: str, target: str, monkeypatch: pytest.Mon
         ("s8[63,64]{0,1:T(3,1)}", 3),
     ],
 )
-def test_blocks_that_meet_in_a_byte_have_one_thread(
+def test_blocks_that_share_a_byte_have_one_thread(
     target: str, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each writes its part of the byte and the rest back as it was before."""
+    """Each writes its part of the byte, and writes the rest back unchanged."""
     had: list[int] = []
     monkeypatch.setattr(staged, "run_parts", lambda work, count: had.append(count) or run_parts(work, count))
     monkeypatch.setattr(stage_boxes, "goes_in_boxes", lambda boxes, footprint: True)
@@ -163,8 +163,8 @@ def test_a_block_is_as_large_as_the_cache_allows(monkeypatch: pytest.MonkeyPatch
     assert program_of("f32[61,83]{1,0:T(40,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "all rows"
 
 
-def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few bytes at a time through a table of places; what moves in rows goes at once."""
+def test_which_relayouts_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that move a few bytes at a time through a table. Relayouts of complete rows go in one pass."""
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 16)
     slow = "s8[256,512]{1,0:T(8,128)(4,1)}", "s8[256,512]{0,1:T(32,8)(32,2)(4,4,1)(8,1,4,4,1)}"
     assert program_of(*slow)
@@ -180,8 +180,8 @@ def test_what_goes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program_of(*slow) is None, "small"
 
 
-def test_what_goes_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles taken apart into parts of lines; packed lines are written whole."""
+def test_which_relayouts_go_in_blocks_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles unpacked into parts of lines. Packed lines are written completely."""
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 19)
     wide = "s8[4096,4096]"
     assert program_of(wide + "{1,0:T(64,16)(4,1)}", wide + "{0,1:T(32,1)}")

@@ -49,12 +49,15 @@ PAIRS = [
 
 
 def dtype(name: str) -> np.dtype[Any]:
-    """A dtype of NumPy's or of ml_dtypes."""
+    """A dtype of NumPy or ml_dtypes."""
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def edges(kind: np.dtype[Any]) -> Array:
-    """All elements of up to 16 bits; else every exponent with mantissas at the edges, powers of 2, noise."""
+    """All elements of up to 16 bits.
+
+    Otherwise all exponents with mantissas at the edges, powers of 2, noise.
+    """
     rng, bits = np.random.default_rng(SEED), 8 * kind.itemsize
     words = np.dtype(f"u{kind.itemsize}")
     if kind == np.bool_:
@@ -80,7 +83,7 @@ def edges(kind: np.dtype[Any]) -> Array:
 
 
 def plan(dst: Array, src: Array) -> CopyPlan:
-    """A plan for a conversion by any rule; a kernel makes it."""
+    """A plan for a conversion by any casting rule, which a kernel runs."""
     layouts = (ArrayLayout(x.shape, x.strides, x.dtype) for x in (dst, src))
     made = CopyPlan(*layouts, DEFAULT, 1, in_dask=False)
     assert made.kernels, made.reason
@@ -88,7 +91,7 @@ def plan(dst: Array, src: Array) -> CopyPlan:
 
 
 def said(call: Callable[[], object]) -> list[str]:
-    """The warnings of a call; what would be raised, too."""
+    """The warnings of a call, or the exception that they become."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -100,7 +103,7 @@ def said(call: Callable[[], object]) -> list[str]:
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_bits_are_numpys(source: str, target: str) -> None:
-    """Side by side, and with gaps between the results; lengths with rests of every kind."""
+    """Contiguous, and with gaps between the results; lengths with all kinds of remainders."""
     values = edges(dtype(source))
     with np.errstate(all="ignore"):
         want = values.astype(dtype(target)).view(f"u{dtype(target).itemsize}")
@@ -117,7 +120,7 @@ def test_bits_are_numpys(source: str, target: str) -> None:
 @pytest.mark.parametrize(("source", "target"), [p for p in PAIRS if p[0] in FLOATS or p[1] == "float16"])
 @pytest.mark.parametrize("mode", ["warn", "raise", "ignore"])
 def test_warnings_are_numpys(source: str, target: str, mode: Any) -> None:
-    """Numbers of one kind at a time: too large, too small, not exact, infinite, NaNs of both kinds."""
+    """Numbers of one kind at a time: too large, too small, inexact, infinite, NaNs of both kinds."""
     if dtype(source).kind in "iub":
         info = np.iinfo(dtype(source)) if source != "bool" else None
         numbers = [np.array([x], dtype(source)) for x in (0, 1, *((info.max, info.min) if info else ()))]
@@ -170,7 +173,7 @@ def test_transposed(source: str, target: str) -> None:
 
 
 def test_routines_convert() -> None:
-    """astype and copyto come here, with NumPy's own warning."""
+    """astype and copyto use them, with NumPy's warning."""
     values = np.full((200, 300), 1e6, np.float32)
     with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
         assert np.isinf(tilejit.astype(values, np.float16)).all()
@@ -181,7 +184,7 @@ def test_routines_convert() -> None:
 
 @pytest.mark.parametrize("threads", [None, 2])
 def test_warnings_name_the_caller(threads: int | None) -> None:
-    """Once for each of two lines, in this file, as NumPy's; through `accelerate` too."""
+    """Once for each of two lines of this file, as in NumPy; through `accelerate` too."""
     values = np.full((200, 300), 1e6, np.float32).T
     got = np.zeros((300, 200), np.float16)
     with warnings.catch_warnings(record=True) as ours:
@@ -200,8 +203,8 @@ def test_warnings_name_the_caller(threads: int | None) -> None:
     assert len({x.lineno for x in ours}) == 3
 
 
-def test_what_numpy_keeps() -> None:
-    """Floats that fit no u32 become one number in NumPy's vectors and another one behind them."""
+def test_conversions_left_to_numpy() -> None:
+    """NumPy converts floats that do not fit u32 differently in vectors and in tails."""
     for source in (np.float32, np.float64):
         assert move_for(np.dtype(source), np.dtype(np.uint32)) is None
     assert ("f32", "u32") not in CONVERSIONS

@@ -1,4 +1,4 @@
-"""Conversions that are transposed block by block: the same bits as NumPy's, nothing touched beside them."""
+"""Conversions transposed in blocks: the same bits as NumPy's, with no other byte touched."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIRS = [("f4", BF16), ("f8", "f4"), ("i8", "i4"), ("i4", "i1"), ("u8", "i2")]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Blocks of small arrays, past the cache."""
+    """Use blocks for small arrays, past the cache."""
     monkeypatch.setattr(choose_conversion, "LEAST_CONVERTED_BYTES", 0)
     monkeypatch.setattr(choose_conversion, "LEAST", (32, 32))
     monkeypatch.setattr(choose_conversion, "SHORT_ROWS", 0)
@@ -44,7 +44,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def values(dtype: Any, shape: tuple[int, ...]) -> Array:
-    """Every kind of number, NaNs of any payload, infinities and denormals among them."""
+    """Every kind of number, including NaNs with any payload, infinities and denormals."""
     rng, dtype = np.random.default_rng(3), np.dtype(dtype)
     out = np.frombuffer(rng.bytes(int(np.prod(shape)) * dtype.itemsize), dtype).copy()
     if dtype.kind == "f":
@@ -70,8 +70,8 @@ def planned(dst: Array, src: Array, threads: int = 1) -> tj.CopyPlan:
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @pytest.mark.parametrize("shape", [(192, 280), (131, 250), (64, 70), (127, 71)], ids=str)
-def test_blocks_are_the_whole(source: Any, target: Any, shape: tuple[int, int]) -> None:
-    """Between guard pages, wherever in a line the destination begins, on one thread and on three."""
+def test_blocks_cover_the_array(source: Any, target: Any, shape: tuple[int, int]) -> None:
+    """Between guard pages, at any alignment of the destination, on one thread and on three."""
     src, target = values(source, shape), np.dtype(target)
     want = wanted(src.T, target).tobytes()
     arenas = Guarded(src.nbytes), Guarded(len(want) + 64)
@@ -114,7 +114,7 @@ def test_digits_around_backwards_and_with_holes(
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_warnings_are_numpys(threads: int) -> None:
-    """Overflow in one block is told once, and not by a copy without any."""
+    """Overflow in one block warns once. Copies without overflow do not warn."""
     src = np.ones((192, 280))
     dst = np.zeros((280, 192), "f4")
     copy = planned(dst, src.T, threads)
@@ -130,7 +130,7 @@ def test_warnings_are_numpys(threads: int) -> None:
     assert np.isinf(dst).sum() == 1
 
 
-def test_a_copy_over_itself_is_numpys() -> None:
+def test_a_copy_that_overlaps_itself_agrees_with_numpy() -> None:
     memory = values("f4", (192 * 280,)).view(np.uint8)
     src = memory.view("f4").reshape(192, 280)
     dst = memory[: src.nbytes // 2].view(BF16).reshape(280, 192)
@@ -141,7 +141,7 @@ def test_a_copy_over_itself_is_numpys() -> None:
     assert dst.tobytes() == want.tobytes()
 
 
-def test_the_report_tells_of_blocks() -> None:
+def test_the_report_describes_blocks() -> None:
     src, dst = np.ones((192, 280), "f4"), empty((280, 192), BF16)
     copy, shown = planned(dst, src.T), tj.explain(dst, src.T)
     assert isinstance(shown.program, StagedProgram)
@@ -160,8 +160,8 @@ def test_the_report_tells_of_blocks() -> None:
 
 
 @pytest.mark.rotated
-def test_what_goes_in_one_pass() -> None:
-    """Wider elements, moves, swaps, flat conversions, short digits, and whatever a keyword says."""
+def test_which_copies_go_in_one_pass() -> None:
+    """Wider elements, moves, swaps, flat conversions, short digits, and any tuning keyword."""
     for source, target, shape in (
         (BF16, "f4", (192, 280)),
         ("f4", "f4", (192, 280)),
@@ -177,7 +177,7 @@ def test_what_goes_in_one_pass() -> None:
     assert not isinstance(keyword._program, StagedProgram)
 
 
-def test_plans_are_pickled() -> None:
+def test_plans_can_be_pickled() -> None:
     src, dst = values("f4", (192, 280)), np.zeros((280, 192), BF16)
     copy = planned(dst, src.T)
     again = pickle.loads(pickle.dumps(copy))

@@ -49,13 +49,13 @@ TILED: dict[str, tuple[str, str]] = {
     "f32 rows of 64": ("{1,0:T(16,64)}", "{1,0:T(8,128)}"),
     "f32 transposed tiles": ("{0,1:T(8,128)}", "{1,0:T(8,128)}"),
 }
-"""Layouts of source and destination, from and to the array and between two tiled layouts."""
+"""Layouts of source and destination: from and to an array, and between two tiled layouts."""
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("kind", COPIES)
-def test_the_sources_of_sizes_differ_and_have_their_loops(kind: str) -> None:
-    """Sizes that the loops are too short for may share a source; the report says so."""
+def test_sources_differ_by_size_and_contain_its_loops(kind: str) -> None:
+    """Sizes that the loops are too short for may share a source, and the report says so."""
     sources: dict[Any, str] = {}
     for size in (*SIZES, "auto"):
         dst, src = COPIES[kind]()
@@ -77,8 +77,8 @@ def test_the_sources_of_sizes_differ_and_have_their_loops(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", TILED)
-def test_the_sources_of_packs_and_relayouts_differ(name: str) -> None:
-    """Whole tiles are super-vectors as well: their rows are a literal, but no loop of their own."""
+def test_sources_of_packs_and_relayouts_differ_by_size(name: str) -> None:
+    """Complete tiles are super-vectors as well: their rows are a literal, not another loop."""
     layouts = [f"f32[256,1152]{layout}" for layout in TILED[name]]
     sources, sizes = set(), {}
     for size in (*SIZES, "auto"):
@@ -113,7 +113,7 @@ def test_packs_and_relayouts_are_exact_between_guard_pages(name: str, size: Any)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("kind", COPIES)
 def test_copies_are_exact_between_guard_pages(kind: str, size: Any) -> None:
-    """Both sides as they are in memory, flush with either page."""
+    """Both sides keep their layout in memory, flush with either page."""
     dst, src = COPIES[kind]()
     guards = [Guarded(x.base.nbytes if x.base is not None else x.nbytes) for x in (dst, src)]
     for at_end in (False, True):
@@ -152,7 +152,7 @@ def test_columns_of_packed_bits_are_strips() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_a_super_vector_longer_than_runs_has_several_of_them(size: Any) -> None:
+def test_a_super_vector_longer_than_runs_contains_several(size: Any) -> None:
     """In the order of the loops: rows of a tile, then tiles."""
     became = {64: "64", 256: "256 became 2x128", 1024: "1024 became 8x128"}
     text = became.get(size, "32x256 became 32x128 (its loops have no more)")
@@ -160,10 +160,10 @@ def test_a_super_vector_longer_than_runs_has_several_of_them(size: Any) -> None:
     assert f"virtual_vector_size {text}\n" in explained.report()
 
 
-def test_super_vectors_of_more_rows_than_there_are_stay_in_their_table(
+def test_super_vectors_with_more_rows_than_the_array_stay_in_their_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Rows of two digits have a table. The last super-vector requests no entries far beyond its end."""
+    """Rows of two digits have a table. The last super-vector requests no entries far past its end."""
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     copy_program.cache_clear()
     x = counted(8, 128, 32, dtype="u8")
@@ -185,7 +185,7 @@ def test_super_vectors_of_more_rows_than_there_are_stay_in_their_table(
 def test_threads_share_the_loop_with_most_super_vectors(
     rows: int, columns: int, size: tuple[int, int]
 ) -> None:
-    """A loop over super-vectors longer than the array has one iteration, and would leave no work to share."""
+    """A loop over super-vectors longer than the array has one iteration, which could not be shared."""
     x = counted(rows, columns)
     dst = np.empty((columns, rows), x.dtype)
     plan = tj.plan_copy(dst, x.T, virtual_vector_size=size, threads=3)

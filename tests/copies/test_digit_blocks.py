@@ -1,4 +1,4 @@
-"""Strided copies by way of blocks in cache: the same bytes as NumPy's, and when they are chosen."""
+"""Strided copies through blocks in cache: the same bytes as NumPy's, and when they are chosen."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ CASES = [
     ("u4", (39, 24, 8, 2, 10), (3, 1, 2, 4, 0)),
     ("u8", (5, 6, 7, 2, 3, 4), (5, 2, 0, 4, 1, 3)),
 ]
-"""Small relatives of copies that are faster in two stages."""
+"""Small versions of copies that are faster in two stages."""
 
 ORDERS = {
     rank: [x for x in permutations(range(rank)) if all(after != k + 1 for k, after in pairwise(x))]
     for rank in (4, 5)
 }
-"""The orders in which no two dimensions stay neighbors: others have fewer digits."""
+"""The orders in which no two dimensions stay neighbors. Other orders have fewer digits."""
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Blocks of small arrays, past the cache, whether or not they are faster."""
+    """Use blocks for small arrays, past the cache, whether or not they are faster."""
     monkeypatch.setattr(call_limits, "STRIDED_BYTES", 0)
     monkeypatch.setattr(stage_digits, "goes_in_digits", lambda *given: True)
     monkeypatch.setattr(stage_digits, "may_be_slow", lambda boxes: True)
@@ -75,7 +75,7 @@ def elements(dtype: str, shape: tuple[int, ...]) -> Array:
 
 
 def check_guarded(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
-    """The copy between guard pages, wherever in a line the destination begins, on one thread and on three."""
+    """Check the copy between guard pages, at any destination alignment, on one thread and on three."""
     values = elements(dtype, shape)
     want = values.transpose(order).tobytes()
     arenas = Guarded(values.nbytes), Guarded(len(want) + 64)
@@ -94,12 +94,12 @@ def check_guarded(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) ->
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("dtype", "shape", "order"), CASES)
-def test_blocks_are_the_whole(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+def test_blocks_cover_the_array(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     check_guarded(dtype, shape, order)
 
 
 @pytest.mark.usefixtures("small")
-def test_blocks_of_random_copies_are_the_whole() -> None:
+def test_blocks_of_random_copies_cover_the_array() -> None:
     draw = random.Random(9)
     for rank in (4, 5) * 6:
         shape = tuple(draw.choice((2, 3, 5, 8, 13, 17)) for _ in range(rank))
@@ -127,7 +127,7 @@ def _direct(out: Array, view: Array) -> CopyProgram:
 
 
 @pytest.mark.usefixtures("small")
-def test_plans_of_blocks_are_pickled() -> None:
+def test_plans_with_blocks_can_be_pickled() -> None:
     dtype, shape, order = CASES[1]
     x = elements(dtype, shape)
     view, out = x.transpose(order), np.empty([shape[k] for k in order], dtype)
@@ -159,7 +159,7 @@ def test_orders_are_permutations_that_keep_the_common_digit_innermost() -> None:
 
 
 def test_the_order_with_the_fewest_cycles_is_chosen() -> None:
-    """Each order is planned once; the first of equals wins."""
+    """Each order is planned once, and the first of equals wins."""
     digits = ((6, 60, 360), (5, 4, 72), (3, 20, 24), (6, 360, 4), (4, 1, 1))
     planned = []
 
@@ -174,8 +174,10 @@ def test_the_order_with_the_fewest_cycles_is_chosen() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "shape", "order"), CASES)
-def test_blocks_hold_their_elements_apart(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
-    """Every element of a block has bytes of its own in cache."""
+def test_elements_of_a_block_do_not_overlap(
+    dtype: str, shape: tuple[int, ...], order: tuple[int, ...]
+) -> None:
+    """Every element of a block has its own bytes in cache."""
     width = np.dtype(dtype).itemsize
     view = elements(dtype, shape).transpose(order)
     out = np.empty(view.shape, dtype)
@@ -191,7 +193,7 @@ def test_blocks_hold_their_elements_apart(dtype: str, shape: tuple[int, ...], or
 
 
 @pytest.mark.parametrize("count", [4, 12, 13, 24])
-def test_copies_of_many_digits_have_no_blocks(count: int) -> None:
+def test_copies_with_many_digits_have_no_blocks(count: int) -> None:
     """All orders of the digits are planned, which takes long for many."""
     digits = tuple((2, 1 << k, 1 << (count - 1 - k)) for k in range(count))
     assert block_extents(digits, 1) is not None
@@ -199,7 +201,7 @@ def test_copies_of_many_digits_have_no_blocks(count: int) -> None:
 
 
 def test_copies_have_few_kinds_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each sort of block has its own programs."""
+    """Each kind of block has its own programs."""
     monkeypatch.setattr(choose_digits, "BLOCK_RUN_BYTES", (50,))
     digits = ((43, 231, 1), (7, 33, 43), (33, 1, 301))
     grid = digit_grid(digits, 1)

@@ -1,4 +1,4 @@
-"""explain between arrays is what copyto runs."""
+"""`explain` between arrays shows what `copyto` runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_keywords_of_copies() -> None:
         tj.explain(F4.copy(), F4, specialize="all")
 
 
-def test_what_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(tj.LayoutError, match="same_kind"):
         tj.explain(np.zeros((100, 120), "i4"), F4)
     with pytest.raises(tj.LayoutError, match="broadcast"):
@@ -51,8 +51,8 @@ def test_what_is_refused() -> None:
         tj.explain(np.zeros((100, 120), "u4"), F4, casting="unsafe")
 
 
-def test_tables_stay_small_where_extents_are_whole_multiples() -> None:
-    """65536 = 8 * 8192: a cut without a rest is a cut."""
+def test_tables_stay_small_if_extents_are_multiples() -> None:
+    """65536 = 8 * 8192: dividing an extent without a remainder is a split."""
     one = np.zeros((1, 1), "u1")
     src, dst = (
         np.lib.stride_tricks.as_strided(one, (1 << 16, 1 << 16), strides)
@@ -63,8 +63,8 @@ def test_tables_stay_small_where_extents_are_whole_multiples() -> None:
     assert max(max(x.rows, x.columns) for x in transposes) <= 1 << 14
 
 
-def test_what_a_size_became_is_told() -> None:
-    """In elements of the copy, whatever the box has; and why it is less than requested."""
+def test_the_report_states_the_resulting_size() -> None:
+    """In elements of the copy, whatever the box has, and why it is less than requested."""
     four, runs = np.zeros((50, 3, 4), "u2"), np.zeros((30, 200), "u1")[:, :150]
     transposed, dense = np.zeros((120, 100), "f4"), np.zeros((30, 150), "u1")
     cases: tuple[tuple[Any, Any, Any, str], ...] = (
@@ -107,8 +107,8 @@ def test_a_repr_has_three_lines_at_most(dst: Any, src: Any) -> None:
 
 
 @pytest.mark.parametrize("dst", [np.zeros((3, 5)), "{1,0:T(2,2)}", None])
-def test_no_other_casting_is_a_rule(dst: Any) -> None:
-    with pytest.raises(tj.LayoutError, match="casting: expected one of no, equiv"):
+def test_unknown_casting_rules_are_refused(dst: Any) -> None:
+    with pytest.raises(tj.LayoutError, match="write one of no, equiv"):
         tj.explain(dst, np.zeros((3, 5)), casting="foo")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="casting: expected one of"):
         tj.explain(dst, np.zeros((3, 5)), casting=[])  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""explain of gather_tiles and scatter_tiles is what they run."""
+"""`explain` of gather_tiles and scatter_tiles shows what they run."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_both_functions(make: Callable[[], tj.TiledArray], ids: list[int]) -> No
     assert gathered.report() != scattered.report()
 
 
-def test_the_program_does_what_the_function_does() -> None:
-    """Run by hand, on the addresses of the arrays."""
+def test_the_explained_program_gives_the_same_result() -> None:
+    """The program is run on the addresses of the arrays."""
     out = np.zeros((3, 8, 128), np.float32)
     tj.explain(tj.gather_tiles, f32(), IDS, out).program.run(f32().buffer.ctypes.data, out.ctypes.data, 1)
     assert (out == tj.gather_tiles(f32(), IDS)).all()
@@ -54,8 +54,8 @@ def test_the_program_does_what_the_function_does() -> None:
     assert (tj.gather_tiles(t, [4, 0]) == out[:2]).all()
 
 
-def test_another_output_is_another_copy() -> None:
-    """One of other strides, or a tiled array."""
+def test_another_output_gives_another_copy() -> None:
+    """The output has other strides, or is a tiled array."""
     turned = np.zeros((3, 128, 8), np.float32).transpose(0, 2, 1)
     tiled = tj.pack(np.zeros((3, 8, 128), np.float32), "{2,1,0:T(8,64)}")
     nests = [tj.explain(tj.gather_tiles, f32(), IDS, out=out).nest for out in (None, turned, tiled)]
@@ -92,6 +92,6 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
 
 
 @pytest.mark.parametrize(("error", "text", "call"), REFUSED, ids=[text for _, text, _ in REFUSED])
-def test_what_is_refused(error: type[Exception], text: str, call: Any) -> None:
+def test_wrong_arguments_are_refused(error: type[Exception], text: str, call: Any) -> None:
     with pytest.raises(error, match=text):
         call()

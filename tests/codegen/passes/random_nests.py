@@ -121,7 +121,7 @@ class _Text:
         return f"({self.element()} {self.one('+', '*')} {self.element()})"
 
     def float(self, depth: int) -> str:
-        """A value of one dtype, because kernels give the result of a choice the common dtype of both sides."""
+        """A value of one dtype, because kernels give the result of a choice the dtype of both sides."""
         return f"np.float64({self.value(depth)})"
 
     def condition(self) -> str:

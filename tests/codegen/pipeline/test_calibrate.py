@@ -1,4 +1,4 @@
-"""Thresholds of the machine: measured once, remembered, never by a test's clock."""
+"""Thresholds of the machine: measured once, remembered, and never decided by the clock of a test."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FOUND = Thresholds(stream_bytes=8 * MIB)
 
 
 def ratios(plain_to_streaming: dict[int, float]) -> Measure:
-    """A machine on which streaming is so many times as fast as plain stores, by MiB."""
+    """A machine on which streaming is that many times as fast as plain stores, by MiB."""
     return lambda stream, footprint: 1.0 / (plain_to_streaming[footprint // MIB] if stream else 1.0)
 
 
@@ -45,7 +45,7 @@ def no_trial() -> Measure:
 
 
 class Trials:
-    """A trial that counts how often it is asked for."""
+    """A trial that counts its calls."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -69,12 +69,12 @@ class Trials:
     ],
     ids=str,
 )
-def test_the_threshold_loses_least(gains: tuple[float, ...], mebibytes: int) -> None:
+def test_the_chosen_threshold_loses_least(gains: tuple[float, ...], mebibytes: int) -> None:
     by_size = dict(zip((n // MIB for n in FOOTPRINTS), gains, strict=True))
     assert stream_threshold(ratios(by_size)) == mebibytes * MIB
 
 
-def test_one_slow_moment_changes_nothing() -> None:
+def test_one_slow_measurement_changes_nothing() -> None:
     calls: list[tuple[bool, int]] = []
 
     def measure(stream: bool, footprint: int) -> float:
@@ -87,11 +87,11 @@ def test_one_slow_moment_changes_nothing() -> None:
     assert [stream for stream, _ in calls[:4]] == [False, True, False, True]
 
 
-def test_a_clock_that_stands_still_divides_nothing() -> None:
+def test_a_clock_that_stands_still_causes_no_division_by_zero() -> None:
     assert stream_threshold(lambda stream, footprint: 0.0) == BEYOND_BYTES
 
 
-def test_measured_once_for_a_store(tmp_path: Path) -> None:
+def test_a_store_is_measured_once(tmp_path: Path) -> None:
     trials = Trials()
     assert remembered_thresholds(KernelStore(tmp_path)) is None
     assert calibrated(KernelStore(tmp_path), trials) == FOUND
@@ -100,12 +100,12 @@ def test_measured_once_for_a_store(tmp_path: Path) -> None:
     assert trials.count == 1
 
 
-def test_nothing_is_measured_that_cannot_be_kept() -> None:
+def test_nothing_is_measured_if_the_result_cannot_be_kept() -> None:
     assert calibrated(KernelStore(None, "no place"), no_trial) == DEFAULT_THRESHOLDS
 
 
 @pytest.mark.parametrize("facts", [0, -1, 1 << 40, True, "8388608", 8e6, None], ids=repr)
-def test_a_note_that_makes_no_sense_is_a_miss(tmp_path: Path, facts: object) -> None:
+def test_an_invalid_note_is_a_miss(tmp_path: Path, facts: object) -> None:
     store, trials = KernelStore(tmp_path), Trials()
     remember(store, FOUND, cpu_level().name)
     (note,) = tmp_path.glob("thresholds-*")
@@ -115,13 +115,13 @@ def test_a_note_that_makes_no_sense_is_a_miss(tmp_path: Path, facts: object) -> 
     assert trials.count == 1
 
 
-def test_another_level_has_its_own(tmp_path: Path) -> None:
+def test_each_cpu_level_has_its_own_measurement(tmp_path: Path) -> None:
     remember(KernelStore(tmp_path), FOUND, "another level")
     assert remembered_thresholds(KernelStore(tmp_path)) is None
 
 
 @pytest.mark.parametrize("error", [ImportError("numba"), KernelError("no"), MemoryError()], ids=repr)
-def test_what_cannot_be_measured_is_the_default(tmp_path: Path, error: Exception) -> None:
+def test_a_failed_measurement_gives_the_default(tmp_path: Path, error: Exception) -> None:
     def trial() -> Measure:
         raise error
 
@@ -129,8 +129,8 @@ def test_what_cannot_be_measured_is_the_default(tmp_path: Path, error: Exception
     assert not list(tmp_path.glob("thresholds-*"))
 
 
-def test_small_copies_ask_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Middling ones have nothing measured, but take what was."""
+def test_small_copies_measure_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Medium copies measure nothing either, but use earlier measurements."""
     store = KernelStore(tmp_path)
     asked: list[Callable[[], Measure]] = []
 
@@ -158,7 +158,7 @@ def test_small_copies_ask_for_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_first_process_measures_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first large copies take what they find; a later process measures at once."""
+    """Its first large copies use the thresholds that they find. A later process measures at once."""
     store, trials = KernelStore(tmp_path), Trials()
     monkeypatch.setattr(calibrate, "_trial", trials)
     monkeypatch.setattr(calibrate, "default_store", lambda: store)
@@ -186,8 +186,8 @@ def test_the_first_process_measures_late(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_the_copy_that_is_measured_is_a_copy(stream: bool) -> None:
-    """Tiles of eight rows, and the streaming program really streams."""
+def test_the_trial_copies_correctly(stream: bool) -> None:
+    """Tiles of eight rows; the streaming program really streams."""
     size = 1 << 18
     program = calibrate._tiling(size, stream=stream)
     src_stop, dst_stop = (access.bounds[1] for access in (program.src, program.dst))
@@ -202,7 +202,7 @@ def test_the_copy_that_is_measured_is_a_copy(stream: bool) -> None:
     assert [step.schedule.stream for step in program.steps] == [stream]
 
 
-def test_a_trial_times_both_ways_within_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_times_both_programs_within_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "FOOTPRINTS", (MIB, MIB // 2))
     measure = calibrate._trial()
     assert all(measure(stream, size) > 0 for stream in (False, True) for size in (MIB, MIB // 2))
@@ -244,7 +244,7 @@ def child(elements: int, mode: str, **changes: str) -> str:
 
 @pytest.mark.rotated
 def test_the_second_process_measures_for_all(tmp_path: Path) -> None:
-    """The first one with a large copy only leaves a note."""
+    """The first process with a large copy only leaves a note."""
     store = {"TILEJIT_CACHE_DIR": str(tmp_path)}
     assert child(1 << 14, "never", **store) == "0 []"
     assert child(5 << 16, "never", **store) == "0 []"

@@ -1,4 +1,4 @@
-"""Sizes are arguments of kernels, not part of them: many shapes, few kernels."""
+"""Sizes are arguments of kernels, not part of them, so many shapes share few kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilejit.programs.pack_programs import single_pass_unpack
 
 SHAPES = 300
 MOST_KERNELS = 87
-"""Transposes show their pitches, so that joined rows and columns have kernels of their own."""
+"""Sources of transposes contain their pitches, so joined rows and columns have separate kernels."""
 LAYOUTS = (
     "f32 {1,0}",
     "f32 {0,1}",
@@ -50,8 +50,8 @@ def kernels_of(dims: tuple[int, int], layout: str) -> set[Kernel]:
     }
 
 
-def test_300_shapes_in_20_layouts(seed: int) -> None:
-    """Packed and unpacked, each shape in every third layout; nothing is compiled to count them."""
+def test_300_shapes_in_20_layouts_need_few_kernels(seed: int) -> None:
+    """Each shape is packed and unpacked in every third layout. Counting the kernels compiles nothing."""
     rng = np.random.default_rng(seed)
     kernels: set[Kernel] = set()
     for k in range(share(SHAPES, 4)):
@@ -62,7 +62,7 @@ def test_300_shapes_in_20_layouts(seed: int) -> None:
     assert len(kernels) <= MOST_KERNELS, sorted(kernel.name for kernel in kernels)
 
 
-def test_a_sample_really_runs(seed: int) -> None:
+def test_a_sample_of_the_shapes_runs(seed: int) -> None:
     rng = np.random.default_rng(seed + 1)
     for layout in LAYOUTS:
         name, text = layout.split(" ", 1)

@@ -1,4 +1,4 @@
-"""Every access of a lowered kernel is proven before it runs; an access that may be outside is refused."""
+"""Every access of a lowered kernel is proven before it runs; unproven launches are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["many_ways"]
 
 
 def launches_of(program: CopyProgram) -> Iterator[Launch]:
-    """All launches, those for misaligned destinations too."""
+    """All launches, including those for misaligned destinations."""
     for launch in (*program.first, *program.launches):
         yield launch
         if launch.misaligned:
@@ -51,11 +51,11 @@ UNEVEN_PACKS = (
     "f32[1000,3001]{0,1:T(8,128)}",
     "u16[1001,3001]{0,1:T(16,128)}",
 )
-"""Layouts whose tiles cut the last rows and columns of an array."""
+"""Layouts with partial tiles at the last rows and columns of an array."""
 
 
 @pytest.mark.parametrize("text", UNEVEN_PACKS)
-def test_packs_with_cut_tiles_are_proven(text: str) -> None:
+def test_packs_with_partial_tiles_are_proven(text: str) -> None:
     shape = tj.Shape.parse(text)
     array = virtual(shape.dimensions, shape.dtype)
     for program in (
@@ -72,7 +72,7 @@ BACKWARDS = (
     ("u1", (39, 8, 555, 2), (0, 3, 2, 1), 2, -1),
     ("u2", (4, 300, 3), (2, 1, 0), 1, -2),
 )
-"""dtype, shape, permutation, and a dimension with its step. The blocks that end the source are the first."""
+"""dtype, shape, permutation, and a dimension with its step. The first blocks are at the end of the source."""
 
 
 @pytest.mark.parametrize(("dtype", "dims", "order", "dimension", "step"), BACKWARDS, ids=str)
@@ -103,7 +103,7 @@ def test_every_case_is_proven(group: str, part: int) -> None:
 
 
 def in_reach(launch: Launch) -> Given:
-    """What is given if the storages end where the box does."""
+    """The arguments of a launch if the storages end where the box does."""
     reach, units = reach_of(launch.step.box), 8 // launch.step.box.unit_bits
     given = given_of(launch)
     ends = {"src": (reach[0], reach[1]), "dst": (reach[2], reach[3])}
@@ -115,7 +115,7 @@ def in_reach(launch: Launch) -> Given:
 
 
 def one_less(given: Given, side: str, which: str) -> Given:
-    """The same with a byte less at one end of a storage."""
+    """The same arguments, with one byte less at one end of a storage."""
     storage = given.storages[side]
     shorter = (
         replace(storage, low=storage.low + 1) if which == "low" else replace(storage, stop=storage.stop - 1)

@@ -1,4 +1,4 @@
-"""Programs from launch plans: they run as compiled ones do, and an invalid plan counts as missing."""
+"""Programs from launch plans run like compiled ones, and an invalid plan counts as missing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read(plan: dict[str, Any], program: CopyProgram) -> CopyProgram:
 
 
 def values(launch: Launch) -> dict[str, object]:
-    """The arguments of a launch, tables by their content."""
+    """The arguments of a launch, with the contents of tables."""
     addresses = dict(zip(launch.runs.kernel.arguments, launch.sizes.tolist(), strict=True))
     tables = {name: table.ravel().tolist() for name, table in launch.runs.tables.items()}
     assert all(addresses[name] == table.ctypes.data for name, table in launch.runs.tables.items())
@@ -65,8 +65,8 @@ def every_launch(program: CopyProgram) -> list[Launch]:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_planned_program_calls_the_same(group: str) -> None:
-    """Every number that a call depends on, and every stage, which is compiled again."""
+def test_a_planned_program_makes_the_same_calls(group: str) -> None:
+    """Every number that a call depends on is the same, and so is every stage, which is compiled again."""
     seen = 0
     for case, plan in planned_cases(group):
         program = read(plan, case.program)
@@ -88,7 +88,7 @@ def test_a_planned_program_calls_the_same(group: str) -> None:
 
 @pytest.mark.rotated
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_planned_program_stays_inside_its_memory(group: str) -> None:
+def test_a_planned_program_stays_in_its_memory(group: str) -> None:
     some = in_turn([*planned_cases(group)], 36)
     size = max(max(len(case.src), len(case.before)) for case, _ in some) + 64
     src, dst = Guarded(size), Guarded(size)
@@ -111,7 +111,7 @@ def test_a_planned_program_can_be_pickled() -> None:
 
 
 def test_a_program_that_differs_from_its_plan_is_an_error() -> None:
-    """The code that compiles it is part of the digest, so this takes a bug."""
+    """The digest covers the code that compiles it, so only a bug causes this."""
     program = compile_copy(REQUEST)
     plan = json.loads(json.dumps(plan_of(program)))
     (launch,) = plan["launches"]
@@ -130,7 +130,7 @@ def test_a_program_that_differs_from_its_plan_is_an_error() -> None:
 
 
 def edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
-    """What no version of the module writes, by name."""
+    """Plans that no version of the module writes, by name."""
 
     def put(key: str, value: object, *, launch: bool = True) -> Callable[[dict[str, Any]], None]:
         return lambda plan: (plan["launches"][0] if launch else plan).update({key: value})
@@ -172,7 +172,7 @@ def of_kernel(change: Callable[[list[str]], list[str]]) -> Callable[[dict[str, A
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
-    """A store of its own."""
+    """A separate store."""
     tmp_path.chmod(0o700)
     found = KernelStore(tmp_path)
     monkeypatch.setattr(stored_programs, "default_store", lambda: found)
@@ -180,7 +180,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
 
 
 def plans(store: KernelStore) -> list[Path]:
-    """The launch plans; other facts have notes too."""
+    """The launch plans, without notes of other facts."""
     return [path for path in store.notes() if path.name.startswith("plan-")]
 
 
@@ -208,7 +208,7 @@ def test_an_invalid_plan_is_replaced(store: KernelStore, change: Callable[[dict[
     (path,) = plans(store)
     plan = store.get_note(path.stem)
     assert plan is not None
-    found()  # the kernel is known now
+    found()  # the process knows the kernel now
     change(plan)
     store.put_note(path.stem, plan)
     assert not is_stored(found())
@@ -227,7 +227,7 @@ def test_a_damaged_plan_is_replaced(store: KernelStore) -> None:
     assert not is_stored(found())
 
 
-def test_a_plan_of_another_name_is_not_taken(store: KernelStore) -> None:
+def test_a_plan_under_another_name_is_ignored(store: KernelStore) -> None:
     found()
     (path,) = plans(store)
     find_copy(replace(REQUEST, options=CopyOptions(threads=2)))
@@ -236,7 +236,7 @@ def test_a_plan_of_another_name_is_not_taken(store: KernelStore) -> None:
     assert not is_stored(find_copy(replace(REQUEST, options=CopyOptions(threads=2))))
 
 
-def test_a_store_that_keeps_nothing_changes_nothing(
+def test_without_a_store_programs_still_compile(
     tmp_path: Path, store: KernelStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found()
@@ -252,7 +252,7 @@ def test_a_store_that_keeps_nothing_changes_nothing(
 def test_a_process_writes_few_plans_and_reads_all(
     tmp_path: Path, store: KernelStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each process goes on where the one before it stopped."""
+    """Each process continues where the one before it stopped."""
     several = [replace(REQUEST, options=CopyOptions(threads=k)) for k in range(1, 2 * PLANS_PER_PROCESS + 6)]
     for wanted in (0, PLANS_PER_PROCESS, 2 * PLANS_PER_PROCESS, len(several)):
         assert sum(is_stored(find_copy(request)) for request in several) == wanted
@@ -299,7 +299,7 @@ def test_every_input_is_part_of_the_digest(store: KernelStore, monkeypatch: pyte
     assert len(digests) == 2 + len(OTHERS) + len(facts)
 
 
-def test_dataclasses_of_one_name_differ() -> None:
+def test_dataclasses_with_equal_names_have_different_digests() -> None:
     class First:
         @dataclass
         class Box:

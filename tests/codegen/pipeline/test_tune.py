@@ -1,4 +1,4 @@
-"""Tuning: measured once on memory of its own, remembered, and never a different answer."""
+"""Tuning measures once, on its own memory, remembers the result, and never changes an answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BLOCKS = normal(box_of([(40, 512, 30_000), (50, 30_720, 600), (128, 4, 4)], 4))
 
 
 class Clock:
-    """A measurement that prefers the schedule at one place, and counts how often it is asked."""
+    """A measurement that prefers the schedule at one position, and counts its calls."""
 
     def __init__(self, best: int) -> None:
         self.best, self.asked = best, 0
@@ -70,7 +70,7 @@ def ways(box: StridedBox = BLOCKS) -> tuple[Schedule, ...]:
     return candidates(box, threads=1, footprint=1 << 20)
 
 
-def test_candidates_begin_with_the_choice_and_differ() -> None:
+def test_candidates_begin_with_the_default_choice_and_differ() -> None:
     for box in (BLOCKS, TRANSPOSED):
         for size in (None, 7, (16, 4)):
             found = candidates(box, footprint=1 << 25, threads=2, virtual_vector_size=size)
@@ -92,8 +92,8 @@ def test_a_transpose_has_candidates_by_stage_stores_and_tile() -> None:
 
 
 @pytest.mark.parametrize("size", [(48, 96), (8, 8), 17], ids=str)
-def test_candidates_keep_the_size_asked_for(size: Any) -> None:
-    """In complete blocks, in tiles of a multiple; rows that are staged one by one in lines of 16."""
+def test_candidates_keep_the_requested_size(size: Any) -> None:
+    """In complete blocks, in tiles of a multiple, and for rows that are staged one by one in lines of 16."""
     asked = size if isinstance(size, tuple) else (size, size)
     for stream_bytes in (0, 1 << 40):
         found = candidates(
@@ -107,7 +107,7 @@ def test_candidates_keep_the_size_asked_for(size: Any) -> None:
 
 
 SHORT_ROWS = [(12, 1000, 2), (500, 2, 24), (7, 12000, 12000)]
-"""Result rows of a dozen elements: panels of many columns are staged."""
+"""Result rows of a dozen elements, for which panels of many columns are staged."""
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_tiles_fit_the_buffer_they_are_staged_in(digits: list[tuple[int, int, in
 
 
 def last_block(runs: TransposeRuns) -> int:
-    """Where the last column of the last layer begins in the panel."""
+    """The position in the panel at which the last column of the last layer begins."""
     columns = min(int_size(runs.tile), int_size(runs.columns))
     row_bytes = int_size(runs.rows) * runs.width
     if isinstance(runs.panel_step, OffsetTable):
@@ -156,7 +156,7 @@ def test_the_winner_is_measured_once(tmp_path: Path, best: int, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("_another_process")
-def test_without_memory_there_is_no_measuring(tmp_path: Path) -> None:
+def test_nothing_is_measured_without_memory(tmp_path: Path) -> None:
     def measure(box: StridedBox, schedules: tuple[Schedule, ...]) -> tuple[float, ...]:
         raise MemoryError
 
@@ -173,8 +173,8 @@ def test_without_a_store_the_process_remembers() -> None:
 
 
 @pytest.mark.usefixtures("_another_process")
-def test_what_else_is_measured_anew(tmp_path: Path) -> None:
-    """Other threads, another box, other candidates."""
+def test_other_copies_are_measured_separately(tmp_path: Path) -> None:
+    """Another number of threads, another box, other candidates."""
     clock, store = Clock(1), KernelStore(tmp_path)
     tuned(measure=clock, store=store)(BLOCKS, ways())
     tuned(2, measure=clock, store=store)(BLOCKS, ways())
@@ -186,7 +186,7 @@ def test_what_else_is_measured_anew(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize("note", ["elements | outer d0", 3, None, "", ["run"]], ids=repr)
-def test_a_note_names_a_candidate_or_nothing(
+def test_an_invalid_note_is_measured_again(
     tmp_path: Path, note: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, clock = KernelStore(tmp_path), Clock(2)
@@ -199,7 +199,7 @@ def test_a_note_names_a_candidate_or_nothing(
 
 
 def touched(box: StridedBox, side: Side) -> int:
-    """Bytes of the huge pages that a side touches, one by one; of small memory only what it spans."""
+    """Bytes of the huge pages that a side touches, one by one. Small memory counts the bytes it spans."""
     offsets = np.zeros(1, np.int64)
     for axis in box.axes:
         steps = np.unique(np.arange(axis.extent) * axis.stride(side))
@@ -238,7 +238,7 @@ def test_a_nest_is_shortened_to_fit(digits: list[tuple[int, int, int]]) -> None:
     assert small == replace(box, axes=small.axes)
 
 
-def test_a_nest_that_fits_stays_and_one_that_cannot_is_refused() -> None:
+def test_a_nest_that_fits_stays_and_one_that_cannot_fit_is_refused() -> None:
     assert shortened(BLOCKS, ways()) is not None
     assert shortened(BLOCKS, ways()) == BLOCKS
     far = box_of([(3, 4, 1 << 30), (50, 12, 4)], 4)
@@ -250,16 +250,16 @@ def test_a_nest_that_fits_stays_and_one_that_cannot_is_refused() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("box", [BLOCKS, TRANSPOSED], ids=["blocks", "transposed"])
-def test_times_are_those_of_the_clock(box: StridedBox, threads: int) -> None:
-    """Every schedule runs; a clock that only counts sees one tick a copy."""
+def test_times_come_from_the_clock(box: StridedBox, threads: int) -> None:
+    """Every schedule runs. A clock that only counts shows one tick per copy."""
     ticks = count()
     times = timed(box, ways(box), threads=threads, clock=lambda: float(next(ticks)))
     assert len(set(times)) == 1
     assert 0 < times[0] <= 1
 
 
-def test_compiling_takes_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One schedule has a time at least, and the others none."""
+def test_compiling_candidates_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One schedule always has a time; the others have none."""
     monkeypatch.setattr(tune, "MOST_SECONDS", 0.0)
     first, *others = timed(TRANSPOSED, ways(TRANSPOSED))
     assert 0 < first < 1
@@ -312,7 +312,7 @@ def test_every_candidate_gives_the_same_bytes(size: Any) -> None:
 
 @pytest.mark.usefixtures("_another_process")
 def test_tune_measures_with_the_clock_and_never_on_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plan that is tuned writes nothing, and its copies are those of any plan."""
+    """A tuned plan writes nothing when it is made, and copies like any other plan."""
     asked: list[int] = []
 
     def watched(box: StridedBox, schedules: tuple[Schedule, ...], **how: Any) -> tuple[float, ...]:
@@ -340,7 +340,7 @@ def test_tune_measures_with_the_clock_and_never_on_the_arrays(monkeypatch: pytes
         "f32[10,24,6]{2,0,1:T(*,7,2)}",
     ],
 )
-def test_tuned_packs_are_the_same_packs(text: str) -> None:
+def test_tuned_packs_give_the_same_bytes(text: str) -> None:
     shape = tj.Shape.parse(text)
     x = np.arange(np.prod(shape.dimensions)).reshape(shape.dimensions).astype(shape.dtype)
     packed = tj.pack(x, shape, tune=True)
@@ -348,7 +348,7 @@ def test_tuned_packs_are_the_same_packs(text: str) -> None:
     assert (tj.unpack(packed, tune=True) == x).all()
 
 
-def test_candidates_of_too_deep_nests_are_refused_as_ever() -> None:
+def test_candidates_for_too_many_loops_are_refused() -> None:
     digits = [(2, 4 * 3**k, 4 * 5**k) for k in range(9)]
     with pytest.raises(KernelError, match="outer loops"):
         candidates(box_of(digits, 4))

@@ -34,11 +34,11 @@ from tilejit.programs.tuning import Tuning
 
 NEVER, ALWAYS = Thresholds(stream_bytes=1 << 62), Thresholds(stream_bytes=0)
 GATHERED, CHUNKS = "u8[600,400]{1,0:T(8,8)}", "u16[40960] Sw<2,4,3> o 0 o 40960:1"
-"""Runs that share lines of the destination; boxes that write the same chunks again and again."""
+"""Runs that share lines of the destination, and boxes that repeatedly write the same chunks."""
 
 
 class Picker:
-    """Picks the program at one place, and keeps all."""
+    """Picks the program at one position, and keeps all programs."""
 
     def __init__(self, place: int = 0) -> None:
         self.place = place
@@ -50,7 +50,7 @@ class Picker:
 
 
 class Clock:
-    """A measurement that prefers one program, and counts how often it is asked."""
+    """A measurement that prefers one program, and counts its calls."""
 
     def __init__(self, best: int) -> None:
         self.best, self.asked = best, 0
@@ -61,7 +61,7 @@ class Clock:
 
 
 def pack_by(text: str, pick: Picker, thresholds: Thresholds, threads: int = 1) -> CopyProgram:
-    """The pack into a layout, by the program that is picked."""
+    """Pack into a layout, with the program that is picked."""
     spec = as_layout(text)
     plain = single_pass_program(np.zeros(spec.dimensions, spec.dtype), spec)
     boxed = plain.boxed if isinstance(plain, CopyProgram) else None
@@ -85,7 +85,7 @@ def _another_process(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("text", [GATHERED, CHUNKS], ids=["runs", "swizzled"])
 @pytest.mark.parametrize("thresholds", [NEVER, ALWAYS], ids=["in cache", "past it"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_every_way_gives_the_same_bytes(text: str, thresholds: Thresholds, threads: int) -> None:
+def test_every_program_gives_the_same_bytes(text: str, thresholds: Thresholds, threads: int) -> None:
     spec = as_layout(text)
     x = np.random.default_rng(3).integers(0, 200, spec.dimensions).astype(spec.dtype)
     want = tj.pack(x, text).buffer
@@ -100,7 +100,7 @@ def test_every_way_gives_the_same_bytes(text: str, thresholds: Thresholds, threa
         assert (got == want).all(), program.steps[0].schedule
 
 
-def test_the_first_way_is_the_one_without_a_measurement() -> None:
+def test_the_first_program_is_the_one_used_without_tuning() -> None:
     for text in (GATHERED, CHUNKS):
         for thresholds in (NEVER, ALWAYS):
             picker = Picker()
@@ -115,7 +115,7 @@ def test_the_first_way_is_the_one_without_a_measurement() -> None:
             assert described(plain) == described(first)
 
 
-def test_all_times_are_measured() -> None:
+def test_all_programs_are_timed() -> None:
     ticks = count()
     programs = programs_of(CHUNKS)
     times = timed_copies(programs, clock=lambda: float(next(ticks)))
@@ -145,7 +145,7 @@ def test_large_copies_are_not_measured(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("_another_process")
-def test_a_tuned_pack_searches_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tuned_pack_times_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def watched(programs: Sequence[Program], **how: Any) -> list[float]:
@@ -160,7 +160,7 @@ def test_a_tuned_pack_searches_them(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def relayouted(tuning: Tuning, threads: int) -> tuple[Any, ...]:
-    """A relayout of short rows; what it reads, what it writes."""
+    """A relayout of short rows: what it reads, and what it writes."""
     source, target = (tj.Shape.parse(f"u16[500,900]{x}") for x in ("{1,0:T(8,128)(2,1)}", "{0,1:T(4,16)}"))
     x = np.arange(450_000, dtype=np.uint32).astype(np.uint16).reshape(500, 900)
     program = relayout_program.__wrapped__(source, target, bytes(2), threads, tuning)
@@ -190,7 +190,7 @@ def swizzled(tuning: Tuning, threads: int) -> tuple[Any, ...]:
 def test_one_stage_and_two_give_the_same_bytes(
     make: Any, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever is fastest; the blocks are of more than one size."""
+    """Whichever is fastest. The blocks have more than one size."""
     monkeypatch.setattr(tune, "timed", lambda box, schedules, **_: tuple(map(float, range(len(schedules)))))
     found: set[str] = set()
     for best in range(3):
@@ -246,7 +246,7 @@ def test_other_schedules_of_stages_give_the_same_bytes(
 def test_every_candidate_of_a_converting_transpose_has_a_kernel(
     source: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Conversions take few shapes of blocks."""
+    """Conversions support few block shapes."""
     seen: list[Schedule] = []
 
     def measured(box: Any, schedules: tuple[Schedule, ...], **_: Any) -> tuple[float, ...]:

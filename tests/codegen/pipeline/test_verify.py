@@ -1,4 +1,4 @@
-"""Each of the verifier's seven invariants, broken by hand, is refused; what the compiler makes passes."""
+"""A copy that breaks one of the verifier's seven invariants is refused; what the compiler makes passes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def broken(copy: BoxedCopy, change: object) -> BoxedCopy:
 
 
 @given(shapes_and_strides())
-def test_what_the_compiler_makes_holds(case: tuple[Shape, tuple[int, ...]]) -> None:
+def test_compiled_copies_pass(case: tuple[Shape, tuple[int, ...]]) -> None:
     shape, strides = case
     dst = access_map(shape)
     size = shape.dtype.itemsize
@@ -157,12 +157,12 @@ PANELS = {
     "joined columns": [(3, 4000, 2), (20, 2, 808), (100, 40, 8)],
     "parts of lanes": [(100, 9, 1), (9, 1, 100), (1000, 900, 900)],
 }
-"""Digits (extent, source stride, destination stride) of transposes of short result rows."""
+"""Digits (extent, source stride, destination stride) of transposes with short result rows."""
 
 
 @pytest.mark.parametrize("name", PANELS)
 def test_3_panels(name: str) -> None:
-    """Panels reach what their nest does, and no byte less; a panel of half the size is too small."""
+    """Panels touch the same bytes as their nest. A panel of half the size is too small."""
     digits = PANELS[name]
     width = digits[0][2]
     dims, *strides = zip(*reversed(digits), strict=True)
@@ -210,7 +210,7 @@ LANES = (
 
 @pytest.mark.parametrize(("rows", "others"), [x[1:] for x in LANES], ids=[x[0] for x in LANES])
 def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
-    """No open block reads beyond the box; one more block, or one more place of the others, does."""
+    """No open block reads beyond the box, but one more block would, and so would one more of the others."""
     columns, block = 9, (64, 16)
     reads = lane_reads(rows, columns, others, 1, block[0])
     sides = [[(n, s) for n, s, _ in digits] for digits in (rows, others)]
@@ -238,7 +238,7 @@ def test_3_lanes(rows: tuple[Digit, ...], others: tuple[Digit, ...]) -> None:
 
 @pytest.mark.parametrize("name", ["lane_reads", "panel_bytes"])
 def test_3_every_launch_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes behind the source and panels that are too small are refused without TILEJIT_VERIFY."""
+    """Lanes past the source and panels that are too small are refused even without TILEJIT_VERIFY."""
     monkeypatch.setattr(copies, "settings", lambda: replace(settings(), verify=False))
     digits = PANELS["parts of lanes"]
     dims, *strides = zip(*reversed(digits), strict=True)
@@ -291,7 +291,7 @@ def test_5_regrouping() -> None:
 
 @pytest.mark.parametrize(("dst", "src"), [(-4, -8), (-4, 8), (4, -8)])
 def test_5_backwards(dst: int, src: int) -> None:
-    """Digits that walk a side backwards are turned round, both sides together."""
+    """Digits that walk one side backwards are reversed on both sides together."""
     copy = copy_of("u32[3,4]{1,0}")
     before, other = (
         copied_box(copy, Box(0, 0, ((3, 80, 64), (4, step, dst))), U32, U32) for step in (src, -src)
@@ -327,7 +327,7 @@ def test_names_of_axes(tiled: BoxedCopy) -> None:
         verify_box(box, box.with_axes((box.axes[0], *box.axes)))
 
 
-def test_a_map_that_lies_about_its_bounds_is_refused() -> None:
+def test_a_map_with_wrong_bounds_is_refused() -> None:
     src = strided_map((8,), (4,), (0, 32), element_bits=32)
     dst = AccessMap((8,), (Root((0,), Leaf(8, 4)),), 0, 8, 32, (0, 28), 8)
     with pytest.raises(KernelError, match="the destination is touched at 0 to 31"):

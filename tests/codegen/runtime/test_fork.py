@@ -1,4 +1,4 @@
-"""A fork while a kernel is being compiled: the child has a whole compiler."""
+"""A fork while another thread compiles, plans or imports: the child can still compile and copy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-def test_a_child_can_compile() -> None:
+def test_a_child_forked_during_compilation_can_compile() -> None:
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env=environment(TILEJIT_NO_CACHE="1"),
@@ -73,7 +73,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), compiled.is_set())
 """
 
 
-def test_a_child_can_compile_while_another_thread_compiled_with_numba() -> None:
+def test_a_child_forked_while_numba_compiles_can_compile() -> None:
     result = subprocess.run(
         [sys.executable, "-c", BESIDE_NUMBA],
         env=environment(TILEJIT_NO_CACHE="1"),
@@ -121,8 +121,8 @@ print(codes)
 """
 
 
-def test_children_of_threads_that_plan_can_copy() -> None:
-    """No lock that another thread holds at the fork is waited for."""
+def test_a_child_forked_while_threads_plan_can_copy() -> None:
+    """The child waits for no lock that another thread held at the fork."""
     result = subprocess.run(
         [sys.executable, "-c", PLANNING], env=environment(), capture_output=True, text=True, check=False
     )
@@ -159,9 +159,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_a_fork_while_thread_pools_are_imported() -> None:
-    """Their lock is neither released by who did not take it, nor kept."""
+    """The lock is neither released by a thread that did not take it, nor kept."""
     result = subprocess.run(
-        # Python 3.12 and later warn of every fork beside threads.
+        # Python 3.12 and later warn about every fork in a process with threads.
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", WHILE_POOLS_ARE_IMPORTED],
         env=environment(),
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Kernels that the store has: they run without being lowered, whatever its notes say."""
+"""Kernels in the store run without being lowered, whatever the store's notes say."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelStore:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Act like a process that has loaded and lowered no kernel."""
+    """Act like a process that has neither loaded nor lowered a kernel."""
     monkeypatch.setattr(kernel_module, "_loaded", {})
     monkeypatch.setattr(kernel_module, "_natives", {})
     for kernel in (program().kernels[0], other_kernel()):
@@ -72,7 +72,7 @@ def test_stored_kernels_are_not_lowered(store: KernelStore, monkeypatch: pytest.
 
 
 def test_a_changed_compiler_lowers_again(store: KernelStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source may have changed; if it has not, the machine code is used again."""
+    """The kernel's source may have changed. If it has not, the machine code is used again."""
     run()
     (kernel,), misses = program().kernels, store.misses
     noted = store.get_source_digest(kernel.digest)
@@ -98,7 +98,7 @@ def test_a_wrong_note_is_a_miss(noted: Any, store: KernelStore, monkeypatch: pyt
     assert store.get_source_digest(kernel.digest) != noted
 
 
-def test_a_dump_has_stored_kernels_too(
+def test_a_dump_includes_stored_kernels(
     store: KernelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run()

@@ -1,4 +1,4 @@
-"""Launches: where parts begin, and that no address of this process leaves it."""
+"""Launches: where parts begin, and that addresses do not leave the process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tilejit.programs import compiled as programs
 
 @given(st.data())
 def test_parts_begin_on_boundaries(data: st.DataObject) -> None:
-    """On a page or a line if any number near enough gives one, and then no nearer one does."""
+    """Parts begin on a page or a line if a number near enough allows it, and no nearer number does."""
     pick: Pick = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
     near, start, most_off = pick(0, 5000), pick(0, 10000), pick(0, 700)
     step = pick(-300, 300) * data.draw(st.sampled_from([1, 4, 16, 64, 512])) or 4
@@ -49,7 +49,7 @@ def launches_of(dst: np.ndarray, src: np.ndarray) -> tuple[Launch, ...]:  # type
     return program.launches
 
 
-def test_threads_do_not_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_share_cache_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     src, room = np.zeros((1001, 400), np.float32)[:, :301], np.zeros(1001 * 301 + 64, np.float32)
     (launch,) = launches_of(room[: 1001 * 301].reshape(1001, 301), src)
     calls: list[tuple[int, int]] = []
@@ -69,8 +69,8 @@ def test_threads_do_not_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert abs(end - begin - Fraction(1001, parts)) <= Fraction(2 * 1001, UNEVEN * parts) + 1
 
 
-def test_launches_take_no_address_along() -> None:
-    """A copy of a launch has tables of its own, and arguments that name those."""
+def test_a_copied_launch_holds_no_addresses() -> None:
+    """It has its own tables, and its arguments refer to those."""
     src = np.random.default_rng(0).integers(0, 9, (8, 5, 6, 30)).astype(np.float32).transpose(3, 1, 2, 0)
     program = tj.plan_copy(src.copy(), src, threads=2)._program
     assert isinstance(program, CopyProgram)
@@ -86,8 +86,8 @@ def test_launches_take_no_address_along() -> None:
         assert (out == src).all()
 
 
-def test_threads_share_arguments_and_have_scratch_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls of a staged copy differ in scratch and range; nobody writes to the table of arguments."""
+def test_threads_share_arguments_and_have_their_own_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of a staged copy differ in scratch and range. Nothing writes to the table of arguments."""
     src, dst = np.zeros((600, 700), np.uint32).T, np.zeros((700, 600), np.uint32)
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     (launch,) = launches_of(dst, src)
@@ -113,7 +113,7 @@ def tables_of(launch: Launch) -> set[int]:
     return {table.offsets.ctypes.data for table in tables.values()}
 
 
-def test_calls_stay_here() -> None:
+def test_calls_cannot_be_pickled() -> None:
     src = np.zeros((70, 90), np.float32).T
     (launch,) = launches_of(src.copy(), src)
     calls = launch.every_call(aligned=True)

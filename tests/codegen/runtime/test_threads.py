@@ -1,4 +1,4 @@
-"""The pool: every part once, errors reach the caller, a forked child gets a pool of its own."""
+"""The thread pool runs every part once, passes errors to the caller, and is new in a forked child."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_thread_count() -> None:
 @pytest.mark.parametrize(
     ("value", "good"), [("3", True), ("0", False), ("-1", False), ("two", False), ("1000", True)]
 )
-def test_the_setting(value: str, good: bool) -> None:
+def test_the_threads_setting(value: str, good: bool) -> None:
     code = "from codegen.runtime.threads import default_threads; print(default_threads())"
     child = run(
         [executable, "-c", code],
@@ -94,8 +94,8 @@ def test_the_setting(value: str, good: bool) -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "two"])
-def test_a_wrong_setting_is_an_error_of_any_copy(value: str) -> None:
-    """Of one that would have one thread anyway; not where the caller says how many."""
+def test_a_wrong_setting_is_an_error_for_any_copy(value: str) -> None:
+    """Even a copy that would use one thread raises, unless the caller gives the number of threads."""
     code = """
 import numpy as np, tilejit as tj
 x = np.zeros((3, 5), np.float32)
@@ -121,7 +121,7 @@ def found_here() -> tuple[bool, int]:
     return in_dask_worker(), thread_count(None, 1 << 30)
 
 
-def test_names_of_threads_do_not_make_dask_workers() -> None:
+def test_thread_names_do_not_look_like_dask_workers() -> None:
     found: list[tuple[bool, int]] = []
     worker = threading.Thread(target=lambda: found.append(found_here()), name="Dask-Default-Worker-0")
     worker.start()
@@ -129,8 +129,11 @@ def test_names_of_threads_do_not_make_dask_workers() -> None:
     assert found == [(False, default_threads())]
 
 
-def test_dask_tasks_copy_alone() -> None:
-    """On its own pools, on one of the caller's; not where the synchronous scheduler stays on this thread."""
+def test_dask_tasks_copy_on_one_thread() -> None:
+    """On dask's own pools and on one of the caller's.
+
+    The synchronous scheduler does not count, because it uses this thread.
+    """
     dask = pytest.importorskip("dask")
     pytest.importorskip("dask.threaded")
     task = dask.delayed(found_here, pure=False)
@@ -145,7 +148,7 @@ def test_dask_tasks_copy_alone() -> None:
     assert found_here() == (False, default_threads())
 
 
-def test_distributed_tasks_copy_alone() -> None:
+def test_distributed_tasks_copy_on_one_thread() -> None:
     distributed = pytest.importorskip("distributed")
     with distributed.Client(
         processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
@@ -155,8 +158,8 @@ def test_distributed_tasks_copy_alone() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_child_has_a_pool_of_its_own(tmp_path: Path) -> None:
-    """fork in a process whose pool is warm, then parts in the child."""
+def test_a_forked_child_has_its_own_pool(tmp_path: Path) -> None:
+    """Fork a process whose pool is warm, then run parts in the child."""
     code = (
         "import os, sys\n"
         "from codegen.runtime.threads import run_parts\n"
@@ -179,7 +182,7 @@ Pool = tuple[ThreadPoolExecutor, threading.Event]
 
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
-    """A pool of one thread that is at something else until the event is set."""
+    """A pool with one thread that is busy until the event is set."""
     pool, free, begun = ThreadPoolExecutor(1), threading.Event(), threading.Event()
     pool.submit(lambda: (begun.set(), free.wait(60)))
     assert begun.wait(60)
@@ -194,10 +197,10 @@ def no_thread(thread: threading.Thread) -> None:
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_parts_that_no_thread_takes_run_here_and_never_again(
+def test_parts_that_no_thread_takes_run_once_on_the_caller(
     busy: Pool, full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the pool has queued them and raised: an executor does that before it starts a thread."""
+    """Even if the pool queued them before it raised: an executor does that before it starts a thread."""
     pool, free = busy
     if full:
         pool._max_workers = 2
@@ -211,7 +214,7 @@ def test_parts_that_no_thread_takes_run_here_and_never_again(
     assert len(done) == 4
 
 
-def test_without_any_thread_parts_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_run_on_the_caller_if_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_shared_pool", None)
     done: list[tuple[int, int]] = []
     with monkeypatch.context() as patch:
@@ -226,7 +229,7 @@ def test_without_any_thread_parts_run_here(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(done) == 6
 
 
-def test_what_stays_queued_holds_nothing(busy: Pool) -> None:
+def test_queued_parts_hold_no_references(busy: Pool) -> None:
     class Memory:
         pass
 
@@ -239,7 +242,7 @@ def test_what_stays_queued_holds_nothing(busy: Pool) -> None:
 
 
 def test_no_part_runs_twice() -> None:
-    """Callers and pool reach for the same parts again and again."""
+    """Callers and the pool try to take the same parts again and again."""
     counts = [0] * 4000
 
     def one(at: int) -> None:
@@ -268,7 +271,7 @@ def test_a_signal_that_raises_waits_for_every_part() -> None:
 
 
 @pytest.mark.parametrize("last_cache", [0, 4 << 20, 32 << 20, 256 << 20])
-def test_slow_calls_get_threads_sooner(last_cache: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_calls_use_threads_at_smaller_sizes(last_cache: int, monkeypatch: pytest.MonkeyPatch) -> None:
     here = replace(machine(), last_cache_bytes=last_cache)
     monkeypatch.setattr(threads, "machine", lambda: here)
     parallel_bytes.cache_clear()

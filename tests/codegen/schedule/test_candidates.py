@@ -1,4 +1,4 @@
-"""What tune=True can search: every decision, a bounded number of times, and never other bytes."""
+"""Candidates of tune=True: every decision, a bounded number of times, and always the same bytes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_candidates_around_blocks_keep_meaning(
 ) -> None:
     """The first schedules of all parts, the last ones, and those halfway between."""
     scalar = widened(normal(box))
-    assume(scalar.axes and scalar.size_bytes <= 2000)  # larger ones take the interpreter long
+    assume(scalar.axes and scalar.size_bytes <= 2000)  # the interpreter takes long for larger ones
     cut, outer = (scalar.axes[k % len(scalar.axes)] for k in drawn[:2])
     around = () if outer is cut else (outer.name,)
     parts = block_axes(scalar, CacheBlocks(around, cut.name, min(drawn[2], cut.extent)))
@@ -90,7 +90,9 @@ def test_candidates_around_blocks_keep_meaning(
 
 
 @pytest.mark.parametrize("thresholds", [NEVER, ALWAYS], ids=["in cache", "past it"])
-def test_stores_staging_tiles_blocks_and_orders_of_a_transpose(thresholds: Thresholds) -> None:
+def test_candidates_vary_stores_staging_tiles_blocks_and_orders_of_a_transpose(
+    thresholds: Thresholds,
+) -> None:
     tried = cuts(TRANSPOSED, thresholds=thresholds)
     assert {(cut.stage, cut.stream) for cut in tried} == {("", False), ("", True), ("rows", True)}
     assert len({cut.tile for cut in tried}) >= 5
@@ -99,12 +101,12 @@ def test_stores_staging_tiles_blocks_and_orders_of_a_transpose(thresholds: Thres
     assert len({cut.loops[-2:] for cut in tried if not cut.stage}) == 2
 
 
-def test_distances_that_a_transpose_prefetches() -> None:
+def test_candidates_vary_the_prefetch_distance_of_a_transpose() -> None:
     for box in (TRANSPOSED, BYTES):
         assert {cut.prefetch_bytes for cut in cuts(box, thresholds=NEVER)} == {0, 128, 256}
 
 
-def test_distances_that_runs_and_chunks_prefetch() -> None:
+def test_candidates_vary_the_prefetch_distance_of_runs_and_chunks() -> None:
     """Those that are not streamed have no distance, except chunks."""
     runs, chunks = box_of([(3000, 700, 640), (640, 1, 1)]), box_of([(4096, 64, 64), (4, -16, 16)], 16, 48)
     for box, mode, thresholds in (
@@ -132,7 +134,7 @@ def test_each_distance_has_a_kernel() -> None:
         assert all(f"+ {distance})" in line for line in ahead)
 
 
-def test_panels() -> None:
+def test_candidates_vary_panels() -> None:
     tried = cuts(SHORT_RESULT_ROWS, thresholds=ALWAYS)
     assert {cut.separate for cut in tried} == {False, True}
     assert {cut.stream for cut in tried} == {False, True}
@@ -147,8 +149,8 @@ def test_panels() -> None:
     assert len({cut.together for cut in cuts(layered, thresholds=ALWAYS) if cut.layers}) >= 2
 
 
-def test_lanes_of_short_rows_or_none() -> None:
-    """Small boxes too, which have no lanes otherwise; and elements one by one."""
+def test_candidates_vary_lanes_of_short_rows() -> None:
+    """Small boxes also have candidates with lanes, and elements can move one by one."""
     tried = found(SHORT_SOURCE_ROWS)
     assert {x.transpose.block if x.transpose else x.mode for x in tried} >= {"short", "interleave"}
     small = normal(box_of([(3, 2, 1024), (500, 6, 2)], 2))
@@ -156,12 +158,12 @@ def test_lanes_of_short_rows_or_none() -> None:
     assert "short" in {cut.block for cut in cuts(small)}
 
 
-def test_joined_rows_or_not() -> None:
+def test_candidates_with_joined_rows_and_without() -> None:
     joined = normal(box_of([(33, 32, 1024), (16, 2112, 64), (16, 2, 4), (2, 1056, 2)], 2))
     assert {len(x.inner) for x in found(joined, thresholds=NEVER) if x.mode == "interleave"} == {2, 3}
 
 
-def test_wide_elements_or_runs() -> None:
+def test_candidates_with_wide_elements_and_runs() -> None:
     wide = widened(normal(box_of([(100, 40, 96), (16, 2, 2)], 2)))
     assert {(x.mode, x.in_bytes) for x in found(wide)} == {("elements", False), ("run", True)}
     assert visited(in_bytes(wide)) == visited(normal(box_of([(100, 40, 96), (32, 1, 1)], 1)))
@@ -170,7 +172,7 @@ def test_wide_elements_or_runs() -> None:
 
 
 @pytest.mark.parametrize(("size", "narrow"), [(None, True), (1, False)])
-def test_bytes_of_elements_are_a_loop_if_a_kernel_has_as_many(size: int | None, narrow: bool) -> None:
+def test_bytes_of_elements_are_a_loop_if_a_kernel_has_enough_loops(size: int | None, narrow: bool) -> None:
     """Six axes and strips of the caller's size would be seven loops around the bytes."""
     strides = [(2, 16 * 3**k, 16 * 3 ** (5 - k)) for k in range(6)]
     wide = normal(box_of([(n, 2 * src, 3 * dst) for n, src, dst in strides], 16))
@@ -178,8 +180,8 @@ def test_bytes_of_elements_are_a_loop_if_a_kernel_has_as_many(size: int | None, 
     assert any(x.in_bytes for x in found(wide, virtual_vector_size=size)) == narrow
 
 
-def test_long_digits_are_split_or_not() -> None:
-    """Measured with their own extent; boxes that are too large for that are not measured."""
+def test_candidates_with_split_digits_and_without() -> None:
+    """They are measured with their own extent. Boxes too large for that are not measured."""
     box = normal(box_of([(3 * LONG_DIGIT, 4, 256), (64, 12 * LONG_DIGIT, 4)], 4))
     tried = found(box)
     assert {x.split for x in tried} == {False, True}
@@ -191,7 +193,7 @@ def test_long_digits_are_split_or_not() -> None:
     assert shortened(box, tried, 1 << 20) is None
 
 
-def test_swaps_and_fills() -> None:
+def test_candidates_of_swaps_and_fills() -> None:
     swapped = replace(SHORT_RESULT_ROWS, swap=True)
     assert len(found(swapped)) > 1
     assert len(found(normal(box_of([(9, 0, 4)], 4, fills=True)))) == 1
@@ -205,8 +207,8 @@ def test_swaps_and_fills() -> None:
     ],
     ids=["contiguous", "columns"],
 )
-def test_distances_that_packed_bits_prefetch(digits: Any, chosen: int) -> None:
-    """Packing and, with sides swapped, unpacking; past the cache only."""
+def test_candidates_vary_the_prefetch_distance_of_packed_bits(digits: Any, chosen: int) -> None:
+    """For packing and, with sides swapped, unpacking; only past the cache."""
     loose, packed = Element("pred", 8), Element("pred", 1)
     sides = (
         ("pack bits", loose, packed, digits, chosen),

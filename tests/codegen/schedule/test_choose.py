@@ -1,6 +1,6 @@
-"""What is chosen for shapes that were measured: each one is beside a shape for which the opposite was faster.
+"""The choice for measured shapes, each beside a shape for which the opposite was faster.
 
-Figures are in the decisions' docstrings; here, the machine is the one on which they were measured.
+The figures are in the decisions' docstrings. The tests simulate the machine on which they were measured.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def permuted(text: str) -> StridedBox:
 
 
 def chosen(text: str) -> Schedule:
-    """The schedule of the largest part: digits that are too long to be joined are split first."""
+    """The schedule of the largest part, because digits that are too long to be joined are split first."""
     box = permuted(text)
     footprint = 2 * box.size_bytes
     parts = run_passes(SPLIT, box, choose_cuts(box, 1, footprint, THRESHOLDS))
@@ -59,7 +59,7 @@ def chosen(text: str) -> Schedule:
 
 
 def blocks_of(text: str) -> CacheBlocks | None:
-    """The blocks through which the copy goes, if it does."""
+    """The blocks through which the copy goes, if any."""
     box = permuted(text)
     footprint = 2 * box.size_bytes
     first, *_ = run_passes(SPLIT, box, choose_cuts(box, 1, footprint, THRESHOLDS))
@@ -83,8 +83,8 @@ def test_rows_of_bytes_that_fill_few_blocks(rows: int, block: str) -> None:
     assert transposed(f"u8 [{rows},4776] (1,0)").block == block
 
 
-def test_rows_below_a_line_are_joined() -> None:
-    """34 bytes follow 34 others: 68 need no buffer."""
+def test_rows_shorter_than_a_line_are_joined() -> None:
+    """34 bytes follow 34 others; 68 bytes need no buffer."""
     cut = transposed("u8 [34,2,597,8] (2,3,1,0)")
     assert (len(cut.rows), cut.stage) == (2, "")
 
@@ -101,7 +101,7 @@ def test_rows_below_a_line_are_joined() -> None:
         ("u64 [13,300000] (1,0)", True),  # more than the cache holds
     ],
 )
-def test_what_the_cache_could_hold_is_streamed_where_rows_are_long_or_narrow(copy: str, stream: bool) -> None:
+def test_copies_that_fit_the_cache_are_streamed_if_rows_are_long_or_narrow(copy: str, stream: bool) -> None:
     assert transposed(copy).stream == stream
 
 
@@ -118,13 +118,13 @@ def test_far_parts_are_prefetched() -> None:
 
 
 def test_strips_fit_the_sets_of_the_first_cache() -> None:
-    """Rows that are 1 KiB apart share every 16th set of 64: 32 lines, of which a strip reads 2 per index."""
+    """Rows that are 1 KiB apart share every 16th of 64 sets: 32 lines, of which a strip reads 2 per index."""
     assert chosen("u16 [2,128,8,32,2] (3,2,1,4,0)").strip == 16
     assert chosen("u16 [2,128,9,32,2] (3,2,1,4,0)").strip is None
 
 
 def test_few_rows_are_shuffled() -> None:
-    """Rows of bytes always; wider ones only through the cache, and fewer of them."""
+    """Rows of bytes always are. Wider rows are only if they go through the cache, and if they are fewer."""
     assert chosen("u8 [7,4000] (1,0)").mode == "shuffle"
     assert chosen("u8 [10,4000] (1,0)").mode == "transpose"
     assert chosen("u32 [5,4000] (1,0)").mode == "shuffle"
@@ -139,7 +139,7 @@ def test_pairs_are_shuffled() -> None:
 
 
 @pytest.mark.parametrize(("copy", "in_order"), [("u8 [4,27692,325]", True), ("u8 [4,6000,1100]", False)])
-def test_cut_runs_are_read_in_order(copy: str, in_order: bool) -> None:
+def test_partial_runs_are_read_in_order(copy: str, in_order: bool) -> None:
     box = permuted(f"{copy} (1,0,2)")
     schedule = choose(box, footprint=2 * box.size_bytes, thresholds=THRESHOLDS)
     outer = [box.axis(name) for name in schedule.outer]
@@ -171,7 +171,7 @@ def test_cut_runs_are_read_in_order(copy: str, in_order: bool) -> None:
         ("u16 [64,50] (1,0)", False),
     ],
 )
-def test_copies_that_would_move_parts_of_lines_go_in_blocks(copy: str, blocked: bool) -> None:
+def test_copies_that_would_move_partial_lines_go_in_blocks(copy: str, blocked: bool) -> None:
     assert (blocks_of(copy) is not None) == blocked
 
 

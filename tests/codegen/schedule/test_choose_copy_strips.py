@@ -1,4 +1,4 @@
-"""Strips of copies: the loops that a super-vector of the requested size has iterations of."""
+"""Strips of copies: the loops over which a super-vector of the requested size is divided."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_a_size_counts_elements_in_the_order_of_the_loops(
     assert found.sized == GivenSize(size, became, limit=limit)
 
 
-def test_strips_need_room_for_a_loop_of_their_own() -> None:
-    """A loop of three around five others cannot be cut: the super-vector has one transfer, and tells why."""
+def test_strips_need_an_additional_loop() -> None:
+    """A loop of three around five others cannot be split: the super-vector has one transfer and says why."""
     box = box_of([(3, 10**k * 600, 10**k * 640) for k in range(6, 0, -1)] + [(128, 4, 4)], 4)
     found = choose_copy_strips(box, ("run", ("d6",), ""), outer_loops(box, ("d6",)), 256)
     assert found.row is None
@@ -64,7 +64,7 @@ def test_the_loops_of_a_super_vector_are_innermost() -> None:
         assert choose(TILES, virtual_vector_size=size).outer == outer
 
 
-def test_the_text_tells_what_became_of_a_size() -> None:
+def test_the_text_reports_the_resulting_size() -> None:
     assert str(GivenSize(64, 64)) == "virtual_vector_size 64"
     assert str(GivenSize(256, (2, 32), merged=4)) == "virtual_vector_size 256 became 2x128"
     assert str(GivenSize((8, 256), (8, 128), limit=LOOPS_END)) == (

@@ -1,4 +1,4 @@
-"""Blocks of an array: together they are the array, and each begins where its offset says."""
+"""Blocks of an array cover the array, and each begins at its stated offset."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ GRIDS = [
 
 @pytest.mark.parametrize("merges", [False, True])
 @pytest.mark.parametrize(("dims", "extents"), GRIDS)
-def test_blocks_are_the_array(dims: tuple[int, ...], extents: tuple[int, ...], merges: bool) -> None:
-    """Each element is in one block; the sorts are those that there are."""
+def test_blocks_cover_the_array_once(dims: tuple[int, ...], extents: tuple[int, ...], merges: bool) -> None:
+    """Each element is in one block. Only the kinds that exist are listed."""
     grid, array = BlockGrid(dims, extents, merges), np.zeros(dims, np.int32)
     steps = grid.steps(array_map(array))
     assert steps is not None
@@ -49,7 +49,7 @@ def test_blocks_are_the_array(dims: tuple[int, ...], extents: tuple[int, ...], m
 @pytest.mark.parametrize("merges", [False, True])
 @pytest.mark.parametrize(("dims", "extents"), GRIDS)
 def test_all_blocks_at_once(dims: tuple[int, ...], extents: tuple[int, ...], merges: bool) -> None:
-    """The offsets and kinds of all blocks are those of one block after the other."""
+    """The offsets and kinds of all blocks equal those of the blocks one by one."""
     grid, kinds = BlockGrid(dims, extents, merges), list(BlockGrid(dims, extents, merges).ends())
     steps = tuple(7 * 10**k for k in range(len(dims)))
     blocks = list(grid.blocks())
@@ -59,8 +59,8 @@ def test_all_blocks_at_once(dims: tuple[int, ...], extents: tuple[int, ...], mer
 
 @pytest.mark.parametrize("extents", [(3, 5), (24, 16), (7, 1), (2, 3, 64)])
 @pytest.mark.parametrize("itemsize", [1, 4, 16])
-def test_rows_of_blocks_share_no_sets(extents: tuple[int, ...], itemsize: int) -> None:
-    """They begin on lines, an odd number of them apart, and do not reach into each other."""
+def test_rows_of_blocks_share_no_cache_sets(extents: tuple[int, ...], itemsize: int) -> None:
+    """They begin on lines, are an odd number of lines apart, and do not overlap."""
     strides = block_strides(extents, itemsize)
     assert strides[-1] == itemsize
     assert strides[-2] % (2 * LINE_BYTES) == LINE_BYTES
@@ -88,8 +88,8 @@ def test_blocks_of_two_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert grid_of("f32[61,83]{1,0:T(8,16)}", "f32[61,83]{1,0:T(6,1)}") is None, "four sorts"
 
 
-def test_blocks_hold_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elements that share lines stay together, along an outer dimension too, where there is room for them."""
+def test_blocks_hold_full_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elements that share lines stay together, along an outer dimension too, if there is room for them."""
     sides = "f32[16,32,9,9]{3,2,1,0:T(8,1,1)}", "f32[16,32,9,9]{3,2,1,0:T(16,16,1,1)(16,1,1,1)}"
     monkeypatch.setattr(choose_grid, "BLOCK_BYTES", 1 << 15)
     assert grid_of(*sides) == BlockGrid((16, 32, 9, 9), (16, 16, 3, 9)), (
@@ -122,6 +122,6 @@ def test_blocks_in_the_first_cache(
 
 
 @pytest.mark.parametrize("far", [False, True])
-def test_a_number_has_no_blocks(far: bool) -> None:
+def test_an_array_without_dimensions_has_no_blocks(far: bool) -> None:
     layout = access_map(tj.Shape.parse("f32[]"))
     assert common_grid((), (layout, layout), 4, far=far) is None

@@ -1,4 +1,4 @@
-"""The order of the loops around a transfer: windows of the source, cut where they are worth it."""
+"""The order of the loops around a transfer: windows of the source, if they are worth splitting loops."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def is_cut(program: CopyProgram) -> bool:
 LARGE = "s8[8192,8192]{0,1:T(32,1)}", "s8[8192,8192]{1,0:T(8,128)(4,1)}"
 
 
-def test_when_windows_are_read() -> None:
-    """Pieces of 128 bytes that lie far apart in either order; not in cache, and not where runs are long."""
+def test_when_windows_are_chosen() -> None:
+    """Pieces of 128 bytes that are far apart in either order; not in cache, and not if runs are long."""
     program = program_of(*LARGE)
     (order,) = orders(program)
     assert order[0] == long_axis(order[3]), "windows first, then what is near in the destination"
@@ -69,8 +69,8 @@ PAIRS = (
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_windows_are_the_whole(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between guard pages, on one thread and on three, wherever in a line the destination begins."""
+def test_windows_cover_the_array(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between guard pages, on one thread and on three, at any alignment of the destination."""
     monkeypatch.setattr(choose_order, "LEAST_CUT_BYTES", 0)
     monkeypatch.setattr(choose_order, "WORTH_WINDOWS", 1.0)
     monkeypatch.setattr(choose_order, "READ_BYTES", 3000)
@@ -92,7 +92,7 @@ def test_windows_are_the_whole(source: str, target: str, monkeypatch: pytest.Mon
 
 
 def test_memory_is_read_in_order_into_a_block_in_cache() -> None:
-    """Runs and deinterleaved rows; elements that move one by one keep the order of the block."""
+    """Runs and deinterleaved rows. Elements that move one by one keep the order of the block."""
     tiles = box_of([(4, 512, 4224), (8, 2048, 256), (4, 1, 1056), (128, 4, 1)])
     scattered = box_of([(4, 512, 4224), (8, 2048, 256), (5, 1, 1056), (7, 5, 1)])
     never = Thresholds(stream_bytes=1 << 40)

@@ -1,4 +1,4 @@
-"""The schedule of registers: lanes, blocks, tails and streaming stores, and the emitter that obeys it."""
+"""The schedule of registers: lanes, blocks, tails and streaming stores, and the emitter that follows it."""
 
 from __future__ import annotations
 
@@ -54,21 +54,23 @@ def wide(function: Callable[..., Any], rank: int, sizes: tuple[int, ...], dtype:
         (scaled, 20, "f4", "assume_divisible", VectorLoop(8, 2, "scalar")),
     ],
 )
-def test_one_loop(function: Callable[..., Any], size: int, dtype: str, tail: str, plan: LoopPlan) -> None:
-    """Halves are computed as f32, so a register holds as many."""
+def test_plans_of_one_loop(
+    function: Callable[..., Any], size: int, dtype: str, tail: str, plan: LoopPlan
+) -> None:
+    """Halves are computed as f32, so a register has as many of them."""
     assert choose_registers(wide(function, 1, (size,), dtype), 32, tail).loops == (plan,)
 
 
-def test_streams() -> None:
-    """Only under a mask, and only what is never read."""
+def test_when_stores_are_streamed() -> None:
+    """Only under a mask, and only arrays that are never read."""
     given = wide(scaled, 1, (64,))
     assert choose_registers(given, 64, stream=True).loops == (VectorLoop(16, 4, "mask", "c"),)
     assert choose_registers(given, 64, "shift", stream=True).loops == (VectorLoop(16, 4, "shift"),)
     assert choose_registers(wide(in_place, 1, (64,)), 64, stream=True).loops[0] == VectorLoop(16, 4, "mask")
 
 
-def test_blocks() -> None:
-    """The store is contiguous along the outer loop; tails are left unless both loops fill blocks."""
+def test_when_blocks_are_transposed() -> None:
+    """The store is contiguous along the outer loop. Tails remain unless both loops fill blocks."""
     rest, place = VectorLoop(8, 2, "mask"), ("c", (index_symbol("j"), index_symbol("i")))
     plan = TransposedLoops(0, 8, frozenset({place}), rest, row_tail=True, lane_tail=True)
     given = wide(turned, 2, (8, 16))
@@ -78,8 +80,8 @@ def test_blocks() -> None:
     assert choose_registers(wide(turned, 2, (2, 16)), 32).loops[0] is None
 
 
-def test_the_emitter_obeys() -> None:
-    """Other lanes than chosen, a plain loop over super-vectors, and a schedule that misses a loop."""
+def test_the_emitter_follows_the_schedule() -> None:
+    """Other lanes than chosen, a plain loop over super-vectors, and a schedule that lacks a loop."""
     given = wide(turned, 2, (8, 16))
     chosen = choose_registers(given, 32)
     assert "transposed_f32x8" in loops_source(given, chosen).source

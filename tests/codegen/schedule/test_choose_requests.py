@@ -1,4 +1,4 @@
-"""Requests of a box: every line that it reads, once, in two boxes of about as many."""
+"""Requests of a box: each line that it reads once, in two boxes of similar size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bytes_read(box: StridedBox) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize("digits", DIGITS, ids=str)
 def test_every_line_is_requested(digits: list[tuple[int, int, int]]) -> None:
-    """The bytes between short gaps of a run are requested too, and no others."""
+    """Bytes in short gaps of a run are requested too, and no others."""
     box = box_of(digits, src=4096)
     boxes = request_boxes(box)
     requested = np.concatenate([bytes_read(x) for x in boxes])

@@ -1,4 +1,4 @@
-"""What "auto" stands for: a row of registers, or a square where a row would take strides."""
+"""The sizes that "auto" chooses: a row of registers, or a square if a row would need strides."""
 
 from __future__ import annotations
 
@@ -62,29 +62,29 @@ def chosen(function: Callable[..., None], lanes: int = 16, tail: str = "mask", o
 
 
 @pytest.mark.parametrize("function", [along, down, one_loop, product])
-def test_rows(function: Callable[..., None]) -> None:
+def test_rows_are_chosen(function: Callable[..., None]) -> None:
     """Every access is contiguous along one loop, or no square would make it so."""
     assert chosen(function) == ROW
 
 
 @pytest.mark.parametrize("function", [transposed, mixed])
-def test_squares(function: Callable[..., None]) -> None:
+def test_squares_are_chosen(function: Callable[..., None]) -> None:
     assert chosen(function) == SQUARE
 
 
-def test_the_order_of_an_array_counts() -> None:
+def test_the_order_of_an_array_matters() -> None:
     """In column-major order, c[j, i] is contiguous along j."""
     assert chosen(transposed, order="F") == ROW
     assert chosen(along, order="F") == SQUARE
 
 
-def test_two_dimensions_have_to_be_legal() -> None:
-    """A dependence along both loops leaves rows."""
+def test_two_dimensions_must_be_legal() -> None:
+    """A dependence along both loops allows only rows."""
     assert chosen(diagonal) == ROW
 
 
 def test_few_lanes_and_promised_extents() -> None:
-    """Two rows of two lanes take as long as strides; a promise about one loop says nothing about another."""
+    """Two rows of two lanes take as long as strides. A promise about one loop says nothing about another."""
     assert chosen(transposed, lanes=2) == (8,)
     assert chosen(transposed, lanes=4) == (4, 4)
     assert chosen(transposed, tail="assume_divisible") == ROW

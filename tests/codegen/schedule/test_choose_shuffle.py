@@ -1,4 +1,4 @@
-"""Shuffles: every byte of a period has one part that holds it, and slow boxes are shuffled, others not."""
+"""Shuffles: exactly one part has each byte of a period, and only slow boxes are shuffled."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def chosen(
 
 
 @given(OFFSETS, REGISTERS)
-def test_parts_hold_every_byte_once(listed: list[int], size: int) -> None:
-    """Parts stay inside the bytes that are read."""
+def test_parts_contain_every_byte_once(listed: list[int], size: int) -> None:
+    """Parts stay in the bytes that are read."""
     offsets = np.array(listed)
     begins, orders = register_parts(offsets, size)
     assert begins.min() >= offsets.min()
@@ -110,21 +110,21 @@ def test_short_loops_over_wide_elements_are_shuffled() -> None:
     assert chosen([(5000, 16, 32), (4, 800000, 8)], 8)[1].mode == "shuffle"
 
 
-def test_the_callers_vectors_are_not_shuffled() -> None:
+def test_super_vectors_of_a_requested_size_are_not_shuffled() -> None:
     box = widened(normal(box_of([(9000, 2, 1)], 1)))
     assert choose(box, virtual_vector_size=64, thresholds=NEVER).mode == "elements"
 
 
 def test_lines_that_are_read_again_stay_in_cache() -> None:
-    """Bytes 10 to a line: strips of rows, inside which all runs of a line are read."""
+    """10 bytes per line: strips of rows, inside which all runs of a line are read."""
     box, schedule = chosen([(130, 10, 25420), (2542, 1300, 10), (10, 1, 1)])
     assert schedule.strip
     assert schedule.outer.index(STRIP_AXIS) < schedule.outer.index(box.axes[0].name)
     assert schedule.strip <= choose_shuffle.STRIP_LINES
 
 
-def test_long_digits_are_cut_to_be_joined() -> None:
-    """The digit that follows 3 bytes is too long to be joined to them; blocks of it are not."""
+def test_long_digits_are_split_to_be_joined() -> None:
+    """The digit after 3 bytes is too long to be joined to them, but blocks of it are not."""
     box = widened(normal(box_of([(20, 90000, 1), (30000, 3, 20), (3, 1, 600000)], 1)))
     (cut,) = choose_cuts(box, 1, 0, NEVER)
     assert 3 * cut.block <= MOST_JOINED
@@ -133,8 +133,8 @@ def test_long_digits_are_cut_to_be_joined() -> None:
     assert choose_cuts(whole, 1, 0, NEVER) == ()
 
 
-def test_loops_that_run_once_are_in_no_period() -> None:
-    """A digit that is cut in two has a loop over a single block."""
+def test_loops_that_run_once_are_not_in_a_period() -> None:
+    """A digit that is split in two has a loop over a single block."""
     axes = Axis("one", 1, 5, 18000), Axis("d0", 3000, 1000, 6), Axis("d1", 6, 1, 1)
     box = replace(widened(normal(box_of([(3000, 1000, 6), (6, 1, 1)], 1))), axes=axes)
     assert choose(box, thresholds=NEVER).mode == "shuffle"

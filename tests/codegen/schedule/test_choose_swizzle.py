@@ -1,4 +1,4 @@
-"""Boxes that put pieces side by side by one table: between guard pages, at every CPU level; which."""
+"""Boxes joined by a table of pieces: correct between guard pages at every CPU level; when they are chosen."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEAR = (
     ("u32[1024] Sw<1,4,3> o 0 o 1024:1", "of 64, two each"),
     ("u8[3,640] Sw<2,3,-2> o 0 o (3,640):(640,1)", "the more major bits changed"),
 )
-"""Swizzles of memory that lies in order."""
+"""Swizzles of memory in order."""
 
 FAR = (
     ("u16[16,128] Sw<3,3,3> o 0 o ((8,2),(64,2)):((64,1024),(1,512))", "rows of an array into tiles"),
@@ -118,7 +118,7 @@ def found(text: str) -> ChunkTable | None:
     return chunk_table_of(box_copy(pack.src, pack.dst))
 
 
-def test_which_they_are() -> None:
+def test_which_copies_are_joined() -> None:
     near, far = found(TEXTS[1]), found(TEXTS[-2])
     assert near
     assert far
@@ -133,7 +133,7 @@ def test_which_they_are() -> None:
 
 
 def test_padding_and_far_pieces_go_box_by_box() -> None:
-    """Past the cache pieces of many lines are read box by box; padding has launches of its own."""
+    """Past the cache, pieces of many lines are read box by box. Padding has separate launches."""
     _, pack, _ = programs(TEXTS[-2], STREAM)
     assert not any(is_placed(p) for p in (pack,))
     dims = (8, 64)

@@ -1,4 +1,4 @@
-"""Blocks of transposes: every chosen one is a shape that registers can transpose, at every pitch."""
+"""Blocks of transposes: registers can transpose every chosen block, at every pitch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def transpose(width: int, rows: int, columns: int, pitch: int) -> StridedBox:
 @pytest.mark.parametrize("stream", [False, True], ids=["through the cache", "streamed"])
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32, 64])
 @pytest.mark.parametrize("more", [-1, 0, 1, 24])
-def test_registers_take_the_block(width: int, more: int, stream: bool) -> None:
+def test_registers_can_transpose_the_chosen_block(width: int, more: int, stream: bool) -> None:
     thresholds = Thresholds(stream_bytes=0 if stream else 1 << 40)
     for rows in (16, 100, 1000, 4096, 4097):
         for columns in (5, 24, 64, 300):

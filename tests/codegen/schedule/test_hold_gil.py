@@ -1,4 +1,4 @@
-"""How often loops run, and that only short calls hold the GIL."""
+"""How often loops run; only short calls hold the GIL."""
 
 from __future__ import annotations
 
@@ -84,8 +84,10 @@ def scalar(function: Callable[..., Any], *given: Any) -> Any:
 
 @pytest.mark.parametrize("n", [0, 1, 2, 9, 40])
 @pytest.mark.parametrize(("function", "expected"), EXPECTED, ids=lambda f: f.__name__)
-def test_most_iterations(function: Callable[..., Any], expected: Callable[[int], int], n: int) -> None:
-    """Inner loops count as if they were always the longest."""
+def test_the_most_iterations_of_loops(
+    function: Callable[..., Any], expected: Callable[[int], int], n: int
+) -> None:
+    """Inner loops count as if they always had their maximum length."""
     found = most_iterations(scalar(function, np.zeros(5), n), known_sizes({"x": (5,)}, {"n": n}))
     assert found == expected(n)
 
@@ -121,7 +123,7 @@ def test_only_short_calls_on_small_arrays_hold_the_gil() -> None:
         assert loops_hold_gil(typed, size_bytes, known_sizes({"x": (5,)}, {"n": n})) is holds
 
 
-def test_direct_calls_release_it_as_well() -> None:
+def test_direct_calls_also_release_it() -> None:
     program = tj.kernel(steps).specialize(np.zeros(5), 1).program
     for n in (9, LONG):
         given = np.zeros(5), n

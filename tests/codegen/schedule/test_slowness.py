@@ -1,4 +1,4 @@
-"""How slow kernels are said to be, from which size on they get threads."""
+"""The estimated slowness of kernels, which determines the size from which they use threads."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def product(x, y, z):
     ],
     ids=lambda x: x.__name__ if hasattr(x, "__name__") else str(x),
 )
-def test_functions_and_deep_loops_compute(kernel: Any, rank: int, slowness: int) -> None:
+def test_functions_and_deep_loops_count_as_computation(kernel: Any, rank: int, slowness: int) -> None:
     arrays = [np.ones((4,) * rank) for _ in range(3 if kernel is product else 2)]
     assert slowness_of(kernel._specialized(arrays).function) == slowness
 

@@ -1,4 +1,4 @@
-"""The check of `virtual_vector_size`: one for copies, kernels and MLIR text."""
+"""The check of `virtual_vector_size`, shared by copies, kernels and MLIR text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codegen.schedule.vector_size import MOST_ELEMENTS, read_vector_sizes, sizes
 from codegen.support.errors import ScheduleError
 
 
-def test_sizes() -> None:
+def test_valid_sizes() -> None:
     assert read_vector_sizes(256, 2, "") == (256,)
     assert read_vector_sizes([np.int8(4), 8], 2, "") == (4, 8)
     assert read_vector_sizes(MOST_ELEMENTS, 1, "") == (MOST_ELEMENTS,)
@@ -63,7 +63,7 @@ def test_texts_in_tuples() -> None:
 
 
 @pytest.mark.usefixtures("machine_of_tests")
-def test_too_many_elements_of_a_machine_are_refused_once_the_dtype_is_known() -> None:
+def test_too_many_elements_on_this_machine_are_refused_once_the_dtype_is_known() -> None:
     sizes = read_vector_sizes("64*l1", 1, "")
     assert sizes_in_elements(sizes, 32) == (1 << 19,)
     with pytest.raises(ScheduleError, match=r"is 64\*l1, which is more than"):
@@ -126,6 +126,6 @@ def test_copies_and_kernels_refuse_the_same_sizes(size: Any, error: type[Excepti
     assert not y.any()
 
 
-def test_either_class_catches_the_error() -> None:
+def test_either_exception_class_catches_the_error() -> None:
     assert issubclass(ScheduleError, tj.LayoutError)
     assert issubclass(ScheduleError, tj.KernelError)

@@ -1,4 +1,4 @@
-"""A small copy with the bytes that it must give, and what it calls: to run here, or elsewhere."""
+"""A small copy with the expected bytes and its calls, to run here or on another machine."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tests.tools.guard import Guarded
 
 Bytes = NDArray[np.uint8]
 PARTS = 2
-"""Parts that each launch is cut in, as among threads."""
+"""The number of parts that each launch is divided into, as for threads."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A copy, and the bytes of its storages: the source, the destination before and after."""
+    """A copy, and the bytes of its storages: the source, and the destination before and after."""
 
     name: str
     program: CopyProgram
@@ -43,12 +43,12 @@ class Case:
 
     @property
     def lows(self) -> tuple[int, int]:
-        """The lowest byte of the source and of the destination, counted from their base addresses."""
+        """The lowest byte of the source and of the destination, relative to their base addresses."""
         src, dst = self.program.src, self.program.dst
         return src.bounds[0] * src.unit_bits // 8, dst.bounds[0] * dst.unit_bits // 8
 
     def calls(self, dst_base: int) -> list[Call]:
-        """What it calls for a destination with that base address."""
+        """Its calls for a destination with that base address."""
         return calls_of(self.program, dst_base)
 
     def run(self, src: Guarded, dst: Guarded) -> None:
@@ -66,7 +66,7 @@ class Case:
 
 
 class Compiled(Protocol):
-    """What is compiled and called: a kernel, or its source."""
+    """Something that is compiled and called: a kernel, or its source."""
 
     @property
     def name(self) -> str: ...
@@ -77,11 +77,15 @@ class Compiled(Protocol):
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a kernel; `src` and `dst` are places in units from the base addresses of the storages.
+    """One call of a kernel.
 
-    unit_bits  bits of a unit on either side
-    tables     what the arguments of those numbers point to
-    scratch    bytes of the buffer that is the kernel's scratch; 0 without
+    Attributes:
+        kernel: the kernel.
+        src: a place in units from the base address of the source.
+        dst: a place in units from the base address of the destination.
+        unit_bits: bits of a unit on either side.
+        tables: the contents of tables, by the number of the argument that points to them.
+        scratch: bytes of the kernel's scratch buffer; 0 if it has none.
     """
 
     kernel: Compiled
@@ -96,7 +100,7 @@ class Call:
 
 
 def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
-    """What a program calls for a destination with that base address, in order, without running any of it."""
+    """The calls of a program for a destination with that base address, in order, without running any."""
     calls: list[Call] = []
     running: list[Launch] = []
 
@@ -133,7 +137,7 @@ def calls_of(program: CopyProgram, dst_base: int) -> list[Call]:
 
 
 def _table_length(launch: Launch, kernel: Kernel, name: str, numbers: tuple[int, ...], end: int) -> int:
-    """The numbers behind an argument that is an address; 0 for any other."""
+    """The length of the table that an argument points to; 0 for any other argument."""
     if name in OFFSET_ARGUMENTS[:2]:
         return end
     inner = launch.step.nest.transfer

@@ -1,6 +1,6 @@
-"""Small copies that between them call every routine a kernel may call, and what each must give.
+"""Small copies that together call every routine that kernels may call, and their expected results.
 
-NumPy and the definition of the layouts say what that is; where a kernel's code runs, its caller says.
+The results come from NumPy and the definition of the layouts. The caller decides where a kernel's code runs.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ LINE_BYTES, LANE_BYTES = 64, 16
 
 
 GROUPS = ("plain", "stream")
-"""The cases in two parts, so that two processes may share the work."""
+"""The cases in two parts, so that two processes can share the work."""
 STREAM = "stream "
 
 
 @cache
 def cases(group: str = "", level: str = "") -> tuple[Case, ...]:
-    """All cases, those of a group, or those of it that are tried at a level; the same ones each time.
+    """All cases, those of a group, or those of a group at a level. They are the same each time.
 
-    Routines that stream call the plain ones, at the ends and where nothing lies on lines: some kinds of cases
-    only stream.
+    Streaming routines call the plain ones at the ends and where nothing is aligned to lines, so some kinds of
+    cases only stream.
     """
     made = _scheduled_for(REGISTERS.get(level, (0, machine().registers))[1])
     if group:
@@ -70,7 +70,7 @@ def cases(group: str = "", level: str = "") -> tuple[Case, ...]:
 
 @cache
 def _scheduled_for(registers: int) -> tuple[Case, ...]:
-    """All cases as a CPU with that many vector registers schedules them; every level shuffles bytes alike."""
+    """All cases as a CPU with that many vector registers schedules them. Every level shuffles bytes alike."""
     avx2 = replace(machine(), level="avx2", register_bytes=32)
     with (
         _set(transpose_loops, "machine", lambda: replace(machine(), registers=registers)),
@@ -122,11 +122,11 @@ def transfers(group: str = "", level: str = "") -> dict[Kernel, Transfer]:
 
 
 def levels_of(case: Case) -> frozenset[str]:
-    """The levels that a case is tried at: every one, or where it streams the first and one other.
+    """The levels that a case is tried at: all, or for streaming cases the first and one other.
 
-    What streams is the plain routine with other stores, which differ from level to level by the width of
-    registers alone. Families of routines and widths of elements take the other levels in turn, as in a Latin
-    square: each family that has enough widths, and each width, streams at every level.
+    Streaming routines are plain ones with other stores, which differ between levels only by the width of
+    registers. Families of routines and widths of elements take the other levels in turn, as in a Latin
+    square: each family with enough widths, and each width, streams at every level.
     """
     if not case.name.startswith(STREAM):
         return frozenset(LEVELS)
@@ -136,9 +136,9 @@ def levels_of(case: Case) -> frozenset[str]:
 
 
 def routine_of(case: Case) -> tuple[str, str]:
-    """The routine of the first kernel, its family apart from what it moves: u8, f32_to_bf16, bits 1_2.
+    """The first kernel's routine, its family before what it moves: u8, f32_to_bf16, bits 1_2.
 
-    A kernel whose source shows its loops has the instructions between its loads and its stores instead.
+    A kernel whose source contains its loops has the instructions between its loads and stores instead.
     """
     called = called_names(case.program.kernels[0].source) - {"int64_at", "opaque", "stream_fence"}
     names = {name for name in called if not name.startswith("arguments_")}
@@ -148,7 +148,7 @@ def routine_of(case: Case) -> tuple[str, str]:
         verb, bits, rows, columns = min(stores, key=lambda found: found[0]).groups()
         between = sorted(name for name in names if not re.match(r"[a-z]+_(u?\d)", name))
         inner = case.program.steps[0].nest.transfer
-        if isinstance(inner, Transpose):  # a panel goes out in lines of bytes
+        if isinstance(inner, Transpose):  # a panel is written in lines of bytes
             verb, bits = f"{verb} from a panel" if inner.panel_bytes else verb, 8 * inner.width
         return " ".join([verb, *between, "square" * (rows == columns)]), f"u{bits}"
     name = min(names, key=_not_streaming)
@@ -162,9 +162,9 @@ def _not_streaming(name: str) -> tuple[bool, str]:
 
 @cache
 def _turns() -> dict[str, int]:
-    """Numbers of families and of elements: families that have the widest elements first, widths by logarithm.
+    """Numbers of families and of elements: families with the widest elements first, widths by logarithm.
 
-    So the families of each width take all levels, and so do three widths in a row.
+    The families of each width then take all levels, and so do three consecutive widths.
     """
     routines = [routine_of(case) for case in cases("stream")]
     widths = {f"u{8 << k}": k for k in range(7)}
@@ -178,7 +178,7 @@ def _turns() -> dict[str, int]:
 
 
 def in_turns(group: str, level: str) -> tuple[Case, ...]:
-    """The cases at a level whose kernels have their turn: one kernel in 21, each with all its cases."""
+    """The cases at a level whose kernels are in turn: one kernel in 21, each with all its cases."""
     of_kernels: dict[str, list[Case]] = {}
     for case in cases(group, level):
         of_kernels.setdefault(case.program.kernels[0].name, []).append(case)
@@ -187,7 +187,7 @@ def in_turns(group: str, level: str) -> tuple[Case, ...]:
 
 @contextmanager
 def _set(module: ModuleType, name: str, value: object) -> Iterator[None]:
-    """Another number to choose by: long result rows are staged row by row, boxes of any size go by parts."""
+    """Inside the block, stage long result rows row by row, or move boxes of any size by parts."""
     before = getattr(module, name)
     setattr(module, name, value)
     try:
@@ -197,7 +197,7 @@ def _set(module: ModuleType, name: str, value: object) -> Iterator[None]:
 
 
 def _thresholds(name: str) -> Thresholds:
-    """Copies of any size are stored past the cache where their schedule can be, or none."""
+    """Copies of any size are stored past the cache if their schedule allows it, or none are."""
     return Thresholds(stream_bytes=0 if name.startswith(STREAM) else 1 << 62)
 
 
@@ -208,14 +208,14 @@ def _transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 def _too_small_for_bands(rng: np.random.Generator) -> Iterator[Case]:
-    """Long result rows of small boxes, which get no kernel of their own: by lines, as other widths."""
+    """Long result rows of small boxes, which have no special kernel: they go by lines, like other widths."""
     for width in (1, 2):
         moved, shape = np.dtype(f"V{width}"), (LONG_ROW_BYTES // width + 5, 2 * LINE_BYTES // width + 5)
         yield from _transposed(rng, f"{STREAM}small transpose, {width} bytes", moved, moved, (shape,))
 
 
 def _shapes(width: int) -> tuple[Dims, ...]:
-    """Rows and columns: result rows short and long, source rows of parts of a lane, of lanes, of lines."""
+    """Rows and columns: short and long result rows; source rows of partial lanes, of lanes, of lines."""
     side, long = LINE_BYTES // width, LONG_ROW_BYTES // width
     some, few = 2 * side + 5, max(32 // width, 2)
     shapes = ((2 * side + 3, 3 * side + 5), (side, 2 * side), (3, some), (3, few), (some, few), (some, 3))
@@ -236,7 +236,7 @@ def _transposed(
     *,
     swap: bool = False,
 ) -> Iterator[Case]:
-    """At even pitches and odd ones, and source rows that share sets of the cache."""
+    """At even and odd pitches, and with source rows that share sets of the cache."""
     width, source_width = target.itemsize, source.itemsize
     for rows, columns in shapes:
         for extra in (0, 1):
@@ -267,9 +267,9 @@ CONVERTED = (
     ("s16", "s64"),
     ("s64", "u8"),
 )
-"""Conversions fused with transposes: every way that lanes are converted."""
+"""Conversions fused with transposes: every method of converting lanes."""
 IN_EVERY_WAY = CONVERTED[:2]
-"""Those that are also staged and streamed; what they add to a transpose is the same in all of its ways."""
+"""Those that are also staged and streamed. What they add to a transpose is the same in all its variants."""
 
 
 def _converted_transposes(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
@@ -299,7 +299,7 @@ def _interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 def _joined_interleaves(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
-    """Rows of half a line or a line, joined; packed lines of three groups of rows lie side by side."""
+    """Rows of half a line or a line, joined. Packed lines of three groups of rows are side by side."""
     for width in (w for w in WIDTHS if w < 16):
         for count in INTERLEAVED_ROWS:
             first = max(LINE_BYTES // width // (1 if count == 3 else 2), 2)
@@ -344,7 +344,7 @@ def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 def _reversals(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
-    """Runs read from the last to the first: parts of a lane, of a line, lines; short ones side by side."""
+    """Runs read from the last to the first: parts of lanes, parts of lines, lines; short ones side by side."""
     for width in (bits // 8 for bits in instruction("reversed_elements").shapes):
         whole = {max(size // width, 2) for size in (16, 48, 64, 96, 320, 640)}
         for count in sorted(whole | {count + 1 for count in whole}):
@@ -363,10 +363,10 @@ def _reversals(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 def through_tables(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
-    """Entries in an order that only a table knows, read or written: runs, rows transposed and interleaved.
+    """Entries in an order that only a table has, read or written: runs, rows transposed and interleaved.
 
-    Runs are also read backward. Of what a later entry reads, lines are asked for: a part of it, all of it,
-    and several entries.
+    Runs are also read backward. Kernels request lines that a later entry reads: part of it, all of it, and
+    several entries.
     """
     pitch = _whole_lines(5000) + 3
     forward, mixed = np.arange(7) * pitch, rng.permutation(7) * pitch
@@ -385,11 +385,11 @@ def through_tables(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 Side = tuple[NDArray[np.int64], Dims]
-"""Where entries lie, and the strides of what one holds."""
+"""The places of entries, and the strides inside one."""
 
 
 def by_table(rng: np.random.Generator, name: str, width: int, dims: Dims, dst: Side, src: Side) -> Case:
-    """A copy of entries of `dims` elements, all numbers in bytes; NumPy's own indexing says what it gives."""
+    """A copy of entries with `dims` elements; all numbers are in bytes. NumPy's indexing gives the result."""
     places = [_places(side, width, dims) for side in (dst, src)]
     data, before = (_noise(rng, int(p.max()) + 1) for p in reversed(places))
     after = before.copy()
@@ -431,7 +431,7 @@ def _elements(rng: np.random.Generator) -> Iterator[Case]:
 
 SCATTERED = (*IN_EVERY_WAY, ("f16", "f32"), ("f32", "f16"), ("f32", "s8"), ("f32", "f64"))
 OF_THE_BYTE_FLOATS = ("f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz")
-"""One of each kind: with one NaN of either sign, as IEEE 754, with the NaN in the place of minus zero."""
+"""One of each kind: with one NaN per sign, as in IEEE 754, and with the NaN in place of minus zero."""
 SELECTED = (
     ("f16", "f64"),
     ("f64", "f16"),
@@ -443,7 +443,7 @@ SELECTED = (
     ("pred", "bf16"),
     ("s64", "f16"),
 )
-"""Conversions with a way of their own; the others are one to f32 and one from there."""
+"""Pairs without f32 that convert directly. The other pairs convert through f32."""
 
 
 def _is_tried(source: str, target: str) -> bool:
@@ -454,9 +454,9 @@ def _is_tried(source: str, target: str) -> bool:
 
 
 def _conversions(rng: np.random.Generator) -> Iterator[Case]:
-    """Contiguous elements, the last few of them one by one; some kinds also scattered.
+    """Contiguous elements, the last few one by one; some kinds also scattered.
 
-    Pairs of integers that are extended or cut in the same way are left out, except for one.
+    Of the pairs of integers that are extended or truncated alike, only one is included.
     """
     seen: set[tuple[str, int, int]] = set()
     for kind, name in CONVERSIONS:
@@ -577,9 +577,9 @@ def _strided(
     after = before.copy()
     values = strided_view(data, source, dims, src)
     if target.kind in "iu" and source.kind == "f":
-        values[...] = rng.uniform(-1000, 1000, values.shape)  # what does not fit, hardware decides
+        values[...] = rng.uniform(-1000, 1000, values.shape)  # hardware decides how the others convert
     if source == np.float16:
-        values[np.isnan(values)] = np.nan  # what becomes of a payload, hardware decides
+        values[np.isnan(values)] = np.nan  # hardware decides how payloads convert
     with np.errstate(all="ignore"):
         strided_view(after, target, dims, dst)[...] = values.astype(target)
     program = compile_copy(
@@ -596,7 +596,7 @@ def _strided(
 
 
 def _pieces(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
-    """Pieces of a line that the source has backwards; few and many of them, and not whole lines."""
+    """Pieces of a line in reverse order in the source: few and many, and also not full lines."""
     for width in (bits // 8 for bits in instruction("joined").shapes):
         for rows, short in ((2, 4), (40, 8), (3, 3)):
             dims, dst = (3, rows, short), _times((rows * short, short, 1), width)
@@ -628,7 +628,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def _element(dtype: np.dtype[Any]) -> Element:
-    """As in the IR; elements that are only moved are unsigned numbers of their width."""
+    """As in the IR; elements that are only moved are unsigned integers of their width."""
     bits = 8 * dtype.itemsize
     for name, other in OTHERS.items():
         if dtype == other:

@@ -1,4 +1,4 @@
-"""Copies with a schedule made by hand, run between guard pages and judged by NumPy's own assignment."""
+"""Copies with a handmade schedule, run between guard pages and compared with NumPy's assignment."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Problem:
 
     @property
     def digits(self) -> tuple[Digit, ...]:
-        """All digits as the dimensions of an array, the most major first."""
+        """All digits as the dimensions of an array, most major first."""
         return tuple(reversed((*self.rows, *self.columns, *self.others)))
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Rows and columns, joined."""
+        """The joined numbers of rows and columns."""
         return prod(d[0] for d in self.rows), prod(d[0] for d in self.columns)
 
 
@@ -68,10 +68,14 @@ def problem(
 ) -> Problem:
     """Digits for those extents.
 
-    Row digits lie in the source the other way round than in the destination, so that they stay apart;
-    column digits do in the destination where `columns_swapped`, else a gap keeps them apart. `gaps` are
-    bytes behind each source row and result row. `change` makes the source go "backwards" along the rows,
-    or repeats it ("broadcast rows", "broadcast others").
+    Row digits have opposite orders in the source and the destination, so that they stay separate. Column
+    digits do too if `columns_swapped`; otherwise a gap keeps them separate.
+
+    Args:
+        gaps: bytes after each source row and result row.
+        columns_swapped: whether column digits have opposite orders.
+        change: "backwards" reverses the source along the rows; "broadcast rows" and "broadcast others"
+            repeat it.
     """
     src, dst = [width], [width]
     for n in rows:
@@ -95,7 +99,7 @@ def problem(
 
 
 def _steps(extents: tuple[int, ...], first: int, *, swapped: bool) -> tuple[list[int], int]:
-    """Strides of digits, the first or (swapped) the last the most minor, and where they end."""
+    """Strides of digits, with the first or (swapped) the last the most minor, and where they end."""
     steps, at = [0] * len(extents), first
     for k in reversed(range(len(extents))) if swapped else range(len(extents)):
         steps[k] = at
@@ -112,15 +116,15 @@ class Cut:
     block: Block
     tile: tuple[int, int]
     together: int = 0
-    """Layers in one buffer, along the first of the other digits; 0 where there are none."""
+    """Layers in one buffer, along the first of the other digits; 0 if there are none."""
     lines: int = 1
-    """Of each long result row in the buffer."""
+    """The columns of each long result row in the buffer."""
 
 
 def compiled(
     problem: Problem, how: Cut | str, patch: pytest.MonkeyPatch, *, stream: bool = False, threads: int = 1
 ) -> CopyProgram:
-    """The copy by a schedule that obeys `how`: a cut, or the side of an interleave ("" is a small one)."""
+    """The copy with a schedule for `how`: a cut, or the side of an interleave ("" is a small one)."""
 
     def forced(box: StridedBox, **_: Any) -> Schedule:
         axes = {(x.extent, x.src, x.dst): x.name for x in box.axes}
@@ -156,7 +160,7 @@ def compiled(
 
 
 def lowered(digits: tuple[Digit, ...], width: int, threads: int = 1, *, stream: bool = False) -> CopyProgram:
-    """The copy of an array of those digits by whatever schedule is chosen."""
+    """The copy of an array with those digits, with the default schedule."""
     dims = tuple(n for n, _, _ in digits)
     sides = [tuple(d[k] for d in digits) for k in (1, 2)]
     maps = [strided_map(dims, s, span(dims, s, width), element_bits=8 * width) for s in sides]
@@ -184,7 +188,7 @@ _buffers = threading.local()
 
 
 def guarded_scratch(size: int) -> NDArray[np.uint8]:
-    """A buffer for staging with a guard page right behind it, the next time right in front of it."""
+    """A staging buffer that alternates between ending at a guard page and beginning at one."""
     if not hasattr(_buffers, "arena"):
         _buffers.arena, _buffers.at_end = Guarded(4 * ARENA_BYTES), False
     _buffers.at_end = not _buffers.at_end
@@ -193,7 +197,7 @@ def guarded_scratch(size: int) -> NDArray[np.uint8]:
 
 
 def guard_tables(step: Launch) -> None:
-    """Put the tables that a transpose reads where nothing may be read behind them."""
+    """Put the tables that a transpose reads right before a guard page."""
     for table in offset_tables(step.step.nest.transfer).values():
         vars(table)["offsets"] = _guarded(table.offsets)
 
@@ -205,7 +209,7 @@ def _guarded(table: Table) -> Table:
 
 
 PLACES = tuple((src, dst, 0) for src, dst in product((False, True), repeat=2))
-"""Source and destination each begin behind a guard page, or end at one."""
+"""Source and destination each begin after a guard page, or end at one."""
 
 
 def check(
@@ -216,7 +220,7 @@ def check(
     *,
     threads: int = 1,
 ) -> None:
-    """Run at every place (source at its end, destination at its end, gap behind or in front of that)."""
+    """Run at every place (source at its end, destination at its end, gap before or after it)."""
     dims, dtype = tuple(n for n, _, _ in digits), np.dtype(f"V{width}")
     src_strides, dst_strides = (tuple(d[k] for d in digits) for k in (1, 2))
     source, target = arenas()

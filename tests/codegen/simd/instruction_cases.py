@@ -1,6 +1,6 @@
-"""Each instruction by itself: small kernels that load, run it and store, one for each shape that it takes.
+"""Each instruction alone: small kernels that load, run it and store, one for each shape that it supports.
 
-Their source is printed from the IR, and the interpreter, which runs the meaning, says what they must write.
+Their source is printed from the IR. The interpreter, which runs the meaning, gives the expected result.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COUNTS = (0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 200)
 
 @dataclass(frozen=True)
 class SmallKernel:
-    """A kernel of a few statements, by its source."""
+    """A kernel with a few statements, given by its source."""
 
     name: str
     source: str
@@ -46,7 +46,7 @@ class SmallKernel:
 
 @dataclass(frozen=True)
 class InstructionCase:
-    """A run of an instruction: the kernel, its arguments, the source, the destination before and after."""
+    """A run of an instruction: kernel, arguments, source, and the destination before and after."""
 
     name: str
     kernel: SmallKernel
@@ -106,13 +106,13 @@ def operation_case(instruction: Instruction, bits: int, shape: VectorShape) -> I
 
 
 def _dtypes(name: str, bits: int) -> tuple[str, str]:
-    """The dtypes of the operand and of the result, which are bits."""
+    """The dtypes of the operand and of the result, as integers of the same width."""
     target = name.rpartition("_to_")[2] if name.startswith("convert_") else f"u{bits}"
     return f"bits{bits}", f"bits{bits_of(target)}"
 
 
 def _operands(name: str, dtype: str, shape: VectorShape) -> tuple[Value, ...]:
-    """The operands: rows to shuffle are read with an order, which is the bytes of the first row."""
+    """The operands. Rows to shuffle are read with an order, which is the bytes of the first row."""
     if name not in SHUFFLES:
         return (_loaded(dtype, shape),)
     rows, order = _loaded(dtype, (*shape[:-1], LANE_BYTES)), _loaded("bits64", (shape[-1] // 8,))
@@ -120,7 +120,7 @@ def _operands(name: str, dtype: str, shape: VectorShape) -> tuple[Value, ...]:
 
 
 def _shuffled_shape(bits: int, shape: VectorShape) -> VectorShape:
-    """What a shuffle makes: registers of the given shape, or several of the size of the given order."""
+    """The result of a shuffle: registers of the given shape, or several of the size of the given order."""
     return shape if bits == 8 else (SHUFFLED_ROWS, 8 * shape[0])
 
 
@@ -172,7 +172,7 @@ def _result_shape(name: str, shape: VectorShape) -> VectorShape:
 
 
 def _elements(name: str, bits: int, count: int) -> case.Bytes:
-    """Random elements: any bits, some of them 0, if they are moved; small numbers to convert."""
+    """Random elements: any bits, some of them 0, if they are moved; small numbers if they are converted."""
     rng = np.random.default_rng((SEED, bits, count))
     if not name.startswith("convert_"):
         moved = rng.integers(0, 256, count * bits // 8, np.uint8)
@@ -201,7 +201,7 @@ def _memory_cases(instruction: Instruction) -> Iterator[InstructionCase]:
 
 
 def _memory_sizes(name: str, count: int) -> tuple[int, int]:
-    """The bytes that a memory instruction reads, and writes."""
+    """The bytes that a memory instruction reads and writes."""
     way, _, bits = name.partition("_part_")
     each = 8 // int(bits) if bits else 1
     return {"pack": (each * count, count), "unpack": (count, each * count)}.get(way, (count, count))
@@ -215,7 +215,7 @@ def _case(
     dst_bytes: int,
     elements: case.Bytes | None = None,
 ) -> InstructionCase:
-    """The case of a body: bytes beside rows are random in the source, and stay in the destination."""
+    """The case of a body. Bytes beside rows are random in the source, and stay in the destination."""
     rng = np.random.default_rng((SEED, src_bytes, dst_bytes))
     src, before = (rng.integers(0, 256, size, np.uint8) for size in (src_bytes, dst_bytes))
     if elements is not None:

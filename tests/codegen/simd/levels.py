@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AtLevels:
-    """What a file's `at_lower_levels` returns: those of its tests, and how many cases they have together."""
+    """The value of a file's `at_lower_levels`: some of its tests, and how many cases they have together."""
 
     file: str
     tests: Sequence[str]

@@ -1,4 +1,4 @@
-"""Kernels built for CPU levels, this machine's or not, and their machine code as text."""
+"""Kernels built for any CPU level, and their machine code as text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def object_code(kernel: Compiled, level: CpuLevel) -> bytes:
 
 
 def machine_texts(level: CpuLevel, built: Mapping[K, bytes], directory: Path) -> Mapping[K, str]:
-    """The machine code of each as text: objects read back at once, or a second build written by LLVM."""
+    """Each kernel's machine code as text: objects read back at once, or a second build written by LLVM."""
     disassembler = which(DISASSEMBLERS.get(level.triple.split("-")[0], ""))
     if disassembler is None:
         return {k: assembly(build(k.name, k.source, level).llvm_ir, level) for k in built}

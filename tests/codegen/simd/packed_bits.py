@@ -1,4 +1,4 @@
-"""The routines that pack and unpack, called through kernels on guarded memory; the interpreter is the oracle.
+"""The packing and unpacking routines, called through kernels on guarded memory, against the interpreter.
 
 `python -m tests.codegen.simd.packed_bits` checks all of them at the CPU level that TILEJIT_CPU names.
 """
@@ -30,17 +30,17 @@ Bytes = NDArray[np.uint8]
 WIDTHS = (1, 2, 4)
 MOST = 200
 LONG = (255, 256, 257, 319, 320, 321, 384, 447, 511, 512, 513, 640)
-"""Counts that reach streaming lines in a run, whose head and tail may be any."""
+"""Counts that reach streaming lines in a run, with any head and tail."""
 
 PITCHES = (256, 211)
-"""Bytes between rows: whole lines, which stream, and an odd number."""
+"""Bytes between rows: full lines, which stream, and an odd number."""
 WIDE, WIDE_PITCH = (511, 512, 513, 575, 576, 577, 1023, 1024, 1025, 1100), 1155
-"""Columns of rows that begin inside lines and are long enough for a buffer."""
+"""Columns for rows that begin inside lines and are long enough for a buffer."""
 
 
 @dataclass(frozen=True)
 class Routine:
-    """One of them: `column` is a column's bytes, or 0 for runs."""
+    """A routine. `column` is the number of bytes in a column, or 0 for runs."""
 
     way: str
     bits: int
@@ -57,7 +57,7 @@ class Routine:
 
     @property
     def instruction(self) -> str:
-        """The instruction that it packs or unpacks in registers with."""
+        """The instruction with which it packs or unpacks in registers."""
         rows = self.column * self.group
         columns = "" if not rows else "_from_rows" if self.way == "pack" else f"_into_{rows}_rows"
         return f"{self.way}ed_{self.bits}{columns}"
@@ -70,7 +70,7 @@ class Routine:
         return TransferNest((Loop("i"),), inner)
 
     def box(self, count: int, step: int) -> StridedBox:
-        """The same, element by element, in bits."""
+        """The same copy, element by element, in bits."""
         columns, rows = (count, self.column * self.group) if self.column else (1, count * self.group)
         loose, packed = (8, 8 * step), (self.column * 8, self.bits)
         if not self.column:
@@ -110,7 +110,7 @@ class Routine:
         return (loose, packed) if self.way == "pack" else (packed, loose)
 
     def wanted(self, whole: Bytes, count: int, step: int) -> Bytes:
-        """What `count` give, cut out of what the most give."""
+        """The expected bytes for `count`, cut out of those for the largest count."""
         if self.way == "pack" or not self.column:
             return whole[: self.sizes(count, step)[1]]
         out = np.full(self.sizes(count, step)[1], CANARY, np.uint8)
@@ -126,7 +126,7 @@ class Routine:
 
 
 def routines(*, plain: bool = True) -> Iterator[Routine]:
-    """All of them; streaming ones hold the plain ones, for the ends and for what does not lie in lines."""
+    """All routines. Streaming ones contain plain ones, for the ends and for unaligned data."""
     for stream in (True, False) if plain else (True,):
         for way in ("pack", "unpack"):
             for bits in WIDTHS:
@@ -152,7 +152,7 @@ def check(routine: Routine) -> None:
 
 
 def _places(count: int, many: int) -> Iterator[tuple[bool, tuple[int, int]]]:
-    """Which end, and the gaps to it in bytes; over the counts both sides meet all their alignments."""
+    """The end, and the gaps to it in bytes. Over all counts, both sides have all their alignments."""
     yield False, (0, 0)
     yield True, (0, 0)
     for k in range(many):

@@ -31,7 +31,7 @@ from tests.conftest import SEED
 
 LANES, ROUNDS = 16, 2
 LIVE = 5
-"""The lanes of those forms that access only the first ones."""
+"""The lanes of the forms that access only the first lanes."""
 
 APART = 3
 """Elements from one strided lane to the next."""
@@ -39,7 +39,7 @@ APART = 3
 
 @cache
 def small_kernel(family: AccessFamily, dtype: str, lanes: int, form: str) -> tuple[SmallKernel, Function]:
-    """Two rounds of dst[i] = src[i], of which one side is accessed by the family."""
+    """Two iterations of dst[i] = src[i], of which the family accesses one side."""
     bits, shape = bits_of(dtype), (lanes,) if lanes else ()
     kind, size = f"bits{bits}" if family in ELEMENT_ACCESSES else dtype, max(bits // 8, 1)
     units = 1 if bits < 8 else size
@@ -74,7 +74,7 @@ def small_kernel(family: AccessFamily, dtype: str, lanes: int, form: str) -> tup
 
 
 def elements(dtype: str, count: int) -> NDArray[np.uint8]:
-    """Floats with zeros, infinities, NaN, subnormals and large ones; integers and elements of any bits."""
+    """Floats include zeros, infinities, NaN, subnormals and large values; other elements have any bits."""
     rng = np.random.default_rng((SEED, bits_of(dtype)))
     if dtype == "i1":
         return rng.integers(0, 2, count, np.uint8)
@@ -99,7 +99,7 @@ def aligned(size: int) -> NDArray[np.uint8]:
 @pytest.mark.parametrize("level", host_levels())
 @pytest.mark.parametrize(("family", "form"), forms(), ids=lambda x: getattr(x, "name", x))
 def test_each_access(family: AccessFamily, form: str, level: str) -> None:
-    """The same bytes as the interpreter's, and no other byte; no flag is set that is not declared."""
+    """The same bytes as the interpreter's, and no other byte. No undeclared flag is set."""
     counts = [lanes for lanes in (0, 1, LANES) if lanes in family.lanes]
     for dtype, lanes in product(family.dtypes, counts):
         if not family.takes(dtype, lanes):

@@ -1,4 +1,4 @@
-"""The CPU levels: what their code may contain, who has them, and that the cases leave no routine out."""
+"""The CPU levels: what their code may contain, which CPUs have them, and that cases cover all routines."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from tests.tools.stress import in_turn, is_stress, lower_levels
 
 X86 = ("avx512", "avx2", "sse2")
 FORBIDDEN = {"avx512": (), "avx2": (r"%zmm", r"%k\d"), "sse2": (r"%zmm", r"%ymm", r"%k\d", r"\tv[a-z]")}
-"""What no kernel's code contains; at sse2 no instruction of AVX's encoding either."""
+"""What no kernel's code contains. At sse2, no instruction has AVX's encoding either."""
 
 
 @pytest.mark.rotated
 def test_every_routine_has_a_case() -> None:
-    """A routine is called by some case's kernel, or by a routine that is."""
+    """Some case's kernel calls the routine, or another routine does."""
     known = dict(LISTED)
     for kernel in kernels():
         called = called_names(kernel.source)
@@ -65,7 +65,7 @@ def test_every_routine_has_a_case() -> None:
 
 @pytest.mark.rotated
 def test_every_conversion_is_transposed() -> None:
-    """In registers, where elements are stored in place."""
+    """In registers, for elements stored in place."""
     wanted = {
         f"swap_{source.removeprefix('swap u')}"
         if source.startswith("swap")
@@ -78,20 +78,20 @@ def test_every_conversion_is_transposed() -> None:
 
 
 def _uses(routine: Any) -> Iterator[Any]:
-    """What a compiled routine's Python function refers to by a global name or in its closure."""
+    """The objects that a compiled routine's Python function refers to by a global name or in its closure."""
     function = getattr(routine, "py_func", None)
     if function is not None:
         yield from (function.__globals__.get(name) for name in function.__code__.co_names)
         yield from (cell.cell_contents for cell in function.__closure__ or ())
 
 
-def test_cases_have_names_of_their_own() -> None:
+def test_cases_have_unique_names() -> None:
     assert len({case.name for case in cases()}) == len(cases())
 
 
 @pytest.mark.rotated
 def test_every_kind_streams_at_every_level() -> None:
-    """Each family and each width does that has enough cases; a case at the first level and one more."""
+    """Each family and each width with enough cases does; a case runs at the first level and one more."""
     met: dict[str, set[str]] = {}
     cases_of: dict[str, set[tuple[str, str]]] = {}
     for case in cases("stream"):
@@ -107,13 +107,14 @@ def test_every_kind_streams_at_every_level() -> None:
 
 @pytest.mark.rotated
 @pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
+@pytest.mark.timeout(1200)  # compiles hundreds of kernels: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("level", X86 if is_stress() else lower_levels())
-def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
-    """No vector is wider than the level's, and every case is right where this CPU has the level.
+def test_kernels_at_each_level_of_x86(level: str, group: str, tmp_path: Path) -> None:
+    """No vector is wider than the level's, and every case is right if this CPU has the level.
 
-    Plain ones are tried at every level, those that stream at two: `levels_of` says which. One kernel
-    in 21 by default.
+    Plain cases run at every level, streaming ones at two: see `levels_of`. By default, one kernel in 21
+    runs.
     """
     chosen = in_turns(group, level)
     built = {kernel: object_code(kernel, level_named(level)) for kernel in kernels_of(chosen)}
@@ -123,14 +124,14 @@ def test_levels_of_x86(level: str, group: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.rotated
-def test_kernels_of_this_cpu_move_whole_lines(tmp_path: Path) -> None:
+def test_kernels_of_this_cpu_move_full_lines(tmp_path: Path) -> None:
     chosen = in_turn([kernel for kernel in kernels("plain") if moves_lines(kernel)], 4)
     assert chosen
     assert_registers(cpu_level(), {kernel: object_code(kernel, cpu_level()) for kernel in chosen}, tmp_path)
 
 
 def assert_registers(level: CpuLevel, built: Mapping[Kernel, bytes], directory: Path) -> None:
-    """No register beyond the level's; one of a whole line where a kernel moves such."""
+    """No register is wider than the level's. Kernels that move full lines have registers of a line."""
     whole_lines = {kernel for kernel in built if level.name == "avx512" and moves_lines(kernel)}
     wanted = {k: code for k, code in built.items() if FORBIDDEN.get(level.name, ()) or k in whole_lines}
     for kernel, text in machine_texts(level, wanted, directory).items():
@@ -167,7 +168,7 @@ print("all right,", default_store().misses, "kernels missing")
 def assert_right(level: str, group: str, chosen: Sequence[Case]) -> None:
     """Every case between guard pages, in a process of that level that finds its kernels in the store.
 
-    Of cases that stream, which are tried at two levels, a launch may want the kernel of one that is not.
+    Streaming cases run at two levels; a launch may need the kernel of a case that does not run.
     """
     names = {case.name for case in chosen}
     places = ",".join(str(k) for k, case in enumerate(cases(group)) if case.name in names)
@@ -184,8 +185,8 @@ def assert_right(level: str, group: str, chosen: Sequence[Case]) -> None:
 
 
 @pytest.mark.parametrize("level", [*LEVELS, "AVX2", "Sse2", "avx", "generic", "NEON"])
-def test_the_setting(level: str) -> None:
-    """A level that this CPU has is taken; any other is an error that says what there is."""
+def test_the_cpu_level_setting(level: str) -> None:
+    """A level that this CPU has is used; any other is an error that lists the levels."""
     code = "from codegen.support.cpu import cpu_level; print(cpu_level().name)"
     done = run(
         [executable, "-c", code],
@@ -210,7 +211,7 @@ def test_levels() -> None:
         level_named("avx9")
 
 
-def test_glibc_says_what_llvm_says() -> None:
+def test_glibc_agrees_with_llvm() -> None:
     flags = cpu._flags_of_glibc()
     if flags is None:
         pytest.skip("glibc before 2.33, or none")

@@ -52,7 +52,7 @@ def types_of(family: Family) -> tuple[tuple[str, str], ...]:
 
 
 def loop(family: Family, dtype: str, made: str, lanes: int) -> Statement:
-    """out[i] = operation(x[i], y[i], z[i]), or out[i] = its one result for each register."""
+    """out[i] = operation(x[i], y[i], z[i]), or out[i] = its single result for each register."""
 
     def load(name: str, kind: str) -> Load:
         size, shape = numpy_type(kind).itemsize, () if family.spreads else (lanes,)
@@ -68,7 +68,7 @@ def loop(family: Family, dtype: str, made: str, lanes: int) -> Statement:
 
 
 def arguments(family: Family, dtype: str) -> tuple[Array, Array, Array, Array]:
-    """Special values and random ones, as far as the operation is defined for them."""
+    """Special and random values for which the operation is defined."""
     x, y = operands(dtype)
     if family.name in C_FUNCTIONS and dtype in FLOATS:
         x, y = (each[-COUNT:] for each in inputs(family.name, dtype))
@@ -85,7 +85,7 @@ def arguments(family: Family, dtype: str) -> tuple[Array, Array, Array, Array]:
 
 
 def signaling(dtype: str) -> Array:
-    """One signaling NaN: only moves of bits leave the flags alone."""
+    """One signaling NaN. Only moves of bits leave the flags alone."""
     if dtype == "f32":
         return np.array([0x7F80_0001], np.uint32).view(np.float32)
     return np.array([0x7FF0_0000_0000_0001], np.uint64).view(np.float64)
@@ -110,7 +110,7 @@ def expected(family: Family, made: str, lanes: int, given: Sequence[Array]) -> A
 @pytest.mark.parametrize("level", host_levels())
 @pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"transpose"}))  # see test_vector_transposes.py
 def test_each_family(name: str, level: str) -> None:
-    """In registers and lane by lane. No flag is set that is not declared; SSE2 needs all that are."""
+    """In registers and lane by lane. No undeclared flag is set; SSE2 needs all declared ones."""
     family, raised = FAMILIES[name], 0
     for lanes in LANES:
         kernel = small_kernel(family, lanes)
@@ -145,7 +145,7 @@ def check(family: Family, dtype: str, made: str, lanes: int, given: Sequence[Arr
     assert_same(got, wanted, f"{family.name} of {dtype}x{lanes} as {made}", zeros=zeros)
 
 
-def test_names_are_looked_up() -> None:
+def test_routines_are_found_by_name() -> None:
     """Each declared routine is found by its name, and no other name is."""
     for name, routine in routines().items():
         assert routine_named(name) == routine
@@ -177,7 +177,7 @@ def test_names_are_looked_up() -> None:
         *("write_first_u8_16x64", "stream_first_u16_8x32_at", "arguments_3", "addresses_12", "stack_3072"),
     ],
 )
-def test_accesses_are_told_from_other_names(name: str) -> None:
+def test_accesses_are_distinguished_from_other_names(name: str) -> None:
     found = routine_named(name)
     assert found is not None
     assert found.name == name

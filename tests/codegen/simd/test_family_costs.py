@@ -1,4 +1,4 @@
-"""What operations on numbers cost at each CPU level, counted in the machine code."""
+"""The costs of operations on numbers at each CPU level, counted in the machine code."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def stored(value: Value, offset: int = 0) -> Store:
 
 
 def transposed_block(dtype: str, lanes: int) -> tuple[Statement, ...]:
-    """A block of as many registers as each has lanes is transposed."""
+    """Transpose a square block, which has as many registers as each register has lanes."""
     body: list[Statement] = []
     size = numpy_type(dtype).itemsize * lanes
     registers = tuple(loaded("x", dtype, lanes, k * size) for k in range(lanes))
@@ -64,7 +64,7 @@ def transposed_block(dtype: str, lanes: int) -> tuple[Statement, ...]:
 
 @cache
 def computing(body: tuple[Statement, ...], level: str, call: int = CALL) -> int:
-    """The instructions of a kernel that compute, where a call counts as several."""
+    """The instructions of a kernel that compute. A call counts as several."""
     name = f"cost_{sha256(repr(body).encode()).hexdigest()[:12]}"
     buffers = tuple(map(BufferArg, ("x", "y", "z", "mask", "out")))
     function = Function(name, (ScalarArg("step", "i64"),), body, buffers=buffers, summary="one operation")
@@ -76,7 +76,7 @@ def computing(body: tuple[Statement, ...], level: str, call: int = CALL) -> int:
 
 
 def most_per_register(family: Family, level: str) -> float:
-    """What an operation adds to a copy of its first operand, for the most expensive element type."""
+    """The instructions that an operation adds to a copy of its first operand, for the most expensive type."""
     costs: list[float] = []
     for dtype, made in ((each, made) for each in family.dtypes for made in family.results or (each,)):
         lanes = REGISTERS[level][0] // max(numpy_type(each).itemsize for each in (dtype, made))
@@ -93,7 +93,7 @@ def most_per_register(family: Family, level: str) -> float:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_costs(name: str, level: str) -> None:
-    """At its levels, an operation costs at most what is declared; at the others it costs more."""
+    """At its levels, an operation costs at most what is declared. At the others it costs more."""
     family = FAMILIES[name]
     if name in C_FUNCTIONS and not HAS_LIBMVEC:
         pytest.skip("no libmvec here")
@@ -101,7 +101,7 @@ def test_costs(name: str, level: str) -> None:
 
 
 def one_access(family: AccessFamily, dtype: str, lanes: int) -> Store:
-    """A copy of a register by the access and a contiguous one."""
+    """A copy of a register by this access and a contiguous one."""
     steps: tuple[Step, ...] = (bits_of(dtype) // 8,)
     by_form: dict[str, tuple[Step, ...]] = {"step": (index_symbol("step"),), "offsets": (0,), "": steps}
     offsets = loaded("y", "i64", lanes) if family.apart == "offsets" else None
@@ -114,7 +114,7 @@ def one_access(family: AccessFamily, dtype: str, lanes: int) -> Store:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("family", REGISTER_ACCESSES, ids=lambda family: family.name)
 def test_costs_of_accesses(family: AccessFamily, level: str) -> None:
-    """The same for loads and stores of registers."""
+    """Loads and stores of registers cost at most what is declared."""
     lanes = {dtype: REGISTERS[level][0] * 8 // bits_of(dtype) for dtype in family.dtypes}
     most = max(
         computing((one_access(family, dtype, lanes[dtype]),), level, call=1) for dtype in family.dtypes

@@ -76,7 +76,7 @@ def patterns(bits: int) -> Iterable[int]:
 @pytest.mark.parametrize("level", host_levels())
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_flags(name: str, level: str) -> None:
-    """Some element sets a flag if that is declared; none does if it isn't: moves read signaling NaNs too."""
+    """If a flag is declared, some element sets it; otherwise none does. Moves also read signaling NaNs."""
     operation = instruction(name)
     bits = max(operation.shapes)
     shape = max(operation.shapes[bits], key=lambda shape: (len(shape) == 1, prod(shape)))
@@ -100,7 +100,7 @@ X86_MOVE, NEON_MOVE = re.compile(r"v?k?mov(?!m)"), re.compile(r"ld|st|f?mov|adrp
 
 
 def vector_instructions(kernel: SmallKernel, level: str) -> int:
-    """The instructions of a kernel that compute with vector registers: no loads, stores or moves."""
+    """The instructions of a kernel that compute with vector registers, without loads, stores and moves."""
     register, move = (NEON_REGISTER, NEON_MOVE) if level == "neon" else (X86_REGISTER, X86_MOVE)
     target = level_named(level)
     text = assembly(build(kernel.name, kernel.source, target).llvm_ir, target)
@@ -109,13 +109,13 @@ def vector_instructions(kernel: SmallKernel, level: str) -> int:
 
 
 def registers_of(shape: VectorShape, bits: int, level: str) -> int:
-    """The registers of a super-vector, whose rows begin in registers of their own."""
+    """The registers of a super-vector. Each row begins a new register."""
     rows = shape[0] if len(shape) == 2 else 1
     return rows * -(-max(shape[-1] * bits // 8, 1) // REGISTERS[level][0])
 
 
 def most_per_register(operation: Instruction, level: str) -> float:
-    """Vector instructions per register for the most expensive shape; conversions by their long runs."""
+    """Vector instructions per register for the most expensive shape. Conversions count by their long runs."""
     costs = []
     for bits, shapes in operation.shapes.items():
         for shape in (shape for shape in shapes if shape):
@@ -132,14 +132,14 @@ def most_per_register(operation: Instruction, level: str) -> float:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_costs(name: str, level: str) -> None:
-    """At its levels, an operation costs at most what is declared; at the others it costs more."""
+    """At its levels, an operation costs at most what is declared. At the others it costs more."""
     operation = instruction(name)
     assert (most_per_register(operation, level) <= operation.cost) == (level in operation.levels)
 
 
 @pytest.mark.parametrize("name", [each.name for each in instructions() if each.active])
 def test_memory_instructions_touch_what_they_declare(name: str) -> None:
-    """All bytes that a count stands for, and no others."""
+    """They touch all bytes for a count, and no others."""
     called = instruction(name)
     assert called.active
     for count in (1, 5, called.active.most or 100):
@@ -156,7 +156,7 @@ def test_memory_instructions_touch_what_they_declare(name: str) -> None:
                 called.run(*operands({**sizes, k: size - 1}))
 
 
-def test_the_table_is_asked() -> None:
+def test_unknown_instructions_are_refused() -> None:
     assert is_instruction("deinterleaved_3")
     assert takes("deinterleaved_3", 16)
     assert not takes("deinterleaved_3", 128)

@@ -1,4 +1,4 @@
-"""Every instruction's builder against its meaning, at every CPU level that this machine has."""
+"""Every instruction's builder against its meaning, at every CPU level of this machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 
 
 def test_each_instruction_has_a_builder() -> None:
-    """Streaming is a property of a store; instructions are named by what they compute.
+    """Streaming is a property of a store. Instructions are named by what they compute.
 
     Conversions are built when they are first used.
     """
@@ -46,7 +46,7 @@ LEVELS = host_levels()
 
 @cache
 def kernel(body: str, level: str) -> Callable[[int, int, int, int, int], None]:
-    """A kernel of one statement on its five arguments, a to e, compiled for a level."""
+    """A kernel with one statement on its five arguments, a to e, compiled for a level."""
     name = f"kernel_{sha256(f'{body}{level}'.encode()).hexdigest()[:12]}"
     built = build(name, f"def {name}(a, b, c, d, e):\n    {body}\n", level_named(level))
     return KERNEL(load_object(name, bytes(built.object_code)))
@@ -85,7 +85,7 @@ def test_padding_patterns(level: str) -> None:
 
 
 UNDECLARED = ((64, 4, 4), (32, 8, 8), (32, 4, 8), (32, 8, 2), (16, 4, 16), (8, 8, 32), (8, 2, 2), (128, 2, 2))
-"""Shapes that are not on the menu of blocks, as (bits, rows, columns). The builder takes them as well."""
+"""Shapes that are not on the menu of blocks, as (bits, rows, columns). The builder also supports them."""
 
 
 def blocks() -> list[tuple[int, int, int]]:
@@ -98,7 +98,7 @@ def blocks() -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("bits", "rows", "columns"), blocks())
 def test_transposed(bits: int, rows: int, columns: int, level: str) -> None:
-    """Rows at a pitch are read and stored; sources and results end at a guard page."""
+    """Rows at a pitch are read and stored. Sources and results end at a guard page."""
     width, rng = bits // 8, np.random.default_rng(SEED)
     pitch, out_pitch = columns * width + 3, rows * width + 5
     source, target = Guarded(1 << 14), Guarded(1 << 14)
@@ -122,7 +122,7 @@ def test_transposed(bits: int, rows: int, columns: int, level: str) -> None:
 @pytest.mark.parametrize("verb", ["write", "stream"])
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_first_rows(width: int, verb: str, level: str) -> None:
-    """At a pitch and by a table, each as long as what is stored; the last row ends at a guard page."""
+    """At a pitch and by a table, each as long as what is stored. The last row ends at a guard page."""
     rows, bits = 16 // width, 8 * width
     source, target, listed = Guarded(1 << 12), Guarded(1 << 13), Guarded(1 << 12)
     src = source.place(1024, at_end=True)
@@ -169,8 +169,8 @@ def test_rows_at_halves_of_table_entries(width: int, rows: int, level: str) -> N
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_halves_have_no_sign(level: str) -> None:
-    """A low half of 2**31 and more is an offset forward; one of 2**32 - 1 leaves the high half alone."""
+def test_halves_of_table_entries_are_unsigned(level: str) -> None:
+    """A low half of 2**31 or more is an offset forward; one of 2**32 - 1 does not affect the high half."""
     source = np.arange(64, dtype=np.uint8)
     for low in (1 << 31, (1 << 32) - 1):
         out, table = np.zeros(64, np.uint8), np.array([16 << 32 | low])
@@ -213,7 +213,7 @@ def test_reversed_elements(bits: int, level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("group", REVERSED_GROUPS)
 def test_reversed_groups(group: int, level: str) -> None:
-    """Full groups are reversed; the elements after the last one stay."""
+    """Complete groups are reversed; the elements after the last one stay."""
     name = f"reversed_groups_{group}"
     for bits in instruction(name).shapes:
         shape = f"u{bits}_{8 * LANE_BYTES // bits}"
@@ -224,7 +224,7 @@ def test_reversed_groups(group: int, level: str) -> None:
 @pytest.mark.parametrize("width", [bits // 8 for bits in instruction("joined").shapes])
 @pytest.mark.parametrize("verb", ["write", "stream"])
 def test_rows_at_the_offsets_of_a_table_are_joined(verb: str, width: int, level: str) -> None:
-    """Rows in any order, negative offsets too; the first and the last row touch the guard pages."""
+    """Rows are in any order, also at negative offsets. The first and the last row touch the guard pages."""
     count, rng = LINE_BYTES // width, np.random.default_rng(SEED)
     shape = f"u{8 * width}_{count}"
     statement = f"{verb}_{shape}(a, joined(read_u{8 * width}_{count}x1_at(b, c)))"
@@ -241,8 +241,8 @@ def test_rows_at_the_offsets_of_a_table_are_joined(verb: str, width: int, level:
         assert target.untouched()
 
 
-def test_meanings() -> None:
-    """What their docstrings say, on small super-vectors."""
+def test_meanings_on_small_super_vectors() -> None:
+    """The examples in the docstrings of the meanings."""
     assert instruction("joined").meaning(np.array([[1, 2], [3, 4]])).tolist() == [1, 2, 3, 4]
     assert instruction("reversed_elements").meaning(np.array([1, 2, 3])).tolist() == [3, 2, 1]
     groups = {2: [2, 1, 4, 3, 6, 5, 8, 7], 3: [3, 2, 1, 6, 5, 4, 7, 8], 4: [4, 3, 2, 1, 8, 7, 6, 5]}
@@ -326,7 +326,7 @@ ROW_CASTS += [("u16", "i1"), ("i1", "u16"), ("f64", "i8"), ("u8", "f64")]
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("source", "target"), ROW_CASTS, ids=lambda name: name)
 def test_conversions_of_rows(source: str, target: str, level: str) -> None:
-    """Rows of up to eight registers before, of one or part of one afterwards, between guard pages."""
+    """Rows of up to eight registers before, and of one or part of one after, between guard pages."""
     before, after = stored_dtype(source), stored_dtype(target)
     rooms = Guarded(1 << 16), Guarded(1 << 14)
     for rows, columns in element_rows(after.itemsize):
@@ -367,7 +367,7 @@ def test_conversions(source: str, target: str, lanes: int, level: str) -> None:
 
 
 def packed_shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Instructions that pack and unpack, with the shapes of their operands that kernels use."""
+    """Instructions that pack and unpack, with the operand shapes that kernels use."""
     for bits in PACKED_BITS:
         line = 64 * bits // 8
         yield from ((f"packed_{bits}", (8 * size // bits,)) for size in (1, 4, 8, 64))
@@ -399,7 +399,7 @@ def test_packed_bits(name: str, shape: tuple[int, ...], level: str) -> None:
 
 
 def access(verb: str, shape: tuple[int, ...], address: str) -> str:
-    """The start of a call that loads or stores bytes, rows without a gap."""
+    """The start of a call that loads or stores bytes, with rows without gaps."""
     pitch = f", {shape[1]}" if len(shape) == 2 else ""
     return f"{verb}_u8_{'x'.join(map(str, shape))}({address}{pitch}"
 

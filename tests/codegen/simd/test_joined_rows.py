@@ -1,4 +1,4 @@
-"""Interleaves of joined rows: every kernel between guard pages, at every alignment, at every CPU level."""
+"""Interleaves of joined rows: every kernel between guard pages, at every alignment and CPU level."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.share(5)
 
 LINE = 64
 GROUPS = 3
-"""Rows packed together so many times, side by side: what keeps joined digits apart in the packed lines."""
+"""The groups of rows that are packed side by side, which keeps joined digits separate in packed lines."""
 WIDTHS = (8, 16, 32, 64)
 LINES = [
     f"{stream}{de}interleave_lines_{count}_u{bits}"
@@ -45,7 +45,7 @@ ALIGNMENTS = tuple((True, False, gap) for gap in range(LINE))
 def digits_of(
     width: int, count: int, first: int, second: int, *, pack: bool, gap: int, hole: int
 ) -> tuple[Digit, ...]:
-    """Rows of `first` times `second` elements, `gap` bytes apart; `hole` bytes between packed lines."""
+    """Rows of `first` times `second` elements, `gap` bytes apart, with `hole` bytes between packed lines."""
     row = first * second * width + gap
     together = first * count * width
     digits = (
@@ -58,7 +58,7 @@ def digits_of(
 
 
 def shapes_of(width: int, count: int) -> list[tuple[int, int]]:
-    """First digits that fill lines and are no more than one, with digits around whole lines and chunks."""
+    """First digits that fill lines and are at most one, with digits around full lines and chunks."""
     firsts = [n for n in (2, 4, 8, 16, 32, 64) if n * width <= LINE and n * count * width % LINE == 0]
     out = []
     for first in (n for n in firsts if n != count):
@@ -69,7 +69,7 @@ def shapes_of(width: int, count: int) -> list[tuple[int, int]]:
 
 
 def guard_lines(program: CopyProgram) -> None:
-    """Put the tables of lines where nothing may be read behind them."""
+    """Put the tables of lines right before a guard page."""
     for launch in program.launches:
         inner = launch.step.nest.transfer
         if isinstance(inner, Interleave) and inner.lines:
@@ -89,7 +89,7 @@ def test_every_routine(name: str) -> None:
     moved = f"{'interleaved' if pack else f'deinterleaved_{count}'}(block)"
     for (first, second), gap, hole in product(shapes_of(width, count), (0, LINE, width), (0, LINE)):
         if found[1] and not pack and (first * second * width + gap) % LINE:
-            continue  # Those go by a buffer.
+            continue  # These rows go through a buffer.
         digits = digits_of(width, count, first, second, pack=pack, gap=gap, hole=hole)
         program = lowered(digits, width, stream=bool(found[1]))
         source = program.kernels[0].source.splitlines()
@@ -101,7 +101,7 @@ def test_every_routine(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROW_GROUPS)
 def test_every_routine_of_groups(name: str) -> None:
-    """Rows below and above what is worth a buffer, rests of chunks, at places that differ by a byte."""
+    """Rows just too short for a buffer and just long enough, partial chunks, at places one byte apart."""
     found = re.fullmatch(r"stream_deinterleave_groups_(\d)_u(\d+)", name)
     assert found, name
     count, width = int(found[1]), int(found[2]) // 8
@@ -117,7 +117,7 @@ def test_every_routine_of_groups(name: str) -> None:
 
 
 def is_through_scratch(program: CopyProgram, count: int) -> bool:
-    """Whether a program deinterleaves groups into scratch, and streams full lines out of it."""
+    """Whether a program deinterleaves groups into scratch, and streams full lines from it."""
     source = program.kernels[0].source
     parts = (
         "for group in range(group_count)",
@@ -128,7 +128,7 @@ def is_through_scratch(program: CopyProgram, count: int) -> bool:
 
 
 def group_shapes_of(width: int, count: int) -> list[tuple[int, int]]:
-    """Digits shorter than a line and longer than a chunk, rows of some of them up to more than a chunk."""
+    """Digits shorter than a line and longer than a chunk, and rows of several, up to more than a chunk."""
     out = []
     for first in (n for n in (4, 16, 64, 128, 640) if n * count * width % LINE == 0 and n != count):
         row = first * width
@@ -148,8 +148,8 @@ def test_groups_at_every_alignment(width: int, count: int) -> None:
 
 
 @pytest.mark.parametrize(("columns", "width", "run"), [(3, 4, 16), (2, 1, 64), (8, 2, 640), (4, 8, 12)])
-def test_how_far_groups_prefetch(columns: int, width: int, run: int) -> None:
-    """Each row asks for the chunk after that of the row before it, in runs of all groups."""
+def test_the_prefetch_distance_of_groups(columns: int, width: int, run: int) -> None:
+    """Each row requests the chunk after that of the row before it, in runs of all groups."""
     groups = RowGroups(((5, 64, 4096),), columns, width, run)
     together = 5 * columns * width * min(run, CHUNK_BYTES // width)
     elements, within = groups.ahead.T
@@ -159,7 +159,7 @@ def test_how_far_groups_prefetch(columns: int, width: int, run: int) -> None:
 
 
 def test_groups_of_many_rows() -> None:
-    """As many at one time as there is a buffer for, and the rest."""
+    """At one time, as many rows as there are buffers for, then the rest."""
     first, second, count, groups = 128, 9, 4, 11
     row, together = first * second + 5, first * count
     digits = (
@@ -201,7 +201,7 @@ def test_every_alignment(width: int, count: int, pack: bool) -> None:
 @pytest.mark.parametrize("pack", [True, False])
 @pytest.mark.parametrize(("width", "count", "gap"), [(1, 4, 0), (2, 2, 2), (4, 3, 4), (8, 8, 0)])
 def test_interpreted(width: int, count: int, gap: int, pack: bool, stream: bool) -> None:
-    """The functions that sources are printed from, below and above what is worth a buffer."""
+    """The functions that sources are printed from, just too short for a buffer and just long enough."""
     for least in (LINE, ROW_BUFFER_BYTES + 100):
         first = LINE // width
         digits = digits_of(width, count, first, -(-least // LINE) + 1, pack=pack, gap=gap, hole=LINE)
@@ -230,8 +230,8 @@ def box(
 ALWAYS = Thresholds(stream_bytes=0)
 
 
-def test_what_is_joined() -> None:
-    """Short rows that fill lines, as long as lines begin on lines and the table stays small."""
+def test_which_rows_are_joined() -> None:
+    """Short rows that fill lines, if lines begin on lines and the table stays small."""
     assert len(choose(box(2, 2, 16, 9)).inner) == 3
     assert len(choose(box(2, 2, 16, 9, pack=False)).inner) == 3
     assert len(choose(box(2, 2, 64, 9)).inner) == 2, "rows of two lines"
@@ -247,7 +247,7 @@ def test_what_is_joined() -> None:
 
 
 def test_chunks() -> None:
-    """So many lines of each row at one time, and never a rest of less than a line."""
+    """That many lines of each row at one time, and never a rest of less than a line."""
     assert choose(box(2, 2, 16, 31)).strip is None
     assert choose(box(2, 2, 16, 32)).strip == 16
     assert choose(box(2, 2, 16, 33)).strip == 17

@@ -32,7 +32,7 @@ MODULES = (
 @pytest.mark.timeout(1200)  # a tenth of all tests: minutes on a slow machine
 @pytest.mark.parametrize("level", lower_levels())
 def test_lower_levels(level: str) -> None:
-    """All of them pass, and none is left out."""
+    """All of them pass, and none is skipped."""
     chosen: list[AtLevels] = [import_module(name).at_lower_levels() for name in in_turn(MODULES, 5)]
     options = ["-q", "-x", "-p", "no:cacheprovider", "-n", "0"]
     done = run(

@@ -30,7 +30,7 @@ def codes(name: str) -> Array:
 
 
 def singles(name: str) -> Array:
-    """Every number of a type, what lies half way to the next, and next to that; and random bits."""
+    """Every number of a type, the midpoints between neighbors, the values next to those, and random bits."""
     exact = codes(name).astype(np.float32).view(np.uint32)
     drop = 16 if name == "bf16" else 23 - MINIFLOATS[name].mantissa
     near = [exact + np.uint32((1 << (drop - 1)) + d) for d in (-1, 0, 1)]
@@ -59,7 +59,7 @@ def test_every_short_float_is_known() -> None:
 
 @pytest.mark.parametrize("name", SHORT)
 def test_narrowed(name: str) -> None:
-    """In copies: every bit, NaNs too."""
+    """In copies: every bit, including those of NaNs."""
     x = singles(name)
     out = np.zeros(len(x), dtype(name))
     kernel(converting("f32", name))(x.ctypes.data, out.ctypes.data, 0, 0, len(x))
@@ -71,7 +71,7 @@ def test_narrowed(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHORT)
 def test_widened(name: str) -> None:
-    """In copies, and halves in loops: every bit, NaNs too."""
+    """In copies, and for halves in loops: every bit, including those of NaNs."""
     x = codes(name)
     with np.errstate(all="ignore"):
         wanted = bits(x.astype(np.float32))
@@ -87,7 +87,10 @@ def test_widened(name: str) -> None:
 
 @pytest.mark.parametrize("name", HALF_TYPES)
 def test_quiet_halves(name: str) -> None:
-    """In loops: the numbers of copies, and quiet NaNs; those of f16 keep the rest of their payload."""
+    """In loops: the same numbers as in copies, and quiet NaNs.
+
+    Those of f16 keep the rest of their payload.
+    """
     x = singles(name)
     x = x[: len(x) // 16 * 16]
     out = np.zeros(len(x), np.uint16)

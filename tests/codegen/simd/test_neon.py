@@ -1,4 +1,4 @@
-"""Kernels for NEON: built here for aarch64, linked with a small C driver, run by qemu.
+"""Kernels for NEON: built here for aarch64, linked with a small C driver, and run by qemu.
 
 Without the cross compiler and qemu the tests are skipped, unless TILEJIT_REQUIRE_QEMU is set, as in CI.
 Debian: apt-get install qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
@@ -42,7 +42,7 @@ PLACEMENTS: tuple[Placement, ...] = (
     (True, 1, False, 32),
     (False, 0, True, 1),
 )
-"""Where a case runs: source and destination at the start or the end of their pages, and bytes beside them."""
+"""Where a case runs: at the start or the end of its pages, and the bytes between."""
 
 
 @pytest.fixture(autouse=True)
@@ -56,10 +56,10 @@ def tools() -> None:
     pytest.skip(reason)
 
 
-@pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
+@pytest.mark.timeout(1200)  # compiles hundreds of kernels: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS[::-1])
 def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
-    """Every case in every placement, a third of what streams: the bytes that NumPy writes, no others.
+    """Every case, or a third of the streaming ones, changes the bytes that NumPy writes, and no others.
 
     One kernel in 21 by default.
     """
@@ -70,14 +70,14 @@ def test_kernels_on_neon(group: str, tmp_path: Path) -> None:
 
 
 PARTS = 4
-"""Programs that the kernels of all instructions are linked into."""
+"""The number of programs that the kernels of all instructions are linked into."""
 
 
 @pytest.mark.share(3)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_instructions_on_neon(part: int, tmp_path: Path) -> None:
-    """Every instruction by itself, for each shape that it takes, gives what its meaning says.
+    """Every instruction alone, for each shape that it supports, gives what its meaning says.
 
     One instruction in 21 by default.
     """
@@ -98,7 +98,7 @@ def test_transposes_use_neon(tmp_path: Path) -> None:
         assert NEON_REGISTER.search(text), kernel.source
 
 
-def test_the_driver_sees_what_is_wrong(tmp_path: Path) -> None:
+def test_the_driver_detects_errors(tmp_path: Path) -> None:
     """A wrong byte is reported in every placement; a byte beyond either storage ends the run."""
     case = next(case for case in cases() if case.name == "elements of 4 bytes, steps 2 and 3")
     after = case.after.copy()
@@ -124,7 +124,7 @@ def assert_stopped(done: CompletedProcess[str], where: str) -> None:
 
 
 def emulated(chosen: Sequence[AnyCase], directory: Path) -> CompletedProcess[str]:
-    """What the driver says of those cases, each in every placement, run by kernels for aarch64."""
+    """The driver's output for those cases, each in every placement, run by kernels for aarch64."""
     placed = [(case, place) for case in chosen for place in PLACEMENTS]
     calls = [case.calls(base_address(case, *place[2:])) for case, place in placed]
     used = list({call.kernel.name: call.kernel for made in calls for call in made}.values())
@@ -138,7 +138,7 @@ def emulated(chosen: Sequence[AnyCase], directory: Path) -> CompletedProcess[str
 
 
 def base_address(case: AnyCase, at_end: bool, gap: int) -> int:
-    """The destination's base address in the driver, but for whole pages: kernels differ by alignment."""
+    """The destination's base address in the driver, up to full pages: kernels differ by alignment."""
     place = -len(case.before) - gap if at_end else gap
     return (place - case.lows[1]) % PAGE
 
@@ -146,7 +146,7 @@ def base_address(case: AnyCase, at_end: bool, gap: int) -> int:
 def linked(used: Sequence[Compiled], directory: Path) -> Path:
     """An aarch64 program of the driver and those kernels."""
     objects = []
-    for kernel in reversed(used):  # the other way round than the tests of x86, which share what Numba makes
+    for kernel in reversed(used):  # in the opposite order of the x86 tests, which share what Numba makes
         objects.append(directory / f"{kernel.name}.o")
         objects[-1].write_bytes(object_code(kernel, NEON))
     names = [kernel.name for kernel in used]
@@ -161,7 +161,7 @@ def linked(used: Sequence[Compiled], directory: Path) -> Path:
 
 
 def encoded(case: AnyCase, place: Placement, calls: Sequence[Call], numbers: dict[str, int]) -> bytes:
-    """One case of the file that the driver reads; its head says what stands there."""
+    """One case of the file that the driver reads. The driver's first comment describes the format."""
     out = [words(len(case.src), len(case.before), *case.lows, *place, len(calls))]
     out += [encoded_call(call, numbers[call.kernel.name]) for call in calls]
     out += [filled_up(data) for data in (case.src, case.before, case.after)]
@@ -184,6 +184,6 @@ def words(*numbers: int) -> bytes:
 
 
 def named(done: CompletedProcess[str], every: Sequence[AnyCase]) -> str:
-    """The driver's report with the cases' names."""
+    """The driver's report with the names of the cases."""
     places = len(PLACEMENTS)
     return re.sub(r"case (\d+):", lambda m: f"{every[int(m[1]) // places]}:", done.stdout) + done.stderr

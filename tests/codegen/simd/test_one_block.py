@@ -22,7 +22,7 @@ BLOCKS = [
 
 @pytest.mark.parametrize(("width", "count", "length"), BLOCKS)
 def test_every_block(width: int, count: int, length: int) -> None:
-    """Blocks apart on both sides; full lines are streamed where the destination begins a line."""
+    """Blocks are separate on both sides. Full lines are streamed if the destination begins a line."""
     if not takes(f"deinterleaved_{count}", 8 * width):
         pytest.skip("other levels only")
     size = count * length * width

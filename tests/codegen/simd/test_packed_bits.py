@@ -45,7 +45,7 @@ def test_lower_cpu_levels(level: str) -> None:
 
 @pytest.fixture(params=[0, 1 << 40], ids=["streamed", "plain"])
 def streaming(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """Whether whole lines go past the cache, whatever the size of the array."""
+    """Whether full lines go past the cache, whatever the size of the array."""
     programs = single_pass_pack, pack_program, single_pass_unpack, unpack_program
     for cached in programs:
         cached.cache_clear()
@@ -79,7 +79,7 @@ LAYOUTS = (
 def test_layouts_by_definition(
     layout: str, dims: tuple[int, int], offset: int, streaming: bool, seed: int
 ) -> None:
-    """From and to arrays that start `offset` bytes behind a line."""
+    """From and to arrays that start `offset` bytes after a line."""
     name, text = layout.split(" ", 1)
     shape = tj.Shape.parse(f"{name}[{dims[0]},{dims[1]}]{text}")
     array, out = behind_a_line(shape, offset), behind_a_line(shape, offset)
@@ -97,7 +97,7 @@ def test_layouts_by_definition(
     "text", ["s4[2,14]{1,0:T(5)E(4)}", "u2[3,40]{1,0:T(9)E(2)}", "pred[3,80]{1,0:T(9)E(1)}"]
 )
 def test_last_tiles_of_whole_bytes_in_rows_that_are_not(text: str, seed: int) -> None:
-    """The elements of the last tile fill whole bytes, but rows begin anywhere in a byte."""
+    """The elements of the last tile fill complete bytes, but rows begin anywhere in a byte."""
     shape = tj.Shape.parse(text)
     array = behind_a_line(shape, 0)
     array[...] = random_elements(np.random.default_rng(seed), shape.dtype, array.size).reshape(array.shape)
@@ -109,7 +109,7 @@ def test_last_tiles_of_whole_bytes_in_rows_that_are_not(text: str, seed: int) ->
 
 
 def behind_a_line(shape: tj.Shape, offset: int) -> Any:
-    """An array of the shape's elements, a byte each, that starts `offset` bytes behind a line."""
+    """An array of the shape's elements, one byte each, that starts `offset` bytes after a line."""
     size = prod(shape.dimensions)
     room = np.full(size + 128, 0xA5, np.uint8)
     start = -room.ctypes.data % 64 + offset
@@ -143,8 +143,8 @@ def test_columns_join_the_transfer(text: str, columns: int, column: int, streami
         assert (inner.columns, inner.count, inner.stream) == (columns, column, streaming)
 
 
-def test_steps_that_are_neither_do_not_stream(streaming: bool) -> None:
-    """Every third byte of the source: element by element, at any size."""
+def test_other_steps_do_not_stream(streaming: bool) -> None:
+    """Every third byte of the source moves element by element, at any size."""
     shape = tj.Shape.parse("s4[64,256]{1,0:E(4)}")
     (inner,) = transfers(single_pass_program(np.zeros((64, 768), shape.dtype)[:, ::3], shape))
     assert (inner.columns, inner.stream) == (1, False)

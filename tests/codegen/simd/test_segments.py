@@ -1,4 +1,4 @@
-"""Segments gathered from pieces: between guard pages, at every alignment and CPU level; what is gathered."""
+"""Segments gathered from pieces: guard pages, every alignment and CPU level, and when they are used."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SPECS = [text for text, _ in CASES]
 
 
 def programs(text: str | Shape, *, threads: int = 1) -> tuple[Shape, CopyProgram, CopyProgram]:
-    """Pack and unpack of a layout, as if every copy were past the cache."""
+    """The pack and the unpack of a layout, as if every copy were past the cache."""
     spec = as_layout(text)
     width = spec.dtype.itemsize
     strides = np.empty(spec.dimensions, spec.dtype).strides
@@ -80,7 +80,7 @@ def programs(text: str | Shape, *, threads: int = 1) -> tuple[Shape, CopyProgram
 
 
 def expected(spec: Shape, content: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The buffer that holds an array's elements, one by one, and the padding."""
+    """The buffer with an array's elements, put one by one, and the padding."""
     out = np.full(spec.physical_size * spec.dtype.itemsize, PADDING, np.uint8).view(spec.dtype)
     out[linear_index(spec, tuple(np.indices(spec.dimensions)))] = content
     return out.view(np.uint8)
@@ -94,7 +94,7 @@ def gather_of(program: CopyProgram) -> Segments:
 
 
 def guard(program: CopyProgram) -> None:
-    """Put the tables where nothing may be read behind them."""
+    """Put the tables right before a guard page."""
     made = gather_of(program)
     assert made.every_entry is not None
     table, starts = made._tables
@@ -103,7 +103,7 @@ def guard(program: CopyProgram) -> None:
 
 
 def both_ways(text: str | Shape, gaps: range, *, threads: int = 1) -> None:
-    """Pack and unpack at those distances from a guard page, sources flush against one."""
+    """Pack and unpack at those distances from a guard page, with sources flush against one."""
     spec, pack, unpack = programs(text, threads=threads)
     rng = np.random.default_rng(7)
     plain = rng.integers(0, 256, prod(spec.dimensions) * spec.dtype.itemsize, np.uint8)
@@ -128,7 +128,7 @@ ALWAYS = SegmentLimits(least_move=1, most_waste=1e9, least_of_page=0, short_run=
 
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gather whatever can be, with the scratch buffer between guard pages."""
+    """Gather whatever can be gathered, with the scratch buffer between guard pages."""
     monkeypatch.setattr(choose_joined, "SEGMENT_LIMITS", ALWAYS)
     monkeypatch.setattr(launch, "scratch", guarded_scratch)
 
@@ -139,14 +139,14 @@ def test_every_alignment(text: str) -> None:
 
 
 def test_threads_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts end where a segment does, in the middle of a line or not; entries are made a few at a time."""
+    """Parts end where a segment does, in the middle of a line or not. Entries are made a few at a time."""
     both_ways(SPECS[0], range(8), threads=3)
     monkeypatch.setattr(calls, "TABLE_CHUNK", 2)
     both_ways(SPECS[0], range(8), threads=2)
 
 
 def test_random_layouts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments of a few bytes and more, of any layout that they can be made for."""
+    """Segments of a few bytes and more, for any layout that supports them."""
     gathered = 0
     for number in range(150):
         rng = np.random.default_rng((seed, number))
@@ -163,8 +163,8 @@ def test_random_layouts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("text", SPECS[:4])
-def test_entries_by_ranges(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made range by range they are the same, and their lengths are the whole destination."""
+def test_entries_can_be_made_by_ranges(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the same range by range, and their lengths add up to the destination."""
     for program in programs(text)[1:]:
         made = gather_of(program)
         every = made.entries(0, made.count)
@@ -224,8 +224,8 @@ def test_gaps_between_rows() -> None:
             assert target.untouched()
 
 
-def test_padding_alone() -> None:
-    """No elements, and a buffer that is padding all the same, is nothing to gather."""
+def test_a_buffer_of_padding_is_not_gathered() -> None:
+    """It has no elements."""
     spec, pack, unpack = programs(make_shape("f32", (0, 5), padded_dimensions=(8, 8), tiles=((4, 4),)))
     room = np.zeros(spec.size_in_bytes, np.uint8)
     nothing = np.zeros(0, np.uint8)
@@ -234,8 +234,8 @@ def test_padding_alone() -> None:
     assert (room == PADDING).all()
 
 
-def test_the_buffer_outlives_its_successor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy made by a signal handler or a finalizer may want a larger one before the kernel has begun."""
+def test_a_replaced_scratch_buffer_stays_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy in a signal handler or a finalizer may need a larger one before the kernel has begun."""
     _, pack, _ = programs(SPECS[0])
     seen: list[weakref.ref[Any]] = []
     alive: list[bool] = []
@@ -275,7 +275,7 @@ def test_a_segment_as_text() -> None:
 
 
 def chosen(src: str | None, dst: str | None, *, padded: bool = True) -> Segments | None:
-    """The segments of a pack or an unpack; None stands for C order."""
+    """The segments of a pack or an unpack. None stands for C order."""
     spec = as_layout(src or dst)
     strides = np.empty(spec.dimensions, spec.dtype).strides
     plain = bytes_map(spec.dimensions, strides, spec.dtype.itemsize)
@@ -283,8 +283,8 @@ def chosen(src: str | None, dst: str | None, *, padded: bool = True) -> Segments
     return segments_of(box_copy(sides[0], sides[1]), padded=padded)
 
 
-def test_what_is_gathered() -> None:
-    """Short runs that share lines, where every byte is written and source lines are read whole."""
+def test_which_copies_are_gathered() -> None:
+    """Short runs that share lines, if every byte is written and source lines are read completely."""
     crouton = "u8[2,125,125,250]{3,2,1,0:T(8,8,32)}"
     assert chosen(None, crouton)
     assert chosen(crouton, None)

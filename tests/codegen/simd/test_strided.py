@@ -1,4 +1,4 @@
-"""Lanes that lie a step apart: the same elements whichever way they are read, and nothing beyond them."""
+"""Strided lanes: every method reads the same elements, and nothing outside them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def {name}(operands, scratch, sizes, begin, end):
 @pytest.mark.parametrize("lanes", [1, 2, 4, 16, 64])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_steps_read_their_elements_alone(dtype: str, lanes: int) -> None:
-    """Both ends of what is read lie at pages that nobody may touch."""
+    """Guard pages are at both ends of the elements."""
     kind, kernel, memory = np.dtype(DTYPES[dtype]), strided(dtype, lanes), Guarded(1 << 14)
     for step in STEPS:
         dims, strides = (lanes,), (step * kind.itemsize,)

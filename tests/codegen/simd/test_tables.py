@@ -1,4 +1,4 @@
-"""Copies through tables ask for what later entries read, and are right at every alignment and level."""
+"""Copies through tables request what later entries read, and are right at every alignment and level."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARENA = 1 << 17
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_alignment(name: str) -> None:
-    """Streaming stores go to whole lines; what is asked for never shows in what is written."""
+    """Streaming stores go to full lines. Requests do not affect what is written."""
     case = CASES[name]
     source, target = Guarded(ARENA), Guarded(ARENA)
     for gap in range(LINE):
@@ -49,8 +49,8 @@ def calls(case: Case) -> set[str]:
     return set().union(*(called_names(kernel.source) for kernel in case.program.kernels))
 
 
-def test_who_asks_ahead() -> None:
-    """Kernels that stream through tables, and no others."""
+def test_which_kernels_request_ahead() -> None:
+    """Only kernels that stream through tables."""
     for name, case in CASES.items():
         assert "prefetch_line" in calls(case), name
     for case in through_tables(np.random.default_rng(SEED)):
@@ -58,7 +58,7 @@ def test_who_asks_ahead() -> None:
 
 
 def ahead(dims: tuple[int, ...], src: tuple[int, ...]) -> tuple[int, int, int]:
-    """Entries ahead, the first byte and the bytes that are asked for of an entry of u32."""
+    """How many entries ahead, the first byte, and the bytes that are requested for an entry of u32."""
     rows = np.arange(3) * (1 << 18)
     dst = (dims[1] * 4, 4)
     case = by_table(np.random.default_rng(0), STREAM, 4, dims, (rows, dst), (rows, src))
@@ -67,8 +67,8 @@ def ahead(dims: tuple[int, ...], src: tuple[int, ...]) -> tuple[int, int, int]:
     return entries, low, count
 
 
-def test_how_far_ahead() -> None:
-    """A page's worth of entries; all that one spans, unless it is long or mostly holes."""
+def test_how_far_kernels_request_ahead() -> None:
+    """A page's worth of entries: all of an entry, unless it is long or mostly holes."""
     assert ahead((16, 16), (4, 64)) == (PAGE_PREFETCH_BYTES // 1024, 0, 1024)
     assert ahead((16, 16), (4, 100)) == (PAGE_PREFETCH_BYTES // 1024, 0, 15 * 100 + 64)
     assert ahead((16, 16), (4, 1000)) == (PAGE_PREFETCH_BYTES // 1024, 0, 0), "mostly holes"

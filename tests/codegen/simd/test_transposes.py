@@ -52,19 +52,19 @@ IN_PLACE = [
 BLOCKED = sorted([*IN_PLACE, *PANELS, *DENSE])
 SMALL = [f"transpose_small_u{bits}" for bits in (8, 16, 32)]
 ALIGNMENTS = tuple((src, dst, gap) for gap in range(64) for src, dst in ((False, True), (True, False)))
-"""The destination begins `gap` bytes behind a guard page, or ends that many before one."""
+"""The destination begins `gap` bytes after a guard page, or ends that many before one."""
 THREE = (*PLACES[1:], (True, False, 3))
 INTERPRETED_ELEMENTS = 64 * 64
 
 
 def block_columns(width: int, block: Block) -> int:
-    """Columns of a block; of a part of a lane, one more than it may have."""
+    """Columns of a block; for part of a lane, one more than its maximum."""
     return block_shape(width, "64x16" if block == "short" else block)[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """A transpose by its name's parts."""
+    """A transpose, given by the parts of its name."""
 
     name: str
     stream: bool
@@ -79,12 +79,12 @@ class Routine:
 
     @property
     def least_columns(self) -> int:
-        """Columns of a block; of a part of a lane, the most it may have."""
+        """Columns of a block; for part of a lane, the most it may have."""
         return block_columns(self.width, self.block) - (self.block == "short")
 
     @property
     def shown(self) -> str:
-        """Stores of blocks, as the source of its kernels has them."""
+        """The stores of blocks, as in the source of its kernels."""
         if self.name in (*PANELS, *DENSE):
             rows = 16 // self.width if self.block == "16x64" else self.side
             verb = "write" + "_first" * (self.block == "short")
@@ -107,7 +107,7 @@ def routine(name: str) -> Routine:
 
 
 def row_counts(r: Routine) -> list[int]:
-    """Rows around multiples of a block, as far as the routine is ever given so many; one is no loop."""
+    """Rows around multiples of a block, up to the most that the routine ever gets. One row is no loop."""
     return [max(n, 2) for n in _row_counts(r)]
 
 
@@ -138,7 +138,7 @@ def column_counts(r: Routine) -> list[int]:
 
 
 def line_gap(r: Routine, rows: int) -> int:
-    """Bytes behind a result row: lines are streamed to their places only where all rows begin on lines."""
+    """Bytes after a result row: lines are streamed to their places only if all rows begin on lines."""
     return 64 - rows * r.width % 64 if r.stream and not r.stage else 5
 
 
@@ -173,9 +173,10 @@ def problems(r: Routine) -> list[Problem]:
 
 
 def _parts(r: Routine, rows: int, columns: int) -> list[Problem]:
-    """Few columns, joined of two digits where there are enough; the last source row is none of the last.
+    """Few columns, joined from two digits if there are enough. The last source row is not among the last.
 
-    In one, others begin each element apart; in one, the row that ends the source is in the last two blocks.
+    In one problem, the others begin one element apart. In another, the last source row is in the last two
+    blocks.
     """
     w, aligned = r.width, 64 if r.stream and not r.stage else 7
     joined = (r.side // 2, 6)
@@ -194,7 +195,7 @@ def _parts(r: Routine, rows: int, columns: int) -> list[Problem]:
 
 
 def tiles(r: Routine, shape: Problem) -> list[tuple[int, int]]:
-    """Tiles that hold everything, and ones that leave pieces of rows and columns."""
+    """Tiles that hold everything, and ones that leave partial rows and columns."""
     rows, columns = shape.counts
     if r.stage == "rows":
         return [(rows, r.side), (rows, 16 * r.side)]
@@ -227,7 +228,7 @@ LAYERED = [n for n in BLOCKED if routine(n).stage == "dense" and routine(n).widt
 @pytest.mark.share(3)
 @pytest.mark.parametrize("name", LAYERED)
 def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several tiles in one buffer, the last with fewer of them; runs whole, in pieces, and in two ways."""
+    """Several tiles in one buffer, the last with fewer; complete runs, partial runs, and both."""
     r = routine(name)
     few, least = max(r.least_columns, 2), r.side if r.block == "short" else 2
     for rows, together in product((least, least + r.side // 2 + 1, least + r.side - 1), (1, 2, 4, 5)):
@@ -243,7 +244,7 @@ def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _by_pitch(source: str) -> str:
-    """The source, as if the columns of every panel were at a pitch, and each call began in one line."""
+    """The source, as if the columns of every panel were at a pitch and each call began in one line."""
     return re.sub(r"(_at|_each)?\(\s*panel", "(panel", source)
 
 
@@ -255,7 +256,10 @@ def panel_count(step: Launch) -> int:
 
 
 def _layered(r: Routine, rows: int, columns: tuple[int, ...]) -> Problem:
-    """Five layers, three times. The first column digit and the last follow a result row, not the second."""
+    """Five layers, three times.
+
+    The first column digit and the last follow a result row; the second does not.
+    """
     w = r.width
     run, src, digits = rows * w, w, []
     apart = 5 * 4 * run + 7
@@ -269,7 +273,7 @@ def _layered(r: Routine, rows: int, columns: tuple[int, ...]) -> Problem:
 
 
 def judge(program: CopyProgram, shape: Problem) -> None:
-    """The function that the source is printed from is the copy that the box is."""
+    """The function that the source is printed from makes the same copy as the box."""
     src, dst = program.bounds
     content = np.random.default_rng(1).integers(0, 256, src[1] - src[0], np.uint8)
     seen = Watched(program, content, np.zeros(dst[1] - dst[0], np.uint8), np.zeros(0, np.uint8))
@@ -280,7 +284,7 @@ def judge(program: CopyProgram, shape: Problem) -> None:
 
 @pytest.mark.parametrize("name", [n for n in BLOCKED if routine(n).stream or routine(n).stage])
 def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heads and tails of staged copies; what takes the place of a streamed one that begins within a line."""
+    """Heads and tails of staged copies, and replacements of streamed ones that begin inside a line."""
     r = routine(name)
     rows, columns = (2 * r.side + 3 if r.stage else 2 * r.side), 2 * r.side + 5
     columns = columns if r.block != "short" else r.least_columns
@@ -297,7 +301,7 @@ def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("64x64s_u32")])
 def test_tiles_and_threads(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles request what the next one reads, in another thread's part as well."""
+    """Tiles request what the next one reads, also in another thread's part."""
     r = routine(name)
     rows = 4 * r.side if r.stream and not r.stage else 4 * r.side + 3
     for others in ((), (5,)):
@@ -411,7 +415,7 @@ def test_chosen_schedules(
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 4, 16])
 def test_panels_stay_in_cache(width: int, stream: bool) -> None:
-    """Whatever lies between result rows; nothing is run."""
+    """Whatever is between result rows. Nothing is run."""
     panels = 0
     for rows, gap in product((3, 5, 7, 13, 20, 60, 130, 3000), (0, 1, 64)):
         for columns in ((1 << 17,), (1 << 13, 3), (3000, 5)):
@@ -442,7 +446,7 @@ def test_panels_by_the_ways_of_the_first_cache(
     panel: tuple[int, int] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Columns and lines of each result row; None where blocks are stored in place."""
+    """Columns and lines of each result row. None means that blocks are stored in place."""
     with_ways = replace(machine(), first_cache_ways=ways)
     monkeypatch.setattr(choose_transpose, "machine", lambda: with_ways)
     rows, columns = shape
@@ -494,7 +498,7 @@ INTERLEAVES_AT_LEVELS = ("interleave_4_u8", "stream_deinterleave_2_u16", "stream
 
 
 def at_lower_levels() -> AtLevels:
-    """Every network, every way out of a buffer: the tests above, with kernels of a lower CPU level."""
+    """Every network and every way out of a buffer, tested above, with kernels of a lower CPU level."""
     tests = [f"test_every_shape[{n}]" for n in AT_LEVELS]
     tests += [f"test_every_alignment[{n}]" for n in AT_LEVELS if routine(n).stream and routine(n).stage]
     tests += [f"test_interleaves[{n}]" for n in INTERLEAVES_AT_LEVELS]

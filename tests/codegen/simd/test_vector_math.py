@@ -1,4 +1,4 @@
-"""The C library's functions on vectors: how far off they are, and where they come from."""
+"""The C library's vector functions: their accuracy, and where they come from."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_all_functions_are_compared() -> None:
 
 
 def inputs(name: str, dtype: str) -> tuple[Array, Array]:
-    """Even and logarithmic over the domain."""
+    """Values spaced evenly and logarithmically over the domain."""
     rng = np.random.default_rng(SEED)
     low, high = DOMAINS.get(name, EVERYWHERE)
     kind, half = numpy_type(dtype), COUNT // 2
@@ -71,7 +71,7 @@ def inputs(name: str, dtype: str) -> tuple[Array, Array]:
 
 
 def assert_all_close(dtype: str, lanes: int, pairs: Sequence[tuple[Array, Array]]) -> None:
-    """Every function on its pair of arrays; they are loops of one kernel."""
+    """Every function on its pair of arrays. They are loops of one kernel."""
     operations = [Operation(_text(name), partial(_exactly, name), ()) for name in NAMES]
     found = computed_each(operations, dtype, lanes, pairs)
     for name, got, (x, y) in zip(NAMES, found, pairs, strict=True):
@@ -83,14 +83,14 @@ def _text(name: str) -> str:
 
 
 def _exactly(name: str, x: Array, y: Array) -> Array:
-    """What NumPy says, in the precision of the arrays."""
+    """NumPy's result, in the precision of the arrays."""
     function = getattr(np, NUMPY.get(name, name))
     result: Array = function(x, y) if C_FUNCTIONS[name] == 2 else function(x)
     return result
 
 
 def assert_close(name: str, dtype: str, lanes: int, x: Array, y: Array, got: Array) -> None:
-    """Within the stated units in the last place of the 80-bit result; infinite, NaN or -0.0 as NumPy."""
+    """Within the stated ulp of the 80-bit result; infinite, NaN or -0.0 as in NumPy."""
     with np.errstate(all="ignore"):
         exact = _exactly(name, x.astype(np.longdouble), y.astype(np.longdouble))
         numpys = _exactly(name, x, y)
@@ -116,7 +116,7 @@ def test_accuracy(dtype: str, lanes: int) -> None:
 @pytest.mark.parametrize("lanes", [1, 16])
 @pytest.mark.parametrize("dtype", SUFFIX)
 def test_special_values(dtype: str, lanes: int) -> None:
-    """Every pair of them; lanes left over are zeros."""
+    """Every pair of them. The remaining lanes are zeros."""
     some = specials(dtype)
     x, y = (np.pad(v.ravel(), (0, -v.size % lanes)) for v in np.meshgrid(some, some))
     assert_all_close(dtype, lanes, [(x, y)] * len(NAMES))
@@ -131,15 +131,15 @@ EXP = f"{HEAD.format('kernel')}    store_f32x32(dst, exp(load_f32x32(src)))\n"
     ("level", "symbol"),
     [("avx512", "_ZGVeN16v_expf"), ("avx2", "_ZGVdN8v_expf"), ("sse2", "_ZGVbN4v_expf")],
 )
-def test_widest_version(level: str, symbol: str) -> None:
-    """The object leaves that one symbol to the process, which is on the list of those that may be."""
+def test_the_widest_version_is_used(level: str, symbol: str) -> None:
+    """The object leaves only that symbol to the process, and the symbol is on the list of allowed ones."""
     built = build("kernel", EXP, level_named(level))
     assert undefined_symbols(built.object_code) == {symbol}
     assert symbol in SYMBOLS
 
 
 @pytest.mark.skipif(not LIBMVEC, reason="no libmvec here")
-def test_narrow_vectors_take_narrow_versions() -> None:
+def test_narrow_vectors_use_narrow_versions() -> None:
     assert best_vector_symbol("avx512", "sin", "f64", 64) == ("_ZGVeN8v_sin", 8)
     assert best_vector_symbol("avx512", "sin", "f64", 4) == ("_ZGVdN4v_sin", 4)
     assert best_vector_symbol("avx512", "pow", "f32", 2) == ("_ZGVbN4vv_powf", 4)
@@ -162,7 +162,7 @@ def test_without_libmvec_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stored_kernel_without_its_library_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what is not there even after it is built anew is an error, not a crash."""
+    """A function that is missing even after a new build is an error, not a crash."""
     monkeypatch.setattr(object_symbols, "are_there", lambda symbols: not symbols)
     with pytest.raises(KernelError, match="or that are missing"):
         kernel_module.native("missing", EXP.replace("kernel", "missing"))
@@ -185,7 +185,7 @@ print(default_store().misses, "numba" in sys.modules)
 
 @pytest.mark.rotated
 def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
-    """The library is loaded by who loads the kernel."""
+    """The loader of the kernel also loads the library."""
     for printed in ("1 True", "0 False"):
         child = run(
             [executable, "-c", WITHOUT_NUMBA],

@@ -19,7 +19,7 @@ MASKS = (0, 1, 0x8000, 0xFFFF, 0x5555, 0x0FF6)
 
 @pytest.mark.parametrize("dtype", EVERY)
 def test_stores_where(dtype: str) -> None:
-    """What a mask leaves out is never touched, be it on a page that is not there."""
+    """Masked-out lanes are never touched, even if they are on a page that does not exist."""
     size, step = numpy_type(dtype).itemsize, 3 * numpy_type(dtype).itemsize
     run = kernel(
         "\n".join(

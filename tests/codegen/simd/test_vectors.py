@@ -1,4 +1,4 @@
-"""Vectors in generated kernels against NumPy at every CPU level; what masks leave out between guard pages."""
+"""Vectors in generated kernels against NumPy at every CPU level; masked-out lanes are between guard pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _first(function: Any) -> Any:
 
 
 def _cast(dtype: str) -> Any:
-    """As stated: integers wrap; a float that does not fit becomes the least integer of 32 or 64 bits, cut."""
+    """As documented: integers wrap; a float that does not fit becomes the least i32 or i64, truncated."""
     target = numpy_type(dtype)
 
     def oracle(x: Array, y: Array) -> Array:
@@ -65,7 +65,7 @@ def _whole(value: float, dtype: str) -> int:
 
 
 def _halved(function: Any) -> Any:
-    """Lane k with the lane half of them further on, as reductions are stated to go; of 16 lanes."""
+    """Combine lane k with the lane half of them further, the documented order of reductions; for 16 lanes."""
 
     def oracle(x: Array, y: Array) -> Array:
         rows = x.reshape(-1, min(len(x), 16))
@@ -152,7 +152,7 @@ def test_operations(dtype: str, lanes: int) -> None:
 
 @pytest.mark.parametrize("dtype", EVERY)
 def test_reductions(dtype: str) -> None:
-    """In the order that is stated, so bit for bit as well."""
+    """In the documented order, so also bit for bit."""
     x, y = operands(dtype)
     chosen = [op for op in REDUCTIONS if dtype in op.dtypes]
     for op, got in zip(chosen, computed(chosen, dtype, 16, x, y), strict=True):
@@ -165,7 +165,7 @@ WIDTHS = ("i8x2", "i8x64", "u16x4", "i32x64", "f32x2", "f32x64", "f64x4", "u64x2
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-def test_lanes(kind: str) -> None:
+def test_lane_counts(kind: str) -> None:
     """Narrower and wider than registers."""
     dtype, lanes = kind.split("x")
     x, y = operands(dtype)
@@ -184,7 +184,7 @@ SOME = (
 @pytest.mark.parametrize("dtype", EVERY)
 @pytest.mark.parametrize("lanes", [1, 2, 16])
 def test_first_lanes(dtype: str, lanes: int) -> None:
-    """`_first` forms read zeros behind the count and touch nothing there, nor do they trap on it."""
+    """`_first` forms read zeros past the count, touch nothing there, and do not trap there."""
     size, step = numpy_type(dtype).itemsize, 3 * numpy_type(dtype).itemsize
     run = kernel(_first_body(dtype, lanes))
     values = operands(dtype)[0][-lanes:]
@@ -236,7 +236,7 @@ def _first_body(dtype: str, lanes: int) -> str:
 
 @pytest.mark.parametrize("dtype", EVERY)
 def test_steps(dtype: str) -> None:
-    """Gathers and scatters, forwards, backwards and on the spot, where the last lane stays."""
+    """Gathers and scatters forwards, backwards and at one element, where the last lane stays."""
     x = operands(dtype)[0][-64:]
     size = x.itemsize
     run = kernel(
@@ -274,7 +274,7 @@ def test_iota_and_splats(dtype: str) -> None:
     assert out[48] == 5
 
 
-def test_many_lanes_count_round() -> None:
+def test_iota_of_many_lanes_wraps_around() -> None:
     out = np.zeros(512, np.int8)
     kernel("    store_i8x512(dst, iota_i8x512())\n")(0, out.ctypes.data, 0, 0, 0)
     assert out.tolist() == (np.arange(512).astype(np.int8)).tolist()
@@ -286,7 +286,7 @@ HALVES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("lanes", [1, 16])
 def test_halves_are_read(half: str, lanes: int) -> None:
-    """Each of the 65536, whole, first lanes and with a step."""
+    """Each of the 65536, as full vectors, first lanes and with a step."""
     bits = np.arange(1 << 16, dtype=np.uint16)
     out, spaced, firsts = np.zeros((3, 1 << 16), np.float32)
     body = f"    for k in range(begin, end, {lanes}):\n" + "".join(
@@ -312,7 +312,7 @@ def test_halves_are_read(half: str, lanes: int) -> None:
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("lanes", [1, 16])
 def test_halves_are_written(half: str, lanes: int) -> None:
-    """Each value of the shorter type, what lies half way to the next, and next to that; and random bits."""
+    """Each value of the shorter type, midpoints of neighbors, the values next to those, and random bits."""
     kind = HALVES[half]
     short = np.arange(1 << 16, dtype=np.uint16).view(kind)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -342,7 +342,7 @@ def test_halves_are_written(half: str, lanes: int) -> None:
 
 
 def test_rounding_to_odd_first() -> None:
-    """f64 to f16 by way of f32 rounds once, next to the middle between two as well."""
+    """f64 to f16 through f32 rounds once, also next to the midpoint between two values."""
     kind = np.dtype(np.float16)
     short = np.arange(1 << 16, dtype=np.uint16).view(kind).astype(float)
     short = short[np.isfinite(short)]
@@ -385,8 +385,8 @@ def test_streamed_halves() -> None:
 
 
 @pytest.mark.parametrize("level", ["avx512", "avx2", "sse2"])
-def test_registers(level: str) -> None:
-    """No wider ones than the level's, and stores that are what they are called."""
+def test_registers_of_a_level(level: str) -> None:
+    """None is wider than the level's, and stores are of the kind that they are called."""
     source = (
         f"{HEAD.format('wide')}    v = load_f32x32(src)\n"
         "    w = select(v < splat_f32x32(0.5), v * v, floordiv(v, v) + exp(v))\n"
@@ -400,8 +400,8 @@ def test_registers(level: str) -> None:
     assert not re.search(r"\tv?fn?m(add|sub)", text)
 
 
-def test_fused_only_by_name() -> None:
-    """x * x - y rounds twice, fma once: of 1 + 2**-12 the square's last bit is lost or kept."""
+def test_only_fma_is_fused() -> None:
+    """x * x - y rounds twice, fma once: the last bit of the square of 1 + 2**-12 is lost or kept."""
     x, y = np.full(16, 1 + 2.0**-12, np.float32), np.full(16, 1 + 2.0**-11, np.float32)
     ops = Operation("x * x - y", lambda x, y: x * x - y, FLOATS), Operation("fma(x, x, -y)", np.add, FLOATS)
     apart, fused = computed(ops, "f32", 16, x, y)
@@ -409,7 +409,7 @@ def test_fused_only_by_name() -> None:
     assert (fused == 2.0**-24).all()
 
 
-def test_fast_forms_know_nan() -> None:
+def test_fast_forms_handle_nan() -> None:
     x, y = operands("f32")
     names = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
     ops = [Operation(f"fast_{name}(x, y)", function, FLOATS) for name, function in names.items()]
@@ -423,15 +423,15 @@ def test_fast_forms_know_nan() -> None:
 
 
 def test_negative_powers() -> None:
-    """NumPy refuses them; here they are 0. Large ones wrap."""
+    """NumPy refuses them; here the result is 0. Large ones wrap."""
     x, y = np.arange(-8, 8), np.array([-1, 0, 1, 2, 63, 64, 65, 1 << 62] * 2)
     (got,) = computed([Operation("pow(x, y)", np.add, ())], "i64", 16, x, y)
     wanted = [0 if e < 0 else pow(int(b), int(e), 1 << 64) for b, e in zip(x, y, strict=True)]
     assert got.view(np.uint64).tolist() == wanted
 
 
-def test_numbers_are_single_lanes() -> None:
-    """Functions take Numba's own numbers too, and give them back."""
+def test_numbers_behave_as_single_lanes() -> None:
+    """Functions also take Numba's numbers, and return them."""
     out = np.zeros(5)
     kernel(
         "    x = end * 0.5\n    y = select(x > 2.0, maximum(x, 7.5), x)\n"
@@ -470,12 +470,12 @@ def test_in_place_operators() -> None:
     ],
 )
 def test_refused(expression: str) -> None:
-    """A wrong type is an error of the compiler, never a guess."""
+    """A wrong type is a compiler error, never a guess."""
     with pytest.raises(KernelError, match="Numba rejects"):
         build("wrong", f"{HEAD.format('wrong')}    v = {expression}\n", cpu_level())
 
 
-def test_nothing_is_made_that_is_not_called() -> None:
+def test_functions_that_are_not_called_are_not_built() -> None:
     names = ["load_f32x16", "exp", "load_f32x3", "store_q7x2", "first_9", "exponent", "range"]
     assert set(bound_routines(names)) == {"load_f32x16", "exp"}
     declared = {name for name, each in routines().items() if not (each.dtype or each.lanes)}
@@ -485,8 +485,8 @@ def test_nothing_is_made_that_is_not_called() -> None:
 
 def at_lower_levels() -> AtLevels:
     tests = [
-        *("test_operations", "test_reductions", "test_lanes", "test_first_lanes", "test_steps"),
-        *("test_halves_are_read", "test_halves_are_written", "test_fused_only_by_name"),
+        *("test_operations", "test_reductions", "test_lane_counts", "test_first_lanes", "test_steps"),
+        *("test_halves_are_read", "test_halves_are_written", "test_only_fma_is_fused"),
         *("test_rounding_to_odd_first", "test_streams"),
     ]
     cases = (2 + 1 + 3 + 1) * len(EVERY) + len(WIDTHS) + 4 + 4 + 1 + 1 + 5

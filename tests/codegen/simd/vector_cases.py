@@ -1,4 +1,4 @@
-"""Kernels that compute with vectors over arrays: their source, arguments, and what NumPy says."""
+"""Kernels that compute with vectors over arrays: their source, arguments, and NumPy's results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 @cache
 def specials(dtype: str) -> Array:
-    """What goes wrong first."""
+    """The values most likely to go wrong."""
     kind = numpy_type(dtype)
     if kind.kind in "iu":
         info = np.iinfo(kind)
@@ -73,7 +73,7 @@ def specials(dtype: str) -> Array:
 
 @cache
 def operands(dtype: str) -> tuple[Array, Array]:
-    """Every pair of specials there is room for, then random numbers."""
+    """Every pair of specials that fits, then random numbers."""
     rng = np.random.default_rng(SEED)
     some = specials(dtype)
     a, b = (x.ravel() for x in np.meshgrid(some, some))
@@ -96,9 +96,9 @@ def _random(rng: np.random.Generator, dtype: str, count: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An expression of vectors x and y in a kernel, and what NumPy says to it.
+    """An expression of vectors x and y in a kernel, and NumPy's function for it.
 
-    `N` in the text is the number of lanes, `D` the dtype. whole: one result for all lanes of a vector.
+    `N` in the text is the number of lanes, `D` the dtype. `whole` means one result for all lanes of a vector.
     """
 
     text: str
@@ -113,11 +113,11 @@ class Operation:
 HEAD = """def {}(operands, scratch, sizes, begin, end):
     src, dst = addresses_2(operands)
 """
-"""The first lines of a kernel, for its name."""
+"""The first lines of a kernel with a given name."""
 
 
 def kernel(body: str) -> Callable[[int, int, int, int, int], None]:
-    """A kernel of that body, to be called with src, dst, sizes, begin and end."""
+    """A kernel with that body, to be called with src, dst, sizes, begin and end."""
     name = f"vectors_{sha256(body.encode()).hexdigest()[:16]}"
     run = native(name, HEAD.format(name) + body)
     return lambda src, dst, *rest: run(copy_operands(src, dst), 0, *rest)
@@ -174,7 +174,7 @@ def _shape(op: Operation, x: Array, lanes: int) -> int:
 
 
 def assert_same(got: Array, wanted: Array, text: str, *, zeros: bool = True) -> None:
-    """The same bits; any NaN is as good as another, and with zeros=False either zero."""
+    """The same bits. Any NaN equals any other, and with zeros=False either zero equals the other."""
     assert got.dtype == wanted.dtype, text
     same = got == wanted
     if got.dtype.kind == "f":

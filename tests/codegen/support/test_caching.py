@@ -9,7 +9,7 @@ import pytest
 from codegen.support.caching import lazy_pattern
 
 
-def test_a_lazy_pattern_is_compiled_once_and_not_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lazy_pattern_is_compiled_once_and_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
     real = re.compile
     with monkeypatch.context() as patched:

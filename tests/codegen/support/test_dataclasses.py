@@ -1,4 +1,4 @@
-"""`dataclass` with methods that are compiled late behaves as the standard library's."""
+"""`dataclass`, whose methods are compiled late, behaves like the standard library's."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_fields_are_inherited(dataclass):
 
     @dataclass(frozen=True, slots=True)
     class Same(Derived):
-        """The same fields; never equal to a value of its base."""
+        """The same fields as its base, but never equal to a value of it."""
 
     assert Derived(2, a=3).a == 3
     assert Base().a == 1
@@ -188,7 +188,7 @@ def test_threads_may_construct_the_first_values():
 
 
 @BOTH
-def test_names_of_fields_may_be_any(dataclass):
+def test_fields_may_have_any_name(dataclass):
     @dataclass(frozen=True, slots=True)
     class Odd:
         self: int

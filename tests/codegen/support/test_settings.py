@@ -1,4 +1,4 @@
-"""The settings: folders stay where they were asked for."""
+"""Settings that name folders become absolute paths."""
 
 from __future__ import annotations
 

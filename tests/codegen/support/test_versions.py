@@ -1,4 +1,4 @@
-"""Versions of packages, without importing them."""
+"""Versions of packages, found without importing them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.support import versions
 
 
 @pytest.mark.parametrize("package", ["numba", "llvmlite"])
-def test_the_file_of_a_release_says_what_the_metadata_says(package: str) -> None:
+def test_the_version_file_agrees_with_the_metadata(package: str) -> None:
     assert versions._in_version_file(package) in ("", version(package))
     assert versions.package_version(package) == version(package)
 
@@ -28,7 +28,9 @@ def test_the_file_of_a_release_says_what_the_metadata_says(package: str) -> None
         ("", ""),
     ],
 )
-def test_what_is_read(text: str, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_version_files_are_read(
+    text: str, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Anything but one version is left to the metadata."""
     package = tmp_path / "some_package_of_ours"
     package.mkdir()
@@ -39,9 +41,9 @@ def test_what_is_read(text: str, wanted: str, tmp_path: Path, monkeypatch: pytes
     assert versions._in_version_file("some_package_of_ours") == wanted
 
 
-def test_a_package_that_is_not_there() -> None:
+def test_a_missing_package() -> None:
     assert versions.package_version("no_such_package_of_ours") == "none"
 
 
-def test_whether_python_runs_without_its_lock() -> None:
+def test_whether_python_runs_without_the_gil() -> None:
     assert versions.is_free_threaded() == bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
