@@ -344,7 +344,7 @@ def _runs(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
 
 
 def _reversals(rng: np.random.Generator, kind: str = "") -> Iterator[Case]:
-    """Runs read from the last to the first: parts of lanes, parts of lines, lines; short ones side by side."""
+    """Runs read from the last to the first: partial lanes, partial lines, lines; short ones side by side."""
     for width in (bits // 8 for bits in instruction("reversed_elements").shapes):
         whole = {max(size // width, 2) for size in (16, 48, 64, 96, 320, 640)}
         for count in sorted(whole | {count + 1 for count in whole}):
