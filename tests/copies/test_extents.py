@@ -1,9 +1,13 @@
-"""Every way of copying proves, before it writes, that it stays in its buffers: one byte less is refused.
+"""Every kind of copy proves, before it writes, that it stays in its buffers: one byte less is refused.
 
-Where the proofs are: a box in one pass, whatever its kernel, `pipeline.steps.launch_of`; entries of tables,
-`TableCalls.chunks`, chunk by chunk; all boxes in one launch, `gather._check_segments` and `_check_chunks`;
-many places at once (blocks of any sort, tiles one by one, expressions to tiled arrays), `_check_chunks` of
-`call_tables`; loops, masked copies and reductions, `codegen.analysis.bounds.check_bounds`.
+The proofs are in these functions:
+
+- a box in one pass, with any kernel: `pipeline.steps.launch_of`
+- entries of tables: `TableCalls.chunks`, chunk by chunk
+- all boxes in one launch: `gather._check_segments` and `_check_chunks`
+- many places at once (blocks of any kind, single tiles, expressions to tiled arrays): `_check_chunks` of
+  `call_tables`
+- loops, masked copies and reductions: `codegen.analysis.bounds.check_bounds`
 """
 
 from __future__ import annotations
@@ -54,7 +58,7 @@ LINE_UNITS = 64
 
 @dataclass(frozen=True)
 class Copy:
-    """One copy by its two maps; `is_so` says of its launches that they are of the way meant."""
+    """One copy, given by its two maps. `is_so` tells whether launches are of the intended kind."""
 
     src: AccessMap
     dst: AccessMap
@@ -81,7 +85,7 @@ class Copy:
 
 
 def mode(name: str, **wanted: Any) -> Callable[[list[Launch]], bool]:
-    """Whether one of the launches is of that mode, and its transpose as wanted."""
+    """Whether one of the launches has that mode, and its transpose the given fields."""
 
     def is_so(launches: list[Launch]) -> bool:
         return any(
@@ -98,7 +102,7 @@ def in_tables(launches: list[Launch]) -> bool:
 
 
 def packed(text: str, is_so: Callable[[list[Launch]], bool], **more: Any) -> Copy:
-    """An array in C order into a layout, padding written."""
+    """An array in C order into a layout, with its padding."""
     spec = tj.as_layout(text)
     width = spec.dtype.itemsize
     loose = Element(spec.primitive_type, 8 * width)
@@ -107,7 +111,7 @@ def packed(text: str, is_so: Callable[[list[Launch]], bool], **more: Any) -> Cop
 
 
 def unpacked(text: str, is_so: Callable[[list[Launch]], bool], **more: Any) -> Copy:
-    """A layout into an array in C order; what is behind the last element is not read, and does not count."""
+    """A layout into an array in C order. Bytes after the last element are not read and do not count."""
     there = packed(text, is_so)
     return Copy(tight_map(there.dst), there.src, there.target, there.source, is_so, **more)
 
@@ -162,7 +166,7 @@ def refused_at(program: CopyProgram) -> None:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_what_fits_is_compiled_so(name: str) -> None:
+def test_a_copy_that_fits_compiles_to_the_intended_kind(name: str) -> None:
     copy = WAYS[name]()
     program = copy.program()
     assert copy.is_so(list(program.launches)), [str(x.step.schedule) for x in program.launches]
@@ -177,7 +181,7 @@ def test_what_fits_is_compiled_so(name: str) -> None:
 @pytest.mark.parametrize("side", ["source", "destination"])
 @pytest.mark.parametrize("name", WAYS)
 def test_a_buffer_that_is_too_small_is_refused(name: str, side: str, end: str, by: int) -> None:
-    """By a byte, or by a line, in front or behind; of packed elements by one or sixty-four of those."""
+    """By a byte or a line, at either end; for packed elements by one or sixty-four of them."""
     copy = WAYS[name]()
     which = "src" if side == "source" else "dst"
     access = getattr(copy, which)
@@ -211,8 +215,8 @@ def test_tables_are_checked_before_a_byte_is_written() -> None:
     ],
     ids=str,
 )
-def test_tables_of_segments_are_proven_themselves(change: dict[str, int], match: str) -> None:
-    """Not only the boxes that they are made of."""
+def test_segment_tables_are_proven(change: dict[str, int], match: str) -> None:
+    """The proof covers the table, not only the boxes that it is made from."""
     copy = WAYS["gathered"]()
     lowered = box_copy(copy.src.in_units(8), copy.dst.in_units(8))
     segments = copy.program().launches[0].calls.segments  # type: ignore[attr-defined]
@@ -224,7 +228,7 @@ def test_tables_of_segments_are_proven_themselves(change: dict[str, int], match:
 
 
 @pytest.mark.parametrize("change", [{"src": -2}, {"src": 2}, {"dst": -2}, {"dst": 2}], ids=str)
-def test_chunks_are_proven_themselves(change: dict[str, int]) -> None:
+def test_chunk_tables_are_proven(change: dict[str, int]) -> None:
     copy = WAYS["places"]()
     lowered = box_copy(copy.src.in_units(8), copy.dst.in_units(8))
     places = chunk_table_of(lowered)
@@ -281,7 +285,7 @@ BLOCKWISE = {"relayout": relaid, "swizzled": in_swizzled_blocks, "converted": in
 @pytest.mark.parametrize("what", ["source", "destination", "block"])
 @pytest.mark.parametrize("name", BLOCKWISE)
 def test_blocks_stay_in_their_buffers(name: str, what: str, by: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each block at its place: the source, the destination, the array in cache, one byte or a line less."""
+    """Each block at its place: source, destination and array in cache, one byte or one line smaller."""
     program = BLOCKWISE[name](monkeypatch)
     replace(program, tables={}).table(0)
     (src_low, src_stop), (dst_low, dst_stop) = program.bounds
@@ -325,7 +329,7 @@ def at_each(
 
 
 @pytest.mark.parametrize("into", [False, True], ids=["gather", "scatter"])
-def test_tiles_one_by_one_stay_in_their_buffers(into: bool) -> None:
+def test_single_tiles_stay_in_their_buffers(into: bool) -> None:
     """The same launches at many places."""
     shape = bytes_map((4, 16), (16, 1), 1)
     byte = Element("u8", 8)
@@ -345,8 +349,8 @@ def test_tiles_one_by_one_stay_in_their_buffers(into: bool) -> None:
 
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("first", [0, 5])
-def test_tiles_one_by_one_begin_anywhere_in_lines(streams: bool, first: int) -> None:
-    """Kernels that store full lines run only where every tile begins a line."""
+def test_single_tiles_may_begin_anywhere_in_lines(streams: bool, first: int) -> None:
+    """Kernels that store full lines run only if every tile begins a line."""
     shape = bytes_map((64, 64), (1, 64), 1), bytes_map((64, 64), (64, 1), 1)
     byte = Element("u8", 8)
     launches = compile_stage(*shape, byte, byte, streams=streams).launches
@@ -377,7 +381,7 @@ def test_tiles_one_by_one_begin_anywhere_in_lines(streams: bool, first: int) -> 
             assert not memory[start + 3 * 4096 :].any()
 
 
-def test_blocks_begin_in_lines_where_their_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_refused_for_another_alignment(monkeypatch: pytest.MonkeyPatch) -> None:
     program = relaid(monkeypatch)
     memory = np.full(1 << 21, 7, np.uint8)
     src, dst = memory.ctypes.data, memory.ctypes.data + (1 << 20)
@@ -426,7 +430,7 @@ def test_expressions_to_tiled_arrays_stay_in_them(monkeypatch: pytest.MonkeyPatc
 def _masked() -> None:
     dst, mask = np.zeros((300, 41), np.float32), np.zeros((300, 41), bool)
     tj.copyto(dst, np.ones((300, 41), np.float32), where=mask)
-    if not _seen:  # small ones are NumPy's
+    if not _seen:  # NumPy copies small ones
         tj.elementwise(lambda a: a)(np.ones_like(dst), out=dst, where=mask)
 
 
@@ -449,7 +453,10 @@ _seen: list[tuple[Any, dict[str, tuple[int, ...]], dict[str, int]]] = []
 
 @pytest.mark.parametrize("run", [_masked, _reduced, _looped], ids=lambda run: run.__name__)
 def test_loops_prove_their_subscripts(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a call is bound to is proven; not so with an array one shorter, but for the one loops go by."""
+    """The arrays of a call are proven to fit.
+
+    Shorter arrays are refused, except the one whose size bounds the loops.
+    """
     check, _seen[:] = loop_program.check_bounds, []
 
     def watched(function: Any, shapes: Any, scalars: Any) -> None:
@@ -468,7 +475,7 @@ def test_loops_prove_their_subscripts(run: Callable[[], None], monkeypatch: pyte
                     check(function, {**shapes, name: shorter}, scalars)
                 except KernelError:
                     refused += 1
-        assert refused, f"nothing of {shapes} is looked at"
+        assert refused, f"no access to {shapes} is checked"
 
 
 SMALL = np.zeros((16, 256), np.float32)

@@ -1,4 +1,4 @@
-"""From every named format to every other of one dtype and rank: the bytes are those of packing afresh."""
+"""From every named format to every other of the same dtype and rank: the same bytes as a fresh pack."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SHAPES: tuple[tuple[str, Dims], ...] = (
     ("f32", (13, 37)),
     ("s4", (9, 35)),
 )
-"""In four dimensions every format takes bytes: an even and an uneven array of these."""
+"""In four dimensions every format supports bytes: an even and an uneven array."""
 
 
 @cache
 def takers(dtype: str, dims: Dims) -> tuple[str, ...]:
-    """The formats that have a rule for such an array."""
+    """The formats that support such an array."""
     return tuple(name for name in tj.formats() if _takes(name, dtype, dims))
 
 
@@ -44,7 +44,7 @@ def _takes(name: str, dtype: str, dims: Dims) -> bool:
 
 @cache
 def array(dtype: str, dims: Dims) -> Array:
-    """No element is zero, as padding is; no two neighbors are the same."""
+    """No element is zero, as padding is, and no two neighbors are equal."""
     element = primitive_type(dtype)
     assert element.numpy
     most = 7 if element.bits == 4 else 113
@@ -58,7 +58,7 @@ def packed(name: str, dtype: str, dims: Dims) -> tj.TiledArray:
 
 @pytest.mark.parametrize(("dtype", "dims"), SHAPES, ids=str)
 def test_every_pair(dtype: str, dims: Dims) -> None:
-    """One after the other in one test, so that they share what is packed."""
+    """One pair after the other in a single test, so that they share packed buffers."""
     names = takers(dtype, dims)
     assert len(names) >= 8
     for source, target in product(names, names):
@@ -69,8 +69,8 @@ def test_every_pair(dtype: str, dims: Dims) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "dims"), SHAPES, ids=str)
-def test_there_and_back(dtype: str, dims: Dims) -> None:
-    """With the test of every pair: whatever way it came, the array is back bit for bit."""
+def test_unpacking_restores_the_array(dtype: str, dims: Dims) -> None:
+    """Together with the test of every pair: any chain of formats gives back the array bit for bit."""
     x = array(dtype, dims)
     for name in takers(dtype, dims):
         tiled = packed(name, dtype, dims)

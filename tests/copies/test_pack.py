@@ -1,4 +1,4 @@
-"""pack and unpack against the definition; what they take and refuse; a refusal writes nothing."""
+"""pack and unpack against the definition; valid and invalid arguments; a refused call writes nothing."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_padding_values(value: Any, text: str, element: Any) -> None:
     assert tj.pack(x, shape, padding=value).buffer.view(np.uint8).tolist() == want.tolist()
 
 
-def test_the_shapes_own_padding_value() -> None:
+def test_the_padding_value_of_the_shape() -> None:
     shape = tj.make_shape("s16", (3,), tiles=((4,),), padding_value=-7)
     x = np.arange(3, dtype=np.int16)
     assert tj.pack(x, shape).buffer.tolist() == [0, 1, 2, -7]
@@ -221,7 +221,7 @@ def test_padding_that_does_not_fit(value: Any, text: str) -> None:
         tj.pack(np.zeros(3, shape.dtype), shape, padding=value)
 
 
-def test_the_type_without_zero_says_how_to_pad_with_bytes_of_zero() -> None:
+def test_an_error_about_a_type_without_zero_suggests_padding_with_zero_bytes() -> None:
     shape = tj.Shape.parse("f8e8m0fnu[3]{0:T(4)}")
     with pytest.raises(tj.LayoutError, match="has no 0: omit padding"):
         tj.pack(np.ones(3, shape.dtype), shape, padding=0)
@@ -357,7 +357,7 @@ def test_casting_of_a_wrong_type(casting: Any) -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("text", ["f32", "f16", "bf16", "s8", "s4", "f8e4m3fn", "pred", "c64"])
-def test_unsafe_conversions_warn_of_nothing(text: str) -> None:
+def test_unsafe_conversions_give_no_warnings(text: str) -> None:
     x = np.array([[1 + 2j, 3, -1j, 1e30, 0], [np.nan, np.inf, 2, 1, 0]])
     for array in (x, x.astype(np.complex64), x.real.copy()):
         tiled = tj.pack(array, f"{text}[2,5]{{0,1}}", casting="unsafe")
@@ -366,7 +366,7 @@ def test_unsafe_conversions_warn_of_nothing(text: str) -> None:
         assert tiled[0, 2] == kept.get(text, 0)
 
 
-def test_arrays_that_numpy_has_not() -> None:
+def test_arrays_beyond_numpys_limits() -> None:
     many = f"f32[{','.join(['1'] * 65)}]"
     with pytest.raises(tj.LayoutError, match="at most"):
         tj.unpack(np.zeros(1, np.float32), many)
@@ -453,7 +453,7 @@ def test_ragged_lists_are_refused() -> None:
         tj.pack([[1, 2], [3]], "{1,0}")
 
 
-def test_arguments_in_the_other_order() -> None:
+def test_swapped_arguments_name_the_right_order() -> None:
     with pytest.raises(
         TypeError, match="expected an array to pack, got str\n  pass the array before the layout"
     ):
@@ -500,7 +500,7 @@ def test_buffers_of_unpack() -> None:
     assert (tj.unpack(tj.pack(x, TILED), TILED) == x).all()
 
 
-def test_subclasses_and_lists() -> None:
+def test_subclasses_and_lists_are_packed_as_arrays() -> None:
     assert tj.pack([[1, 2], [3, 4]], "s64[2,2]{0,1}").buffer.tolist() == [1, 3, 2, 4]
     masked = np.ma.masked_array(np.ones((3, 5), np.float32), mask=False)
     assert (tj.pack(masked, TILED).unpack() == 1).all()
@@ -518,8 +518,8 @@ def test_too_big_for_memory() -> None:
 @pytest.mark.rotated
 @pytest.mark.share(1)
 @pytest.mark.parametrize("level", [own_level(), *lower_levels()])
-def test_every_half_as_a_float(level: str) -> None:
-    """All 65,536 bit patterns, at CPU levels with and without an instruction for it."""
+def test_every_half_becomes_the_right_float(level: str) -> None:
+    """All 65,536 bit patterns, at CPU levels with and without an instruction for the conversion."""
     code = (
         "import numpy as np, tilejit as tj\n"
         "x = np.arange(65536, dtype=np.uint16).view(np.float16).reshape(256, 256)\n"
@@ -533,7 +533,7 @@ def test_every_half_as_a_float(level: str) -> None:
 
 
 def test_padding_of_the_element_type_keeps_its_bits() -> None:
-    """A NaN's sign and payload are bits like any other."""
+    """The sign and payload of a NaN are preserved."""
     nan = np.array([0xF9], np.uint8).view(ml_dtypes.float8_e3m4)[0]
     t = tj.pack(np.zeros(3, ml_dtypes.float8_e3m4), "{0:T(8)}", padding=nan)
     assert t.buffer.view(np.uint8)[3:].tolist() == [0xF9] * 5

@@ -1,4 +1,4 @@
-"""CuTe layouts in pack, unpack, relayout, TiledArray: what lies where, padding, and what is refused."""
+"""CuTe layouts in pack, unpack, relayout and TiledArray: offsets, padding, and refusals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def memory() -> tuple[Guarded, Guarded]:
 
 @pytest.mark.parametrize(("text", "dims"), TEXTS, ids=lambda value: str(value))
 @pytest.mark.parametrize("name", ["u1", "f2", "f8", "c16"])
-def test_every_element_lies_at_its_offset(text: str, dims: tuple[int, ...], name: str) -> None:
+def test_every_element_is_at_its_offset(text: str, dims: tuple[int, ...], name: str) -> None:
     x = np.random.default_rng(0).integers(0, 100, dims).astype(name)
     t = tj.pack(x, text, padding=7)
     offsets = cute_offsets(t.layout.layout, np.indices(dims).reshape(len(dims), -1))
@@ -90,7 +90,7 @@ def test_pack_and_unpack_between_guard_pages(
 
 
 @given(cute_shapes(most=120))
-def test_slots_and_indices_are_each_others_inverse(shape: CuteShape) -> None:
+def test_slots_and_indices_are_inverse(shape: CuteShape) -> None:
     slots = slots_of(shape)[: shape.physical_size]
     found = tj.multi_index(shape, np.arange(shape.physical_size))
     rows = np.where(slots < 0, -1, np.arange(len(slots)))
@@ -115,7 +115,7 @@ def test_the_compiler_sees_the_same_offsets(shape: CuteShape) -> None:
 
 
 @given(cute_shapes(most=200))
-def test_text_json_and_pickle_give_the_shape_back(shape: CuteShape) -> None:
+def test_text_json_and_pickle_restore_the_shape(shape: CuteShape) -> None:
     assert tj.as_layout(str(shape)) == shape
     assert spec_from_json(json.loads(json.dumps(shape.to_json()))) == shape
     assert pickle.loads(pickle.dumps(shape)) == shape
@@ -129,7 +129,7 @@ def test_relayout_is_pack_of_unpack(first: str, second: str) -> None:
     assert t.buffer.tobytes() == tj.pack(x, second, padding=3).buffer.tobytes()
 
 
-def test_runs_of_a_swizzle_stay_whole_and_need_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_a_swizzle_stay_contiguous_and_need_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose_transfer, "CHUNKED_BYTES", 0)
     x = np.zeros((64, 128), np.float16)
     text = "Sw<3,3,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))"
@@ -140,7 +140,7 @@ def test_runs_of_a_swizzle_stay_whole_and_need_no_table(monkeypatch: pytest.Monk
         assert "chunks" in explained.schedule
 
 
-def test_packed_elements_where_asked_for() -> None:
+def test_elements_are_packed_on_request() -> None:
     x = (np.arange(15) % 7).astype(np.int8).reshape(3, 5)
     spec = tj.as_layout("(3,5):(5,1)", dims=x.shape, dtype="s4", element_size_in_bits=4)
     t = tj.pack(x, spec)
@@ -149,7 +149,7 @@ def test_packed_elements_where_asked_for() -> None:
     assert tj.pack(x, "(3,5):(5,1)").buffer.tolist() == x.ravel().tolist()
 
 
-def test_a_stride_of_zero_is_read_and_not_written() -> None:
+def test_a_stride_of_zero_can_be_read_but_not_written() -> None:
     spec = tj.as_layout("(4,(2,2)):(0,(1,2))", dims=(4, 4), dtype=np.float32)
     t = tj.TiledArray.from_buffer(np.arange(4, dtype=np.float32), spec)
     assert (tj.unpack(t) == np.arange(4)).all()
@@ -190,7 +190,7 @@ def test_refusals_name_a_witness(text: str, dims: tuple[int, ...], words: str) -
 
 
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 9)), min_size=1, max_size=3))
-def test_overlaps_are_found_or_there_are_none(modes: list[tuple[int, int]]) -> None:
+def test_overlaps_are_found_exactly_if_there_are_any(modes: list[tuple[int, int]]) -> None:
     dims, strides = tuple(n for n, _ in modes), tuple(s for _, s in modes)
     shape = CuteShape("u8", dims, tj.cute.Layout(dims, strides))
     index = tuple(np.indices(dims).reshape(len(dims), -1))
@@ -217,7 +217,7 @@ def test_overlaps_are_found_or_there_are_none(modes: list[tuple[int, int]]) -> N
     ],
     ids=str,
 )
-def test_parts_of_layouts_say_how_to_make_one(given: Any, fix: str) -> None:
+def test_errors_about_parts_of_layouts_say_how_to_make_one(given: Any, fix: str) -> None:
     with pytest.raises((tj.LayoutError, TypeError), match=fix):
         tj.pack(np.zeros((3, 4), np.float32), given)
 

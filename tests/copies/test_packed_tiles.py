@@ -1,4 +1,4 @@
-"""Tiles of packed elements moved one by one: what the definition says, in and past the cache."""
+"""Single tiles of packed elements, copied as defined, in and past the cache."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def past_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 def some_ids(spec: tj.Shape) -> Any:
-    """Every tile in some order; the first one once more."""
+    """Every tile in some order, the first one twice."""
     grid, _ = tile_and_grid(spec)
     order = np.random.default_rng(5).permutation(int(np.prod(grid)))
     return np.append(order, order[0])
 
 
 def strides_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """In order; every dimension the other way round and with holes; the tiles innermost."""
+    """Strides in order; in reverse order with holes; with the tiles innermost."""
     dense = tuple(int(np.prod(shape[d + 1 :], dtype=int)) for d in range(len(shape)))
     turned = tuple(-3 * s for s in dense)
     inner = int(np.prod(shape[1:], dtype=int))
@@ -53,7 +53,7 @@ def strides_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("text", SPECS)
-def test_to_and_from_arrays(text: str, past_cache: bool) -> None:
+def test_copies_to_and_from_arrays(text: str, past_cache: bool) -> None:
     """Between guard pages, on one thread and on three."""
     spec = tj.Shape.parse(text)
     t, ids = filled(spec), some_ids(spec)
@@ -80,8 +80,8 @@ def test_to_and_from_arrays(text: str, past_cache: bool) -> None:
 
 @pytest.mark.parametrize("text", SPECS)
 @pytest.mark.parametrize("layout", ["", "(3,5)", "packed"])
-def test_to_and_from_tiled_arrays(text: str, layout: str, past_cache: bool) -> None:
-    """Of unpacked elements and of packed ones; the padding of `out` stays."""
+def test_copies_to_and_from_tiled_arrays(text: str, layout: str, past_cache: bool) -> None:
+    """With unpacked elements and with packed ones. The padding of `out` stays."""
     spec = tj.Shape.parse(text)
     t, ids = filled(spec), some_ids(spec)
     want = tj.gather_tiles(t, ids)
@@ -97,8 +97,8 @@ def test_to_and_from_tiled_arrays(text: str, layout: str, past_cache: bool) -> N
     assert (tj.gather_tiles(again, ids) == want).all()
 
 
-def test_which_tiles_are_copied_each_by_its_own_call() -> None:
-    """Those whose places in the other array are alike."""
+def test_which_tiles_are_copied_by_separate_calls() -> None:
+    """Those whose places in the other array repeat."""
     spec = tj.Shape.parse(SPECS[0])
     grid = grid_of(spec)
     for text, is_alike in (
@@ -114,12 +114,12 @@ def test_which_tiles_are_copied_each_by_its_own_call() -> None:
 @pytest.mark.parametrize(
     ("layout", "parts"), [("(2,8,8):(2,24,3)", 1), ("(2,8,8):(64,8,1)", 2), ("(2,8,8):(1,2,16)", 2)]
 )
-def test_tiles_that_meet_in_a_byte_have_one_thread(
+def test_tiles_that_share_a_byte_have_one_thread(
     layout: str, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each writes its half of the byte and the other half back as it was before.
+    """Each writes its half of the byte, and writes the other half back unchanged.
 
-    Tiles that begin inside a byte are gathered on threads into full bytes, and copied from there on one.
+    Threads gather tiles that begin inside a byte into full bytes. One thread copies them from there.
     """
     had: list[int] = []
     monkeypatch.setattr(
@@ -136,8 +136,8 @@ def test_tiles_that_meet_in_a_byte_have_one_thread(
     assert had == [parts]
 
 
-def test_values_that_are_all_the_same() -> None:
-    """A broadcast array is read again and again, whatever its strides."""
+def test_values_that_are_all_equal() -> None:
+    """A broadcast array is read repeatedly, whatever its strides."""
     spec = tj.Shape.parse(SPECS[0])
     t = filled(spec)
     tj.scatter_tiles(t, [2, 0], np.array(5, spec.dtype))

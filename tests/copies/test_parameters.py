@@ -1,4 +1,4 @@
-"""Keywords of formats and patterns reach them through every call that reads a layout."""
+"""Keywords of formats and patterns work in every call that reads a layout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ by_layout = pytest.mark.parametrize(("layout", "parameters", "text"), LAYOUTS)
 
 
 @by_layout
-def test_every_call_takes_them(layout: str, parameters: dict[str, Any], text: str) -> None:
+def test_every_call_accepts_parameters(layout: str, parameters: dict[str, Any], text: str) -> None:
     packed = tj.pack(X, text)
     data, array = packed.buffer.tobytes(), {"dims": X.shape, "dtype": "f32"}
     tiled = tj.TiledArray.from_buffer(data, layout, **array, **parameters)
@@ -40,7 +40,7 @@ def test_every_call_takes_them(layout: str, parameters: dict[str, Any], text: st
 
 
 @by_layout
-def test_explain_gives_them_to_the_side_that_takes_them(
+def test_explain_passes_parameters_to_the_side_that_takes_them(
     layout: str, parameters: dict[str, Any], text: str
 ) -> None:
     full = f"f32[11,30]{text}"
@@ -86,7 +86,7 @@ def test_layouts_without_parameters_say_so() -> None:
 REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "unpack without a layout": (lambda: tj.unpack(T, mr=4), TypeError, "'mr'"),
     "unpack of another size": (lambda: tj.unpack(T, "blis-a", mr=5), tj.LayoutError, "not"),
-    "unpack with dims of its own": (
+    "unpack with other dims": (
         lambda: tj.unpack(T, "blis-a", dims=(2, 3)),
         TypeError,
         "does not take dims",
@@ -102,7 +102,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         TypeError,
         "'mr'",
     ),
-    "a parameter there is not": (lambda: tj.relayout(T, "blis-a", nr=4), TypeError, "it takes mr"),
+    "an unknown parameter": (lambda: tj.relayout(T, "blis-a", nr=4), TypeError, "it takes mr"),
     "a misspelled keyword": (
         lambda: tj.pack(X, "tenstorrent", thread=1),
         TypeError,
@@ -144,18 +144,22 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         "does not take dims.*\n  omit dims$",
     ),
     "an empty text": (lambda: tj.pack(X, " "), tj.LayoutError, "expected a layout, got ' '\n  write"),
-    "sizes of no axis": (lambda: tj.relayout(T, PATTERN, mi=8, k=2), TypeError, "no axis"),
+    "a size of an unknown axis": (lambda: tj.relayout(T, PATTERN, mi=8, k=2), TypeError, "no axis"),
     "a size too small": (lambda: tj.relayout(T, PATTERN, m=1, mi=8, ni=2), tj.LayoutError, "dimension 0"),
     "explain between arrays": (lambda: tj.explain(X.copy(), X, mr=4), TypeError, "'mr'"),
     "explain of a full shape": (lambda: tj.explain("f32[2,3]{1,0}", None, mr=4), TypeError, "'mr'"),
-    "explain with dims too many": (lambda: tj.explain("tpu", X, dims=(11, 30)), TypeError, "already"),
+    "explain with too many dims": (lambda: tj.explain("tpu", X, dims=(11, 30)), TypeError, "already"),
     "explain without dtype": (lambda: tj.explain("tpu", None, dims=(11, 30)), tj.LayoutError, "dtype"),
-    "explain of sizes unknown": (
+    "explain with an unknown size": (
         lambda: tj.explain(None, None, dims=(-1, 3), dtype="f32"),
         tj.LayoutError,
         "size",
     ),
-    "explain into an overlap": (lambda: tj.explain("(11,30):(1,1)", X), tj.LayoutError, "slot|element"),
+    "explain with overlapping arrays": (
+        lambda: tj.explain("(11,30):(1,1)", X),
+        tj.LayoutError,
+        "slot|element",
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Plans: what they take and refuse, overlap, threads, and that they keep nothing alive."""
+"""Plans: valid and invalid arguments, overlap, threads, and that they keep no array alive."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_wrong_arrays_are_refused(name: str) -> None:
     assert not dst.any()
 
 
-def test_what_is_no_array_is_refused() -> None:
+def test_other_objects_are_refused() -> None:
     class Pretender:
         shape, strides, dtype = (70, 90), (360, 4), np.dtype(np.float32)
 
@@ -141,7 +141,7 @@ def test_read_only_destinations_are_refused() -> None:
     plan(np.zeros_like(dst), src)
 
 
-def test_plans_that_cannot_be() -> None:
+def test_impossible_plans_are_refused() -> None:
     with pytest.raises(
         ValueError, match=r"src of shape \(5, 4\) cannot be broadcast to dst of shape \(4, 5\)"
     ):
@@ -152,8 +152,8 @@ def test_plans_that_cannot_be() -> None:
         tj.plan_copy(np.zeros(5, np.int64), np.zeros(5))
 
 
-def test_strides_that_do_not_matter() -> None:
-    """Dimensions of one, and arrays without elements, have strides that nobody walks."""
+def test_strides_that_do_not_matter_are_ignored() -> None:
+    """Dimensions of one, and arrays without elements, have strides that are never used."""
     dst, src = np.zeros((1, 90)), np.arange(90.0).reshape(1, 90)
     plan = tj.plan_copy(dst, src)
     odd = np.lib.stride_tricks.as_strided(np.ones(90), (1, 90), (12345, 8))
@@ -163,7 +163,7 @@ def test_strides_that_do_not_matter() -> None:
     tj.plan_copy(nothing, nothing.T.copy().T)(nothing, nothing)
 
 
-def test_a_like_dtype_will_do() -> None:
+def test_an_equal_dtype_is_accepted() -> None:
     fields = [("a", "u2"), ("b", "u2")]
     dst, src = np.zeros((70, 90), fields), np.ones((90, 70), fields).T
     plan = tj.plan_copy(dst, src)
@@ -191,8 +191,8 @@ def test_overlap_is_exact(rows: int, threads: int) -> None:
 
 @pytest.mark.share(1)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_overlap_that_is_hard_to_find(threads: int) -> None:
-    """The search for a shared byte is given up: the source is copied first, as if there was one. There is."""
+def test_overlap_that_is_hard_to_find_is_assumed(threads: int) -> None:
+    """The search for a shared byte gives up, so the source is copied first. The arrays do overlap here."""
     base = np.random.default_rng(0).integers(0, 256, 83_253, np.uint8)
     dst = as_strided(base, (24, 24, 24), (728, 29, 1))
     src = as_strided(base[37:], (24, 24, 24), (650, 862, 2099))
@@ -204,7 +204,7 @@ def test_overlap_that_is_hard_to_find(threads: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["objects", "shared elements", "subclass"])
-def test_what_numpy_does(kind: str) -> None:
+def test_plans_that_numpy_runs(kind: str) -> None:
     dst, src = pair(5, 6)
     if kind == "objects":
         dst = dst.astype(object)
@@ -227,7 +227,10 @@ def test_what_numpy_does(kind: str) -> None:
 @pytest.mark.parametrize("beside", [0, 16])
 @pytest.mark.parametrize("target", ["f4", ml_dtypes.bfloat16], ids=str)
 def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever in a line the destination begins: beside one, where NumPy's arrays do, others run."""
+    """Planning compiles the kernels for the destination's alignment.
+
+    A destination with another alignment runs others.
+    """
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     monkeypatch.setattr(choose_conversion, "LEAST_CONVERTED_BYTES", 0)
     monkeypatch.setattr(kernel, "_natives", {})
@@ -251,8 +254,8 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
 
 @pytest.mark.share(1)
 @pytest.mark.parametrize("skipped", [0, 1, 15])
-def test_streaming_looks_at_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows run backwards, so the lowest byte lies before the array's address; that byte must begin a line."""
+def test_streaming_depends_on_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows run backwards, so the lowest byte is before the array's address. That byte must begin a line."""
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     copy_program.cache_clear()
     src = np.arange(512 * 640, dtype=np.float32).reshape(512, 640).T
@@ -320,8 +323,8 @@ with open(sys.argv[1], "rb") as file:
 """
 
 
-def test_plans_are_planned_anew_in_another_process(tmp_path: Path) -> None:
-    """Kernels, through a table or not, and NumPy's copies; the addresses of here are not there."""
+def test_plans_work_in_another_process(tmp_path: Path) -> None:
+    """Kernels, with a table or without, and NumPy's copies. Addresses of this process are not pickled."""
     plans = []
     for target, source, keywords in (
         ("f4", "f4", {"threads": 1}),
@@ -354,7 +357,7 @@ def test_copies_of_a_plan_are_the_plan() -> None:
     assert copy.copy(plan) is copy.deepcopy(plan) is plan
 
 
-def test_no_plan_runs_unchecked() -> None:
+def test_a_plan_cannot_run_without_checks() -> None:
     plan = tj.plan_copy(*pair())
     assert [name for name in dir(plan) if not name.startswith("_")] == ["kernels", "reason", "report"]
     with pytest.raises(tj.LayoutError, match="dst has shape"):
@@ -362,7 +365,7 @@ def test_no_plan_runs_unchecked() -> None:
 
 
 def test_kernels_are_chosen_for_the_number_of_threads() -> None:
-    """Not for two, however many there are: narrower tiles, so that each of eight has some."""
+    """More than two threads get narrower tiles, so that each of eight has some."""
     src = np.zeros((300, 310), np.float32).T
     trips = [
         sum(x.trips for x in tj.plan_copy(src.copy(), src, threads=n)._program.launches)  # type: ignore[union-attr]
@@ -371,8 +374,8 @@ def test_kernels_are_chosen_for_the_number_of_threads() -> None:
     assert trips[1] > 2 * 8 >= trips[0]
 
 
-def test_plans_without_numba() -> None:
-    """A kernel that is in the store already runs without the compiler."""
+def test_plans_need_no_numba() -> None:
+    """A kernel in the store runs without the compiler."""
     code = (
         "import sys, numpy as np, tilejit as tj\n"
         "d, s = np.zeros((70, 90), np.float32), np.ones((90, 70), np.float32).T\n"
@@ -396,7 +399,7 @@ def test_addresses() -> None:
 @pytest.mark.parametrize(
     "size", [0, 1, 63, 4096, memory.HUGE_BYTES - 1, memory.HUGE_BYTES, memory.HUGE_BYTES + 5]
 )
-def test_fresh_arrays_start_a_line(size: int) -> None:
+def test_fresh_arrays_start_on_a_line(size: int) -> None:
     a = empty((size,), np.uint8)
     assert a.shape == (size,)
     assert a.flags.writeable
@@ -419,7 +422,7 @@ def test_fresh_arrays_of_any_dtype() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1 << 46,), (1 << 62,), (1 << 70,), (1 << 40, 1 << 40)])
-def test_no_memory(shape: tuple[int, ...]) -> None:
+def test_arrays_too_large_for_memory_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(tj.TilejitError, match="no memory for an array of") as refused:
         empty(shape, np.float64)
     assert isinstance(refused.value, MemoryError)
@@ -427,7 +430,7 @@ def test_no_memory(shape: tuple[int, ...]) -> None:
 
 @given(st.data())
 def test_spans_and_sharing(data: Any) -> None:
-    """The numbers alone against NumPy's bounds and an array of counters."""
+    """The numbers alone, against NumPy's bounds and an array of counters."""
     pick: Pick = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
     dims = extents(pick, 200)
     steps = tuple(pick(-20, 20) for _ in dims)
@@ -463,7 +466,7 @@ def test_broadcasting_is_numpys(have: tuple[int, ...], want: tuple[int, ...]) ->
 
 
 def test_strides_beyond_any_memory_are_planned_like_others() -> None:
-    """Their spans fit no word that machine code could compare."""
+    """Their spans exceed every machine word."""
     far = as_strided(np.zeros(16), (3,), (2**62,))
     assert str(2**62) in str(tj.plan_copy(far, np.zeros(3)))
     assert str(2**62) in str(tj.plan_copy(np.zeros(3), far))

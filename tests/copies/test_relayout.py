@@ -1,4 +1,4 @@
-"""relayout is unpack then pack, by the definition; what it takes and refuses; a refusal writes nothing."""
+"""relayout is unpack followed by pack; valid and invalid arguments; a refused call writes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE, TARGET = "f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}"
 
 
 def noise(spec: tj.Shape, seed: int = 7) -> Bytes:
-    """The bytes of a buffer, its padding too; bytes of narrow elements hold nothing above them."""
+    """The bytes of a buffer, padding included. Bytes of narrow elements have zeros above them."""
     data = np.frombuffer(np.random.default_rng(seed).bytes(spec.size_in_bytes), np.uint8)
     if spec.primitive_type == "pred" and not spec.packed:
         return data & np.uint8(1)
@@ -38,7 +38,7 @@ def fill_of(spec: tj.Shape) -> Bytes:
 
 
 def moved(data: Bytes, source: tj.Shape, target: tj.Shape, fill: Bytes | None, before: Bytes) -> Bytes:
-    """By pad, reshape and transpose, there and back."""
+    """By pad, reshape and transpose, in both directions."""
     return packed_by_definition(unpacked_by_definition(data, source), target, fill, before)
 
 
@@ -120,8 +120,8 @@ def test_padding(padding: Any, element: float) -> None:
     assert result.buffer.view(np.uint8).tolist() == want.tolist()
 
 
-def test_there_and_back() -> None:
-    """Through any layout the elements stay what they are, and the padding becomes zeros."""
+def test_a_round_trip_restores_the_elements() -> None:
+    """Through any layout, elements stay the same and padding becomes zeros."""
     x = np.random.default_rng(3).standard_normal((37, 131), np.float32).astype(ml_dtypes.bfloat16)
     first = tj.pack(x, "tpu")
     for name in ("tenstorrent", "amx-b", "{0,1}", "{1,0:T(5,7)(3,1)}"):
@@ -156,8 +156,8 @@ def test_keywords(keywords: dict[str, Any]) -> None:
         ("f32[1024,2100]{1,0:T(8,128)}", "f32[1024,2100]{0,1:T(16,1)}"),
     ],
 )
-def test_nothing_beside_the_buffers(source: str, target: str) -> None:
-    """Between guard pages; the last two are past the cache."""
+def test_nothing_outside_the_buffers_is_touched(source: str, target: str) -> None:
+    """Between guard pages. The last two are past the cache."""
     here, there = tj.Shape.parse(source), tj.Shape.parse(target)
     data = noise(here)
     want = moved(data, here, there, fill_of(there), np.zeros(there.size_in_bytes, np.uint8)).tobytes()
@@ -185,7 +185,7 @@ def test_out() -> None:
         assert buffer.tobytes() == want.buffer.tobytes()
 
 
-def test_the_same_layout_is_a_copy() -> None:
+def test_the_same_layout_gives_a_copy() -> None:
     t = tj.pack(np.arange(15, dtype=np.float32).reshape(3, 5), SOURCE, padding=3)
     copy = tj.relayout(t, SOURCE)
     assert not np.shares_memory(copy.buffer, t.buffer)
@@ -255,7 +255,7 @@ def test_what_is_refused(obj: str, keywords: dict[str, Any], words: str) -> None
 
 
 @pytest.mark.parametrize("t", [np.ones((3, 5)), b"x", None, [[1.0]], SOURCE], ids=repr)
-def test_what_is_no_tiled_array(t: Any) -> None:
+def test_objects_other_than_tiled_arrays_are_refused(t: Any) -> None:
     with pytest.raises(TypeError, match="TiledArray"):
         tj.relayout(t, "{1,0}")
 

@@ -1,4 +1,4 @@
-"""Calls that come often are answered by machine code as they were before."""
+"""Native code answers frequent calls with the same results as before."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from tilejit.programs.direct_policy import SOON_FROM
 
 Array = np.ndarray[Any, Any]
 
-pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
+pytestmark = pytest.mark.skipif(not supported(), reason="direct calls are not supported here")
 
 OFTEN = 5
-"""As many times as make a call a direct one here."""
+"""The number of calls after which a call is direct here."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,21 +37,21 @@ def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def is_direct(shortcut: Shortcut, call: Callable[[], Any]) -> bool:
-    """Whether machine code answers a call."""
+    """Whether native code answers a call."""
     shortcut._answered_in_python()
     call()
     return shortcut._last_answer() is not None
 
 
 def learned(shortcut: Shortcut, call: Callable[[], Any]) -> None:
-    """Make a call until machine code answers it."""
+    """Repeat a call until native code answers it."""
     for _ in range(OFTEN):
         assert not is_direct(shortcut, call)
     assert is_direct(shortcut, call)
 
 
 def squares(dtype: Any = np.float32, side: int = 128) -> list[Array]:
-    """Arrays of one layout, of other elements each."""
+    """Arrays of one layout with different elements."""
     return [np.arange(k, side * side + k).astype(dtype).reshape(side, side) for k in range(3)]
 
 
@@ -67,7 +67,7 @@ FRESH: dict[str, tuple[Shortcut, Callable[[Any, Array], Any]]] = {
 @pytest.mark.parametrize("side", [128, 300])
 @pytest.mark.parametrize("name", FRESH)
 def test_fresh_results(name: str, side: int) -> None:
-    """Their memory, too, is whose it was before: the array's own, or its base's from a size on."""
+    """Results own the same memory as before: the array's own, or from some size on its base's."""
     shortcut, call = FRESH[name]
     arrays = squares(side=side)
     before = call(tj, arrays[0])
@@ -102,7 +102,7 @@ FLAGGED = {
 
 @pytest.mark.parametrize("name", FLAGGED)
 def test_conversions_are_learned_and_warn_each_time(name: str) -> None:
-    """Machine code converts, sees the flag, and has Python do it over."""
+    """Native code converts, sees the flag, and leaves the conversion to Python."""
     dtype, to, value, said = FLAGGED[name]
     x = squares(dtype)[0]
     learned(known_cast, lambda: tj.astype(x, to))
@@ -121,7 +121,7 @@ def test_conversions_are_learned_and_warn_each_time(name: str) -> None:
 
 
 def test_copies_that_convert_warn_each_time() -> None:
-    """Into an array that is there, which holds the answer before and after the warning."""
+    """Into an existing array, which contains the answer before and after the warning."""
     x, out = squares("f8")[0], np.zeros((128, 128), np.float32)
     learned(known_copy, lambda: tj.copyto(out, x))
     x[5, 7] = 1e300
@@ -131,8 +131,8 @@ def test_copies_that_convert_warn_each_time() -> None:
         assert (out == x.astype(np.float32)).all()
 
 
-def test_calls_like_each_other_are_learned_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the code is there already: one by one those that take turns, of calls of many kinds none."""
+def test_similar_calls_are_learned_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the code exists already, calls that take turns are learned one by one, calls of many kinds never."""
     arrays = [np.ones((128, 128 + k), np.float32) for k in range(SOON_FROM + 1)]
     learned(known_in_c_order, lambda: tj.ascontiguousarray(arrays[0].T))
     monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", 1 << 60)
@@ -164,7 +164,7 @@ def test_copies(view: Callable[[Array], Array]) -> None:
 
 @pytest.mark.parametrize("step", [1, -1])
 def test_overlapping_copies(step: int) -> None:
-    """The layouts are those that were learned, the arrays reach into each other."""
+    """The layouts are the learned ones, but the arrays overlap."""
     learned(known_copy, lambda: tj.copyto(np.empty(9000, "f4"), np.ones(9000, "f4")[::step]))
     ours, theirs = (np.arange(10000, dtype="f4") for _ in range(2))
     tj.copyto(ours[500:9500], ours[:9000][::step])
@@ -173,7 +173,7 @@ def test_overlapping_copies(step: int) -> None:
 
 
 def test_forbidden_conversions_are_not_learned() -> None:
-    """`copy_plain` converts by any rule, `copyto` by same_kind: both ask one shortcut."""
+    """`copy_plain` converts by any rule, `copyto` by same_kind, and both ask one shortcut."""
     x = squares()[0]
     for _ in range(3 * OFTEN):
         tj.astype(x.T, np.int16, order="C")
@@ -191,7 +191,7 @@ def test_code_outlives_its_plan() -> None:
     assert (tj.ascontiguousarray(x.T) == x.T).all()
 
 
-def test_nothing_is_kept() -> None:
+def test_no_array_is_kept_alive() -> None:
     x, y, _ = squares()
     calls = [
         (known_in_c_order, lambda: tj.ascontiguousarray(x.T)),
@@ -218,10 +218,10 @@ EQUAL = {
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_dtypes_that_are_equal_are_not_the_same(name: str) -> None:
-    """Each array's result has its own, whichever was learned first; both are known side by side."""
+    """Each array's result has its own dtype, whichever was learned first. Both stay learned."""
     first, second = (np.zeros((200, 300), dtype).T for dtype in EQUAL[name])
     assert second.dtype == first.dtype
-    tj.ascontiguousarray(first)  # the plan is this one's
+    tj.ascontiguousarray(first)  # the plan belongs to this array
     known_in_c_order.forget()
     learned(known_in_c_order, lambda: tj.ascontiguousarray(second))
     learned(known_in_c_order, lambda: tj.ascontiguousarray(first))
@@ -231,7 +231,7 @@ def test_dtypes_that_are_equal_are_not_the_same(name: str) -> None:
 
 
 def test_types_and_their_dtypes_are_learned_side_by_side() -> None:
-    """np.float64 == np.dtype("f8"), but machine code looks for the very object."""
+    """np.float64 == np.dtype("f8"), but native code looks for the identical object."""
     x = squares("i4")[0]
     calls = [lambda: tj.astype(x, np.float64), lambda: tj.astype(x, np.dtype("f8"))]
     for call in calls:
@@ -239,7 +239,7 @@ def test_types_and_their_dtypes_are_learned_side_by_side() -> None:
     assert all(is_direct(known_cast, call) for call in calls)
 
 
-def test_types_that_may_change_their_mind_are_not_learned() -> None:
+def test_dtype_arguments_that_may_change_are_not_learned() -> None:
     class Chosen:
         dtype = np.dtype(np.float64)
 
@@ -250,7 +250,7 @@ def test_types_that_may_change_their_mind_are_not_learned() -> None:
     assert tj.astype(x, Chosen).dtype == np.int32
 
 
-def test_only_calls_of_other_layouts_go_through_python() -> None:
+def test_only_calls_with_other_layouts_go_through_python() -> None:
     x = squares()[0]
     learned(known_in_c_order, lambda: tj.ascontiguousarray(x.T))
     assert not is_direct(known_in_c_order, lambda: tj.ascontiguousarray(x[:, ::-1]))

@@ -1,4 +1,4 @@
-"""Swizzled layouts block by block: every element at its offset, whatever blocks are cut; and when."""
+"""Swizzled layouts in blocks: every element at its offset, for any blocks; and when they are chosen."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PADDED = (
     ("f16", "Sw<3,3,3> o 0 o ((8,9),(64,2)):((64,1024),(1,512))", (40, 128)),
     ("f16", "Sw<3,3,3> o 0 o ((8,9),(64,3)):((64,2048),(1,512))", (72, 192)),
 )
-"""Modes that reach beyond the array, and holes between tiles."""
+"""Modes that reach past the end of the array, and holes between tiles."""
 
 REFUSED = (
     ("f16", "Sw<3,3,3> o 0 o ((8,9),(64,2)):((64,1024),(1,512))", (41, 128), "half a tile"),
@@ -74,14 +74,14 @@ def spec_of(case: Text) -> CuteShape:
 
 
 def programs(spec: CuteShape, strides: tuple[int, ...]) -> list[CopyProgram | StagedProgram]:
-    """Pack and unpack, in blocks or not, made anew."""
+    """Fresh pack and unpack programs, in blocks or not."""
     fill = bytes([PADDING]) * spec.dtype.itemsize
     pack = pack_program.__wrapped__(spec, strides, buffer_element(spec), fill, False, 1, DEFAULT)
     return [pack, unpack_program.__wrapped__(spec, strides, array_element(spec), False, 1, DEFAULT)]
 
 
 def check(spec: CuteShape, strides: tuple[int, ...], *, in_blocks: bool = True) -> None:
-    """Both ways between guard pages, where lines begin and inside them, on one thread and on three."""
+    """Pack and unpack between guard pages, aligned to lines and not, on one thread and on three."""
     dims, dtype = spec.dimensions, spec.dtype
     plain = np.full(span_bytes(dtype.itemsize, dims, strides), 0xA5, np.uint8)
     values = random_elements(np.random.default_rng(5), dtype, prod(dims)).reshape(dims)
@@ -109,7 +109,7 @@ def strides_of(spec: CuteShape, order: str) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("case", [*ATOMS, *PADDED], ids=lambda case: f"{case[0]} {case[1]}")
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_every_element_at_its_offset(case: Text, order: str) -> None:
+def test_every_element_is_at_its_offset(case: Text, order: str) -> None:
     spec = spec_of(case)
     check(spec, strides_of(spec, order))
 
@@ -122,7 +122,7 @@ def test_blocks_past_the_cache(case: Text, monkeypatch: pytest.MonkeyPatch) -> N
     check(spec, strides_of(spec, "F"))
 
 
-def test_rows_backwards_and_apart() -> None:
+def test_rows_that_run_backwards_and_have_gaps() -> None:
     spec = spec_of(ATOMS[0])
     row = 2 * spec.dimensions[1] + 6
     check(spec, (-row, 2))
@@ -130,7 +130,7 @@ def test_rows_backwards_and_apart() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "text", "dims", "why"), REFUSED, ids=[why for *_, why in REFUSED])
-def test_what_has_no_blocks_is_copied_at_once(dtype: str, text: str, dims: tuple[int, ...], why: str) -> None:
+def test_copies_without_blocks_go_in_one_pass(dtype: str, text: str, dims: tuple[int, ...], why: str) -> None:
     spec = spec_of((dtype, text, dims))
     check(spec, strides_of(spec, "C"), in_blocks=False)
 
@@ -138,7 +138,7 @@ def test_what_has_no_blocks_is_copied_at_once(dtype: str, text: str, dims: tuple
 @settings(max_examples=share(25, 3))
 @given(st.data())
 def test_random_tiles(data: st.DataObject) -> None:
-    """Tiles of any order of their dimensions, under any swizzle of runs of 8 bytes and more."""
+    """Tiles with any order of dimensions, under any swizzle of runs of 8 bytes and more."""
     bits = data.draw(st.integers(1, 3), label="B")
     base, shift = data.draw(st.integers(2, 4), label="M"), data.draw(st.integers(bits, 4), label="S")
     shift *= data.draw(st.sampled_from([1, -1]))
@@ -156,7 +156,7 @@ def test_random_tiles(data: st.DataObject) -> None:
     check(spec, strides_of(spec, "C"), in_blocks=isinstance(found, StagedProgram))
 
 
-def test_packed_elements_go_at_once() -> None:
+def test_packed_elements_go_in_one_pass() -> None:
     text, dims = "Sw<2,4,3> o 0 o ((8,8),(64,2)):((64,1024),(1,512))", (64, 128)
     spec = tj.as_layout(text, dims=dims, dtype="s4", element_size_in_bits=4)
     x = random_elements(np.random.default_rng(4), spec.dtype, prod(dims)).reshape(dims)
@@ -165,7 +165,7 @@ def test_packed_elements_go_at_once() -> None:
     assert (tj.unpack(tj.pack(x, spec)) == x).all()
 
 
-def test_padding_is_kept_where_asked() -> None:
+def test_padding_is_kept_on_request() -> None:
     _, text, dims = PADDED[1]
     pack_program.cache_clear()
     x = np.random.default_rng(2).integers(0, 99, dims).astype(np.float16)
@@ -176,8 +176,8 @@ def test_padding_is_kept_where_asked() -> None:
     pack_program.cache_clear()
 
 
-def test_a_keyword_says_how() -> None:
-    """Given one of them, the copy is the one that `explain` shows."""
+def test_tuning_keywords_select_one_pass() -> None:
+    """With one of them, the copy is the one that `explain` shows."""
     spec = spec_of(ATOMS[0])
     tuning = read_tuning(256, "structure", False)
     way = unpack_program.__wrapped__(spec, strides_of(spec, "C"), array_element(spec), False, 1, tuning)

@@ -1,4 +1,4 @@
-"""Repeated gathers and scatters answer and refuse as first calls do, from Python and from native code."""
+"""Repeated gathers and scatters give the results and errors of first calls, from Python and native code."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_repeated_calls_are_the_definition(text: str, native: bool) -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_refused_ids_write_nothing(dtype: str) -> None:
-    """After calls that native code has answered, too."""
+    """Also after calls that native code answered."""
     t = filled(tj.Shape.parse(SPECS[0]))
     before, out = t.buffer.tobytes(), np.empty((3, 8, 16), np.float32)
     highest = min(int(np.iinfo(np.dtype(dtype)).max), 2**64 - 1)
@@ -128,7 +128,7 @@ def test_a_tile_that_is_named_twice() -> None:
 @given(st.data())
 @settings(max_examples=share(60, 4))
 def test_duplicates_among_many(data: st.DataObject) -> None:
-    """Every tile once is accepted, and one tile twice is refused, wherever they are."""
+    """Naming every tile once is accepted. Naming one tile twice is refused, wherever it is."""
     count = data.draw(st.integers(2, 300))
     t = tj.TiledArray.from_buffer(np.zeros(1 << 12, np.uint8), "u8[4096]{0:T(2)}")
     shuffled = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(2048)
@@ -145,8 +145,8 @@ def test_duplicates_among_many(data: st.DataObject) -> None:
     assert t.buffer.tobytes() == before
 
 
-def test_arrays_that_no_longer_fit() -> None:
-    """What a first call refuses or copies first, later calls do alike."""
+def test_arrays_that_no_longer_fit_are_refused() -> None:
+    """Later calls refuse, or copy first, the same arrays as first calls do."""
     t, ids = filled(tj.Shape.parse(SPECS[0])), np.array([3, 1])
     out = np.empty((2, 8, 16), np.float32)
     for _ in range(REPEATS):
@@ -195,8 +195,8 @@ def test_ids_within_the_result() -> None:
 
 
 @pytest.mark.parametrize("text", [SPECS[1], *SPECS[-3:]])
-def test_nothing_beside_the_arrays(text: str) -> None:
-    """First and last tiles between guard pages, in calls that were seen before."""
+def test_nothing_outside_the_arrays_is_touched(text: str) -> None:
+    """First and last tiles between guard pages, in repeated calls."""
     spec = tj.Shape.parse(text)
     data = filled(spec).buffer.view(np.uint8)
     count = prod(tile_and_grid(spec)[0])
@@ -226,7 +226,7 @@ def test_nothing_beside_the_arrays(text: str) -> None:
 def test_many_tiles_and_several_threads(
     text: str, threads: Any, native: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One plan copies any number of tiles, some at a time, and is made once. Refused ids write nothing."""
+    """One plan is made once and copies any number of tiles, some at a time. Refused ids write nothing."""
     monkeypatch.setattr(offset_builder, "TABLE_CHUNK", 4)
     monkeypatch.setattr(offset_kernels, "MOST_CLEARED_BYTES", 64)
     made: list[Any] = []
@@ -267,7 +267,7 @@ def test_many_tiles_and_several_threads(
 
 @pytest.mark.parametrize("text", SPECS)
 def test_copies_with_scratch_of_their_own(text: str, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large copies release the GIL: threads that call one plan at once share nothing."""
+    """Large copies release the GIL, so threads that call one plan at once must share nothing."""
     monkeypatch.setattr(tile_plans, "LEND_BUFFER_BYTES", 0)
     spec = tj.Shape.parse(text)
     t, grid = filled(spec), tile_and_grid(spec)[0]
@@ -311,7 +311,7 @@ def test_plans_are_bounded() -> None:
 @pytest.mark.parametrize("text", ["f32[1024,128]{1,0:T(8,128)}", "s4[2048,128]{1,0:T(64,128)(8,1)E(4)}"])
 @pytest.mark.parametrize("count", [2, 16])
 def test_threads_that_share_a_plan(text: str, count: int) -> None:
-    """Each call has offsets of its own, whether it holds the GIL or not."""
+    """Each call has its own offsets, whether it holds the GIL or not."""
     spec = tj.Shape.parse(text)
     t = filled(spec)
     total = prod(tile_and_grid(spec)[0])

@@ -1,4 +1,4 @@
-"""gather_tiles and scatter_tiles by pad, reshape, transpose; ids of every kind; a refusal writes nothing."""
+"""gather_tiles and scatter_tiles against pad, reshape, transpose; ids of all kinds; refused calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GRID = 5, 9
 
 
 def tile_and_grid(spec: tj.Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The extents of the grid of the first step's tiles, and of a tile."""
+    """The extents of the grid of first-step tiles, and of a tile."""
     assert spec.layout
     tile = spec.layout.tiles[0]
     sizes = [(spec.padded_dimensions or spec.dimensions)[d] for d in reversed(spec.layout.minor_to_major)]
@@ -46,7 +46,7 @@ def tile_and_grid(spec: tj.Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def chunk_table_of(spec: tj.Shape) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The slot of every element of every tile [n, *tile]: what later steps and the tail make of the tiles."""
+    """The slot of every element of every tile [n, *tile], as later steps and the tail permute the tiles."""
     grid, tile = tile_and_grid(spec)
     extents = (*grid, *tile)
     assert spec.layout
@@ -60,13 +60,13 @@ def chunk_table_of(spec: tj.Shape) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def values_of(spec: tj.Shape, data: Array) -> Array:
-    """What each slot of a buffer holds."""
+    """The value in each slot of a buffer."""
     values = unpacked_bits(data, spec.bits)[:, None] if spec.bits < 8 else data.reshape(-1, spec.bits // 8)
     return np.ascontiguousarray(values).reshape(-1).view(spec.dtype)
 
 
 def written(spec: tj.Shape, data: Array, ids: Any, tiles: Array) -> Array:
-    """The buffer's bytes after an assignment of tiles through NumPy, one after the other."""
+    """The buffer's bytes after NumPy assigned the tiles one after the other."""
     slots, places = values_of(spec, data).copy(), chunk_table_of(spec)
     for number, tile in zip(ids, tiles, strict=True):
         slots[places[number]] = tile
@@ -75,7 +75,7 @@ def written(spec: tj.Shape, data: Array, ids: Any, tiles: Array) -> Array:
 
 
 def filled(spec: tj.Shape, seed: int = 3) -> tj.TiledArray:
-    """A buffer with something everywhere, its padding too."""
+    """A buffer with data everywhere, padding included."""
     slots = random_elements(
         np.random.default_rng(seed), spec.dtype, spec.size_in_bytes * 8 // spec.bits
     ).view(np.uint8)
@@ -84,7 +84,7 @@ def filled(spec: tj.Shape, seed: int = 3) -> tj.TiledArray:
 
 
 def same(a: Array, b: Array, spec: tj.Shape) -> bool:
-    """Bit for bit equal where bits count."""
+    """Equal bit for bit, in the bits that count."""
     x, y = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (a, b))
     mask = value_mask(spec) if spec.dtype.itemsize == 1 and not spec.packed else np.uint8(255)
     if spec.packed:
@@ -94,7 +94,7 @@ def same(a: Array, b: Array, spec: tj.Shape) -> bool:
 
 @st.composite
 def tilings(draw: Any) -> tuple[tj.Shape, list[int], tuple[int, ...]]:
-    """A tiled shape, numbers of its tiles, the strides of an array of them."""
+    """A tiled shape, numbers of its tiles, and the strides of an array of them."""
     pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
     spec = shape(pick, most=120)
     assume(spec.layout and spec.layout.tiles and 0 not in spec.dimensions)
@@ -180,7 +180,7 @@ def padded_tiles(x: Array, spec: tj.Shape, value: int) -> Array:
 
 @pytest.mark.parametrize("text", CASES)
 def test_tiles_of_an_array(text: str) -> None:
-    """Elements at their logical places, padding as stored, in every kind of layout."""
+    """Elements at their logical places, padding as stored, in layouts of every kind."""
     spec = tj.Shape.parse(text)
     x = random_elements(np.random.default_rng(1), np.dtype(np.uint8), prod(spec.dimensions))
     x = (x.reshape(spec.dimensions) % (2 if text.startswith("pred") else 7)).astype(spec.dtype)
@@ -269,7 +269,7 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("ids", OUTSIDE, ids=repr)
 def test_ids_out_of_range(t: tj.TiledArray, ids: Any) -> None:
-    """Refused before a byte is written."""
+    """They are refused before a byte is written."""
     before = t.buffer.tobytes()
     out = np.full((len(ids), 8, 16), 77, np.float32)
     with pytest.raises(tj.LayoutIndexError, match="is out of range"):
@@ -316,7 +316,7 @@ def test_the_message_names_the_place(t: tj.TiledArray) -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_ids(t: tj.TiledArray, ids: Any, kind: type[Exception]) -> None:
+def test_objects_that_are_not_ids_are_refused(t: tj.TiledArray, ids: Any, kind: type[Exception]) -> None:
     before = t.buffer.tobytes()
     with pytest.raises(kind):
         tj.gather_tiles(t, ids)
@@ -325,8 +325,8 @@ def test_what_is_no_ids(t: tj.TiledArray, ids: Any, kind: type[Exception]) -> No
     assert t.buffer.tobytes() == before
 
 
-def test_ids_that_come_twice(t: tj.TiledArray) -> None:
-    """Refused, or the last one is written, whether the grid is small beside the ids or large."""
+def test_duplicate_ids(t: tj.TiledArray) -> None:
+    """They are refused, or the last one is written, for grids that are small and large beside the ids."""
     before = t.buffer.copy()
     values = np.arange(4 * 128, dtype=np.float32).reshape(4, 8, 16)
     for ids in ([3, 7, 3, 1], [(0, 3), (0, 7), (0, 3), (0, 1)]):
@@ -347,15 +347,17 @@ def test_ids_that_come_twice(t: tj.TiledArray) -> None:
     ("duplicates", "kind"),
     [("first", tj.LayoutError), (None, TypeError), (3, TypeError), (b"last", TypeError)],
 )
-def test_duplicates(t: tj.TiledArray, duplicates: Any, kind: type[Exception]) -> None:
+def test_wrong_values_of_duplicates_are_refused(
+    t: tj.TiledArray, duplicates: Any, kind: type[Exception]
+) -> None:
     with pytest.raises(kind, match='"error" or "last"'):
         tj.scatter_tiles(t, [0], np.float32(0), duplicates=duplicates)
     with pytest.raises(tj.LayoutError, match="duplicates="):
         tj.scatter_tiles(t, [0, 0], np.float32(0), duplicates="error")
 
 
-def test_tiled_arrays_of_tiles(t: tj.TiledArray) -> None:
-    """Gathered into one layout and scattered from another; the padding of `out` stays."""
+def test_tiles_from_and_to_tiled_arrays(t: tj.TiledArray) -> None:
+    """Gathered into one layout and scattered from another. The padding of `out` stays."""
     ids = [4, 0, 44]
     want = tj.gather_tiles(t, ids)
     out = filled(tj.Shape.parse("f32[3,8,16]{2,1,0:T(5,7)(5,1)}"))
@@ -413,8 +415,8 @@ def test_values_that_do_not_fit(t: tj.TiledArray, values: Any, kind: type[Except
     assert t.buffer.tobytes() == before
 
 
-def test_values_that_overlap_the_buffer(t: tj.TiledArray) -> None:
-    """They are read before anything is written."""
+def test_values_that_overlap_the_buffer_are_read_first(t: tj.TiledArray) -> None:
+    """Nothing is written before that."""
     want = t.buffer[:256].reshape(2, 8, 16).copy()
     tj.scatter_tiles(t, [1, 0], t.buffer[:256].reshape(2, 8, 16))
     assert tj.gather_tiles(t, [1, 0]).tobytes() == want.tobytes()
@@ -482,7 +484,7 @@ def test_a_buffer_that_is_read_only(t: tj.TiledArray) -> None:
         tj.scatter_tiles(frozen, [7], np.float32(0))
 
 
-def test_what_has_no_tiles() -> None:
+def test_layouts_without_tiles_are_refused() -> None:
     for text in ("f32[3,5]", "f32[3,5]{0,1}", "f32[]"):
         plain = tj.TiledArray.from_buffer(np.zeros(prod(tj.Shape.parse(text).dimensions), np.float32), text)
         with pytest.raises(tj.LayoutError, match="no tiles"):
@@ -526,8 +528,8 @@ def test_threads(t: tj.TiledArray, threads: Any, kind: type[Exception]) -> None:
         "bf16[2048,2100]{1,0:T(16,128)(2,1)}",
     ],
 )
-def test_nothing_beside_the_arrays(text: str) -> None:
-    """Between guard pages, first and last tiles among the ids; the last two are past the cache."""
+def test_nothing_outside_the_arrays_is_touched(text: str) -> None:
+    """Between guard pages, with first and last tiles among the ids. The last two are past the cache."""
     spec = tj.Shape.parse(text)
     data = filled(spec).buffer.view(np.uint8)
     places = chunk_table_of(spec)
@@ -550,7 +552,7 @@ def test_nothing_beside_the_arrays(text: str) -> None:
 
 
 def test_a_paged_cache() -> None:
-    """Blocks of tokens by a block table, as the docstring has it."""
+    """Blocks of tokens by a block table, as in the docstring."""
     blocks = np.random.default_rng(0).standard_normal((40, 16, 128)).astype(ml_dtypes.bfloat16)
     cache = tj.pack(blocks.reshape(640, 128), "{1,0:T(16,128)(2,1)}")
     table = np.array([[3, 39, 0, 3], [7, 8, 9, 10]], np.int32)

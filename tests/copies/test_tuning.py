@@ -1,4 +1,4 @@
-"""`virtual_vector_size`, `specialize`, `tune`: other kernels, the same bytes, nothing else touched."""
+"""`virtual_vector_size`, `specialize`, `tune`: other kernels, the same bytes, and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ COPIES: tuple[tuple[str, str, tuple[int, ...], Callable[[Array], Array], Callabl
 
 
 def check_guarded_copies(size: Any, specialize: str) -> None:
-    """Each of COPIES between pages that nobody may touch, flush with either end."""
+    """Each copy in COPIES between guard pages, flush with either end."""
     rng = np.random.default_rng(3)
     guarded = [Guarded(1 << 14) for _ in range(2)]
     for from_type, to_type, dims, of_dst, of_src in COPIES:
@@ -103,7 +103,7 @@ def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
 
 @pytest.mark.parametrize("text", LAYOUTS)
 @pytest.mark.parametrize(("size", "specialize"), [(6, "structure"), ((3, 30), "sizes")])
-def test_packs_are_the_same_packs(text: str, size: Any, specialize: str) -> None:
+def test_packs_give_the_same_bytes(text: str, size: Any, specialize: str) -> None:
     shape = tj.Shape.parse(text)
     x = np.arange(np.prod(shape.dimensions)).reshape(shape.dimensions).astype(shape.dtype)
     wanted = tj.pack(x, shape)
@@ -115,18 +115,18 @@ def test_packs_are_the_same_packs(text: str, size: Any, specialize: str) -> None
 
 
 def plan_of(shape: tuple[int, ...], dtype: str = "u4", **keywords: Any) -> CopyPlan:
-    """The plan of a transposition."""
+    """The plan of a transpose."""
     return plan_copy(np.empty(shape[::-1], dtype), np.empty(shape, dtype).T, threads=1, **keywords)
 
 
 def plan_of_runs(shape: tuple[int, int], dtype: str = "u4", **keywords: Any) -> CopyPlan:
-    """The plan of a copy of rows that both sides have room behind."""
+    """The plan of a copy of rows that are followed by gaps on both sides."""
     rows, columns = shape
     wide, wider = np.empty((rows, columns + 1), dtype), np.empty((rows, columns + 2), dtype)
     return plan_copy(wide[:, :columns], wider[:, :columns], threads=1, **keywords)
 
 
-def test_sizes_stand_in_the_source() -> None:
+def test_specialized_sources_contain_sizes() -> None:
     (kernel,) = plan_of_runs((123, 77), specialize="sizes").kernels
     assert "int64_at" not in kernel.source
     assert f"{77 * 4})" in kernel.source
@@ -135,7 +135,7 @@ def test_sizes_stand_in_the_source() -> None:
     assert kernel.arguments == ()
 
 
-def test_sizes_of_a_transpose_stand_in_the_source() -> None:
+def test_specialized_transposes_contain_sizes() -> None:
     (kernel,) = plan_of((123, 77), specialize="sizes").kernels
     assert kernel.arguments == ()
     assert f"min(i_tile + 96, {123})" in kernel.source
@@ -143,7 +143,7 @@ def test_sizes_of_a_transpose_stand_in_the_source() -> None:
     assert plan_of((124, 99)).kernels == plan_of((123, 77)).kernels
 
 
-def test_kernels_of_sizes_are_not_shared_and_those_of_structure_are() -> None:
+def test_only_kernels_without_sizes_are_shared() -> None:
     def kernels(specialize: str) -> set[str]:
         shapes = ((123, 77), (124, 77), (123, 99))
         return {k.name for shape in shapes for k in plan_of_runs(shape, specialize=specialize).kernels}
@@ -153,7 +153,7 @@ def test_kernels_of_sizes_are_not_shared_and_those_of_structure_are() -> None:
     assert not kernels("sizes") & kernels("structure")
 
 
-def test_float_and_integer_share_kernels_of_sizes() -> None:
+def test_float_and_integer_copies_share_specialized_kernels() -> None:
     of_floats = plan_of_runs((90, 70), "f4", specialize="sizes")
     assert of_floats.kernels == plan_of_runs((90, 70), specialize="sizes").kernels
 
@@ -185,9 +185,7 @@ def test_tables_and_padding_stay_arguments() -> None:
     ids=["runs", "elements"],
 )
 @pytest.mark.parametrize("size", [40, (30, 40)], ids=str)
-def test_a_strip_is_a_number_in_the_source_and_the_tail_is_not(
-    dst: Array, src: Array, node: type, size: Any
-) -> None:
+def test_a_strip_is_a_literal_and_the_tail_is_not(dst: Array, src: Array, node: type, size: Any) -> None:
     program = plan_copy(dst, src, virtual_vector_size=size, threads=1)._program
     assert program is not None
     whole, tail = program.steps
@@ -226,7 +224,7 @@ def counted(shape: tuple[int, ...]) -> Array:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_copy_runs_in_strips(kind: str) -> None:
-    """Of one dimension and of two, which also bound the loop around a transfer; the bytes are the same."""
+    """In one dimension and in two, which also split the loop around a transfer. The bytes are the same."""
     sources = []
     for size in (20, 64, 100, (5, 48), ("4", "80/2")):
         dst, src = KINDS[kind]()
@@ -238,7 +236,7 @@ def test_each_kind_of_copy_runs_in_strips(kind: str) -> None:
     assert sources[3] not in sources[:3]
 
 
-def test_the_rows_of_a_super_vector_are_strips_of_the_loop_around_runs() -> None:
+def test_rows_of_a_super_vector_are_strips_of_the_loop_around_runs() -> None:
     dst, src = KINDS["runs"]()
     text = tj.explain(dst, src, virtual_vector_size=(8, 48)).schedule
     assert "outer row_strip column_strip d0 | inner d1" in text
@@ -249,7 +247,7 @@ def test_the_rows_of_a_super_vector_are_strips_of_the_loop_around_runs() -> None
     assert "for b in range(8):" in kernels[0].source
 
 
-def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
+def test_a_strip_of_packed_elements_is_a_number_of_bytes() -> None:
     shape = tj.Shape.parse("s4[8,260]{1,0:T(128)E(4)}")
     program = single_pass_unpack(
         shape, (260, 1), array_element(shape), False, 1, Tuning(virtual_vector_size=(3,))
@@ -259,8 +257,8 @@ def test_a_strip_of_packed_elements_is_whole_bytes() -> None:
     assert not any(isinstance(step.nest.transfer, PackBits) for step in program.steps)
 
 
-def test_a_transpose_is_told_its_super_vector() -> None:
-    """In blocks of 16 x 4 elements, inside tiles of a multiple, or around tiles: literals of the kernel."""
+def test_the_source_of_a_transpose_contains_its_super_vector() -> None:
+    """In blocks of 16 x 4 elements, inside tiles of a multiple or around tiles, as literals of the kernel."""
     sizes: tuple[tuple[Any, tuple[int, int] | None, tuple[int, int]], ...] = (
         (16, (16, 16), (96, 96)),
         ((32, 64), (32, 64), (96, 128)),
@@ -297,9 +295,9 @@ def test_a_transpose_is_told_its_super_vector() -> None:
     [(10, 64, 64, 256), (10, (3, 40), 48, 240), (9, 16, 16, 224), (10, 10_000, 3264, 3264)],
 )
 def test_panels_of_short_rows_hold_super_vectors(rows: int, size: Any, columns: int, panel: int) -> None:
-    """In full blocks of 16 columns: a literal of the kernel, even where all columns are fewer.
+    """In full blocks of 16 columns: a literal of the kernel, even if the array has fewer columns.
 
-    The panel of the last size would not stay in cache, and is as large as others at most.
+    The panel of the last size would not stay in cache, so it has the largest size of the others.
     """
     kernels = set()
     for count in (5000, 333, 20):
@@ -322,7 +320,7 @@ def test_panels_of_short_rows_hold_super_vectors(rows: int, size: Any, columns: 
     assert f"min(j_strip + {columns}, j_stop)" in kernel.source
 
 
-def test_super_vectors_are_inside_panels_of_joined_columns_and_of_layers() -> None:
+def test_super_vectors_are_inside_panels_of_joined_columns_and_layers() -> None:
     for size, strip in ((16, 16), (64, 64), (2000, 1200)):
         src = np.arange(5 * 30 * 40, dtype="u4").reshape(5, 30, 40)
         dst = np.zeros((30, 41, 5), "u4")[:, :40].transpose(2, 0, 1)
@@ -337,7 +335,7 @@ def test_super_vectors_are_inside_panels_of_joined_columns_and_of_layers() -> No
 
 
 def cuts_of(dst: Array, src: Array, size: Any) -> set[TransposeSchedule]:
-    """The transposes of a copy, once it has run and is right."""
+    """The transposes of a copy, after it ran and was checked."""
     plan = plan_copy(dst, src, virtual_vector_size=size, threads=1)
     plan(dst, src)
     assert np.array_equal(dst, src)
@@ -349,8 +347,8 @@ def cuts_of(dst: Array, src: Array, size: Any) -> set[TransposeSchedule]:
 
 @pytest.mark.parametrize("packs", [True, False])
 @pytest.mark.parametrize(("size", "strip"), [(64, 32), ((9, 40), 24), (1, 8)], ids=str)
-def test_an_interleave_is_told_its_strip(packs: bool, size: Any, strip: int) -> None:
-    """Elements of both rows together, in full registers: a literal of the kernel, but not in the tail."""
+def test_the_source_of_an_interleave_contains_its_strip(packs: bool, size: Any, strip: int) -> None:
+    """Elements of both rows together, in full registers: a literal of the kernel, except in the tail."""
 
     def copied(rows: int, count: int) -> CopyProgram:
         apart = np.arange(rows * 2 * count, dtype="u2").reshape(rows, 2, count)
@@ -375,8 +373,8 @@ def test_an_interleave_is_told_its_strip(packs: bool, size: Any, strip: int) -> 
     assert copied(5, 333).kernels[0] is whole.kernel
 
 
-def test_joined_rows_are_told_their_strip() -> None:
-    """Whole iterations of the last joined digit, and never a rest of less than a line."""
+def test_the_source_of_joined_rows_contains_their_strip() -> None:
+    """Complete iterations of the last joined digit, and never a rest of less than a line."""
     shape = tj.Shape.parse("bf16[64,1056]{1,0:T(32,16)(2,1)}")
     x = np.arange(64 * 1056, dtype="u2").reshape(64, 1056).view(shape.dtype)
     for size, strip in (("auto", 16), (64, 2), (300, 10), (10**6, None)):
@@ -389,7 +387,9 @@ def test_joined_rows_are_told_their_strip() -> None:
 
 
 @pytest.mark.parametrize("size", [None, (16, 32), (48, 16)], ids=str)
-def test_a_transpose_that_begins_inside_a_line_is_told_its_tile_too(size: tuple[int, int] | None) -> None:
+def test_a_transpose_that_begins_inside_a_line_also_uses_the_requested_tile(
+    size: tuple[int, int] | None,
+) -> None:
     """Past the cache that is another kernel, which stages long result rows."""
     element = Element("u32", 32)
     rows, columns = 1024, 160

@@ -1,4 +1,4 @@
-"""`unpack` into other dtypes: what NumPy's astype makes of the unpacked array, to the bit."""
+"""`unpack` into other dtypes gives the bits of NumPy's astype on the unpacked array."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def dtype_of(name: str) -> np.dtype[Any]:
 @pytest.mark.share(3)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("have", "want"), PAIRS)
-def test_as_astype(layout: str, have: str, want: str) -> None:
+def test_conversions_agree_with_astype(layout: str, have: str, want: str) -> None:
     rng = np.random.default_rng(23)
     x = rng.integers(0, 7, (5, 7)).astype(dtype_of(have))
     t = tj.pack(x, layout)
@@ -54,8 +54,8 @@ def test_either_byte_order(name: str) -> None:
         assert tj.unpack(t, dtype=out.dtype).tobytes() == out.tobytes()
 
 
-def test_large_conversions_through_numpy() -> None:
-    """No kernel converts packed elements: pieces go through NumPy."""
+def test_large_conversions_go_through_numpy() -> None:
+    """No kernel converts packed elements, so NumPy converts them in pieces."""
     rng = np.random.default_rng(23)
     x = rng.integers(-8, 8, (700, 1100)).astype(ml_dtypes.int4)
     t = tj.pack(x, "{1,0:T(8,128)E(4)}")
@@ -75,7 +75,7 @@ def test_between_guard_pages() -> None:
         assert memory.untouched()
 
 
-def test_mistakes() -> None:
+def test_wrong_arguments_are_refused() -> None:
     x = np.zeros((3, 5), np.float32)
     t = tj.pack(x, "{1,0:T(2,2)}")
     out = np.full((3, 5), 7, np.float64)
@@ -107,7 +107,7 @@ def test_a_plain_buffer_has_the_dtype_of_its_layout() -> None:
 
 
 def test_masked_results_are_refused() -> None:
-    """A write beneath a mask would not show."""
+    """A write under a mask would not be visible."""
     t = tj.pack(np.ones((3, 5), np.float32), "{1,0:T(2,2)}")
     out = np.ma.masked_array(np.zeros((3, 5), np.float32), mask=True)
     with pytest.raises(TypeError, match="masked"):

@@ -1,4 +1,4 @@
-"""XLA's own cases about data, replayed: transposes, nested tiles, indices, packed integers, detiling."""
+"""XLA's own data tests, replayed: transposes, nested tiles, indices, packed integers, detiling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.share(6)
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "xla_cases.json").read_text())
 MOST_ELEMENTS = 300_000
-"""Larger cases have their largest dimensions cut: what they test is in the tiles, not in the size."""
+"""Larger cases have their largest dimensions reduced, because they test tiles, not sizes."""
 
 TYPES = {1: "u8", 2: "bf16", 4: "f32", 8: "f64", 16: "c128"}
 
@@ -32,7 +32,7 @@ def shrunk(dims: list[int]) -> tuple[int, ...]:
 
 
 def shape_of(name: str, dims: tuple[int, ...], tile: list[int]) -> tj.Shape:
-    """Row-major, with XLA's transpose tiling: it applies to the minor-most dimensions."""
+    """Row-major, with XLA's transpose tiling, which applies to the minor-most dimensions."""
     return tj.make_shape(name, dims, tiles=(tuple(tile),) if tile else ())
 
 
@@ -73,7 +73,7 @@ def test_transposes(case: dict[str, Any], width: int) -> None:
 
 
 def _strided_like(x: np.ndarray[Any, Any], striding: list[int]) -> np.ndarray[Any, Any]:
-    """The values in memory that XLA's input strides walk the same way: the same signs, order and zeros."""
+    """The values in memory that XLA's input strides visit: the same signs, order and zeros."""
     signs = tuple(slice(None, None, -1 if s < 0 else 1) for s in striding)
     order = sorted(range(x.ndim), key=lambda d: -abs(striding[d]))
     room = np.empty([x.shape[d] for d in order], x.dtype)
@@ -106,7 +106,7 @@ def test_index_util(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("order", CASES["index_util_roundtrip"]["m2m"], ids=str)
-def test_index_util_there_and_back(order: list[int]) -> None:
+def test_index_util_round_trip(order: list[int]) -> None:
     shape = tj.make_shape("f32", CASES["index_util_roundtrip"]["dims"], order)
     slots = np.array(CASES["index_util_roundtrip"]["linear"])
     for slot in slots.tolist():
@@ -117,7 +117,7 @@ def test_index_util_there_and_back(order: list[int]) -> None:
 @pytest.mark.parametrize("case", CASES["pack_subbyte"], ids=lambda c: f"{c['bits']} {c['dims']}{c['perm']}")
 @pytest.mark.parametrize("sign", ["s", "u"])
 def test_packed_integers(case: dict[str, Any], sign: str) -> None:
-    """Transposed and packed, the first element of a byte in its low bits."""
+    """Transposed and packed, with the first element of a byte in its low bits."""
     bits, dims = case["bits"], case["dims"]
     values = (np.arange(prod(dims), dtype=np.uint8) * 7 & ((1 << bits) - 1)).reshape(dims)
     moved = values.transpose(case["perm"])

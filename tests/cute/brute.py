@@ -1,4 +1,4 @@
-"""Judges of the algebra that share nothing with it: definitions written out, existence by trying all."""
+"""Oracles of the algebra that share no code with it: written-out definitions, and exhaustive searches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def modes_of(layout: Any) -> list[tuple[int, int]]:
 
 
 def at(modes: Modes, index: int) -> int:
-    """The offset of an integer coordinate, the last mode without end."""
+    """The offset of an integer coordinate; the last mode is unbounded."""
     total = 0
     for place, (size, step) in enumerate(modes):
         if place == len(modes) - 1:
@@ -37,7 +37,7 @@ def table(modes: Modes) -> list[int]:
 
 
 def factorisations(number: int) -> Iterator[list[int]]:
-    """Every way to write a number as an ordered product of numbers from 2."""
+    """Every factorization of a number into an ordered product of numbers from 2 up."""
     if number == 1:
         yield []
     for first in range(2, number + 1):
@@ -47,7 +47,7 @@ def factorisations(number: int) -> Iterator[list[int]]:
 
 
 def is_layout(values: Sequence[int]) -> bool:
-    """Whether any layout of one mode, cut in any way, has these offsets."""
+    """Whether any layout with one mode, split in any way, has these offsets."""
     for sizes in factorisations(len(values)):
         weight, modes = 1, []
         for size in sizes:
@@ -76,7 +76,7 @@ def composition_exists(a: Modes, b: Modes) -> bool:
 
 
 def complement_exists(a: Modes, bound: int) -> bool:
-    """Whether any ascending layout repeats A's offsets without meeting one twice, and covers the bound."""
+    """Whether any ascending layout repeats A's offsets without duplicates and covers the bound."""
     tile = set(table(a) or [0])
     last = bound - min(tile)
 
@@ -120,10 +120,10 @@ def longest_right_inverse(a: Modes) -> int:
 
 
 def left_inverse_exists(a: Modes) -> bool:
-    """Whether any layout L has L(A(i)) = i, coordinates of stride 0 left out: every mixed radix is tried.
+    """Whether any layout L has L(A(i)) = i, ignoring coordinates of stride 0. Every mixed radix is tried.
 
-    Equations M u = r have a solution in integers just when M and M|r have one rank and one gcd of the minors
-    of that order.
+    Equations M u = r have an integer solution exactly if M and M|r have the same rank, and the same gcd of
+    the minors of that order.
     """
     core, wanted, weight = [], [], 1
     for size, step in a:
@@ -144,7 +144,7 @@ def left_inverse_exists(a: Modes) -> bool:
 
 
 def _radices(top: int) -> Iterator[list[int]]:
-    """Every mixed radix whose last digit, without end, is not always 0."""
+    """Every mixed radix whose last digit, which is unbounded, is not always 0."""
     yield []
     for first in range(2, top + 1):
         for rest in _radices(top // first):

@@ -1,4 +1,4 @@
-"""Random layouts and tilers from any source of small integers, a good share of them without an answer."""
+"""Random layouts and tilers from any source of small integers; many have no answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sizes(pick: Pick, most: int, longest: int = 4) -> list[int]:
 
 
 def nested(pick: Pick, numbers: list[int]) -> Any:
-    """Numbers as an IntTuple of any nesting."""
+    """Numbers as an IntTuple with any nesting."""
     if len(numbers) == 1 and not chance(pick, 6):
         return numbers[0]
     cut = pick(0, len(numbers)) if chance(pick, 3) else 0
@@ -41,7 +41,10 @@ def shaped(numbers: list[int], profile: Any) -> Any:
 
 
 def layout(pick: Pick, most: int = 48, *, signed: bool = False) -> Layout:
-    """Compact in some order, with gaps, with broadcasts, or of any strides; small ones make coincidences."""
+    """Compact in some order, with gaps, with broadcasts, or with any strides.
+
+    Small ones make coincidences.
+    """
     numbers = sizes(pick, most)
     if chance(pick, 4):
         shape = nested(pick, numbers)
@@ -64,7 +67,7 @@ def layout(pick: Pick, most: int = 48, *, signed: bool = False) -> Layout:
 
 
 def tiler(pick: Pick, of: Layout, most: int = 48) -> Layout:
-    """A layout to compose with: often within the domain, sometimes past it, now and then negative."""
+    """A layout to compose with: often within the domain, sometimes past it, occasionally negative."""
     numbers = sizes(pick, most, 3)
     weights = [1]
     for size in _flat(of.shape):

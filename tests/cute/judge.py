@@ -1,4 +1,4 @@
-"""One random case of an operation, judged by its pointwise definition; existence by trying everything."""
+"""One random case of an operation, checked against its pointwise definition and by exhaustive search."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _fits(a: cute.Layout, factors: list[int]) -> bool:
 
 
 def logical_divide(pick: Pick) -> str:
-    """(A o B, A o B*), where B* is B's complement in A's size; refused where one of the two is none."""
+    """(A o B, A o B*), where B* is B's complement in A's size; refused if either does not exist."""
     a = draw.layout(pick, 24)
     b = draw.tiler(pick, a, 8)
     rest = _complement_of(b, a.size)
@@ -175,7 +175,7 @@ def logical_product(pick: Pick) -> str:
 
 
 def _complement_of(a: cute.Layout, bound: int) -> cute.Layout | None:
-    """A complement that holds, or None where trying everything finds none; up to bounds of 18."""
+    """A valid complement, or None if trying everything finds none; up to bounds of 18."""
     modes = [(n, d) for n, d in brute.modes_of(a) if d]
     try:
         found = cute.complement(a, bound)
@@ -209,5 +209,5 @@ def judged(operation: str, pick: Pick) -> str:
 
 
 def any_operation(pick: Pick) -> str:
-    """Composition half of the time, else one of the others."""
+    """Composition half of the time, otherwise one of the others."""
     return one_of(pick, ["composition"] * 6 + list(OPERATIONS))

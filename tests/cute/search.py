@@ -1,6 +1,6 @@
 """Random cases against the definitions: `python -m tests.cute.search --cases 1000000 --seed 1`.
 
-Each case depends on the seed and its number alone; a failure names both.
+Each case depends only on the seed and its number. A failure names both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.tools.strategies import picker
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run cases; 0 when all hold."""
+    """Run cases; return 0 if all hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.cute.search", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)

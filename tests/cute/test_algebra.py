@@ -1,4 +1,4 @@
-"""Rows of the reference, examples of CuTe's documents, and laws that no random case of the search covers."""
+"""Rows of the reference, examples of CuTe's documentation, and laws that the random search does not cover."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def read(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("operation", "arguments", "answer"), FOUND, ids=lambda v: getattr(v, "__name__", str(v))
 )
-def test_found(operation: Callable[..., Any], arguments: tuple[Any, ...], answer: str) -> None:
+def test_answers(operation: Callable[..., Any], arguments: tuple[Any, ...], answer: str) -> None:
     assert str(operation(*map(read, arguments))) == answer
 
 
@@ -170,7 +170,7 @@ def test_found(operation: Callable[..., Any], arguments: tuple[Any, ...], answer
         (coalesce, ("4:1", (1, 1)), "2 modes were requested"),
     ],
 )
-def test_refused(operation: Callable[..., Any], arguments: tuple[Any, ...], text: str) -> None:
+def test_refusals(operation: Callable[..., Any], arguments: tuple[Any, ...], text: str) -> None:
     with pytest.raises(LayoutError, match=text):
         operation(*map(read, arguments))
 
@@ -189,8 +189,8 @@ def test_scalars() -> None:
 
 
 @pytest.mark.parametrize("number", range(200))
-def test_common_and_aligned(number: int) -> None:
-    """What max_common_layout and max_alignment promise, by tables."""
+def test_common_layouts_and_alignments(number: int) -> None:
+    """The promises of max_common_layout and max_alignment, checked by tables."""
     pick = picker(np.random.default_rng(number))
     a, b = draw.layout(pick, 16), draw.layout(pick, 16)
     common = max_common_layout(a, b)
@@ -259,8 +259,8 @@ def test_swizzles() -> None:
 @pytest.mark.parametrize(
     "text", ["((3),3):((1),3)", "(3,(3)):(3,(1))", "((2,2),()):((1,2),())", "((),4):((),1)"]
 )
-def test_compositions_nest_as_their_right_side(text: str) -> None:
-    """Also where there are as many numbers as modes."""
+def test_compositions_nest_like_their_right_side(text: str) -> None:
+    """Also if there are as many numbers as modes."""
     b = parse(text)
     assert composition(Layout(16, 2), b) == Layout(b.shape, doubled(b.stride))
 
@@ -269,8 +269,8 @@ def doubled(value: Any) -> Any:
     return tuple(map(doubled, value)) if isinstance(value, tuple) else 2 * value
 
 
-def test_a_composed_layout_takes_any_layout() -> None:
-    """Where the inner layout and B are no layout together, the result is composed of three."""
+def test_a_composed_layout_composes_with_any_layout() -> None:
+    """If the inner layout and B do not compose to a layout, the result consists of three."""
     swizzled, b = parse("Sw<2,1,3> o 5 o (6,2):(1,7)"), parse("(3,2):(2,3)")
     found = composition(swizzled, b)
     assert str(found) == "[Sw<2,1,3> o 5 o (6,2):(1,7)] o 0 o (3,2):(2,3)"
@@ -279,7 +279,7 @@ def test_a_composed_layout_takes_any_layout() -> None:
         composition(swizzled, parse("3:-1"))
 
 
-def test_recognizer() -> None:
+def test_the_recognizer() -> None:
     assert recognize(np.array([0, 1, 10, 11])) == Layout((2, 2), (1, 10))
     assert recognize(np.array([0, 1, 10, 12])) == Witness(3, 12, 11)
     assert recognize(np.array([3, 4])) == Witness(0, 3, 0)
@@ -329,7 +329,7 @@ def test_large_layouts_are_answered_without_tables() -> None:
     ],
 )
 def test_complements_without_divisibility(text: str, bound: int | None, found: str | Witness) -> None:
-    """The first offset that smaller strides do not make decides, however large the layout."""
+    """The first offset that smaller strides do not reach decides, however large the layout."""
     if isinstance(found, str):
         assert str(complement(parse(text), bound)) == found
         return
@@ -348,8 +348,8 @@ def test_left_inverses_of_strides_without_common_factors(side: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["(83,127,26):(1,1,174)", "(30,31,32,33,34,35):(6,10,15,1,7,11)"])
-def test_right_inverses_given_up_name_the_longest_found(text: str) -> None:
-    """Whether the search ends or not, what it names is a right inverse."""
+def test_incomplete_right_inverses_name_the_longest_found(text: str) -> None:
+    """Whether the search ends or not, the layout that it names is a right inverse."""
     layout = parse(text)
     try:
         found = right_inverse(layout)
@@ -363,7 +363,7 @@ def test_right_inverses_given_up_name_the_longest_found(text: str) -> None:
 
 
 def test_hard_questions_end() -> None:
-    """An answer, or an error that says what was too much; never a hang."""
+    """With an answer, or an error that names the limit; they never hang."""
     with pytest.raises(LayoutError, match="mixed radices"):
         left_inverse(parse("(1048576,1048576):(3,4194305)"))
     with pytest.raises(LayoutError):

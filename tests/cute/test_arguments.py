@@ -1,4 +1,4 @@
-"""Arguments of any width, out of range, nested without end or of other types: exact answers, or one error."""
+"""Arguments of any width, out of range, deeply nested or of other types: exact answers or one error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_swizzles_do_not_wrap(swizzle: Swizzle, offsets: Any) -> None:
     )
 
 
-def test_swizzles_of_no_integers() -> None:
+def test_swizzles_with_other_types_are_refused() -> None:
     for wrong in (np.array([1.0]), np.array([True]), "1"):
         with pytest.raises(TypeError):
             Swizzle(1, 0, 1)(wrong)
@@ -80,13 +80,13 @@ def test_offsets_of_arrays_do_not_wrap(layout: Layout, coordinates: list[Any]) -
         lambda: cute.dice((-1, _), Layout((4, 8))),
     ],
 )
-def test_places_that_there_are_not(ask: Callable[[], Any]) -> None:
+def test_places_that_do_not_exist_are_refused(ask: Callable[[], Any]) -> None:
     with pytest.raises(LayoutIndexError):
         ask()
 
 
 def test_threads_of_any_layout() -> None:
-    """Each thread that some coordinate has is found, by division or not; the smallest such coordinate."""
+    """Each thread that a coordinate has is found, by division or not, with the smallest such coordinate."""
     block = Layout((12, 12))
     for threads in (
         parse("(2,4):(3,7)"),
@@ -135,7 +135,7 @@ def test_threads_of_any_layout() -> None:
         lambda: parse("Sw<1,0,1> o 0 o 4:1")(DEEP),
     ],
 )
-def test_nesting_without_end(ask: Callable[[], Any]) -> None:
+def test_deep_nesting_is_refused(ask: Callable[[], Any]) -> None:
     with pytest.raises(LayoutError, match="deep"):
         ask()
 
@@ -219,7 +219,7 @@ def test_other_types(ask: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("number", range(300))
-def test_injective_as_a_table_says(number: int) -> None:
+def test_injectivity_agrees_with_a_table(number: int) -> None:
     a = draw.layout(picker(np.random.default_rng(number)), signed=True)
     table = brute.table(brute.modes_of(a))
     assert cute.is_injective(a) == (len(set(table)) == len(table))
@@ -238,13 +238,13 @@ def test_injective_as_a_table_says(number: int) -> None:
         ("(1048576,1048576):(1,2097152) o 0 o (1048576,1048576):(1048576,1)", True),
     ],
 )
-def test_injective_without_a_table(text: str, answer: bool) -> None:
+def test_injectivity_without_a_table(text: str, answer: bool) -> None:
     assert cute.is_injective(parse(text)) == answer
 
 
 @pytest.mark.parametrize("number", range(300))
-def test_a_meeting_is_one(number: int) -> None:
-    """Two indices of one offset wherever a table has any."""
+def test_colliding_indices_share_an_offset(number: int) -> None:
+    """Two indices with one offset are found whenever a table has any."""
     pick = picker(np.random.default_rng(number))
     sizes = tuple(pick(1, 5) for _ in range(pick(1, 4)))
     layout = Layout(sizes, tuple(pick(1, 14) for _ in sizes))

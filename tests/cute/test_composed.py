@@ -1,4 +1,4 @@
-"""Operations on composed layouts, judged by what the composed layout gives at the same coordinates."""
+"""Operations on composed layouts, checked against the composed layout at the same coordinates."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ COMPOSED = [
         lambda layout: cute.slice_((_, _), layout),
     ],
 )
-def test_coordinates_are_chosen(text: str, operation: Callable[[Any], Any]) -> None:
-    """What is done to the numbers of coordinates is done to the offsets."""
+def test_operations_on_coordinates_apply_to_offsets(text: str, operation: Callable[[Any], Any]) -> None:
+    """An operation on the numbers of coordinates has the same effect on the offsets."""
     composed = parse(text)
     found = operation(composed)
     chosen = cute.offsets(operation(Layout(composed.shape)))
@@ -46,7 +46,7 @@ def test_coordinates_are_chosen(text: str, operation: Callable[[Any], Any]) -> N
 
 
 @pytest.mark.parametrize("text", COMPOSED)
-def test_tiles_and_slices_begin_where_they_begin(text: str) -> None:
+def test_tiles_and_slices_begin_at_their_offsets(text: str) -> None:
     composed = parse(text)
     columns = cute.size(composed.shape) // 8
     table = cute.offsets(composed).reshape(8, columns, order="F")
@@ -68,7 +68,7 @@ def test_tiles_and_slices_begin_where_they_begin(text: str) -> None:
 
 
 def test_swizzled_blocks_fill_a_shape() -> None:
-    """Copies of a block that its swizzle keeps to itself are the block again, further on."""
+    """Copies of a block whose swizzle stays inside it are the same block, further on."""
     block = parse("Sw<3,4,3> o 0 o (8,128):(128,1)")
     whole = cute.tile_to_shape(block, (16, 384), (1, 0))
     assert whole == parse(f"Sw<3,4,3> o 0 o {cute.tile_to_shape(block.inner, (16, 384), (1, 0))}")
@@ -89,6 +89,6 @@ def test_swizzled_blocks_fill_a_shape() -> None:
         lambda composed: cute.blocked_product(Layout(4), composed),
     ],
 )
-def test_others_say_what_to_do(ask: Callable[[Any], Any]) -> None:
+def test_unsupported_operations_say_what_to_do(ask: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match=r"pass its \.inner"):
         ask(parse(COMPOSED[0]))

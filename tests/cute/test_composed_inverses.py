@@ -22,7 +22,7 @@ SWIZZLES = [
 
 @pytest.mark.parametrize("swizzle", SWIZZLES, ids=str)
 def test_the_first_offset_that_leaves_a_range(swizzle: Swizzle) -> None:
-    """Of all bounds up to the end of a block and half of the next."""
+    """For all bounds up to the end of a block and half of the next."""
     size = swizzle.block * 3 // 2 + 1
     table = swizzle(np.arange(2 * size + swizzle.block))
     for bound in range(size):
@@ -30,7 +30,7 @@ def test_the_first_offset_that_leaves_a_range(swizzle: Swizzle) -> None:
 
 
 def test_the_first_offset_of_large_swizzles() -> None:
-    """It leaves the range, and no smaller one that differs in one bit does."""
+    """It leaves the range, and no smaller offset that differs in one bit does."""
     random = np.random.default_rng(0)
     for swizzle in (Swizzle(20, 10, 30), Swizzle(20, 10, -30), Swizzle(7, 4, 9), Swizzle(3, 50, -9)):
         for _ in range(200):
@@ -43,7 +43,7 @@ def test_the_first_offset_of_large_swizzles() -> None:
 
 
 def composed(pick: Pick) -> ComposedLayout:
-    """A swizzle after a layout; or two, one after the other; or a layout between them."""
+    """A swizzle after a layout; two swizzles, one after the other; or a layout between them."""
     inner: Layout | ComposedLayout = draw.layout(pick, 12)
     for _ in range(pick(1, 2)):
         inner = ComposedLayout(
@@ -65,7 +65,7 @@ def layout_inside(layout: ComposedLayout) -> Layout:
 
 
 def test_left_inverses_give_back_every_index(seed: int) -> None:
-    """They exist where the layout inside has one: all that follows it is invertible."""
+    """They exist if the layout inside has one, because everything after it is invertible."""
     random = np.random.default_rng(seed)
     found = 0
     for _ in range(400):
@@ -129,13 +129,12 @@ def test_right_inverses_are_right_and_longest(seed: int) -> None:
         ("Sw<0,4,3> o 0 o (4,8):(8,1)", "(8,4):(4,1)", "(8,4):(4,1)"),
     ],
 )
-def test_as_text(text: str, left: str, right: str) -> None:
+def test_inverses_as_text(text: str, left: str, right: str) -> None:
     assert str(left_inverse(parse(text))) == left
     assert str(right_inverse(parse(text))) == right
 
 
-def test_large_swizzled_layouts() -> None:
-    """No table is made."""
+def test_large_swizzled_layouts_need_no_table() -> None:
     layout = parse("Sw<3,4,3> o 0 o (1048576,1048576):(1048576,1)")
     left, right = left_inverse(layout), right_inverse(layout)
     assert right.size == layout.size

@@ -1,4 +1,4 @@
-"""The recognizer: what a table's offsets are the layout of, or the first index at which there is none."""
+"""The recognizer: the layout with a table's offsets, or the first index at which there is none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALL = st.integers(-3, 12)
 
 @st.composite
 def layouts(draw: Any, *, rank: int | None = None, most: int = 200) -> cute.Layout:
-    """Layouts of any modes, strides of any sign."""
+    """Layouts with any modes and strides of any sign."""
     shape: list[Any] = []
     stride: list[Any] = []
     left = most
@@ -40,7 +40,7 @@ def layouts(draw: Any, *, rank: int | None = None, most: int = 200) -> cute.Layo
 
 @st.composite
 def near_chains(draw: Any) -> list[int]:
-    """Offsets of a chain, cut anywhere, and then often changed at a place or two."""
+    """Offsets of a chain, cut anywhere, and often changed at one or two places."""
     sizes = draw(st.lists(st.integers(2, 4), min_size=1, max_size=3))
     chain = tuple((size, draw(SMALL)) for size in sizes)
     count = draw(st.integers(1, min(24, int(np.prod(sizes)))))
@@ -123,7 +123,7 @@ def test_a_layout_is_found_again(layout: cute.Layout) -> None:
 
 @settings(max_examples=share(500, 3))
 @given(near_chains(), st.booleans())
-def test_a_chain_is_found_iff_there_is_one(values: list[int], whole: bool) -> None:
+def test_a_chain_is_found_exactly_if_there_is_one(values: list[int], whole: bool) -> None:
     found = table_chain(np.array(values), whole=whole)
     assert isinstance(found, Witness) != has_chain(values, whole=whole)
     if not isinstance(found, Witness):
@@ -132,7 +132,7 @@ def test_a_chain_is_found_iff_there_is_one(values: list[int], whole: bool) -> No
 
 @given(near_chains())
 def test_the_witness_is_the_first(values: list[int]) -> None:
-    """The offsets before it have a chain, those up to it have none, and the wanted one would do."""
+    """The offsets before it have a chain, those up to it have none, and the expected one would fit."""
     found = table_chain(np.array(values), whole=False)
     if isinstance(found, Witness):
         assert values[found.index] == found.value != found.expected
@@ -143,7 +143,7 @@ def test_the_witness_is_the_first(values: list[int]) -> None:
 
 @given(near_chains())
 def test_the_witness_of_a_whole_chain_is_forced(values: list[int]) -> None:
-    """Whatever chain of this size has the offsets before the witness, has the wanted one there."""
+    """Every chain of this size with the offsets before the witness has the expected offset there."""
     found = table_chain(np.array(values), whole=True)
     if not isinstance(found, Witness):
         return
@@ -159,7 +159,7 @@ def test_the_witness_of_a_whole_chain_is_forced(values: list[int]) -> None:
 @settings(max_examples=share(300, 3))
 @given(layouts(rank=2, most=30), st.integers(0, 10**6), st.integers(-2, 2), st.booleans())
 def test_tables_of_two_axes(layout: cute.Layout, place: int, change: int, whole: bool) -> None:
-    """A layout's table, one offset changed in most cases."""
+    """A layout's table; in most cases one offset is changed."""
     table = cute.offsets(layout).reshape(mode_box(layout), order="F").copy()
     if place % table.size:
         table.flat[place % table.size] += change
@@ -170,7 +170,7 @@ def test_tables_of_two_axes(layout: cute.Layout, place: int, change: int, whole:
 
 
 def test_a_million_offsets() -> None:
-    """Bits of a 2^20 table dealt to four axes: found without a loop over elements."""
+    """The bits of a 2^20 table are dealt to four axes, and found without a loop over elements."""
     bits = np.arange(1 << 20).reshape((2,) * 20).transpose(np.random.default_rng(7).permutation(20))
     table = bits.reshape(32, 64, 2, 256)
     found = cute.from_offsets(table)

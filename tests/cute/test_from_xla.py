@@ -1,4 +1,4 @@
-"""XLA's shapes as CuTe's layouts: the slots at every index, the smallest box, or a witness."""
+"""XLA's shapes as CuTe layouts: the slots at every index, the smallest box, or a witness."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_other_objects(shape: object) -> None:
 @settings(max_examples=share(600, 3))
 @given(shapes(most=200))
 def test_every_index(shape: tj.Shape) -> None:
-    """Padding, `*`, tiles of tiles, sub-byte: the slots of linear_index, or no layout has them."""
+    """Padding, `*`, nested tiles, sub-byte types: the slots of linear_index, or no layout has them."""
     if 0 in shape.dimensions:
         assert cute.from_xla(shape).size == 0
         return
@@ -113,8 +113,8 @@ def test_every_index(shape: tj.Shape) -> None:
 
 @settings(max_examples=share(600, 3))
 @given(shapes(most=200))
-def test_what_the_trees_say_the_slots_say(shape: tj.Shape) -> None:
-    """Chains and witnesses found without listing a slot are those of the recognizer on the slots."""
+def test_chains_from_trees_agree_with_those_from_slots(shape: tj.Shape) -> None:
+    """Chains and witnesses found without listing slots are those of the recognizer on the slots."""
     if 0 in shape.dimensions:
         return
     slots = np.asarray(tj.linear_index(shape, tuple(np.indices(shape.dimensions))))
@@ -122,7 +122,7 @@ def test_what_the_trees_say_the_slots_say(shape: tj.Shape) -> None:
 
 
 def test_every_small_tiling() -> None:
-    """All shapes with up to two tiles of some sizes: a layout is found iff trying all finds one."""
+    """All shapes with up to two small tiles: a layout is found exactly if an exhaustive search finds one."""
     layouts = refusals = 0
     seen: set[bytes] = set()
     for dims in [(7,), (12,), (4, 3), (2, 5), (2, 3, 2)]:
@@ -145,7 +145,7 @@ def test_every_small_tiling() -> None:
 
 
 @given(st.integers(2, 40), st.lists(st.integers(1, 12), min_size=1, max_size=3))
-def test_the_box_is_the_least(size: int, sizes: list[int]) -> None:
+def test_the_box_is_minimal(size: int, sizes: list[int]) -> None:
     """No chain with these offsets ends sooner than the mode does."""
     shape = tj.make_shape("f32", (size, 3), (0, 1), [(1, t) for t in sizes])
     try:
@@ -156,8 +156,8 @@ def test_the_box_is_the_least(size: int, sizes: list[int]) -> None:
     assert found.box[0] == min(prod(n for n, _ in chain) for chain in chains_of(line, whole=False))
 
 
-def test_numbers_put_together_again() -> None:
-    """What a `*` was cut into and a later one merges: the digits of the buffer say what the slots do."""
+def test_numbers_that_are_merged_again() -> None:
+    """A `*` splits an axis and a later one merges it: the digits of the buffer agree with the slots."""
     random, found = np.random.default_rng(20261122), 0
     for _ in range(400):
         dims = tuple(int(n) for n in random.choice([2, 3, 4, 6, 8], random.integers(1, 4)))
@@ -177,8 +177,8 @@ def test_numbers_put_together_again() -> None:
     assert found > 100
 
 
-def test_huge_shapes_list_nothing() -> None:
-    """2^50 elements; a witness far into 2^32."""
+def test_huge_shapes_are_not_listed() -> None:
+    """2^50 elements, and a witness far into 2^32."""
     shape = tj.make_shape("u8", (1 << 25, 1 << 25), (1, 0), [(8, 128), (4, 1)])
     assert str(cute.from_xla(shape)) == "((4,2,4194304),(128,262144)):((1,512,268435456),(4,1024))"
     shape = tj.make_shape("u8", (1 << 30, 4), (1, 0), [(3 << 20, 4), (1 << 21, 1)])
@@ -206,7 +206,7 @@ MERGED = [
 def test_merges_of_many_elements(
     tiles: list[tuple[int, ...]], dims: tuple[int, ...], layout: str | None
 ) -> None:
-    """A `*` whose tile cuts through rows of a shape too large to list: an index tried refutes it."""
+    """A `*` whose tile cuts through rows of a shape too large to list: one index refutes it."""
     shape = tj.make_shape("u8", dims, None, tiles)
     found = by_shape.xla_chains(shape)
     assert isinstance(found, Witness) == (layout is None)

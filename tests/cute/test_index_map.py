@@ -27,7 +27,7 @@ def test_strides_stand_for_steps(data: Any) -> None:
 
 @given(data=st.data())
 def test_a_layout_across_dimensions_is_one_in_each(data: Any) -> None:
-    """What composes with the identity has the indices that the number of an element names."""
+    """A layout composed with the identity has the indices that the numbers of its elements name."""
     dims = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
     count = Layout(dims).size
     modes = data.draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 12)), min_size=1, max_size=3))
@@ -46,7 +46,7 @@ def test_a_layout_across_dimensions_is_one_in_each(data: Any) -> None:
         assert (index == want).all()
 
 
-def test_maps_know_what_is_beyond_the_end() -> None:
+def test_maps_detect_places_past_the_end() -> None:
     own = IndexMap((5, 4), (0, 0), (ViewAxis(2, (3, 0)), ViewAxis(2, (0, 1)), ViewAxis(2, (2, 0))), None)
     assert own.reach(0) == (0, 5)
     assert own.beyond() == 0

@@ -16,18 +16,18 @@ from tilejit import LayoutError, LayoutIndexError, cute
 from tilejit.cute import Layout, _, parse
 
 
-def test_import_tilejit_leaves_cute_alone() -> None:
+def test_import_tilejit_does_not_import_cute() -> None:
     code = "import sys, tilejit; print('tilejit.cute' in sys.modules, tilejit.cute.Layout(4, 1))"
     child = run([executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert child.stdout.strip() == "False 4:1"
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert [name for name in cute.__all__ if not hasattr(cute, name)] == []
     assert tj.cute is cute
 
 
-def test_values_are_frozen_and_alike() -> None:
+def test_values_are_frozen_and_comparable() -> None:
     a = Layout([np.int64(4), (2, np.uint8(3))], (np.int16(1), [4, 8]))
     assert a == Layout((4, (2, 3)), (1, (4, 8))) == pickle.loads(pickle.dumps(a))
     assert len({a, Layout((4, (2, 3)))}) == 1
@@ -64,7 +64,7 @@ def test_modes() -> None:
     assert str(cute.flatten(a)) == "(2,3,4):(1,2,6)"
 
 
-def test_slices_keep_what_the_offset_leaves() -> None:
+def test_slices_keep_the_modes_that_the_offset_leaves() -> None:
     a = parse("((3,2),(2,5,2)):((4,1),(2,13,100))")
     assert str(a(2, _)) == "((2,5,2)):((2,13,100))"
     assert str(a(_, 5)) == "((3,2)):((4,1))"
@@ -166,7 +166,7 @@ def test_orders() -> None:
 
 
 @pytest.mark.parametrize("table", ["ab", b"ab", [float("nan")], [0.0, 1.0], [None], None], ids=str)
-def test_tables_of_no_integers_are_not_recognized(table: Any) -> None:
+def test_tables_without_integers_are_not_recognized(table: Any) -> None:
     with pytest.raises(TypeError, match="integers"):
         cute.recognize(table)
 
@@ -174,7 +174,7 @@ def test_tables_of_no_integers_are_not_recognized(table: Any) -> None:
 @pytest.mark.parametrize(
     "other", [None, 3, "4:1", cute.parse("Sw<2,0,3>"), cute.parse("Sw<2,0,3> o 0 o (8,8):(8,1)")], ids=str
 )
-def test_nothing_is_common_with_what_is_no_layout(other: Any) -> None:
+def test_other_objects_have_no_common_layout(other: Any) -> None:
     for common in (cute.max_common_layout, cute.max_common_vector):
         with pytest.raises(TypeError):
             common(other, cute.Layout((4, 8)))

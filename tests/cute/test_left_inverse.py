@@ -1,4 +1,4 @@
-"""left_inverse where strides are no chain: larger layouts, and the parts that its search is made of."""
+"""left_inverse for strides that are not chains: larger layouts, and the parts of its search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilejit.cute.exact.primes import is_prime, prime_factors
 
 
 def gives_back(found: Layout, layout: Layout) -> bool:
-    """L(A(i)) = i, at every element or at 2^16 of them."""
+    """Whether L(A(i)) = i, at every element or at 2^16 of them."""
     size = layout.size
     places = np.arange(size) if size <= 1 << 20 else np.random.default_rng(0).integers(0, size, 1 << 16)
     return bool((found(layout(places)) == places).all())
@@ -60,8 +60,8 @@ def test_none(text: str) -> None:
     assert seen.value != seen.expected == seen.index
 
 
-def test_drawn_layouts_of_some_size() -> None:
-    """Every answer is right; strides that some mixed radix made have one."""
+def test_random_larger_layouts() -> None:
+    """Every answer is right. Strides that come from a mixed radix have one."""
     random = np.random.default_rng(20261122)
     for _ in range(60):
         radices = [int(random.integers(2, 9)) for _ in range(4)]
@@ -100,17 +100,17 @@ def test_prime_factors(number: int) -> None:
     assert rest == 1
 
 
-def test_primes_as_a_sieve_has_them() -> None:
+def test_primes_agree_with_a_sieve() -> None:
     assert [n for n in range(2000) if is_prime(n)] == [
         n for n in range(2, 2000) if all(n % k for k in range(2, n) if k * k <= n)
     ]
-    assert not is_prime(3215031751)  # passes for a prime to the bases 2, 3, 5 and 7
+    assert not is_prime(3215031751)  # a strong pseudoprime to the bases 2, 3, 5 and 7
     assert prime_factors(4294967291 * 4294967279) == {4294967291, 4294967279}
 
 
 @given(st.data())
 def test_solutions_and_their_canonical_form(data: st.DataObject) -> None:
-    """Equations that one solution makes keep it; what they leave is written in one way."""
+    """Equations made from a solution keep it, and the remaining freedom has a canonical form."""
     width = data.draw(st.integers(1, 4))
     row = st.lists(st.integers(-9, 9), min_size=width, max_size=width)
     wanted, rows = data.draw(row), data.draw(st.lists(row, max_size=5))

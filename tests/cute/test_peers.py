@@ -1,4 +1,4 @@
-"""Against tensor-layouts where it is right; its known mistakes are cases of test_algebra."""
+"""Against tensor-layouts, where it is right. Its known mistakes are cases of test_algebra."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pointwise(layout: tc.Layout) -> list[int]:
 
 
 def answer_of(ask: Callable[[], Any]) -> tc.Layout | None:
-    """The peer's answer; None where it has none."""
+    """The peer's answer; None if it has none."""
     try:
         return ours(ask())
     except (LayoutError, peer.LayoutError, ValueError, ZeroDivisionError):
@@ -43,7 +43,7 @@ def answer_of(ask: Callable[[], Any]) -> tc.Layout | None:
 
 
 def test_compositions_agree_where_the_peer_is_right() -> None:
-    """Where the peer's answer is the function asked for, ours is too: refusing it is a mistake."""
+    """If the peer's answer is the requested function, ours is too; refusing it would be a mistake."""
     agreed = 0
     for number in range(400):
         a, b = drawn(number)
@@ -81,7 +81,7 @@ def test_complements_agree_where_the_peer_is_right() -> None:
 
 
 def covers(a: tc.Layout, repeats: tc.Layout, bound: int) -> bool:
-    """Whether ascending repeats of a's offsets are distinct and meet all below the bound."""
+    """Whether ascending repeats of a's offsets are distinct and cover everything below the bound."""
     tile, places = set(pointwise(a)), pointwise(repeats)
     sums = [place + offset for place in places for offset in tile]
     ascend = sorted(set(places)) == places
@@ -95,7 +95,7 @@ def test_divides_agree_where_the_peer_is_right() -> None:
         a = tc.Layout(tuple(draw.sizes(pick, 24)))
         tile = pick(1, 4)
         answer = answer_of(lambda a=a, tile=tile: peer.logical_divide(theirs(a), peer.Layout(tile, 1)))  # type: ignore[misc]
-        # The tile and what repeats it are the offsets in order: the layout is compact.
+        # The offsets of the tile and its repeats are in order: the layout is compact.
         if answer is not None and pointwise(answer)[: a.size] == list(range(a.size)):
             agreed += 1
             found = pointwise(tc.logical_divide(a, tc.Layout(tile, 1)))

@@ -1,4 +1,4 @@
-"""The algebra against its definitions: thousands of fixed cases, and Hypothesis' own."""
+"""The algebra against its definitions: thousands of fixed cases, and Hypothesis's own."""
 
 from __future__ import annotations
 

@@ -29,19 +29,19 @@ TEXTS = (
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_texts_come_back(text: str) -> None:
+def test_texts_round_trip(text: str) -> None:
     assert str(parse(text)) == text
     assert parse(f"  {text.replace(',', ' , ').replace(':', ' : ')}\n") == parse(text)
     assert hash(parse(text)) == hash(parse(text))
 
 
 @pytest.mark.parametrize("number", range(100))
-def test_layouts_come_back(number: int) -> None:
+def test_layouts_round_trip(number: int) -> None:
     a = draw.layout(picker(np.random.default_rng(number)), signed=True)
     assert parse(str(a)) == Layout.parse(str(a)) == a
 
 
-def test_what_a_text_is() -> None:
+def test_types_of_parsed_texts() -> None:
     assert parse("(_4,_8):(_1,_-4)") == Layout((4, 8), (1, -4))
     assert parse("(4,):(1,)") == Layout((4,), (1,))
     assert parse("(2,(_,3))") == (2, (_, 3))
@@ -71,7 +71,7 @@ def test_what_a_text_is() -> None:
         ("9" * 30 + ":1", "exceeds", 0),
     ],
 )
-def test_mistakes_have_a_place(text: str, cause: str, caret: int) -> None:
+def test_errors_have_a_caret(text: str, cause: str, caret: int) -> None:
     with pytest.raises(LayoutError) as refusal:
         parse(text)
     lines = str(refusal.value).split("\n")
@@ -79,7 +79,7 @@ def test_mistakes_have_a_place(text: str, cause: str, caret: int) -> None:
     assert lines[2].index("^") - 2 == caret
 
 
-def test_layout_parse_wants_a_layout() -> None:
+def test_layout_parse_returns_only_layouts() -> None:
     for text in ("(4,8)", "Sw<1,2,3>", "<4:1>"):
         with pytest.raises(LayoutError, match="expected a layout, got a"):
             Layout.parse(text)

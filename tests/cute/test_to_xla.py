@@ -1,4 +1,4 @@
-"""CuTe's layouts as XLA's shapes: the same slots at every index, in few tiles, or an index forbids it."""
+"""CuTe layouts as XLA shapes: the same slots at every index in few tiles, or an index that rules it out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ROWS = [
 
 
 def offsets_of(shape: tj.Shape) -> Any:
-    """Slots by the definition, without TileJIT's own indexing."""
+    """Slots by the definition, without TileJIT's indexing."""
     assert shape.layout is not None
     return tiled_offsets(shape.dimensions, shape.layout.minor_to_major, shape.layout.tiles)
 
@@ -100,7 +100,7 @@ def test_other_objects() -> None:
 
 
 def test_slots_and_elements() -> None:
-    """A bounded layout keeps the size of its buffer; the dtype and its width are the caller's."""
+    """A bounded layout keeps the size of its buffer. The dtype and its width are the caller's."""
     shape = tj.Shape.parse("f32[3,128]{1,0:T(8,128)}")
     back = cute.to_xla(cute.bounded(shape))
     assert str(back) == "f32[3,128]{1,0:L(1024)}"
@@ -113,8 +113,8 @@ def test_slots_and_elements() -> None:
 
 @settings(max_examples=share(500, 3))
 @given(shapes(most=200))
-def test_there_and_back(shape: tj.Shape) -> None:
-    """Every shape that is a layout comes back with the same slots, and without `*` in no larger buffer."""
+def test_round_trips(shape: tj.Shape) -> None:
+    """Every shape that is a layout comes back with the same slots, without `*` in no larger buffer."""
     try:
         there = cute.bounded(shape)
     except LayoutError:
@@ -122,9 +122,7 @@ def test_there_and_back(shape: tj.Shape) -> None:
     try:
         back = cute.to_xla(there.layout, dims=there.bound)
     except LayoutError:
-        assert any(MERGE in tile for tile in shape.tiles), (
-            "only a * that cuts through digits may be beyond us"
-        )
+        assert any(MERGE in tile for tile in shape.tiles), "only a * that cuts through digits may be refused"
         return
     assert any(MERGE in tile for tile in back.tiles) or back.physical_size <= shape.physical_size
     if 0 not in shape.dimensions:
@@ -143,8 +141,10 @@ LEVELS: dict[int, list[tuple[int, Sequence[int]]]] = {
 @pytest.mark.rotated
 @pytest.mark.parametrize("dims", SMALL_DIMS, ids=str)
 def test_every_small_tiling(dims: tuple[int, ...]) -> None:
-    """What a search over all small tilings reaches is found, in no more tiles than there; all else is refused
-    for a reason, or found in larger tiles."""
+    """Everything that an exhaustive search over small tilings finds is found, in no more tiles.
+
+    Everything else is refused for a reason, or found in larger tiles.
+    """
     fewest: dict[bytes, int] = {}
     tables: dict[bytes, Any] = {}
     for order, tiles in all_tilings(dims, LEVELS[len(dims)]):
@@ -181,7 +181,7 @@ def test_every_small_tiling(dims: tuple[int, ...]) -> None:
 def chains(
     draw: Any, *, most: int = 3000, uneven: bool = False
 ) -> tuple[tuple[tuple[tuple[int, int], ...], ...], tuple[int, ...]]:
-    """Chains whose digits nest in storage in any order, with holes; and a bound within their box."""
+    """Chains whose digits nest in storage in any order, with holes, and a bound within their box."""
     sizes: list[list[int]] = []
     left = most
     for _ in range(draw(st.integers(1, 4))):
@@ -218,7 +218,7 @@ def offsets_of_chains(parts: Sequence[Sequence[tuple[int, int]]], dims: tuple[in
 @settings(max_examples=share(60, 3))
 @given(chains())
 def test_digits_in_any_order(made: Any) -> None:
-    """Nested digits always have tiles, and the buffer is the least: the largest stride times its extent."""
+    """Nested digits always have tiles. The buffer is the smallest: the largest stride times its extent."""
     parts, dims = made
     layout = cute.Layout(
         tuple(tuple(s for s, _ in chain) for chain in parts),
@@ -232,7 +232,7 @@ def test_digits_in_any_order(made: Any) -> None:
 @settings(max_examples=share(80, 3))
 @given(chains(most=800, uneven=True))
 def test_strides_that_do_not_divide(made: Any) -> None:
-    """Digits that nest, whatever their strides: `*` makes one axis of all smaller ones."""
+    """Nested digits with any strides: `*` makes one axis of all smaller ones."""
     parts, dims = made
     layout = cute.Layout(
         tuple(tuple(s for s, _ in chain) for chain in parts),
@@ -245,7 +245,7 @@ def test_strides_that_do_not_divide(made: Any) -> None:
 @settings(max_examples=share(400, 3))
 @given(chains())
 def test_sorting_reaches_every_order(made: Any) -> None:
-    """The route that is taken where the search gives up."""
+    """The method that is used if the search gives up."""
     parts, dims = made
     stages = storage_stages(parts)
     assert not isinstance(stages, Unplaced)
@@ -258,7 +258,7 @@ def test_sorting_reaches_every_order(made: Any) -> None:
 @settings(max_examples=share(400, 3))
 @given(st.lists(st.tuples(st.integers(2, 4), st.integers(-2, 12)), min_size=1, max_size=4), st.integers(1, 2))
 def test_refusals_are_proven(digits: list[tuple[int, int]], rank: int) -> None:
-    """A twin has the same offset; a stride that does not divide is none of the others' multiples."""
+    """A twin has the same offset; a stride that does not divide is not a multiple of any other."""
     whole = tuple(tuple(digits[d::rank]) for d in range(rank))
     parts = tuple(cut_chain(chain, prod(size for size, _ in chain)) for chain in whole)
     dims = tuple(prod(size for size, _ in chain) for chain in parts)
@@ -306,7 +306,7 @@ FORMATS = [
 @pytest.mark.parametrize("less", [0, 1, 3], ids=lambda n: f"less{n}")
 @pytest.mark.parametrize(("layout", "dims"), FORMATS, ids=str)
 def test_formats_in_use(layout: str, dims: tuple[int, ...], less: int) -> None:
-    """Whole and partial tiles go to CuTe and back, in no more tiles than they came."""
+    """Complete and partial tiles go to CuTe and back, in no more tiles than they had."""
     shape = tj.as_layout(layout, dims=tuple(max(1, n - less) for n in dims[:2]) + dims[2:], dtype="f32")
     there = cute.from_xla(shape)
     slots = offsets_of(shape)
@@ -317,7 +317,7 @@ def test_formats_in_use(layout: str, dims: tuple[int, ...], less: int) -> None:
 
 
 def test_many_modes() -> None:
-    """A thousand modes of one element, many of two, composed ones past NumPy's axes: an answer at once."""
+    """A thousand modes of one element, many of two, composed ones past NumPy's axes: all answered at once."""
     layout = cute.Layout((1,) * 1000 + (4,), (0,) * 1000 + (2,))
     assert cute.to_xla(layout).physical_size == 8
     order = tuple(int(k) for k in np.random.default_rng(3).permutation(56))

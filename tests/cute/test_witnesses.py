@@ -1,4 +1,4 @@
-"""Every refusal of a layout carries its witness; tables are read in one way, whatever their integers are."""
+"""Every refusal of a layout carries its witness, and tables of any integer type are read alike."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_the_text_of_a_witness() -> None:
 
 
 @pytest.mark.parametrize("text", ["(3,3):(2,3)", "(3,7,5):(2,11,90)"])
-def test_no_mixed_radix_has_a_witness(text: str) -> None:
-    """A layout that gives back the indices before gives another one there."""
-    with pytest.raises(NoLayoutError, match="a layout that is correct for") as refusal:
+def test_the_lack_of_a_mixed_radix_has_a_witness(text: str) -> None:
+    """A layout that maps the earlier offsets back to their indices gives another index there."""
+    with pytest.raises(NoLayoutError, match="no mixed radix gives back all indices: one that") as refusal:
         cute.left_inverse(parse(text))
     seen = refusal.value.witness
     assert seen is not None
@@ -93,14 +93,14 @@ def test_tables_do_not_wrap(table: Any, found: Layout | Witness) -> None:
         (np.array([0, 1.0], object), TypeError, "got float"),
     ],
 )
-def test_tables_that_are_none(
+def test_objects_that_are_not_tables_are_refused(
     read: Callable[[Any], Any], table: Any, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error, match=text):
         read(table)
 
 
-def test_the_recognizer_keeps_a_shape() -> None:
+def test_the_recognizer_keeps_the_shape_of_the_table() -> None:
     assert recognize(np.arange(6), (1, (2, 3))) == Layout((1, (2, 3)), (0, (1, 2)))
     assert recognize(np.array([0, 1, 2, 4]), (2, 2)) == Witness(3, 4, 3)
     assert recognize([0, 1, 2, 3, 4, 5, 6, 8], (2, (2, 2))) == Witness(7, 8, 7)
@@ -118,7 +118,7 @@ def test_no_elements_have_no_slots(slots: int) -> None:
 
 
 def test_tables_of_many_axes() -> None:
-    """NumPy's arrays have up to 64 dimensions, some of its tools only 32."""
+    """NumPy's arrays have up to 64 dimensions, but some of its functions support only 32."""
     axes = (1,) * 62
     assert from_offsets(np.arange(4).reshape(*axes, 2, 2)).stride == (*(0,) * 62, 2, 1)
     for last in (4, 2**70):

@@ -1,4 +1,4 @@
-"""Layouts and tilings by trying all there are: slow, obvious, and no code of TileJIT's."""
+"""Layouts and tilings by exhaustive search: slow, obvious, and without code from TileJIT."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MERGE = -1
 
 
 def chain_offset(chain: Chain, index: int) -> int:
-    """By definition; the last digit goes on without end."""
+    """By definition. The last digit is unbounded."""
     out = 0
     for place, (size, stride) in enumerate(chain):
         last = place == len(chain) - 1
@@ -24,7 +24,7 @@ def chain_offset(chain: Chain, index: int) -> int:
 
 
 def sizes_of(count: int, *, whole: bool) -> Iterator[tuple[int, ...]]:
-    """Every sequence of sizes from 2 on whose product is `count`, or just reaches it unless `whole`."""
+    """Every sequence of sizes from 2 up whose product is `count`, or just reaches it unless `whole`."""
     if count == 1:
         yield ()
         return
@@ -49,7 +49,7 @@ def has_chain(values: Sequence[int], *, whole: bool) -> bool:
 
 
 def is_sum_of_chains(table: NDArray[np.int64], *, whole: bool) -> bool:
-    """Whether a layout with one mode an axis has these offsets."""
+    """Whether a layout with one mode per axis has these offsets."""
     lines = [
         table[tuple(slice(None) if k == axis else 0 for k in range(table.ndim))] for axis in range(table.ndim)
     ]
@@ -62,7 +62,7 @@ def is_sum_of_chains(table: NDArray[np.int64], *, whole: bool) -> bool:
 def tiled_offsets(
     dims: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]]
 ) -> NDArray[np.int64]:
-    """The slot of every element, an index at a time: e -> (e // t, e mod t) for each tile."""
+    """The slot of every element, one index at a time: e -> (e // t, e mod t) for each tile."""
     grid = np.indices(dims)
     axes = [(grid[d], dims[d]) for d in reversed(minor_to_major)]
     for tile in tiles:
@@ -88,7 +88,7 @@ def tiled_offsets(
 def all_tilings(
     dims: tuple[int, ...], levels: Sequence[tuple[int, Sequence[int]]]
 ) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]]:
-    """Every order with every sequence of tiles; a level is its most entries and the sizes they may have."""
+    """Every order with every sequence of tiles. A level is its most entries and the sizes they may have."""
     sets: list[list[tuple[tuple[int, ...], ...]]] = [[()]]
     for most, sizes in levels:
         tiles = [t for length in range(1, most + 1) for t in product(sizes, repeat=length) if t[-1] != MERGE]
@@ -100,7 +100,7 @@ def all_tilings(
 
 
 def text(dims: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]] = ()) -> str:
-    """XLA's text of a shape of f32."""
+    """XLA's text of an f32 shape."""
     parts = "".join("(" + ",".join("*" if t == MERGE else str(t) for t in tile) + ")" for tile in tiles)
     head = f"f32[{','.join(map(str, dims))}]"
     return f"{head}{{{','.join(map(str, minor_to_major))}{':T' + parts if parts else ''}}}"

@@ -1,4 +1,4 @@
-"""A user's script with annotations, as `mypy --strict` and pyright check it; it runs, too."""
+"""A user's script with annotations, which `mypy --strict` and pyright check; it also runs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""docs/design.md: its steps are the passes in their order, and its code is what the compiler prints."""
+"""docs/design.md: its steps are the passes in order, and its texts are those that the compiler prints."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_steps_are_the_passes(section: str, first: int, passes: tuple[Pass, ...]
     assert [steps[str(k)] for k in numbers] == [run.__module__.rpartition(".")[2] for run in passes]
 
 
-def test_the_copy_is_a_golden_one() -> None:
+def test_the_copy_matches_its_golden_file() -> None:
     (kernel,) = [block for block in blocks(COPY) if block.startswith("def transpose_")]
     golden = (GOLDEN / "stages" / "transpose_u32_in_cache.txt").read_text()
     assert _nameless(kernel).rstrip() in _nameless(golden)
 
 
-def test_the_kernel_is_a_golden_one() -> None:
+def test_the_kernel_matches_its_golden_file() -> None:
     golden = (GOLDEN / "loops" / "blend.txt").read_text()
     lines = [line.strip() for block in blocks(KERNEL) for line in block.splitlines()]
     assert len(lines) > 12
@@ -48,7 +48,7 @@ def test_the_kernel_is_a_golden_one() -> None:
         assert re.search(pattern, golden), line
 
 
-def test_the_loops_of_a_run_are_those_of_the_compiler() -> None:
+def test_the_loops_of_a_run_match_the_compilers() -> None:
     (loops,) = [block for block in blocks(COPY) if "tilejit.narrower" in block]
     nest = tilejit.explain("f32[8,128]{1,0:T(8,128)}", None).steps[0].nest
     streamed = replace(nest, transfer=CopyRun(512, stream=True))
@@ -62,5 +62,5 @@ def dedented(text: str) -> str:
 
 
 def _nameless(text: str) -> str:
-    """Without digests, which the names of kernels end with."""
+    """Without the digests at the end of kernel names."""
     return re.sub(r"_[0-9a-f]{12}\b", "_", text)

@@ -58,7 +58,7 @@ MADE_ELSEWHERE = {
     mlir.Module,
     mlir.Program,
 }
-"""Classes whose objects a function returns: users do not call them."""
+"""Classes whose objects functions return. Users do not call them."""
 
 FEWEST_EXAMPLES = {
     "tilejit.pack": 5,
@@ -75,11 +75,11 @@ FEWEST_EXAMPLES = {
     "tilejit.is_monotonic_with_dim0_minor": 2,
     "tilejit.is_monotonic_with_dim0_major": 2,
 }
-"""Where one example would not show all that matters."""
+"""Names for which one example would not show everything important."""
 
 
 def routines() -> dict[str, Any]:
-    """Every public function, and every method of a public class, by its name; classes too."""
+    """Every public function, class and method of a public class, by name."""
     found: dict[str, Any] = {}
     for module in MODULES:
         for name in module.__all__:
@@ -142,7 +142,7 @@ def check_summary(text: str | None) -> str:
     return text
 
 
-def test_the_public_names_are_all_there() -> None:
+def test_all_public_names_are_covered() -> None:
     assert len(ROUTINES) > 130
     assert {"tilejit.pack", "tilejit.TiledArray.unpack", "tilejit.cute.coalesce", "tilejit.mlir.run"} <= {
         *ROUTINES
@@ -151,7 +151,7 @@ def test_the_public_names_are_all_there() -> None:
 
 
 @pytest.mark.parametrize("name", ROUTINES)
-def test_functions_say_what_they_take_return_and_raise(name: str) -> None:
+def test_functions_document_arguments_results_and_errors(name: str) -> None:
     function = ROUTINES[name]
     text = check_summary(inspect.getdoc(function))
     found = sections(text)
@@ -167,7 +167,7 @@ def test_functions_say_what_they_take_return_and_raise(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_classes_explain_their_fields(name: str) -> None:
+def test_classes_document_their_fields(name: str) -> None:
     kind = CLASSES[name]
     text = check_summary(inspect.getdoc(kind))
     found = sections(text)
@@ -201,12 +201,12 @@ def test_examples_give_what_they_show(name: str, tmp_path: Path, monkeypatch: py
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, None)
     if name not in properties():
         assert len(test.examples) >= FEWEST_EXAMPLES.get(name, 1)
-    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))  # an example registers one
+    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))  # an example registers a format
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
 def raised_by(function: Any) -> set[type[Exception]]:
-    """TileJIT's errors, TypeError and the like that the function itself raises."""
+    """TileJIT's errors, TypeError and similar ones that the function itself raises."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

@@ -1,4 +1,4 @@
-"""What the site generates: the gallery of formats, the stages of a copy, diagrams; and complete lists."""
+"""What the site generates: the gallery of formats, the stages of a copy, diagrams, and complete lists."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_format_has_a_section() -> None:
             assert fact in text
 
 
-def test_a_new_format_appears_by_itself(registered: str) -> None:
+def test_a_new_format_appears_automatically(registered: str) -> None:
     text = gallery.gallery()
     assert f"## {registered} " in text
     assert "Panels." in text
@@ -51,7 +51,7 @@ def test_a_new_format_appears_by_itself(registered: str) -> None:
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("name", sorted(gallery.names()))
-def test_padding_is_what_pack_writes(name: str) -> None:
+def test_the_padding_is_what_pack_writes(name: str) -> None:
     spec = gallery.padded_example(name)
     assert spec is not None
     t = tj.pack(np.ones(spec.dimensions, spec.dtype), spec)
@@ -68,7 +68,7 @@ def test_diagrams_are_svg(name: str) -> None:
     assert any(f"pictures/{name}.svg" in page.read_text() for page in DOCS.rglob("*.md"))
 
 
-def test_the_picture_of_loops_is_of_the_kernel_of_its_page() -> None:
+def test_the_picture_of_loops_shows_the_kernel_of_its_page() -> None:
     page = (DOCS / "howto" / "kernels.md").read_text()
     loops = of_docs("loops_picture")
     body = inspect.getsource(loops.blend).partition('"""The function of the page."""\n')[2]
@@ -77,7 +77,7 @@ def test_the_picture_of_loops_is_of_the_kernel_of_its_page() -> None:
     assert "loop j: vectorized by 256" in loops.picture()
 
 
-def test_the_lines_that_the_tutorial_explains_are_in_the_kernel() -> None:
+def test_the_kernel_contains_the_lines_that_the_tutorial_explains() -> None:
     page = (DOCS / "tutorial" / "generated_code.md").read_text()
     assert set(re.findall(r"^@@EXPLAIN (\w+)@@$", page, re.MULTILINE)) == set(explained.LANGUAGES)
     lines = re.findall(r"^\| `(.*?)` \|", page.partition("| source | meaning |")[2], re.MULTILINE)
@@ -88,7 +88,7 @@ def test_the_lines_that_the_tutorial_explains_are_in_the_kernel() -> None:
     assert explained.LAYOUT in page
 
 
-def test_every_environment_variable_is_explained() -> None:
+def test_every_environment_variable_is_documented() -> None:
     source = Path(settings.__file__).read_text()
     known = set(re.findall(r'"(TILEJIT_[A-Z_]+)"', source))
     assert len(known) == len(fields(settings.Settings))

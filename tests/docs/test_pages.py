@@ -33,14 +33,14 @@ FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 PROGRAMS = ("pip install", "python -m", ".venv/bin/", "pytest", "ruff", "mypy", "mkdocs")
-"""Commands that are looked at, not run; `tilejit` is run."""
+"""Commands that are checked, not run. `tilejit` is run."""
 REQUIRED = "TILEJIT_REQUIRE_DOCS"
-"""Set where no block may be skipped."""
+"""Set if no block may be skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a page; a printed one shows what the last Python block before it printed."""
+    """A block of a page. A printed one shows the output of the Python block before it."""
 
     kind: str
     text: str
@@ -63,7 +63,7 @@ def missing(needs: tuple[str, ...]) -> list[str]:
 
 
 def _there(name: str) -> bool:
-    """Of a module of ours only the file is asked for: importing its package may need what is missing."""
+    """For TileJIT's modules, whether the file exists: importing the package may need what is missing."""
     if name.startswith("tilejit."):
         return bool(list(ROOT.glob(f"{name.replace('.', '/')}*")))
     try:
@@ -101,7 +101,7 @@ def test_a_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def run_commands(text: str) -> None:
-    """Each line after `$` is a command; those below are its output, or say nothing of it."""
+    """Each line after `$` is a command. The lines below it are its output, or there are none."""
     for piece in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         line, _, shown = piece.partition("\n")
         command, _, said = line.partition("  # ")
@@ -133,7 +133,7 @@ def check_output(shown: str, printed: str, about: str = "") -> None:
 
 
 def check_command(command: str) -> None:
-    """The extras, modules and paths that a command names are there."""
+    """The extras, modules and paths that a command names exist."""
     assert command.startswith(PROGRAMS), command
     words = shlex.split(command)
     if "install" in words and "pip" in words[0]:
@@ -147,13 +147,13 @@ def check_command(command: str) -> None:
 
 
 def extras() -> set[str]:
-    """Of this version; those of frameworks and clusters come with their modules."""
+    """The extras of this version. Those of frameworks and clusters come with their modules."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     later = {name for name in ("jax", "torch", "dask") if missing((f"tilejit.interop.{name}",))}
     return {*project["optional-dependencies"], *later}
 
 
-def test_contributing_names_commands_that_are_there() -> None:
+def test_commands_of_contributing_exist() -> None:
     found = [b.text for b in blocks(ROOT / "CONTRIBUTING.md") if b.kind == "console"]
     assert len(found) == 3
     for text in found:
@@ -161,7 +161,7 @@ def test_contributing_names_commands_that_are_there() -> None:
 
 
 def test_included_files_and_sections_exist() -> None:
-    """`--8<-- "FILE:SECTION"` takes a section that its file marks once."""
+    """`--8<-- "FILE:SECTION"` includes a section that its file marks once."""
     included = [
         found.groups()
         for p in (ROOT / "docs").rglob("*.md")
@@ -179,7 +179,7 @@ def test_every_page_is_in_the_navigation() -> None:
         assert f"- {path.relative_to(ROOT / 'docs').as_posix()}\n" in nav
 
 
-def test_a_block_that_says_something_wrong_fails() -> None:
+def test_a_block_with_wrong_output_fails() -> None:
     with pytest.raises(AssertionError):
         run_block("1 + 1  # 3\n", "<a test>", {})
     with pytest.raises(AssertionError):

@@ -19,7 +19,7 @@ LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 
 
 def test_the_blocks_run_as_one_file(tmp_path: Path) -> None:
-    """Block by block, `tests/docs` runs them with its commands."""
+    """`tests/docs` runs them block by block, together with the commands."""
     file = tmp_path / "readme.py"
     file.write_text("\n".join(BLOCKS))
     done = subprocess.run(

@@ -41,7 +41,7 @@ def test_examples_become_code() -> None:
     )
 
 
-def test_sections_stay_as_they_are() -> None:
+def test_sections_are_kept() -> None:
     text = "Do.\n\nArgs:\n    x: one -> two.\n    y: three.\n\nRaises:\n    LayoutError: no."
     assert rewritten(text) == text
     assert rewritten("Attributes:\n    x: # in text.\n    y: * in text.") == (
@@ -49,7 +49,7 @@ def test_sections_stay_as_they_are() -> None:
     )
 
 
-def test_the_picture_of_a_layout_is_the_one_that_is_drawn() -> None:
+def test_the_picture_of_a_layout_is_up_to_date() -> None:
     """`python docs/layout_picture.py` draws it."""
     drawn = of_docs("layout_picture").picture()
     assert (DOCS / "images" / "layout.svg").read_text() == drawn

@@ -16,7 +16,7 @@ BRITISH = re.compile(
     r"analyse[dr]?\b|\b(?:grey|programme|centre|metre|whilst|amongst|learnt|spelt|burnt|towards|fulfil)\b",
     re.IGNORECASE,
 )
-"""Stems and words; NumPy's flag `writeable` and HTML's attribute `aria-labelledby` keep their names."""
+"""Stems and words. NumPy's flag `writeable` and HTML's attribute `aria-labelledby` keep their spelling."""
 FOLDERS = ("tilejit", "codegen", "bench", "docs")
 KINDS = ("*.py", "*.md", "*.js", "*.css", "*.html")
 

@@ -46,7 +46,7 @@ def test_the_same_bytes(name: str, kind: str) -> None:
     assert got.tobytes() == np.ascontiguousarray(want).tobytes()
 
 
-def test_results_go_where_they_are_asked_for() -> None:
+def test_results_go_to_out() -> None:
     double = tj.elementwise(lambda a, b: (a + b, a - b))
     out = np.empty_like(X), np.empty(X.shape)
     assert double(X, Y, out=out)[0] is out[0]
@@ -57,7 +57,7 @@ def test_results_go_where_they_are_asked_for() -> None:
     assert (kept == np.where(mask, X * 2, 1)).all()
 
 
-def test_outputs_that_are_inputs() -> None:
+def test_outputs_may_be_inputs() -> None:
     add = tj.elementwise(lambda a, b: a + b)
     line = RNG.random(1000, np.float32)
     want = line.copy()
@@ -120,14 +120,14 @@ def test_integers_are_arguments_of_one_kernel(name: str, dtype: Any) -> None:
         assert got.dtype == want.dtype
         near = {"equal_nan": True, "rtol": 1e-3 if want.dtype == np.float16 else 1e-6 * (name == "hypot")}
         assert np.allclose(got, want, atol=0, **near) if want.dtype.kind == "f" else np.array_equal(got, want)
-        if type(n) is int and abs(n) < 128:  # a comparison with what does not fit i8 has another kernel
+        if type(n) is int and abs(n) < 128:  # a comparison with a value outside i8 has another kernel
             sources.add(run.source)
     assert len(sources) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float64])
-def test_integers_that_come_again_and_others(dtype: Any) -> None:
-    """Calls that machine code answers are of the integer that they are given, sums too."""
+def test_repeated_and_new_integers(dtype: Any) -> None:
+    """Calls that native code answers use the integer of each call, also in sums."""
     x, out = np.arange(12).astype(dtype), np.empty(12, dtype)
     for function in (lambda x, n: x * n, lambda x, n: (x * n).sum(), lambda x, n: x - (x * n).max()):
         run = tj.elementwise(function)
@@ -138,8 +138,8 @@ def test_integers_that_come_again_and_others(dtype: Any) -> None:
 
 
 @pytest.mark.rotated
-def test_integers_that_a_function_must_know() -> None:
-    """They stand in the kernel, as they do where they are computed with before they meet an array."""
+def test_integers_that_the_function_needs_are_constants() -> None:
+    """They are in the kernel if the function computes with them before they meet an array."""
 
     def branches(x: Any, n: Any) -> Any:
         return x * 2 if n > 1 else x
@@ -176,7 +176,7 @@ def test_integers_that_a_function_must_know() -> None:
 
 
 @pytest.mark.rotated
-def test_no_more_kernels_than_are_remembered(monkeypatch: Any) -> None:
+def test_the_number_of_kernels_is_bounded(monkeypatch: Any) -> None:
     monkeypatch.setattr("codegen.support.caching.MOST_BOUND", 4)
     function = lambda x, n: x**n  # noqa: E731
     run, x = tj.elementwise(function), np.arange(6, dtype=np.int64)
@@ -205,8 +205,8 @@ def test_clip(dtype: Any) -> None:
         assert np.array_equal(limits(x, low, high), x.clip(low, high))
 
 
-def test_numbers_of_python_stay_such() -> None:
-    """What is computed of floats alone takes the dtype of what it meets, whatever the operator."""
+def test_python_numbers_stay_weak() -> None:
+    """The result of floats alone takes the dtype of the array that it meets, with any operator."""
     for function in (
         lambda a, s: a * (s**2),
         lambda a, s: a + s // 0.5,
@@ -229,8 +229,8 @@ def test_bfloat16_is_rounded_as_ml_dtypes_does() -> None:
         assert got.tobytes() == wide.astype(ml_dtypes.bfloat16).tobytes()
 
 
-def test_halves_of_doubles_are_rounded_once() -> None:
-    """Beside the middle of two halves by less than float32 sees, in lanes, tails and numbers."""
+def test_doubles_to_halves_are_rounded_once() -> None:
+    """Closer to the midpoint of two halves than float32 can tell, in lanes, tails and numbers."""
     halves = np.arange(0x7BFF, dtype=np.uint16).view(np.float16).astype(np.float64)
     middles = (halves[:-1] + halves[1:]) / 2
     beside = np.concatenate([np.nextafter(middles, s) for s in (-np.inf, np.inf)] + [middles, -middles])
@@ -294,7 +294,7 @@ BEYOND_VALUES = [0, 1, 2, -3, 7], [2, 1, 0, -1, -1]
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", BEYOND)
 def test_what_numpy_makes_of_it(name: str) -> None:
-    """Its results, bit for bit, or its exceptions."""
+    """NumPy's results, bit for bit, or its exceptions."""
     function, dtypes = BEYOND[name]
     arrays = [np.array(x).astype(dtype) for x, dtype in zip(BEYOND_VALUES, dtypes, strict=False)]
     try:
@@ -312,8 +312,8 @@ def test_what_numpy_makes_of_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_what_is_used_twice_is_computed_once(several: bool) -> None:
-    """A text of 2**30 squares would never be compiled."""
+def test_a_value_used_twice_is_computed_once(several: bool) -> None:
+    """A text with 2**30 squares would never be compiled."""
 
     def squares(x: Any) -> Any:
         for _ in range(30):
@@ -329,7 +329,7 @@ def test_what_is_used_twice_is_computed_once(several: bool) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.skipif(machine() not in ("x86_64", "AMD64"), reason="NumPy's choice of zeros is its CPU's")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
-def test_the_lesser_of_two_zeros_is_numpys(dtype: Any) -> None:
+def test_the_minimum_of_two_zeros_is_numpys(dtype: Any) -> None:
     """In lanes, tails and numbers; NaNs too."""
     values = np.array([0.0, -0.0, np.nan, 1.0, -1.0, -0.0, 0.0], dtype)
     a, b = (x.ravel() for x in np.meshgrid(values, values))
@@ -343,12 +343,12 @@ def test_the_lesser_of_two_zeros_is_numpys(dtype: Any) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 def test_known_powers_are_numpys(dtype: Any) -> None:
-    """Squares, quotients and roots bit for bit, by the operator and by the function; bf16 stays such."""
+    """Squares, quotients and roots bit for bit, by operator and by function. bf16 stays bf16."""
     x = np.concatenate([RNG.uniform(-9, 9, 500), RNG.uniform(0, 1e5, 500), [0.0, -0.0, np.inf, -np.inf]])
     x = x.astype(dtype)
     for power in (lambda a, b: a**b, np.power):
         for exponent in (2, -1, 0.5, 0, 1):
-            # ml_dtypes makes float32 of it and a float of Python, and of two numbers that are its own
+            # ml_dtypes gives float32 for it and a Python float, and keeps its own dtype for two numbers
             other = dtype(exponent) if dtype is ml_dtypes.bfloat16 and power is np.power else exponent
             want = power(x, other).astype(dtype)
             got = tj.elementwise(lambda a, power=power, other=other: power(a, other))(x)
@@ -359,7 +359,7 @@ def test_known_powers_are_numpys(dtype: Any) -> None:
 
 
 def test_negative_powers_write_nothing() -> None:
-    """Of a tiled array the padding is no exponent."""
+    """The padding of a tiled array does not count as an exponent."""
     run, x = tj.elementwise(lambda a, b: a**b), np.arange(1, 7, dtype=np.int32).reshape(2, 3)
     out = np.ones_like(x)
     with pytest.raises(ValueError, match="negative integer powers"):
@@ -392,8 +392,8 @@ def test_several_tiled_results_over_their_arguments() -> None:
 
 
 @pytest.mark.parametrize("view", ["F", "swapped", "reversed", "repeated", "both orders", "a row"])
-def test_results_lie_as_numpys(view: str) -> None:
-    """In the order that the arguments have in common; calls that are answered directly, too."""
+def test_results_have_numpys_memory_order(view: str) -> None:
+    """It is the common order of the arguments, also in calls that are answered directly."""
     x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
     a, b = {
         "F": (np.asfortranarray(x),) * 2,
@@ -497,7 +497,7 @@ def test_more_dimensions_than_python_nests_loops() -> None:
 
 
 def test_long_expressions() -> None:
-    """Python does not read as many brackets as the operations are."""
+    """Python cannot parse as many parentheses as there are operations."""
     run = tj.elementwise(lambda x: sum([x] * 205), virtual_vector_size="1*hw", tail="scalar")
     x = np.arange(37, dtype=np.float32)
     np.testing.assert_array_equal(run(x), x * 205)
@@ -510,13 +510,13 @@ def test_arguments_by_position() -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name: str) -> None:
+def test_wrong_arguments_are_refused(name: str) -> None:
     function, arguments, error, match = REFUSED[name]
     with pytest.raises(error, match=match):
         tj.elementwise(function)(*arguments)
 
 
-def test_out_is_untouched_where_it_does_not_fit() -> None:
+def test_an_out_that_does_not_fit_is_untouched() -> None:
     out = np.ones((3, 3), np.int32)
     for given in ((X, out), (np.ones((3, 3)), out)):
         with pytest.raises((tj.LayoutError, TypeError)):
@@ -535,17 +535,17 @@ def test_out_is_untouched_where_it_does_not_fit() -> None:
     ids=["broadcast", "strided", "reduced", "a row"],
 )
 def test_an_argument_is_the_result_in_place(function: Any, arrays: Any) -> None:
-    """Repeated or strided arguments too: what is read may be a view that must not be written."""
+    """Repeated or strided arguments too: the argument may be a read-only view."""
     ours, theirs = (np.arange(1.0, 7.0).reshape(2, 3) for _ in range(2))
     run = tj.elementwise(function)
-    for _ in range(3):  # the third call is answered directly, where such calls are
+    for _ in range(3):  # the third call is answered directly, if such calls are supported
         given, expected = arrays(ours), arrays(theirs)
         assert run(*given, out=given[0]) is given[0]
         expected[0][...] = function(*expected)
         np.testing.assert_allclose(ours, theirs, rtol=1e-15)
 
 
-def test_arrays_with_rules_of_their_own_are_refused() -> None:
+def test_array_subclasses_with_their_own_rules_are_refused() -> None:
     run = tj.elementwise(lambda x: x + 1)
     for given in (np.ma.array([1.0, 2.0], mask=[0, 1]), np.asmatrix([[1.0, 2.0]])):
         with pytest.raises(TypeError, match="expected a plain NumPy array"):
@@ -556,7 +556,7 @@ def test_arrays_with_rules_of_their_own_are_refused() -> None:
         run(np.zeros(2), where=np.ma.array([True, True], mask=[0, 1]))
 
 
-def test_the_report_names_no_line_of_an_expression() -> None:
+def test_reports_of_expressions_name_no_line() -> None:
     run = tj.elementwise(lambda a, b: a * b)
     run(np.ones(100, "f4"), np.ones(100, "f4"))
     head, line = run.report().splitlines()

@@ -24,7 +24,7 @@ SMALL, LARGE = (21, 30), (1003, 517)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dims", [SMALL, LARGE])
 def test_computed_and_packed_at_once(dims: Any, layout: str, dtype: Any) -> None:
-    """Padding as pack writes it; from plain and tiled arrays; with a mask, which leaves padding alone."""
+    """Padding is as pack writes it, from plain and tiled arrays. With a mask, padding stays."""
     x, y = RNG.random(dims).astype(dtype), RNG.random(dims[1:]).astype(dtype)
     want = (x * dtype(1.5) + y).astype(dtype)
     packed = tj.pack(want, layout)
@@ -65,7 +65,7 @@ def test_in_place_and_over_its_own_input(dims: Any) -> None:
 
 
 def test_a_buffer_of_bytes_is_computed_by_its_elements() -> None:
-    """What `pack` writes to a uint8 array, at an odd address too: as an argument, and as `out`."""
+    """The result of `pack` in a uint8 array, also at an odd address: as an argument, and as `out`."""
     x = RNG.random(SMALL, np.float32)
     plain = tj.pack(x, LAYOUTS[1])
     of_bytes = tj.pack(x, LAYOUTS[1], out=np.zeros(plain.nbytes + 1, np.uint8)[1:])
@@ -89,7 +89,7 @@ def test_threads_and_reductions(threads: Any) -> None:
 
 
 def test_reductions_along_dimensions_of_a_tiled_array() -> None:
-    """Not of its slots: those have one dimension, and padding."""
+    """Not of its slots, which have one dimension and padding."""
     x = RNG.random(SMALL, np.float32)
     t = tj.pack(x, LAYOUTS[1], padding=9)
     assert np.allclose(tj.elementwise(lambda a: a.sum(axis=1))(t), x.sum(axis=1))
@@ -116,7 +116,7 @@ def test_integers_of_blocks(dims: Any) -> None:
 
 
 def test_narrow_elements() -> None:
-    """What kernels do not compute in is converted on the way."""
+    """Dtypes that kernels do not compute in are converted on the way."""
     x = RNG.integers(0, 7, (64, 64)).astype(np.int8)
     out = tj.pack(np.zeros((64, 64), ml_dtypes.int4), "{1,0:T(8,128)E(4)}")
     tj.elementwise(lambda a: a - 1)(x, out=out)
@@ -137,14 +137,14 @@ def test_narrow_elements() -> None:
         ({"layout": "{3,1}"}, tj.LayoutError, "minor_to_major"),
     ],
 )
-def test_what_is_refused(keywords: Any, error: Any, match: str) -> None:
+def test_wrong_arguments_are_refused(keywords: Any, error: Any, match: str) -> None:
     with pytest.raises(error, match=match):
         tj.elementwise(lambda a: a + 1)(np.zeros(SMALL), **keywords)
 
 
 @pytest.mark.parametrize("kind", ["matrix", "masked"])
-def test_arrays_with_rules_of_their_own_are_refused(kind: str) -> None:
-    """Beside tiled arrays too, as an argument, as the mask and as a result; nothing is written."""
+def test_array_subclasses_with_their_own_rules_are_refused(kind: str) -> None:
+    """Beside tiled arrays too: as an argument, as the mask, and as a result. Nothing is written."""
     x = np.zeros(SMALL)
     other = np.asmatrix(x) if kind == "matrix" else np.ma.array(x, mask=True)
     tiled = tj.pack(x, LAYOUTS[1])
@@ -162,7 +162,7 @@ def test_arrays_with_rules_of_their_own_are_refused(kind: str) -> None:
 
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_nothing_beside_the_arrays_is_touched(layout: str, at_end: bool) -> None:
+def test_nothing_outside_the_arrays_is_touched(layout: str, at_end: bool) -> None:
     x = RNG.random(LARGE, np.float32)
     packed = tj.pack(x * 2, layout)
     source, target = Guarded(x.nbytes), Guarded(packed.nbytes)

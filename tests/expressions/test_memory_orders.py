@@ -1,4 +1,4 @@
-"""Results of expressions lie in memory as NumPy's do, whatever the orders of the arguments."""
+"""Results of expressions have NumPy's memory order, whatever the orders of the arguments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def drawn(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 def steps(x: Any) -> list[int]:
-    """The strides along dimensions of several elements; what the others have says nothing."""
+    """The strides along dimensions with several elements. Other strides have no meaning."""
     return [step for n, step in zip(x.shape, x.strides, strict=True) if n > 1]
 
 
@@ -61,8 +61,8 @@ def cases(count: int, seed: int) -> Any:
         yield name, [drawn(rng, shape) for _ in range(3)]
 
 
-def test_orders_are_numpys() -> None:
-    """What is worked out of the recording, against what NumPy makes."""
+def test_predicted_orders_are_numpys() -> None:
+    """The order that is derived from the recording, against NumPy's."""
     for name, given in cases(share(4000, 400), 1):
         function = EXPRESSIONS[name]
         made, wanted = Recordings(function).of([plain(x, "x") for x in given])[0], function(*given)
@@ -79,7 +79,7 @@ def test_orders_are_numpys() -> None:
 
 
 @pytest.mark.share(1)
-def test_results_lie_as_numpys() -> None:
+def test_results_have_numpys_order() -> None:
     for name, given in cases(share(60, 6), 2):
         got, want = COMPILED[name](*given), EXPRESSIONS[name](*given)
         for one, two in zip(*(x if isinstance(x, tuple) else (x,) for x in (got, want)), strict=True):
@@ -106,7 +106,7 @@ REDUCED: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("name", REDUCED)
-def test_reductions_lie_as_numpys(name: str) -> None:
+def test_reductions_have_numpys_order(name: str) -> None:
     run = tj.elementwise(REDUCED[name])
     repeated = np.broadcast_to(X.T[:, :1], (4, 3, 2))
     for x in (X.T, X[:, ::-1].transpose(1, 0, 2), repeated, X.astype(">f8").swapaxes(1, 2), FOUR):
@@ -116,8 +116,8 @@ def test_reductions_lie_as_numpys(name: str) -> None:
             assert steps(one) == steps(two)
 
 
-def test_a_mask_is_an_argument_too() -> None:
-    """As it is to NumPy's functions of elements."""
+def test_a_mask_counts_as_an_argument() -> None:
+    """As in NumPy's elementwise functions."""
     x, mask = np.asfortranarray(X), np.ones(X.shape, bool)
     double = tj.elementwise(lambda x: x * 2)
     for where in (mask, np.asfortranarray(mask), mask[0]):

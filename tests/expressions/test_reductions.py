@@ -33,7 +33,7 @@ DTYPES = (np.float32, np.float64, np.int8, np.uint16, np.int32, np.uint64, np.bo
 
 
 def close(got: Any, want: Any, terms: int, magnitude: Any) -> bool:
-    """Within what the documentation promises: 64 units in the last place of the sum of magnitudes."""
+    """Within the documented bound: 64 ulp of the sum of magnitudes."""
     if want.dtype.kind != "f":
         return bool(np.all(got == want))
     return bool(
@@ -87,7 +87,7 @@ def test_halves_are_summed_in_wider_numbers(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(1_000_003,), (5000, 40), (40, 5000)])
 def test_long_sums_are_as_good_as_pairwise(dtype: Any, shape: Any) -> None:
-    """Terms of both signs and of many sizes: the error is within 64 units of the sum of magnitudes."""
+    """Terms of both signs and of many sizes: the error is within 64 ulp of the sum of magnitudes."""
     rng = np.random.default_rng(3)
     x = (rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, shape)).astype(dtype)
     for axis in (None, 0):
@@ -96,8 +96,8 @@ def test_long_sums_are_as_good_as_pairwise(dtype: Any, shape: Any) -> None:
         assert np.all(np.abs(got - exact) <= 64 * np.finfo(dtype).eps / 2 * all_of_it)
 
 
-def test_sums_that_lose_nothing() -> None:
-    """f64 sums are compensated from block to block: small terms survive a large one."""
+def test_sums_keep_small_terms() -> None:
+    """f64 sums are compensated from block to block, so small terms survive a large one."""
     x = np.full(400_000, 2.0**-40)
     x[0] = 2.0**20
     assert tj.elementwise(np.sum)(x) == 2.0**20 + 399_999 * 2.0**-40
@@ -126,7 +126,7 @@ def test_parts_of_threads_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(("function", "threads"), [(np.exp, 4), (np.negative, 1)], ids=["exp", "negative"])
-def test_sums_of_costly_functions_get_threads_sooner(
+def test_sums_of_costly_functions_use_threads_at_smaller_sizes(
     function: Any, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runtime_threads, "default_threads", lambda: 4)
@@ -162,7 +162,7 @@ AFTERWARDS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", AFTERWARDS)
-def test_results_go_on(name: str) -> None:
+def test_expressions_may_follow_reductions(name: str) -> None:
     got, want = tj.elementwise(AFTERWARDS[name])(X), AFTERWARDS[name](X)
     for one, two in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, want)), strict=True):
         assert (one.dtype, one.shape, type(one)) == (two.dtype, two.shape, type(two))
@@ -176,8 +176,8 @@ def test_each_result_has_its_own_shape() -> None:
     assert np.isclose(three, X[0].sum())
 
 
-def test_a_number_first_and_an_array_then() -> None:
-    """Of an array without dimensions a sum is the element; what is known of it holds for no other."""
+def test_numbers_and_arrays_in_turn() -> None:
+    """The sum of an array without dimensions is its element; its plan must not be used for other arrays."""
     function = tj.elementwise(lambda a, b: a * b.sum())
     out = np.empty(1, np.float32)
     function(np.ones(1, np.float32), np.array(2, np.float32), out=out)
@@ -209,7 +209,7 @@ def test_not_a_number_and_infinities(axis: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 @pytest.mark.parametrize("axis", [None, 0, 1])
-def test_of_nothing(shape: Any, axis: Any) -> None:
+def test_empty_dimensions(shape: Any, axis: Any) -> None:
     x = np.zeros(shape, np.float32)
     assert np.array_equal(tj.elementwise(lambda a: a.sum(axis=axis))(x), x.sum(axis=axis))
     try:
@@ -252,13 +252,13 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], type[Exception], s
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name: str) -> None:
+def test_wrong_arguments_are_refused(name: str) -> None:
     function, arguments, error, match = REFUSED[name]
     with pytest.raises(error, match=match):
         tj.elementwise(function)(*arguments)
 
 
-def test_a_mask_is_none_of_a_reduction() -> None:
+def test_a_mask_does_not_apply_to_a_reduction() -> None:
     with pytest.raises(tj.KernelError, match=r"np\.where"):
         tj.elementwise(np.sum)(X, where=X > 0)
 
@@ -266,7 +266,7 @@ def test_a_mask_is_none_of_a_reduction() -> None:
 @pytest.mark.rotated
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("shape", [(3, 5), (40, 67), (35, 33)])
-def test_nothing_beside_the_array_is_read(shape: Any, at_end: bool) -> None:
+def test_nothing_outside_the_array_is_read(shape: Any, at_end: bool) -> None:
     size = int(np.prod(shape)) * 4
     x = Guarded(size).place(size, at_end=at_end).view(np.float32).reshape(shape)
     x[...] = RNG.random(shape)

@@ -1,8 +1,8 @@
 """Many threads at once, forks among them, spawned processes: `python -m tests.faults.crowd --threads 64`.
 
-All threads pack, unpack and relayout, at one time from the first call on, the same layouts and different
-ones, in a process with an empty store and again in one whose kernels are there. Children are forked in the
-midst of it. Every byte is compared with the definition.
+All threads pack, unpack and relayout the same layouts and different ones, in parallel from the first call on.
+This runs in a process with an empty store, and again in one with a filled store. Children are forked
+meanwhile. Every byte is compared with the definition.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TEXTS = (
     "f16[32,64] Sw<3,2,3> o 0 o ((8,4),(64,1)):((64,512),(1,0))",
 )
 CHILD_SECONDS = 120
-"""A child that takes longer waits for a lock that nobody will release; it then says where."""
+"""A child that takes longer waits for a lock that is never released; it then prints where."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Case:
 
 
 def cases(layouts: int) -> list[Case]:
-    """Arrays in so many of the layouts."""
+    """Arrays in that many of the layouts."""
     rng = np.random.default_rng(7)
     found = []
     for text in TEXTS[:layouts]:
@@ -64,24 +64,24 @@ def cases(layouts: int) -> list[Case]:
 
 
 def copies(case: Case, threads: int | None) -> None:
-    """There and back, into rows and into the layout again.
+    """Pack and unpack, relayout to rows and back.
 
     Raises:
         AssertionError: a byte is wrong.
     """
     t = tj.pack(case.array, case.spec, threads=threads)
     if t.buffer.view(np.uint8).tobytes() != case.packed:
-        raise AssertionError(f"{case.spec}: packed otherwise")
+        raise AssertionError(f"{case.spec}: packed to other bytes")
     if not same_elements(tj.unpack(t, threads=threads), case.array, case.spec):
-        raise AssertionError(f"{case.spec}: unpacked otherwise")
+        raise AssertionError(f"{case.spec}: unpacked to other elements")
     rows = tj.relayout(t, tj.make_shape(case.spec.primitive_type, case.spec.dimensions), threads=threads)
     again = tj.relayout(rows, case.spec, threads=threads)
     if again.buffer.view(np.uint8).tobytes() != case.packed:
-        raise AssertionError(f"{case.spec}: relaid otherwise")
+        raise AssertionError(f"{case.spec}: relayout gives other bytes")
 
 
 def all_copies(layouts: int, first: int) -> int:
-    """Every case, from one of them on; 1, and the reason on stderr, where one went wrong."""
+    """Run every case, starting from one of them; return 1, and print the reason, if one went wrong."""
     todo = cases(layouts)
     try:
         for k in range(len(todo)):
@@ -93,14 +93,14 @@ def all_copies(layouts: int, first: int) -> int:
 
 
 def crowd(threads: int, rounds: int, forks: int, layouts: int) -> list[str]:
-    """What went wrong while so many threads copied and so many children were forked among them."""
+    """What went wrong while that many threads copied and that many children were forked among them."""
     todo, wrong = cases(layouts), []
     start = threading.Barrier(threads + 1)
 
     def work(own: int) -> None:
         start.wait()
         for k in range(rounds):
-            # Every other time all have the same layout, else each another one.
+            # Every other time all have the same layout, otherwise each has a different one.
             case = todo[(k // 2 if k % 2 == 0 else k + own) % len(todo)]
             try:
                 copies(case, (1, 2, 3, None)[(k + own) % 4])

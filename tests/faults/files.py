@@ -1,4 +1,4 @@
-"""Files to pack, what packing them must leave, and the command run in children that something befalls."""
+"""Files to pack, what packing them must leave, and the command run in children with injected faults."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ TEMPORARY = ".tilejit-*"
 ABSENT, KEPT, WHOLE, BROKEN = "absent", "old", "complete", "broken"
 
 OUTSIDE = 70
-"""Exit code of a forked child that a signal met outside the command."""
+"""Exit code of a forked child that got a signal outside the command."""
 
 HELD = {signal.SIGINT, signal.SIGTERM}
-"""Signals that a fork takes only in the command itself."""
+"""Signals that a fork handles only in the command itself."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A file to pack; `whole` are the bytes of a run that nothing befell."""
+    """A file to pack. `whole` is the output of an undisturbed run."""
 
     source: Path
     target: Path
@@ -45,13 +45,13 @@ class Job:
         return ["pack", str(self.source), str(self.target), "--layout", self.layout]
 
     def prepare(self, *, there: bool) -> None:
-        """The destination absent, or holding something old."""
+        """Make the destination absent, or a file with old contents."""
         self.target.unlink(missing_ok=True)
         if there:
             self.target.write_bytes(OLD)
 
     def state(self) -> str:
-        """What the destination is now."""
+        """The current state of the destination."""
         if not self.target.exists():
             return ABSENT
         found = self.target.read_bytes()
@@ -71,7 +71,7 @@ class Ended:
 
 
 def jobs(directory: Path, *, megabytes: int = 4, file: Path | None = None, layout: str = "tpu") -> list[Job]:
-    """A .npy file and a checkpoint of so many megabytes, or the file that is given; packed once each."""
+    """A .npy file and a checkpoint of that many megabytes, or the given file; each packed once."""
     sources = [file] if file else [_array(directory, megabytes), _model(directory, megabytes)]
     found = []
     for source in sources:
@@ -86,7 +86,7 @@ def jobs(directory: Path, *, megabytes: int = 4, file: Path | None = None, layou
 
 
 def _import_for(job: Job, directory: Path) -> None:
-    """Import what a run imports late: each fork would, for longer than it packs."""
+    """Import what a run imports late. Otherwise each fork would, which takes longer than the pack."""
     names = directory / "modules"
     child = os.fork()
     if not child:
@@ -117,13 +117,13 @@ def _model(directory: Path, megabytes: int) -> Path:
 
 
 def run(command: list[str], directory: Path, before: Callable[[], None] | None = None) -> Ended:
-    """The command in a fork, to its end; `before` runs there first."""
+    """Run the command in a fork to its end. `before` runs there first."""
     said = directory / "stderr"
     return finish(start(command, said, before), said)
 
 
 def start(command: list[str], said: Path, before: Callable[[], None] | None = None) -> int:
-    """The command in a fork of this process, which saves the imports; its process id."""
+    """Start the command in a fork of this process, which saves the imports, and return its process id."""
     sys.stdout.flush()
     sys.stderr.flush()
     signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
@@ -171,11 +171,11 @@ def _run_here(command: list[str], said: Path, before: Callable[[], None] | None)
 
 
 def _hold_signals_outside_the_command() -> None:
-    """Those that ask to end are taken between the reading of arguments and the end of the command.
+    """Handle these signals only between the reading of arguments and the end of the command.
 
-    Before and after, a fork that imports nothing spends much of its time: handlers are set, and pydantic,
-    which typer reads arguments with, drops what is raised in it now and then. Processes of their own take
-    signals at any moment.
+    A fork that imports nothing spends much of its time before and after: it sets handlers, and pydantic, with
+    which typer reads arguments, sometimes drops exceptions raised in it. Separate processes handle signals at
+    any moment.
     """
     for registered in tilejit.cli.app.registered_commands:
         if registered.callback:
@@ -195,12 +195,12 @@ def _interruptible(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complaints(text: str) -> str:
-    """What a command said on stderr, without the command that unpacks what it wrote."""
+    """What a command printed on stderr, without the line about how to unpack the file."""
     lines = text.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("unpack it with: "))
 
 
 def one_message(text: str) -> bool:
-    """Whether it is one error message of the command line, and nothing else."""
+    """Whether the text is one error message of the command line, and nothing else."""
     first, *more = text.splitlines() or [""]
     return first.startswith("tilejit: ") and all(line.startswith("  ") for line in more)

@@ -1,8 +1,8 @@
-"""`tilejit pack` ended at random moments: `python -m tests.faults.kills --times 1000 --signal KILL`.
+"""`tilejit pack` killed at random moments: `python -m tests.faults.kills --times 1000 --signal KILL`.
 
-Whatever the moment, the destination is absent or old, as it was before, or complete, and the next run
-succeeds. Ctrl-C (INT) and TERM also leave no temporary file, and say at most one line. One run in FRESH is a
-process of its own from the start of Python on, the others are forks of one that has imported everything.
+At any moment, the destination is absent or old, as it was before, or complete, and the next run succeeds.
+Ctrl-C (INT) and TERM also leave no temporary file, and print at most one line. One run in FRESH is a separate
+process from the start of Python on. The others are forks of a process that has imported everything.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SAYS = {"INT": "tilejit: interrupted\n", "TERM": "", "KILL": ""}
 
 
 class Victims:
-    """Runs of some jobs that are ended, and what was found of them."""
+    """Runs of some jobs that are killed, and the failures found."""
 
     def __init__(self, todo: list[Job], directory: Path, name: str, seed: int) -> None:
         self.todo, self.directory, self.name = todo, directory, name
@@ -63,7 +63,7 @@ class Victims:
         return time.monotonic() - began
 
     def kill(self, turn: int) -> None:
-        """End one run, look at what it leaves, run again."""
+        """Kill one run, check what it leaves, and run again."""
         job = self.todo[turn % len(self.todo)]
         fresh, there = turn % FRESH == FRESH - 1, turn // len(self.todo) % 2 == 0
         job.prepare(there=there)
@@ -94,7 +94,7 @@ class Victims:
             self.failures.append(f"{how}: {'; '.join(wrong)}\n{ended.said}")
 
     def _wrong(self, ended: Ended, fresh: bool) -> list[str]:
-        """What is wrong with the way it ended."""
+        """What is wrong with how it ended."""
         if ended.code in (0, -self.number if self.name == "KILL" else 128 + self.number):
             said = SAYS[self.name] if ended.code else ""
             return [] if ended.said == said else [f"with code {ended.code} it said {ended.said[:400]!r}"]
@@ -142,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
             victims = Victims(todo, here, name, options.seed)
             began = time.monotonic()
             done = 0
-            with suppress(KeyboardInterrupt):  # what was found until then is said
+            with suppress(KeyboardInterrupt):  # what was found until then is printed
                 for turn in range(options.times):
                     victims.kill(turn)
                     done = turn + 1

@@ -1,7 +1,7 @@
 """Memory, disks and outputs that run out under the command line: `python -m tests.faults.limits`.
 
-Each case ends with 0 and all done, or with exit code 1 and one message; the destination is as before or
-complete, and no temporary file is left.
+Each case succeeds with exit code 0, or fails with exit code 1 and one message. The destination is as before
+or complete, and no temporary file is left.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from tests.tools.oracle import environment
 
 PAGE = resource.getpagesize()
 MOST_SPARE = 96 << 20
-"""Bytes of memory that a run is given at most beyond what it has."""
+"""The most bytes of memory that a run gets beyond what it has."""
 
 SKIPPED = "skipped"
 
 
 def out_of_memory(job: Job, directory: Path, rng: random.Random, there: bool) -> str:
-    """So many bytes of address space beyond what the process has when the command begins."""
+    """Limit the address space to some bytes more than the process has when the command begins."""
     spare = int(MOST_SPARE * rng.random() ** 2)
     return _limited(job, directory, partial(_limit_memory, spare), there, f"{spare} bytes of memory")
 
 
 def full_disk(job: Job, directory: Path, rng: random.Random, there: bool) -> str:
-    """A largest size of files; Python ignores SIGXFSZ, so that writing fails as on a full disk."""
+    """Limit the size of files. Python ignores SIGXFSZ, so writing fails as on a full disk."""
     most = int(1.2 * len(job.whole) * rng.random())
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most))
     return _limited(job, directory, limit, there, f"files of {most} bytes")
 
 
 def small_disk(job: Job, directory: Path, rng: random.Random, there: bool) -> str:
-    """A file system that is too small, where one may be mounted."""
+    """Use a file system that is too small, if one can be mounted."""
     unshare, place = shutil.which("unshare"), directory / "small"
     if not unshare:
         return SKIPPED
@@ -105,7 +105,7 @@ PRINTING = (
 
 
 def full_output(job: Job, directory: Path, rng: random.Random, there: bool) -> str:
-    """/dev/full as standard output."""
+    """Use /dev/full as standard output."""
     command = rng.choice([*PRINTING, tuple(job.command)])
     with open("/dev/full", "wb") as full:
         ended = _ended(command, stdout=full, stderr=subprocess.PIPE)
@@ -115,7 +115,7 @@ def full_output(job: Job, directory: Path, rng: random.Random, there: bool) -> s
 
 
 def full_errors(job: Job, directory: Path, rng: random.Random, there: bool) -> str:
-    """/dev/full as stderr of a command that fails: the exit code alone says so."""
+    """Use /dev/full as stderr of a command that fails. Only the exit code reports the error."""
     with open("/dev/full", "wb") as full:
         ended = _ended(("show", "f32[3"), stdout=subprocess.PIPE, stderr=full)
     if ended.code != 2:
@@ -124,7 +124,7 @@ def full_errors(job: Job, directory: Path, rng: random.Random, there: bool) -> s
 
 
 def no_output(job: Job, directory: Path, rng: random.Random, there: bool) -> str:
-    """Standard output closed, as by `>&-`."""
+    """Close standard output, as `>&-` does."""
     command = rng.choice([*PRINTING, tuple(job.command)])
     script = ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, *command]
     done = subprocess.run(script, stderr=subprocess.PIPE, text=True, env=environment(), check=False)
@@ -134,7 +134,7 @@ def no_output(job: Job, directory: Path, rng: random.Random, there: bool) -> str
 
 
 def closed_pipe(job: Job, directory: Path, rng: random.Random, there: bool) -> str:
-    """A reader that leaves after one byte, as in `| head -c 1`: nothing is said of that."""
+    """A reader that closes the pipe after one byte, as in `| head -c 1`, causes no message."""
     command = rng.choice(PRINTING)
     with subprocess.Popen(
         [*COMMAND, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
@@ -164,7 +164,7 @@ CASES = {
     "no standard output": (no_output, 12),
     "closed pipe": (closed_pipe, 12),
 }
-"""What may run out, and of hundred cases how many are of it."""
+"""The resources that run out, and the number of cases of each per hundred."""
 
 
 def main(arguments: list[str] | None = None) -> int:

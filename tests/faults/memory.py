@@ -1,9 +1,9 @@
-"""Memory of a process that copies on and on: `python -m tests.faults.memory --calls 1000000 --shapes 10000`.
+"""Memory of a process that keeps copying: `python -m tests.faults.memory --calls 1000000 --shapes 10000`.
 
-Calls are of every kind, on arrays that stay the same; shapes are all different. A run begins by filling the
-caches, which are bounded; of what follows, the second half must not hold 2 MiB more than the first. The
-machine code of kernels stays in memory as long as the process, so the number of kernels is printed, and what
-they take is allowed for.
+Calls are of every kind, on arrays that stay the same. Shapes are all different. A run begins by filling the
+caches, which are bounded. After that, the second half must not hold 2 MiB more than the first. The machine
+code of kernels stays in memory until the process ends, so the number of kernels is printed and their memory
+is allowed for.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ late shapes are larger than early ones, what caches hold of each grows too.
 """
 
 CODE_PER_OBJECT = 4
-"""What a kernel takes, in sizes of its object file: that is held, its sections have pages of their own."""
+"""A kernel's memory relative to its object file, which is kept; its sections have separate pages."""
 
 LAYOUTS = (
     ("f4", "{1,0:T(8,128)}"),
@@ -75,7 +75,7 @@ class Meter:
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
     def sample(self) -> None:
-        """Look, after what is free was given back."""
+        """Take a sample after freeing unused memory."""
         gc.collect()
         if self._trim:
             self._trim(0)
@@ -84,13 +84,13 @@ class Meter:
         self.code.append(self.code_bytes)
 
     def growth(self) -> int:
-        """By how much the median of the second half passes that of the first, without kernels' code."""
+        """The difference of the medians of the second and the first half, without kernels' code."""
         beside = [size - code for size, code in zip(self.sizes, self.code, strict=True)]
         half = len(beside) // 2
         return median_low(beside[half:]) - median_low(beside[:half]) if half else 0
 
     def report(self, what: str, seconds: float) -> bool:
-        """Print the figures; whether memory stayed flat."""
+        """Print the figures, and return whether memory stayed flat."""
         growth = self.growth()
         mib = [round(size / 2**20, 1) for size in self.sizes]
         late = self.code_bytes - self.code[0]
@@ -107,7 +107,7 @@ Calls = list[Callable[[], object]]
 
 
 def operations() -> Calls:
-    """Calls of every kind, the last two different each time; what they return is let go of."""
+    """Calls of every kind, the last two different each time. Their results are discarded."""
     x = np.arange(24 * 40, dtype=np.float32).reshape(24, 40)
     t, s = tj.pack(x, "{1,0:T(8,128)}"), tj.pack(x.astype(np.int8), "{1,0:T(8,16)(4,1)}")
     packed, back, turned = np.empty_like(t.buffer), np.empty_like(x), np.empty((40, 24), np.float32)
@@ -162,7 +162,7 @@ def operations() -> Calls:
 
 
 def calls(count: int, meter: Meter) -> None:
-    """So many calls in turn, after those that fill the caches."""
+    """That many calls in turn, after those that fill the caches."""
     todo, every = operations(), max(1, count // SAMPLES)
     for k in range(-(MOST_BOUND + 100) * len(todo), count):
         todo[k % len(todo)]()
@@ -171,7 +171,7 @@ def calls(count: int, meter: Meter) -> None:
 
 
 def shapes(count: int, meter: Meter, seed: int, warm_up: int) -> None:
-    """So many different shapes after those of the warm-up: packed, unpacked, transposed, computed with."""
+    """That many different shapes after those of the warm-up: packed, unpacked, transposed, computed with."""
     rng = np.random.default_rng(seed)
     double = tj.elementwise(lambda a: a * 2)
     every, seen, done = max(1, count // SAMPLES), np.zeros((MOST_ROWS + 1, MOST_COLUMNS + 1), bool), -warm_up

@@ -1,8 +1,8 @@
-"""A store of kernels under damage and under load: `python -m tests.faults.store --flips 10000 --starts 32`.
+"""A kernel store under damage and load: `python -m tests.faults.store --flips 10000 --starts 32`.
 
-Every truncation and every random damage of its files must be a miss or give what was written; processes that
-start at once on an empty store, on one too small for their kernels or on one that is damaged all through must
-compute right. The seed is printed; a failure names the file and the damage.
+Every truncation and every random damage of its files must be a miss or give what was written. Processes that
+start at once on an empty store, on one that is too small, or on one with only damaged files must compute the
+right result. The seed is printed. A failure names the file and the damage.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ store = default_store()
 facts = dict(right=right, packed=packed, misses=store.misses, hits=store.hits)
 print(json.dumps(facts | dict(numba="numba" in sys.modules, reason=store.reason)))
 """
-"""Waits until its input ends, then packs and unpacks."""
+"""A program that waits until its input ends, then packs and unpacks."""
 
 
 class Fault(Exception):
-    """The store gave what it must not."""
+    """The store gave something that it must not give."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Damage, then load; 0 when all holds."""
+    """Damage the store, then load it; return 0 if everything holds."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.store", description=__doc__)
     parser.add_argument("--flips", type=int, default=10_000, help="random damages of files")
     parser.add_argument("--starts", type=int, default=32, help="processes that start at once")
@@ -84,7 +84,7 @@ def _told(name: str, run: Any) -> None:
 
 
 def contents(directory: Path) -> dict[Path, Any]:
-    """The files of a store, with what it gives for each."""
+    """The files of a store, with what the store returns for each."""
     store = KernelStore(directory)
     out = {file: read(store, file) for file in [*store.entries(), *store.notes()]}
     if not out or None in out.values():
@@ -93,14 +93,14 @@ def contents(directory: Path) -> dict[Path, Any]:
 
 
 def read(store: KernelStore, file: Path) -> Any:
-    """What a store gives under the key, or the name, that a file of it says it has; None is a miss."""
+    """What a store returns for the key, or the name, in one of its files. None is a miss."""
     if file.suffix == ".note":
         return store.get_note(file.stem)
     return store.get(_KEYS[file]) if file in _KEYS else store.get(_key(file))
 
 
 _KEYS: dict[Path, StoreKey] = {}
-"""By file, as they were before any damage."""
+"""The results by file, from before any damage."""
 
 
 def _key(file: Path) -> StoreKey:
@@ -111,7 +111,7 @@ def _key(file: Path) -> StoreKey:
 
 
 def truncations(directory: Path, step: int = 1) -> Counter[str]:
-    """Cut each file at each of its bytes, or at one in `step`; all are misses."""
+    """Truncate each file at each byte, or at every `step`-th one. All of them are misses."""
     store, counts = KernelStore(directory), Counter[str]()
     for file in contents(directory):
         whole = file.read_bytes()
@@ -125,7 +125,7 @@ def truncations(directory: Path, step: int = 1) -> Counter[str]:
 
 
 def damages(directory: Path, count: int, seed: int) -> Counter[str]:
-    """Damage files at random, a half of the times by one bit; each is a miss or gives what was written."""
+    """Damage files at random, half of the time by one bit. Each is a miss or gives what was written."""
     random, store, known = Random(seed), KernelStore(directory), contents(directory)
     wholes = {file: file.read_bytes() for file in known}
     counts: Counter[str] = Counter()
@@ -143,7 +143,7 @@ def damages(directory: Path, count: int, seed: int) -> Counter[str]:
 
 
 def damaged(random: Random, whole: bytes, wholes: dict[Path, bytes]) -> tuple[str, bytes]:
-    """A file's bytes with a fault that disks, copies or people make, and its name."""
+    """A file's bytes with a fault as disks, copies or people make it, and the name of the fault."""
     data, kind = (
         bytearray(whole),
         random.choice(("bit", "bit", "bit", "bits", "page", "end", "more", "other")),
@@ -168,7 +168,10 @@ def damaged(random: Random, whole: bytes, wholes: dict[Path, bytes]) -> tuple[st
 
 
 def calls(directory: Path, count: int, seed: int) -> Counter[str]:
-    """Start processes on a store all of whose files are damaged; all compute right, and fix it."""
+    """Start processes on a store with only damaged files.
+
+    All compute the right result and repair the store.
+    """
     random, known = Random(seed), contents(directory)
     wholes = {file: file.read_bytes() for file in known}
     (sound,) = together(directory, 1)
@@ -190,7 +193,10 @@ def calls(directory: Path, count: int, seed: int) -> Counter[str]:
 
 
 def starts(directory: Path, count: int, **settings: str) -> Counter[str]:
-    """Start processes at once on an empty store; all compute right, and leave nothing unfinished."""
+    """Start processes at once on an empty store.
+
+    All compute the right result and leave nothing unfinished.
+    """
     told = together(directory, count, **settings)
     for facts in told:
         _same(facts, told[0])
@@ -207,7 +213,7 @@ def starts(directory: Path, count: int, **settings: str) -> Counter[str]:
 
 
 def together(directory: Path, count: int, **settings: str) -> list[dict[str, Any]]:
-    """What processes say that begin to pack at one time."""
+    """The output of processes that begin to pack at the same time."""
     waited, ended = os.pipe()
     children = [_start(waited, directory, **settings) for _ in range(count)]
     os.close(waited)

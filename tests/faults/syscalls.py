@@ -1,4 +1,4 @@
-"""The module `os` as the store's files see it, with a call of it that fails or ends the process."""
+"""The module `os` as the store's files see it, with one call that fails or ends the process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ WATCHED = ("open", "read", "write", "close", "replace", "unlink", "utime", "scan
 class Syscalls:
     """Counts the calls that change or read the disk, and makes one of them go wrong.
 
-    fail_at   the number of the call; with `onwards` all later ones fail too
-    error     what it fails with; None ends the process there, a write when half of it is done
-    at_most   bytes that one write writes
+    Args:
+        fail_at: the number of the call; with `onwards`, all later ones fail too.
+        error: the error that it raises; None ends the process there, a write when half of it is done.
+        onwards: whether all later calls fail too.
+        at_most: the most bytes that one write writes.
     """
 
     def __init__(
@@ -42,7 +44,7 @@ class Syscalls:
 
     def _fail(self, name: str, real: Any, arguments: tuple[Any, ...]) -> None:
         if name == "close":
-            real(*arguments)  # the kernel closes a file even where that tells of an error
+            real(*arguments)  # the kernel closes a file even if it reports an error
         if self.error is not None:
             raise OSError(self.error, os.strerror(self.error))
         if name == "write":

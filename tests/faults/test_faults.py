@@ -1,4 +1,4 @@
-"""Short forms of what is run on demand: `tests.faults.kills`, `limits`, `crowd` and `memory`."""
+"""Short versions of `tests.faults.kills`, `limits`, `crowd` and `memory`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and sign
 
 
 def succeeds(module: str, *arguments: object, **variables: str) -> str:
-    """What a command of this package prints; it must end with 0."""
+    """Run a module of this package, which must end with 0, and return its output."""
     command = [sys.executable, "-m", f"tests.faults.{module}", *map(str, arguments)]
     done = run(command, env=environment(**variables), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -27,7 +27,7 @@ def succeeds(module: str, *arguments: object, **variables: str) -> str:
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "times"), [("KILL", 30), ("INT", 20), ("TERM", 10)])
-def test_runs_that_are_ended(name: str, times: int, seed: int) -> None:
+def test_killed_runs(name: str, times: int, seed: int) -> None:
     times = share(times)
     told = succeeds("kills", "--signal", name, "--times", times, "--seed", seed, "--megabytes", 1)
     assert f"SIG{name} {times} times" in told
@@ -35,14 +35,14 @@ def test_runs_that_are_ended(name: str, times: int, seed: int) -> None:
 
 
 @pytest.mark.rotated
-def test_what_runs_out(seed: int) -> None:
+def test_exhausted_resources(seed: int) -> None:
     told = succeeds("limits", "--times", share(12, 4), "--seed", seed)
     assert "out of memory" in told
     assert "FAILED" not in told
 
 
 @pytest.mark.rotated
-def test_a_crowd() -> None:
+def test_crowds_of_threads_and_forks() -> None:
     many = (64, 2, 2, 2, 3) if is_stress() else (16, 1, 0, 1, 1)
     names = ("--threads", "--forks", "--spawned", "--layouts", "--stores")
     options = (*(word for pair in zip(names, many, strict=True) for word in pair), "--rounds", 2)
@@ -50,14 +50,14 @@ def test_a_crowd() -> None:
 
 
 @pytest.mark.stress
-def test_memory_of_calls_and_shapes() -> None:
+def test_memory_stays_flat_over_calls_and_shapes() -> None:
     """Few of each: caches are not full yet, but nothing may grow fast either."""
     told = succeeds("memory", "--calls", 20_000)
     assert "20000 calls" in told
 
 
 @pytest.mark.stress
-def test_the_meter_sees_what_is_kept() -> None:
+def test_the_meter_detects_kept_memory() -> None:
     meter, kept = Meter(), []
     for _ in range(20):
         kept.append(bytearray(os.urandom(1 << 18)))
@@ -66,8 +66,8 @@ def test_the_meter_sees_what_is_kept() -> None:
     del kept
 
 
-def test_ctrl_c_says_so(tmp_path: Path) -> None:
-    """While a command runs, here a file of functions that takes its time."""
+def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
+    """While a command runs, here on a file of functions that takes long."""
     slow = tmp_path / "functions.py"
     slow.write_text("import sys, time\nprint('runs', flush=True)\ntime.sleep(60)\n")
     with Popen(

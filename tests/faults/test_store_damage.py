@@ -1,4 +1,4 @@
-"""Damaged files, processes that start at once: short forms of `python -m tests.faults.store`."""
+"""Damaged files, and processes that start at once: short versions of `python -m tests.faults.store`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STARTS = 2
 
 @pytest.fixture(scope="module")
 def cold(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that several processes have filled at one time."""
+    """A store that several processes have filled at the same time."""
     directory = tmp_path_factory.mktemp("cold") / "store"
     assert starts(directory, STARTS)["misses"] >= STARTS
     KernelStore(directory).put_note("thresholds-" + "0" * 32, {"stream_bytes": 1 << 22})
@@ -45,11 +45,11 @@ def test_processes_compute_right_on_a_damaged_store(cold: Path, seed: int) -> No
 
 @pytest.mark.rotated
 def test_a_store_too_small_for_its_kernels(tmp_path: Path) -> None:
-    """Each write removes what another process has just written, or is about to read."""
+    """Each write removes something that another process has just written, or is about to read."""
     assert starts(tmp_path / "small", 2, TILEJIT_CACHE_BYTES="10000")["misses"] > 0
 
 
-def test_wrong_bytes_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_the_harness_detects_wrong_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     store, key = KernelStore(tmp_path), store_key("source", level_named("sse2"))
     store.put(key, bytes(range(256)) * 9)
     monkeypatch.setattr("codegen.backend.store_files._first_line", lambda head, body: _without_checksum(head))

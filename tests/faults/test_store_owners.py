@@ -1,4 +1,4 @@
-"""What others could have put there is not read: their files, links, files and directories open to them."""
+"""The store reads nothing that others could have put there: their files, links, and world-writable files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ as_root = pytest.mark.skipif(
 
 @pytest.fixture
 def common() -> Iterator[Path]:
-    """A directory that every user reaches."""
+    """A directory that every user can reach."""
     directory = Path(tempfile.mkdtemp(prefix="tilejit-owners-"))
     directory.chmod(0o755)
     yield directory
@@ -38,7 +38,7 @@ def common() -> Iterator[Path]:
 
 
 def planted(kind: str, file: Path, elsewhere: Path) -> None:
-    """Make of a sound entry one that others may have had their hands on."""
+    """Turn a sound entry into one that others may have touched."""
     match kind:
         case "another user's":
             os.chown(file, NOBODY, -1)
@@ -88,7 +88,7 @@ KINDS = (
 def test_planted_files_are_misses(
     what: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the next write takes their place, without following a link."""
+    """The next write replaces them, without following a link."""
     monkeypatch.chdir(tmp_path)
     store, elsewhere = KernelStore(tmp_path), tmp_path / "elsewhere"
 
@@ -113,9 +113,7 @@ def test_planted_files_are_misses(
         assert not elsewhere.samefile(file)
 
 
-def test_a_link_in_the_way_of_a_write_is_not_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_does_not_follow_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if someone could know the name."""
     (tmp_path / "elsewhere").write_text("mine")
     monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
@@ -127,7 +125,7 @@ def test_a_link_in_the_way_of_a_write_is_not_followed(
     assert store.get(KEY) is None
 
 
-def test_files_are_for_the_user_alone(tmp_path: Path) -> None:
+def test_files_are_private_to_the_user(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         KernelStore(tmp_path).put(KEY, CODE)
@@ -150,11 +148,11 @@ print(json.dumps([str(store.directory), store.reason, store.get(KEY) == CODE]))
 AS_ROOT = ""
 AS_NOBODY = f"os.setgroups([]); os.setresgid({NOBODY}, {NOBODY}, {NOBODY}); os.setresuid(*[{NOBODY}] * 3)"
 ROOT_FOR_NOBODY = f"os.setresuid({NOBODY}, 0, 0)"
-"""Started by nobody, runs for root, as programs with the set-user-ID bit do."""
+"""Started by nobody, runs as root, like a program with the set-user-ID bit."""
 
 
 def child(code: str, become: str, **settings: str) -> str:
-    """What a process prints that becomes another user once it has read what root alone may read."""
+    """The output of a process that becomes another user once it has read what only root may read."""
     given = environment(HOME="/nonexistent", XDG_CACHE_HOME="", TILEJIT_NO_CACHE="", **settings)
     command = [sys.executable, "-c", code.format(become=become)]
     done = run(command, env=given, cwd="/", capture_output=True, text=True, check=False)
@@ -193,7 +191,7 @@ def test_root_uses_no_store_of_nobody(common: Path) -> None:
 
 
 @as_root
-def test_a_store_that_may_only_be_read_is_read(common: Path) -> None:
+def test_a_read_only_store_is_read(common: Path) -> None:
     common.chmod(0o1777)
     theirs = common / "theirs"
     assert opened(theirs, AS_NOBODY) == (str(theirs), "", True)

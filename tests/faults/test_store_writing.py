@@ -1,4 +1,4 @@
-"""A write that fails, or whose process is killed, costs that entry at most: every call of it, every error."""
+"""A write that fails, or whose process is killed, loses at most that entry: every call of it, every error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ERRORS = ("ENOSPC", "EACCES", "EROFS", "EDQUOT", "EIO", "EINTR", "ESTALE", "EMFI
 
 WRITING = ["open", "write", "close", "replace", "scandir"]
 TRIMMING = [*WRITING, "unlink", "unlink"]
-"""With an old unfinished file, and an entry too much."""
+"""The calls of a write into a store with an old unfinished file and one entry too many."""
 
 
 def unfinished(directory: Path) -> list[Path]:
@@ -35,7 +35,7 @@ def unfinished(directory: Path) -> list[Path]:
 
 
 def full_store(directory: Path) -> KernelStore:
-    """A store with another entry and an unfinished file, which the next write removes both."""
+    """A store with another entry and an unfinished file; the next write removes both."""
     store = KernelStore(directory, most_bytes=8000)
     store.put(OTHER, CODE)
     left = directory / f"{UNFINISHED}0123456789abcdef"
@@ -51,8 +51,8 @@ def put(store: KernelStore, calls: Syscalls, monkeypatch: pytest.MonkeyPatch) ->
         store.put(KEY, CODE)
 
 
-def test_the_calls_of_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the cases below inject faults into is all that there is."""
+def test_a_write_makes_exactly_these_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests below inject faults into all of them."""
     first, second = Syscalls(), Syscalls()
     put(KernelStore(tmp_path), first, monkeypatch)
     assert first.made == WRITING
@@ -106,7 +106,7 @@ def test_writes_may_be_short(at_most: int, tmp_path: Path, monkeypatch: pytest.M
     assert calls.made.count("write") == -(-store.entries()[0].stat().st_size // at_most)
 
 
-def test_an_interrupt_goes_on_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_propagates_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(handle: int, data: bytes) -> int:
         raise KeyboardInterrupt
 
@@ -133,8 +133,8 @@ store.put(KEY, CODE)
 @pytest.mark.rotated
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.parametrize("at", range(len(TRIMMING)), ids=lambda k: f"{k}-{TRIMMING[k]}")
-def test_a_killed_writer(at: int, tmp_path: Path) -> None:
-    """Before each call, and within the write: the entry is whole or absent, and what is left goes in time."""
+def test_a_killed_writer_loses_at_most_its_entry(at: int, tmp_path: Path) -> None:
+    """Before each call, and during the write: the entry is complete or absent, and leftovers are removed."""
     store = full_store(tmp_path)
     done = run([sys.executable, "-c", KILLED, tmp_path, str(at)], env=environment(), check=False)
     assert done.returncode == -signal.SIGKILL
@@ -168,8 +168,8 @@ assert store.get(OTHER) == CODE
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of file sizes as Linux has them")
-def test_a_limit_of_file_sizes(tmp_path: Path) -> None:
-    """A write that the kernel itself cuts short."""
+def test_a_limit_of_file_sizes_is_a_failed_write(tmp_path: Path) -> None:
+    """The kernel itself cuts this write short."""
     done = run([sys.executable, "-c", LIMITED, tmp_path], env=environment(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert len(list(tmp_path.iterdir())) == 1
@@ -216,8 +216,8 @@ exec "$3" -c "$4" "$2"
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no file systems of a test's own here")
 @pytest.mark.parametrize("limit", ["size=64k", "nr_inodes=12"])
-def test_a_disk_that_is_full_and_then_read_only(limit: str, tmp_path: Path) -> None:
-    """A real one, of 64 KiB or a dozen files, mounted where no other process sees it."""
+def test_a_full_disk_that_becomes_read_only(limit: str, tmp_path: Path) -> None:
+    """A real file system of 64 KiB or a dozen files, mounted where no other process sees it."""
     alone = (
         ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
     )

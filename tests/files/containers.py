@@ -14,7 +14,7 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def raw(header: Any, data: bytes = b"", length: int | None = None) -> bytes:
-    """A container of that header, which may be JSON's text or what becomes it."""
+    """A container with that header, which is JSON text or becomes it."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return (len(text) if length is None else length).to_bytes(8, "little") + text + data
 

@@ -1,4 +1,4 @@
-"""Files whose headers lie, and layouts that no memory holds: refused on one line, and nothing is written."""
+"""Files whose headers are wrong, and layouts too large for memory: one line of error, and nothing written."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SAFETENSORS = {
 
 
 def layout(**more: Any) -> dict[str, Any]:
-    """A header whose metadata says so of a tensor of 96 bytes."""
+    """A header whose metadata describes a tensor of 96 bytes with this layout."""
     shape = {**tj.Shape.parse("f32[3,5]{1,0:T(2,2)}").to_json(), **more}
     return {"__metadata__": {"tilejit.a": json.dumps(shape)}, "a": entry("F32", [24], 0, 96)}
 
@@ -74,7 +74,7 @@ PACKED = {
 
 
 def refused(target: Path, *arguments: object, code: int = 1) -> None:
-    """Refused by the command line, with the destination absent, and with one that stays what it is."""
+    """Refused by the command line, with an absent destination and with an existing one, which stays."""
     for old in (None, b"old"):
         if old is not None:
             target.write_bytes(old)
@@ -96,7 +96,7 @@ def test_safetensors(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_layouts_that_lie(tmp_path: Path, name: str) -> None:
+def test_wrong_layouts_in_headers(tmp_path: Path, name: str) -> None:
     source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
     source.write_bytes(raw(PACKED[name], bytes(96)))
     refused(target, "unpack", source, target)
@@ -141,13 +141,13 @@ def test_npy(tmp_path: Path, name: str) -> None:
     target.unlink()
     refused(target, "unpack", source, target, "--shape", "f32[4,4]{1,0}")
     shown = run("show", source)
-    assert shown.exit_code in (0, 1)  # some of them are only no arrays that can be packed
+    assert shown.exit_code in (0, 1)  # some of them are valid, but not arrays that can be packed
     assert shown.stderr.startswith("tilejit: ") == bool(shown.exit_code)
 
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_header_of_a_gib_is_not_read(tmp_path: Path, version: int) -> None:
-    """The file is as long as it claims, with holes on disk; NumPy would read the whole and then complain."""
+    """The file is as long as it claims, with holes on disk. NumPy would read all of it and then complain."""
     source = tmp_path / "in.npy"
     source.write_bytes(header(facts(), version, claimed=1 << 30))
     os.truncate(source, (1 << 30) + 4096)
@@ -178,8 +178,8 @@ ENDLESS = [
 
 
 @pytest.mark.parametrize("text", ENDLESS)
-def test_layouts_that_no_memory_holds(tmp_path: Path, text: str) -> None:
-    """Refused before anything is written, by the call and by the command."""
+def test_layouts_too_large_for_memory(tmp_path: Path, text: str) -> None:
+    """They are refused before anything is written, by the function and by the command."""
     x = np.arange(5, dtype=np.uint8)
     room = np.full(64, 7, np.uint8)
     with pytest.raises(tj.TilejitError):
@@ -191,5 +191,5 @@ def test_layouts_that_no_memory_holds(tmp_path: Path, text: str) -> None:
     file = io.BytesIO()
     np.save(file, x)
     source.write_bytes(file.getvalue())
-    unreadable = text.startswith("u8[4")  # whatever the array is
+    unreadable = text.startswith("u8[4")  # for any array
     refused(target, "pack", source, target, "--layout", text, code=2 if unreadable else 1)

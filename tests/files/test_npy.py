@@ -42,7 +42,7 @@ def relayout_file(source: Path, target: Path, shape: str, layout: str) -> Any:
 
 
 def written(plan: Plan, target: Path) -> Any:
-    """The packed shape of the array, once the file is written."""
+    """The packed shape of the array, after the file is written."""
     plan.write(target)
     (one,) = plan.converted
     return one.spec
@@ -54,7 +54,7 @@ def paths(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_what_is_packed_comes_back(paths: tuple[Path, Path, Path], name: str) -> None:
+def test_a_packed_array_is_restored(paths: tuple[Path, Path, Path], name: str) -> None:
     source, packed, back = paths
     np.save(source, ARRAYS[name])
     spec = pack_file(source, packed, "tpu")
@@ -66,7 +66,7 @@ def test_what_is_packed_comes_back(paths: tuple[Path, Path, Path], name: str) ->
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e8m0fnu"])
-def test_raw_elements_are_read_as_told_and_written_as_numpy_does(
+def test_raw_elements_are_read_by_the_given_dtype_and_written_as_numpy_does(
     paths: tuple[Path, Path, Path], name: str
 ) -> None:
     source, packed, back = paths
@@ -224,8 +224,8 @@ def test_raw_elements_of_another_width_are_refused(paths: tuple[Path, Path, Path
 
 
 @pytest.mark.parametrize("shape", ["f32[4,6]", "f64[4,3]", "f64[3,4]{0,1}", "f64[3,4]{1,0:T(3,2)}", "s8[96]"])
-def test_an_array_is_no_flat_buffer(paths: tuple[Path, Path, Path], shape: str) -> None:
-    """Of the size asked for, but not packed: its bytes would be taken for elements elsewhere."""
+def test_an_array_is_not_a_flat_buffer(paths: tuple[Path, Path, Path], shape: str) -> None:
+    """It has the right size, but is not packed: its bytes would be read as other elements."""
     source, target, _ = paths
     np.save(source, np.arange(12.0).reshape(3, 4))
     with pytest.raises(tilejit.LayoutError, match=r"holds float64\[3, 4\], not the flat buffer of"):
@@ -235,7 +235,7 @@ def test_an_array_is_no_flat_buffer(paths: tuple[Path, Path, Path], shape: str) 
     assert not target.exists()
 
 
-def test_an_array_in_rows_is_its_buffer(paths: tuple[Path, Path, Path]) -> None:
+def test_a_row_major_array_is_its_own_buffer(paths: tuple[Path, Path, Path]) -> None:
     source, target, _ = paths
     rows = np.arange(12.0).reshape(3, 4)
     for order in ("C", "F"):

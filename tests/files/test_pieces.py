@@ -1,4 +1,4 @@
-"""Buffers made in pieces are those made at once, and files too large for memory are packed."""
+"""Buffers made in pieces equal those made at once, and files too large for memory are packed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("layout", "shape", "dtype"), CASES, ids=str)
-def test_pieces_are_the_buffer(layout: str, shape: tuple[int, ...], dtype: Any) -> None:
+def test_pieces_add_up_to_the_buffer(layout: str, shape: tuple[int, ...], dtype: Any) -> None:
     x = elements(shape, dtype)
     spec = tilejit.as_layout(layout, dims=shape, dtype=x.dtype)
     whole = tilejit.pack(x, spec).buffer.view(np.uint8)
@@ -60,7 +60,7 @@ def test_pieces_are_the_buffer(layout: str, shape: tuple[int, ...], dtype: Any) 
         assert (np.concatenate([*rest, np.zeros(0, np.uint8)]) == whole[done:]).all()
 
 
-def test_a_padding_value_fills_what_no_element_reaches() -> None:
+def test_a_padding_value_fills_slots_without_elements() -> None:
     x = elements((50, 70), np.float32)
     spec = tilejit.make_shape("f32", (50, 70), tiles=((8, 128),), padding_value=7)
     found = made.packed(x, spec, "no", 1, lambda: None)
@@ -70,7 +70,7 @@ def test_a_padding_value_fills_what_no_element_reaches() -> None:
     ).all()
 
 
-def test_what_cannot_be_cut_is_made_at_once() -> None:
+def test_layouts_that_cannot_be_split_are_packed_at_once() -> None:
     swizzled = tilejit.as_layout("Sw<5,0,7> o 0 o (64,64):(64,1)", dims=(64, 64), dtype="f32")
     assert cut(swizzled, 4096) is None
     assert pieces.in_pieces(swizzled, lambda box: np.zeros((1, 1)), (1, 1)) is None
@@ -80,7 +80,7 @@ def test_what_cannot_be_cut_is_made_at_once() -> None:
 
 @pytest.mark.rotated
 @pytest.mark.parametrize("layout", ["tpu", "tenstorrent"])
-def test_files_in_pieces_are_files_made_at_once(
+def test_files_made_in_pieces_equal_those_made_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
 ) -> None:
     model = save_model(tmp_path / "model.safetensors")
@@ -126,8 +126,8 @@ main()
 
 @pytest.mark.rotated
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
-def test_a_file_larger_than_the_memory_that_is_allowed(tmp_path: Path) -> None:
-    """512 MiB of elements, 256 MiB of memory; with its buffer whole the same process runs out of it."""
+def test_a_file_larger_than_memory_is_packed(tmp_path: Path) -> None:
+    """512 MiB of elements, 256 MiB of memory. With the whole buffer, the same process runs out of memory."""
     source, packed = tmp_path / "x.npy", tmp_path / "y.npy"
     x = np.lib.format.open_memmap(source, "w+", np.float32, (16384, 8192))
     x[::1000] = np.arange(8192)

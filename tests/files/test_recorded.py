@@ -1,4 +1,4 @@
-"""The layouts that are recorded beside packed .npy files: directories there and back, and damaged records."""
+"""Layouts recorded beside packed .npy files: directories packed and unpacked, and damaged records."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def packed(plain: Path) -> Path:
     return folder
 
 
-def test_a_directory_there_and_back(plain: Path, packed: Path, tmp_path: Path) -> None:
-    """Arrays that the layout does not fit come back too, as they are."""
+def test_a_directory_is_packed_and_unpacked(plain: Path, packed: Path, tmp_path: Path) -> None:
+    """Arrays that the layout does not fit are copied unchanged."""
     assert set(read_layouts(packed)) == {"x.npy", "ids.npy"}
     other, back = tmp_path / "other", tmp_path / "back"
     assert run("relayout", packed, other, "--layout", "{0,1:T(4,4)}").stdout.startswith("converted 2 of 3 ")
@@ -114,10 +114,10 @@ def test_a_failed_write_changes_neither_the_array_nor_its_record(plain: Path, pa
     assert contents(packed) == before
 
 
-def test_a_directory_that_fails_halfway_has_true_records(
+def test_a_directory_that_fails_halfway_has_correct_records(
     plain: Path, packed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Arrays are written in the order of their names: ids.npy is new then, x.npy is old."""
+    """Arrays are written in the order of their names, so ids.npy is new at that point, and x.npy is old."""
     before, real = contents(packed), plan.Plan.write
 
     def write(self: Any, path: Path, *args: Any, **more: Any) -> None:
@@ -143,7 +143,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
-def test_a_link_is_recorded_where_it_stands_and_where_it_leads(plain: Path, packed: Path) -> None:
+def test_a_link_is_recorded_at_its_place_and_at_its_target(plain: Path, packed: Path) -> None:
     other = packed.with_name("other")
     assert run("pack", plain, other, "--layout", "tpu").exit_code == 0
     (other / "x.npy").unlink()
@@ -222,7 +222,7 @@ def entry(**changed: Any) -> dict[str, Any]:
     ids=lambda data: str(data)[:60],
 )
 def test_wrong_entries_are_refused(plain: Path, packed: Path, tmp_path: Path, data: Any) -> None:
-    """By every command that reads the array; other arrays of the folder are not touched by it."""
+    """By every command that reads the array. Commands on other arrays of the folder ignore them."""
     layouts = {**read_layouts(packed), "x.npy": data}
     (packed / LAYOUTS_NAME).write_text(json.dumps({"version": 1, "layouts": layouts}))
     out = tmp_path / "out"
@@ -233,13 +233,13 @@ def test_wrong_entries_are_refused(plain: Path, packed: Path, tmp_path: Path, da
     assert (tmp_path / "ids.npy").read_bytes() == (plain / "ids.npy").read_bytes()
 
 
-def test_an_array_that_has_changed_since_is_refused(packed: Path, tmp_path: Path) -> None:
+def test_an_array_that_changed_after_it_was_recorded_is_refused(packed: Path, tmp_path: Path) -> None:
     np.save(packed / "x.npy", X)
     assert f"has changed since {LAYOUTS_NAME} recorded" in fails("unpack", packed, tmp_path / "out")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
-def test_a_pipe_is_no_record(packed: Path, tmp_path: Path) -> None:
+def test_a_pipe_as_a_record_is_refused(packed: Path, tmp_path: Path) -> None:
     (packed / LAYOUTS_NAME).unlink()
     os.mkfifo(packed / LAYOUTS_NAME)
     assert "not a regular file" in fails("unpack", packed, tmp_path / "out")
@@ -254,7 +254,7 @@ def test_names_of_any_characters(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_paths_in_a_record_lead_nowhere(packed: Path, tmp_path: Path) -> None:
+def test_paths_in_a_record_are_not_opened(packed: Path, tmp_path: Path) -> None:
     """Names are looked up, never opened."""
     spec = read_layouts(packed)["x.npy"]
     layouts = {"../plain/x.npy": spec, "/etc/passwd": spec, "gone.npy": spec}

@@ -1,4 +1,4 @@
-"""Files whose writing ends early and is taken up again."""
+"""Files whose writing is interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def names(directory: Path) -> list[str]:
 
 
 def written(target: Path, stop: int, origin: dict[str, object] = ORIGIN, step: int = 100) -> list[str]:
-    """Write until some byte, where the process would end; what was said."""
+    """Write up to some byte, where the process would end, and return what was printed."""
     said: list[str] = []
 
     class End(BaseException):
@@ -46,7 +46,7 @@ def written(target: Path, stop: int, origin: dict[str, object] = ORIGIN, step: i
     return said
 
 
-def test_what_was_written_is_gone_on_from(tmp_path: Path) -> None:
+def test_writing_continues_after_the_bytes_on_disk(tmp_path: Path) -> None:
     target = tmp_path / "x"
     target.write_bytes(b"old")
     target.chmod(0o640)
@@ -64,7 +64,7 @@ def test_what_was_written_is_gone_on_from(tmp_path: Path) -> None:
     ("key", "says"),
     [("tilejit", "another version"), ("input_bytes", "the input has changed"), ("output", "another layout")],
 )
-def test_of_another_origin_it_begins_anew(tmp_path: Path, key: str, says: str) -> None:
+def test_a_file_from_another_origin_starts_over(tmp_path: Path, key: str, says: str) -> None:
     target = tmp_path / "x"
     written(target, 1000)
     (said,) = written(target, 9999, {**ORIGIN, key: "other"})
@@ -74,7 +74,7 @@ def test_of_another_origin_it_begins_anew(tmp_path: Path, key: str, says: str) -
     assert names(tmp_path) == ["x"]
 
 
-def test_a_journal_that_claims_too_much_is_not_believed(tmp_path: Path) -> None:
+def test_a_journal_that_claims_too_many_bytes_is_not_trusted(tmp_path: Path) -> None:
     target = tmp_path / "x"
     written(target, 1000)
     os.truncate(tmp_path / "x.partial", 999)
@@ -86,7 +86,7 @@ def test_a_journal_that_claims_too_much_is_not_believed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "first", [b"{", b"[" * 100_000, b"null", b"\xff", b"[]"], ids=lambda text: str(text[:4])
 )
-def test_a_journal_that_is_damaged_is_of_another_origin(tmp_path: Path, first: bytes) -> None:
+def test_a_damaged_journal_starts_over(tmp_path: Path, first: bytes) -> None:
     target = tmp_path / "x"
     written(target, 1000)
     (tmp_path / "x.partial.journal").write_bytes(first + b"\n1000\n")
@@ -95,7 +95,7 @@ def test_a_journal_that_is_damaged_is_of_another_origin(tmp_path: Path, first: b
     assert target.read_bytes() == WHOLE
 
 
-def test_lines_cut_off_claim_nothing_wrong(tmp_path: Path) -> None:
+def test_a_truncated_line_of_the_journal_claims_nothing_wrong(tmp_path: Path) -> None:
     target, journal = tmp_path / "x", tmp_path / "x.partial.journal"
     for cut in range(1, 6):
         written(target, 1000)
@@ -106,7 +106,7 @@ def test_lines_cut_off_claim_nothing_wrong(tmp_path: Path) -> None:
         target.unlink()
 
 
-def test_files_that_are_not_ours_are_left(tmp_path: Path) -> None:
+def test_unknown_files_are_left_alone(tmp_path: Path) -> None:
     target, partial = tmp_path / "x", tmp_path / "x.partial"
     partial.write_bytes(b"mine")
     with pytest.raises(TilejitError, match="without a journal"):
@@ -121,7 +121,7 @@ def test_files_that_are_not_ours_are_left(tmp_path: Path) -> None:
     assert (tmp_path / "other").read_bytes() == b"other"
 
 
-def test_two_runs_at_once(tmp_path: Path) -> None:
+def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="this system has no such locks")
     target = tmp_path / "x"
     with resuming(target, ORIGIN) as file:
@@ -131,7 +131,7 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     assert target.read_bytes() == WHOLE
 
 
-def test_nothing_is_noted_before_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_journal_lists_only_bytes_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each number in the journal follows an fsync of the file with that many bytes."""
     synced = 0
     real = os.fsync
@@ -185,8 +185,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.share(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("kind", [".npy", ".safetensors"])
-def test_runs_that_are_killed_again_and_again(tmp_path: Path, seed: int, kind: str) -> None:
-    """The file is as it was until it is whole, and the same as of a run that nothing befell."""
+def test_runs_that_are_killed_repeatedly(tmp_path: Path, seed: int, kind: str) -> None:
+    """The destination stays as it was until it is complete, and then equals that of an undisturbed run."""
     rng = random.Random(f"{seed} {kind}")
     source, want, target = (tmp_path / f"{name}{kind}" for name in ("model", "want", "out"))
     if kind == ".npy":
@@ -216,7 +216,7 @@ def test_runs_that_are_killed_again_and_again(tmp_path: Path, seed: int, kind: s
             assert not claim or partial.read_bytes()[:claim] == want.read_bytes()[:claim]
             claims.append(claim)
     assert max(claims) > 0
-    if list(tmp_path.glob("*.partial*")):  # the last was killed between its two last steps
+    if list(tmp_path.glob("*.partial*")):  # the last run was killed between its last two steps
         subprocess.run(command, check=True, capture_output=True, env=environment())
     assert target.read_bytes() == want.read_bytes()
     assert claims == sorted(claims)
@@ -224,7 +224,7 @@ def test_runs_that_are_killed_again_and_again(tmp_path: Path, seed: int, kind: s
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_changed_input_is_said_and_packed_anew(tmp_path: Path) -> None:
+def test_a_changed_input_is_reported_and_packed_anew(tmp_path: Path) -> None:
     source, target, want = tmp_path / "x.npy", tmp_path / "y.npy", tmp_path / "want.npy"
     np.save(source, np.zeros((100, 300), np.float32))
     origin = plan_file_pack(source, "{1,0:T(8,128)}").origin()

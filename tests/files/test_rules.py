@@ -1,4 +1,4 @@
-"""Rules: which layout a tensor gets by its name, and files that are refused with the place of the mistake."""
+"""Rules: the layout of a tensor by its name, and errors that show the place of the mistake."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_the_first_rule_that_matches_a_whole_name_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_pattern_of_which_python_warns_is_taken(tmp_path: Path) -> None:
-    rules = read_rules(saved(tmp_path, "[[rule]]\ntensors = '[[a]'\nskip = true\n"), Conversion("tpu"))
-    assert (rules.conversion("["), rules.conversion("b")) == (None, Conversion("tpu"))
+def test_a_pattern_that_python_warns_about_is_accepted(tmp_path: Path) -> None:
+    rules = read_rules(saved(tmp_path, "[[rule]]\ntensors = '[[a]'\nskip = true\n"), Wish("tpu"))
+    assert (rules.wish("["), rules.wish("b")) == (None, Wish("tpu"))
 
 
-def test_tensors_of_no_rule_get_the_default(tmp_path: Path) -> None:
+def test_tensors_without_a_rule_get_the_default(tmp_path: Path) -> None:
     path = saved(tmp_path, "[[rule]]\ntensors = 'a'\nskip = true\n")
     assert read_rules(path).conversion("b") is None
     assert read_rules(path, Conversion("tpu")).conversion("b") == Conversion("tpu")
@@ -56,7 +56,7 @@ def test_tensors_of_no_rule_get_the_default(tmp_path: Path) -> None:
 
 
 def test_a_rule_for_each_tensor_of_a_large_model(tmp_path: Path) -> None:
-    """Thousands are read as fast as a few: the text is looked through once."""
+    """Thousands are read as fast as a few, because the text is scanned once."""
     text = "".join(f"[[rule]]\ntensors = 'layers\\.{k}\\.w'\nlayout = 'tpu'\n" for k in range(3000))
     rules = read_rules(saved(tmp_path, text))
     assert [rules.rules[k].line for k in (0, 1, 2999)] == [1, 4, 8998]
@@ -116,7 +116,7 @@ def test_mistakes_are_shown_in_their_line(
         assert shown[caret.index("^") :].startswith(under)
 
 
-def test_files_that_are_too_long_or_no_files(tmp_path: Path) -> None:
+def test_unreadable_and_overlong_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LayoutError, match="exceeds the limit"):
         read_rules(saved(tmp_path, "#" * (1 << 21)))
     with pytest.raises(LayoutError, match="not a regular file"):

@@ -1,4 +1,4 @@
-"""Packing checkpoints: what comes back is what went in, bad files are refused, nothing is half written."""
+"""Packing checkpoints: unpacking restores them, bad files are refused, and no file is left half-written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("layout", ["tpu", "tpu-doc"])
-def test_a_model_of_mixed_ranks_comes_back_byte_for_byte(source: Path, layout: str) -> None:
+def test_a_model_of_mixed_ranks_is_restored_byte_for_byte(source: Path, layout: str) -> None:
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
     plan_file_pack(source, layout).write(packed)
     plan_file_unpack(packed).write(back)
@@ -37,7 +37,7 @@ def test_a_model_of_mixed_ranks_comes_back_byte_for_byte(source: Path, layout: s
 
 
 def library_reads(path: Path) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
-    """dtype, shape and bytes of each tensor, as the safetensors library reads a file."""
+    """The dtype, shape and bytes of each tensor, as the safetensors library reads a file."""
     known = deserialize(path.read_bytes())
     return {name: (one["dtype"], tuple(one["shape"]), bytes(one["data"])) for name, one in known}
 
@@ -47,8 +47,11 @@ def tilejit_reads(path: Path) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
     return {e.name: (e.dtype, e.shape, file.bytes_of(e).tobytes()) for e in file.entries}
 
 
-def test_the_library_reads_what_is_written_and_the_other_way_round(source: Path) -> None:
-    """Written by the library, packed, and unpacked; both readers see the same tensors in all three."""
+def test_the_safetensors_library_and_tilejit_read_each_others_files(source: Path) -> None:
+    """The library writes a file, which is packed and unpacked.
+
+    Both readers see the same tensors in all three.
+    """
     packed, back = source.with_name("packed.safetensors"), source.with_name("back.safetensors")
     plan_file_pack(source, "tpu").write(packed)
     plan_file_unpack(packed).write(back)
@@ -84,7 +87,7 @@ def test_tensors_are_aligned(source: Path) -> None:
         assert (start + tensor.begin) % (DTYPE_BITS[tensor.dtype] // 8) == 0
 
 
-def test_only_the_tensors_asked_for_are_packed(source: Path) -> None:
+def test_only_the_requested_tensors_are_packed(source: Path) -> None:
     one, two, back = (source.with_name(f"{k}.safetensors") for k in ("one", "two", "back"))
     plan_file_pack(source, "{1,0:T(8,128)}", tensors=["weight"]).write(one)
     plan_file_pack(one, "tpu", tensors=["bias"]).write(two)
@@ -189,12 +192,12 @@ def test_progress_counts_every_byte(source: Path) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_packed_is_named(source: Path, options: dict[str, Any], words: str) -> None:
+def test_errors_name_tensors_that_cannot_be_packed(source: Path, options: dict[str, Any], words: str) -> None:
     with pytest.raises(tilejit.LayoutError, match=words):
         plan_file_pack(source, **options)
 
 
-def test_a_tensor_is_packed_once(source: Path) -> None:
+def test_a_packed_tensor_is_not_packed_again(source: Path) -> None:
     plan_file_pack(source, "tpu", tensors=["ids"]).write(source)
     with pytest.raises(tilejit.LayoutError, match="'ids': it is packed already"):
         plan_file_pack(source, "tpu")
@@ -221,7 +224,7 @@ LIES = [
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie[:40] or "nothing")
-def test_a_layout_that_lies_is_refused(tmp_path: Path, lie: str) -> None:
+def test_a_wrong_layout_in_the_metadata_is_refused(tmp_path: Path, lie: str) -> None:
     source = tmp_path / "model.safetensors"
     header = {"__metadata__": {"tilejit.a": lie}, "a": entry("F32", [4], 0, 16)}
     source.write_bytes(raw(header, bytes(16)))
@@ -275,7 +278,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes) -> None:
             plan()
 
 
-def test_many_dimensions_are_a_refusal_that_names_the_tensor(tmp_path: Path) -> None:
+def test_an_error_about_too_many_dimensions_names_the_tensor(tmp_path: Path) -> None:
     source = tmp_path / "model.safetensors"
     source.write_bytes(raw({"a": entry("U8", [1] * 200, 0, 1)}, b"x"))
     with pytest.raises(tilejit.LayoutError, match="tensor 'a'"):
@@ -287,7 +290,7 @@ def test_many_dimensions_are_a_refusal_that_names_the_tensor(tmp_path: Path) -> 
     [(2**62, 0), (0, 2**62), (0, 2**63 - 1, 2**63 - 1), (2**63 - 1, 2**63 - 1, 0), (2**62, 5, 0)],
     ids=str,
 )
-def test_huge_shapes_without_elements_are_read_as_the_library_reads_them(
+def test_huge_shapes_without_elements_are_read_like_the_library(
     tmp_path: Path, dims: tuple[int, ...]
 ) -> None:
     path = tmp_path / "a.safetensors"
@@ -301,7 +304,7 @@ def test_huge_shapes_without_elements_are_read_as_the_library_reads_them(
     assert safetensors.read(path).entries[0].shape == dims == tuple(known[1]["shape"])
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_paths_that_are_not_files_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "folder.safetensors"
     folder.mkdir()
     with pytest.raises(tilejit.LayoutError, match="not a regular file"):
@@ -320,7 +323,7 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
         plan_file_pack(tmp_path / "pipe.safetensors", "tpu")
 
 
-def test_errors_name_the_file_that_was_asked_for(source: Path) -> None:
+def test_errors_name_the_requested_file(source: Path) -> None:
     target = source.parent / "none" / "out.safetensors"
     with pytest.raises(FileNotFoundError) as caught:
         plan_file_pack(source, "tpu").write(target)
@@ -363,7 +366,7 @@ def test_the_dtypes_are_those_of_ml_dtypes() -> None:
 
 
 def test_a_float_dtype_for_all_tensors_leaves_integers_alone(tmp_path: Path) -> None:
-    """A model's position ids do not survive in bf16; a tensor that is named is converted all the same."""
+    """A model's position ids do not survive in bf16. A tensor that is named explicitly is still converted."""
     source, packed = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
     save_file({"ids": np.arange(300), "w": np.ones((3, 5), np.float32)}, source)
     plan = plan_file_pack(source, "tpu", dtype="bf16")

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, with unfinished ones that have a name and without."""
+"""Files are written completely or not at all, with temporary files with and without a name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tilejit.files.whole_file import replacing
 
 
 @pytest.fixture(params=["nameless", "named"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Both ways to an unfinished file."""
+def temporary_file(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Both kinds of temporary files."""
     if request.param == "named":
         monkeypatch.setattr(whole_file, "_open_anonymous", lambda directory: None)
     elif not hasattr(os, "O_TMPFILE"):
@@ -30,7 +30,9 @@ def names(directory: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_the_file_appears_when_all_is_written(tmp_path: Path, there: bool, way: str) -> None:
+def test_the_file_appears_when_everything_is_written(
+    tmp_path: Path, there: bool, temporary_file: str
+) -> None:
     target = tmp_path / "x"
     if there:
         target.write_bytes(b"old")
@@ -39,7 +41,7 @@ def test_the_file_appears_when_all_is_written(tmp_path: Path, there: bool, way: 
         file.write(b"new" * 1000)
         file.flush()
         assert (target.read_bytes() == b"old") if there else not target.exists()
-        assert len(names(tmp_path)) == there + (way == "named")
+        assert len(names(tmp_path)) == there + (temporary_file == "named")
     assert target.read_bytes() == b"new" * 1000
     assert names(tmp_path) == ["x"]
     mask = os.umask(0)
@@ -48,7 +50,7 @@ def test_the_file_appears_when_all_is_written(tmp_path: Path, there: bool, way: 
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, ValueError])
-def test_nothing_is_left_of_one_that_fails(tmp_path: Path, error: type[BaseException]) -> None:
+def test_nothing_is_left_of_a_failed_write(tmp_path: Path, error: type[BaseException]) -> None:
     (tmp_path / "x").write_bytes(b"old")
 
     def fails() -> None:
@@ -82,7 +84,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "real").read_bytes() == b"new"
 
 
-def test_a_system_without_files_without_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_unnamed_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Old kernels, some file systems, and systems without /proc: the file has a name from the beginning."""
     real = os.open
 
@@ -104,11 +106,11 @@ def test_a_system_without_files_without_names(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_a_file_that_comes_meanwhile_is_kept(
-    tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch, way: str
+def test_a_file_created_meanwhile_is_kept(
+    tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch, temporary_file: str
 ) -> None:
-    """Also where the file system has no hard links."""
-    if not links and way == "named":
+    """Even if the file system has no hard links."""
+    if not links and temporary_file == "named":
         monkeypatch.setattr(os, "link", _no_link)
     target = tmp_path / "x"
     with replacing(target, clobber=False) as file:

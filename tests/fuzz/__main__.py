@@ -1,11 +1,11 @@
-"""`python -m tests.fuzz TARGET --runs N [--seconds S]`: inputs until the number or the time is reached.
+"""`python -m tests.fuzz TARGET --runs N [--seconds S]`: fuzz until the inputs or the time are used up.
 
     python -m tests.fuzz all --runs 100000         # as tests do: each target its share
     python -m tests.fuzz shape --runs 10000000
     python -m tests.fuzz cute --runs 200000 --keep # and keep what reaches something new
 
-By atheris (`pip install ".[fuzz]"`) where it is there; `--plain` asks for the engine without it. Ends with
-1 if an input raises anything but TilejitError, or takes more than 500,000 lines of Python or 64 MiB.
+It uses atheris (`pip install ".[fuzz]"`) if installed; `--plain` selects the engine without it. The exit code
+is 1 if an input raises anything but TilejitError, or takes more than 500,000 lines of Python or 64 MiB.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from tests.fuzz.targets import TARGETS
 
 
 def main() -> int:
-    """Fuzz what the command line asks for; 1 if something was found."""
+    """Fuzz what the command line asks for; return 1 if something was found."""
     asked = _arguments()
     with tempfile.TemporaryDirectory(prefix="tilejit-fuzz-", dir=_memory()) as folder:
-        os.environ["TMPDIR"] = tempfile.tempdir = folder  # of child processes too
+        os.environ["TMPDIR"] = tempfile.tempdir = folder  # for child processes too
         os.environ["TILEJIT_CACHE_DIR"] = tempfile.mkdtemp(prefix="store-")
         return _fuzzed(asked)
 
 
 def _memory() -> str | None:
-    """A folder in memory, where there is one: to write files anew on a disk takes most of the time."""
+    """A folder in memory, if there is one, because rewriting files on a disk takes most of the time."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
@@ -58,14 +58,14 @@ def _arguments() -> argparse.Namespace:
         prog="python -m tests.fuzz", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("target", choices=["all", *TARGETS])
-    parser.add_argument("--runs", type=int, default=100_000, help="inputs; of `all` shared among the targets")
-    parser.add_argument("--seconds", type=float, help="end after so many, each target")
+    parser.add_argument(
+        "--runs", type=int, default=100_000, help="inputs; `all` shares them among the targets"
+    )
+    parser.add_argument("--seconds", type=float, help="seconds after which each target ends")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--plain", action="store_true", help="without atheris")
-    parser.add_argument(
-        "--keep", action="store_true", help="put inputs that reach something new into the corpus"
-    )
-    parser.add_argument("--finds", type=Path, help="a folder for inputs that are taken wrongly")
+    parser.add_argument("--keep", action="store_true", help="add inputs with new outcomes to the corpus")
+    parser.add_argument("--finds", type=Path, help="a folder for inputs that fail")
     return parser.parse_args()
 
 

@@ -1,8 +1,7 @@
-"""The command line as a target: an argument a line, run in this process, in a folder of its own.
+"""The command line as a target: one argument per line, run in this process, in a separate folder.
 
-Kernels do nothing here, so that nothing is compiled, and there is little memory, so that layouts which want a
-lot have none; what the program writes is watched: outside the folder it is refused, inside it is compared
-with what was there.
+Kernels do nothing here, so nothing is compiled. Memory is limited, so large layouts get none. Writes are
+watched: outside the folder they are refused, inside it they are compared with the previous files.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.for
 
 
 class CommandLine:
-    """Runs the program on argv made of an input, and checks how it ends."""
+    """Runs the program with an input as its arguments, and checks how it ends."""
 
     def __init__(self) -> None:
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix="tilejit-fuzz-"))
@@ -64,16 +63,16 @@ class CommandLine:
         sys.addaudithook(self._audit)
 
     def __call__(self, data: bytes) -> str:
-        """One command; what it says on stderr.
+        """Run one command and return its stderr.
 
         Raises:
-            AssertionError: it ends otherwise than it should, or leaves files that it should not.
+            AssertionError: it ends in a wrong way, or leaves files that it should not leave.
         """
         arguments = [os.fsdecode(line) for line in data.replace(b"\0", b"").split(b"\n")]
         if arguments[:1] == ["demo"]:
-            arguments.append("--help")  # what it shows takes a second
+            arguments.append("--help")  # its output takes a second
         if arguments and arguments[0].startswith(("--install", "--show")):
-            arguments.insert(0, "--version")  # scripts for shells are typer's own
+            arguments.insert(0, "--version")  # typer writes the scripts for shells
         out, err = (
             io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("strict", "backslashreplace")
         )
@@ -98,7 +97,7 @@ class CommandLine:
         return said or f"{arguments[:1]}"
 
     def _changed(self) -> list[str]:
-        """Files that are not what they were; they are put back, and new ones removed."""
+        """Files that changed. They are restored, and new ones removed."""
         changed = [name for name, mark in self._marks.items() if self._mark(name) != mark]
         for name in changed:
             self._restore(name)
@@ -184,7 +183,7 @@ def _json(spec: Any) -> str:
 
 
 def _without_kernels() -> None:
-    """Have every kernel be there and do nothing, and the machine be measured already."""
+    """Let every kernel exist and do nothing, and let the machine be calibrated."""
     from codegen.backend import build
     from codegen.backend.store import default_store
     from codegen.pipeline import calibrate
@@ -213,7 +212,7 @@ def _without_kernels() -> None:
 
 
 MOST_BUFFER = 16 << 20
-"""Bytes of the largest array that there is memory for."""
+"""Bytes of the largest array that memory allows."""
 
 
 def _with_little_memory() -> None:

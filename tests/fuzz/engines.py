@@ -1,4 +1,4 @@
-"""The two engines: atheris, which is guided by coverage, and a plain one that needs nothing."""
+"""The two engines: atheris, which is guided by coverage, and a plain one without dependencies."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.fuzz.targets import TARGETS, Target
 
 SEED = 20_250_801
 MEMORY_PART = 50
-"""Memory is traced for one input in 50, from the corpus, because tracing takes as long as fifty inputs."""
+"""Memory is traced for one input in 50 of the corpus, because tracing takes as long as 50 inputs."""
 MOST_FINDS = 40
-"""Different finds, after which the plain engine ends."""
+"""The number of different finds after which the plain engine ends."""
 
 
 @dataclass(slots=True)
 class Found:
-    """What a run came to: inputs that were tried, and of those that are wrong what is."""
+    """The result of a run: the number of inputs, and what is wrong with those that fail."""
 
     runs: int = 0
     finds: dict[bytes, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ def is_guided() -> bool:
 
 
 def plain(target: Target, runs: int, seconds: float | None = None, seed: int = SEED) -> Found:
-    """The corpus, and then inputs made of it; the same ones every time, as far as time does not end them."""
+    """Run the corpus, then inputs derived from it. They are the same each time, unless time runs out."""
     judge, corpus, found = Judge(target), corpus_of(target.name), Found()
     mutator = Mutator(seed, corpus, tokens_of(target.name), target.length)
     kinds: set[str] = set()
@@ -64,9 +64,10 @@ def plain(target: Target, runs: int, seconds: float | None = None, seed: int = S
 
 
 def guided(target: Target, runs: int, seconds: float | None, seed: int, *, keep: bool = False) -> Found:
-    """The same by atheris, in a process of its own; what it finds is tried again here.
+    """Run atheris in a separate process, and try its finds again here.
 
-    keep: put the shortest of those inputs that come to something new into the corpus.
+    Args:
+        keep: whether to add the shortest input for each new outcome to the corpus.
     """
     found, begin = Found(runs), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tilejit-fuzz-") as folder:
@@ -91,7 +92,7 @@ def guided(target: Target, runs: int, seconds: float | None, seed: int, *, keep:
 
 
 def _least(judge: Judge, inputs: list[bytes]) -> list[bytes]:
-    """The corpus as it is, and of the inputs the shortest for each outcome that none of it has."""
+    """The unchanged corpus, and the shortest input for each outcome that the corpus lacks."""
     kept, outcomes = corpus_of(judge.target.name), set()
     for data in (*kept, *sorted(inputs, key=lambda x: (len(x), x))):
         wrong = judge(data)
@@ -107,7 +108,7 @@ def _unpack(target: Target, folder: Path) -> None:
 
 
 def _child(target: Target, finds: Path, options: list[str]) -> str:
-    """What libFuzzer says; it ends the process by itself."""
+    """The output of libFuzzer, which ends the process itself."""
     command = [sys.executable, "-m", "tests.fuzz.guided", target.name, str(finds), *options]
     done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
     if done.returncode:
@@ -122,7 +123,7 @@ def _number_behind(label: str, text: str, otherwise: int) -> int:
 
 
 def fuzz(name: str, runs: int, seconds: float | None, seed: int, *, plainly: bool, keep: bool) -> Found:
-    """Try so many inputs of a target, by atheris where it is installed."""
+    """Try that many inputs of a target, with atheris if it is installed."""
     target = TARGETS[name]
     if plainly or not is_guided():
         return plain(target, runs, seconds, seed)

@@ -1,7 +1,7 @@
 """One target under atheris: `python -m tests.fuzz.guided TARGET FOLDER-OF-FINDS OPTIONS-OF-LIBFUZZER…`.
 
-Finds are written to the folder and the run goes on; whoever started it tries them again, without the
-instruments, which take several times as long.
+Finds are written to the folder, and the run goes on. The process that started it tries them again without the
+instrumentation, which takes several times as long.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The judge of one input: what it may raise, the work it may take, the memory it may use.
 
 Work is counted in lines of Python, so that the answer does not depend on the machine. An input that takes
-noticeable time runs again under a counter. A limit of time with a wide margin catches long calls of C code.
+noticeable time runs again under a counter. A time limit with a wide margin catches long calls of C code.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tests.tools.stress import TURN, is_stress
 MOST_LINES = 500_000
 """Lines of Python that an input may execute: 10 to 50 ms."""
 COUNTED_SECONDS = 0.005
-"""CPU time of the thread from which on lines are counted."""
+"""CPU time of the thread above which lines are counted."""
 MOST_SECONDS = 2.0
-"""CPU time of the thread that an input may take where time counts, with a wide margin."""
+"""CPU time of the thread that an input may take if time counts, with a wide margin."""
 MOST_BYTES = 64 << 20
 BATCH = 256
-"""Inputs between two collections of garbage, which are nobody's time."""
+"""Inputs between two garbage collections, whose time counts for no input."""
 
 
 def is_timed() -> bool:
-    """Whether seconds count: with `--stress`, and outside test runs. Other tests count work alone."""
+    """Whether seconds count: with `--stress`, and outside test runs. Other tests count only work."""
     return is_stress() or TURN not in os.environ
 
 
@@ -44,8 +44,9 @@ class Judge:
     >>> judge(b"f32[2")     # None: refused as it should be
     >>> judge.outcome       # "']' is missing after the dimensions: the text ends"
 
-    slack   how many times as much work an input may take, for code that is instrumented
-    outcome the kind of the last answer, digits left out: what the plain engine calls new
+    Attributes:
+        slack: how many times as much work an input may take, for instrumented code.
+        outcome: the kind of the last answer, without digits; the plain engine looks for new ones.
     """
 
     def __init__(self, target: Target, slack: float = 1.0) -> None:
@@ -58,7 +59,7 @@ class Judge:
         gc.disable()
 
     def __call__(self, data: bytes) -> str | None:
-        """What is wrong with how an input is taken, or None."""
+        """What is wrong with the handling of an input, or None."""
         if self._count % BATCH == 0:
             gc.collect()
             self._resident = resident_bytes()
@@ -84,7 +85,7 @@ class Judge:
         return f"memory: {used >> 20} MiB" if used > MOST_BYTES else None
 
     def traced_bytes(self, data: bytes) -> int:
-        """The most memory that an input takes at one time, by Python's own count, with caches empty."""
+        """The peak memory of an input by Python's count, with empty caches."""
         clear_caches()
         tracemalloc.start()
         try:
@@ -99,14 +100,14 @@ class Judge:
         return f"slow: {lines:,} lines" if lines > MOST_LINES * self.slack else None
 
     def seconds(self, data: bytes) -> float:
-        """The CPU time of an input whose modules are imported, with caches empty."""
+        """The CPU time of an input, with its modules imported and empty caches."""
         clear_caches()
         begin = time.thread_time()
         self._answer(data)
         return time.thread_time() - begin
 
     def lines(self, data: bytes) -> int:
-        """How many lines of Python an input executes, with caches empty."""
+        """The number of Python lines that an input executes, with empty caches."""
         clear_caches()
         count = 0
 
@@ -144,9 +145,12 @@ def _kind(message: str) -> str:
 
 
 def resident_bytes() -> int:
-    """Memory of the process now; its highest mark, where the system lets it be set back, begins here anew."""
+    """The current memory of the process.
+
+    Its peak is reset here, if the system allows it.
+    """
     if not sys.platform.startswith("linux"):
-        return sys.maxsize  # then only what the corpus takes is counted
+        return sys.maxsize  # then only the corpus's memory is counted
     with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     with open("/proc/self/statm") as file:
@@ -154,5 +158,5 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """The highest mark of the process's memory."""
+    """The peak of the process's memory."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

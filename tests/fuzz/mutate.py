@@ -1,4 +1,4 @@
-"""Inputs made of others by a seeded generator: the engine where there is no coverage to be guided by."""
+"""Inputs made from others by a seeded generator: the engine without coverage."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ NUMBERS = (
     *(b"2147483648", b"4294967296", b"4611686018427387904", b"9223372036854775807", b"9223372036854775808"),
     b"9" * 40,
 )
-"""What stands in the place of a number."""
+"""Replacements for a number."""
 
 
 class Mutator:
-    """Makes inputs of those that it keeps.
+    """Makes inputs from those that it keeps.
 
     >>> mutator = Mutator(seed=1, corpus=[b"f32[2,3]"], tokens=[b"T(8,128)"], length=4096)
     >>> mutator.make()      # b"f32[2,T(8,128)3]"
@@ -44,7 +44,7 @@ class Mutator:
         return data
 
     def note(self, data: bytes, outcome: str) -> None:
-        """Keep an input whose outcome is new: others are made of it."""
+        """Keep an input whose outcome is new, to make others from it."""
         if outcome not in self._outcomes:
             self._outcomes.add(outcome)
             self.kept.append(data)
@@ -67,7 +67,7 @@ class Mutator:
         return data[:at] + data[at + self._random.choice((1, 1, 2, 3, 8, len(data))) :]
 
     def _repeat(self, data: bytes) -> bytes:
-        """A segment many times over: what is quadratic, or nests, shows here."""
+        """Repeat a segment many times, to find quadratic time and deep nesting."""
         at, size = self._place(data), self._random.choice((1, 1, 2, 3, 5, 8, 20))
         times = self._random.choice((2, 3, 10, 33, 100, 500, 2000))
         return data[:at] + data[at : at + size] * times + data[at + size :]

@@ -1,8 +1,8 @@
-"""What is fuzzed: for each target a function that takes one input, and how long inputs are.
+"""The targets: for each, a function that takes one input, and the longest input.
 
-A target raises TilejitError where it refuses its input, and AssertionError where it breaks a promise of its
-own, such as that what it prints reads back. Any other exception is a find. Modules are imported when a target
-is opened: the guided engine instruments them.
+A target raises TilejitError if it refuses its input, and AssertionError if it breaks a promise, such as that
+printed text reads back. Any other exception is a find. Modules are imported when a target is opened, because
+the guided engine instruments them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 
 Run = Callable[[bytes], str | None]
-"""Takes an input; may say what came of it."""
+"""Takes an input, and may return its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """One target.
 
-    open    imports what it needs, and returns what takes an input
-    length  bytes of the longest input that is tried
-    share   inputs of 100,000
+    Attributes:
+        open: imports what it needs, and returns the function that takes an input.
+        length: bytes of the longest input.
+        share: how many of 100,000 inputs go to this target.
     """
 
     name: str
@@ -41,7 +42,7 @@ def _shape() -> Run:
         text = data.decode(errors="surrogateescape")
         read: Any = Layout.parse if text.lstrip().startswith("{") else parse_shape
         value = read(text)
-        assert read(str(value)) == value, "what is printed reads back"
+        assert read(str(value)) == value, "printed text reads back"
         if isinstance(value, Shape):
             assert Shape.from_json(value.to_json()) == value
             assert value.size_in_bytes >= 0
@@ -55,7 +56,7 @@ def _cute() -> Run:
     def run(data: bytes) -> None:
         value = cute.parse(data.decode(errors="surrogateescape"))
         if isinstance(value, cute.Layout | cute.ComposedLayout | cute.Swizzle | cute.Tiler):
-            assert cute.parse(str(value)) == value, "what is printed reads back"
+            assert cute.parse(str(value)) == value, "printed text reads back"
         if isinstance(value, cute.Layout):
             assert value.cosize >= 0
             assert value.size == 0 or value(0) == 0
@@ -67,7 +68,7 @@ MOST_DIMS = 64
 
 
 def _array(lines: list[str]) -> tuple[tuple[int, ...], str]:
-    """The dimensions and the dtype behind a text: "33,300" and "bf16"."""
+    """The dimensions and the dtype after a text: "33,300" and "bf16"."""
     numbers = islice(lines[1].split(","), MOST_DIMS) if len(lines) > 1 else ()
     dims = [int(n) for n in numbers if n.isascii() and n.isdigit() and len(n) < 20]
     return tuple(n for n in dims if n < 2**63), lines[2] if len(lines) > 2 else "f32"
@@ -126,12 +127,12 @@ def _mlir() -> Run:
         module = mlir.parse(text)
         names = {program.name for program in module.programs}
         if not names or module.refused:
-            return  # a function stays as it was
+            return  # a function stayed as it was
         try:
             found = {program.name for program in mlir.parse(wide).programs}
         except KernelError as error:
-            raise AssertionError(f"what is printed is not read: {error}") from None
-        assert names <= found, "what is printed is read"
+            raise AssertionError(f"printed text is refused: {error}") from None
+        assert names <= found, "printed text is read"
 
     return run
 

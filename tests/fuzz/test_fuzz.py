@@ -1,9 +1,9 @@
-"""Hostile inputs, each target its share, by the engine that is there; and that the harness can fail.
+"""Hostile inputs, for each target its share, with the installed engine; the harness itself can fail.
 
-By default a tenth of them for half of the targets, with `--stress` 100,000.
+By default, half of the targets get a tenth of the inputs; with `--stress` there are 100,000.
 
-Each target runs in a process of its own: it changes how Python collects garbage, and the command line what
-kernels are.
+Each target runs in a separate process: it changes how Python collects garbage, and the command line changes
+kernels.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_shares_are_of_a_hundred_thousand() -> None:
 @pytest.mark.share(2)
 @pytest.mark.parametrize("name", TARGETS)
 def test_hostile_input(name: str, seed: int) -> None:
-    """Only TilejitError, each input within 500,000 lines of Python and 64 MiB; the corpus first."""
+    """Only TilejitError, and each input within 500,000 lines of Python and 64 MiB. The corpus comes first."""
     if name == "mlir":
         pytest.importorskip("tilejit.mlir", reason="the extra mlir is not installed", exc_type=ImportError)
     runs, own_seed = share(TARGETS[name].share), seed + turn_of(10)
@@ -52,8 +52,8 @@ def test_hostile_input(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_corpus_and_dictionaries(name: str) -> None:
-    """There are some, small enough to read, each input once."""
+def test_corpora_and_dictionaries_are_small_and_unique(name: str) -> None:
+    """They exist, are small enough to read, and have each input once."""
     corpus = corpus_of(name)
     assert len(corpus) > 5
     assert len(set(corpus)) == len(corpus)
@@ -77,7 +77,7 @@ def judged(run: Run, data: bytes = b"x") -> str | None:
 
 
 @pytest.mark.rotated
-def test_what_is_raised_is_judged() -> None:
+def test_exceptions_are_judged() -> None:
     def refuse(data: bytes) -> None:
         raise LayoutError("no\n  yes")
 
@@ -95,7 +95,7 @@ def test_what_is_raised_is_judged() -> None:
 
 @pytest.mark.rotated
 def test_work_is_judged() -> None:
-    """By lines, not by time: the answer is the same on a slow machine."""
+    """By lines, not by time, so that the answer is the same on a slow machine."""
 
     def busy(data: bytes) -> None:
         lines = 0
@@ -108,7 +108,7 @@ def test_work_is_judged() -> None:
             sum(range(100_000))
 
     assert (judged(busy) or "").startswith("slow: ")
-    assert judged(long) is None, "time alone is no reason"
+    assert judged(long) is None, "time alone does not count"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="marks of memory are set back on Linux only")
@@ -122,7 +122,7 @@ def test_memory_is_judged() -> None:
 
 
 def test_inputs_are_the_same_every_time() -> None:
-    """And differ, and stay within their length; a new outcome is kept, an old one is not."""
+    """They differ, stay within their length, and only inputs with new outcomes are kept."""
     made = []
     for _ in range(2):
         mutator = Mutator(3, [b"f32[2,3]{1,0}"], [b"T(8)"], 50)
@@ -154,7 +154,7 @@ print(line.folder)
 """
 
 
-def test_the_command_line_writes_nowhere_else(tmp_path: Path) -> None:
+def test_the_command_line_writes_only_to_its_folder(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     done = child("-c", OUTSIDE, str(outside))

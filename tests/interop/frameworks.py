@@ -1,6 +1,6 @@
-"""Other libraries for tests: imported where they are installed, skipped by name where not.
+"""Import other libraries for tests if they are installed; otherwise skip the tests and name the library.
 
-TILEJIT_REQUIRE_FRAMEWORKS=1 makes a missing one an error, as TILEJIT_CI_FRAMEWORKS=1 .ci/run has it.
+TILEJIT_REQUIRE_FRAMEWORKS=1 makes a missing one an error. TILEJIT_CI_FRAMEWORKS=1 .ci/run sets it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def required() -> bool:
 
 
 def framework(name: str) -> Any:
-    """The module, if it is installed; else the tests of the file that asks are skipped."""
+    """The module, if it is installed; otherwise the tests of the file are skipped."""
     if required():
         return import_module(name)
     return pytest.importorskip(name, reason=f"{name} is not installed")

@@ -1,7 +1,7 @@
-"""oneDNN itself, its C library by ctypes: tags, memory descriptors and reorders, as an oracle.
+"""oneDNN's C library by ctypes: tags, memory descriptors and reorders, as an oracle.
 
-`pip install onednn-cpu-gomp` brings it (oneDNN 3.2), into the `lib` of the environment; TILEJIT_LIBDNNL names
-another.
+`pip install onednn-cpu-gomp` installs it (oneDNN 3.2) in the `lib` folder of the environment. TILEJIT_LIBDNNL
+names another library.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CONVOLUTION_WEIGHTS = tuple(
     for n in (4, 8, 16, 24, 32, 48, 64)
     for order, form in (("Acdb", f"{n}a"), ("ABcd", f"{n}b{n}a"), ("ABcd", f"16b{n}a"), ("ABcd", f"8b{n}a"))
 )
-"""Tags that oneDNN is known to choose for weights of convolutions, by the instructions of the machine."""
+"""Tags that oneDNN may choose for convolution weights, depending on the machine's instructions."""
 NUMBER_OF_BLOCKS = 263
-"""dnnl_query_t of what memory descriptors have; as in oneDNN 3.0 and later."""
+"""The dnnl_query_t values for memory descriptors, as in oneDNN 3.0 and later."""
 
 
 class _Argument(ctypes.Structure):
@@ -39,7 +39,7 @@ class _Argument(ctypes.Structure):
 
 @cache
 def library() -> Any:
-    """The C library, or a test that is skipped."""
+    """The C library; the test is skipped if it is missing."""
     given = os.environ.get("TILEJIT_LIBDNNL")
     lib = Path(sys.prefix) / "lib"
     for path in [given] if given else [*sorted(lib.glob("libdnnl.so*")), *sorted(lib.glob("libdnnl*.dylib"))]:
@@ -49,7 +49,7 @@ def library() -> Any:
             if given:
                 raise
             continue
-        # Threads of OpenMP spin for each other, which takes minutes on a machine that is busy.
+        # OpenMP threads spin while they wait for each other, which takes minutes on a busy machine.
         if hasattr(found, "omp_set_num_threads"):
             found.omp_set_num_threads(1)
         found.dnnl_fmt_tag2str.restype = ctypes.c_char_p
@@ -57,8 +57,8 @@ def library() -> Any:
         found.dnnl_memory_desc_get_size.argtypes = [ctypes.c_void_p]
         return found
     if required():
-        raise AssertionError("there is no libdnnl: pip install onednn-cpu-gomp")
-    pytest.skip("there is no libdnnl: pip install onednn-cpu-gomp")
+        raise AssertionError("libdnnl is not installed: pip install onednn-cpu-gomp")
+    pytest.skip("libdnnl is not installed: pip install onednn-cpu-gomp")
 
 
 def call(name: str, *arguments: Any) -> None:
@@ -80,7 +80,7 @@ def tags() -> dict[str, int]:
 
 
 def descriptor(dims: tuple[int, ...], data_type: int, tag: str) -> ctypes.c_void_p:
-    """A memory descriptor, by the name of its tag."""
+    """A memory descriptor, given the name of its tag."""
     made = ctypes.c_void_p()
     sizes = (ctypes.c_int64 * 12)(*dims)
     call("memory_desc_create_with_tag", ctypes.byref(made), len(dims), sizes, data_type, tags()[tag])
@@ -88,7 +88,7 @@ def descriptor(dims: tuple[int, ...], data_type: int, tag: str) -> ctypes.c_void
 
 
 def numbers_of(desc: ctypes.c_void_p, rank: int) -> dict[str, tuple[int, ...]]:
-    """What the library says of a descriptor, by the names of QUERIES, and its size in bytes."""
+    """The library's data about a descriptor, by the names in QUERIES, and its size in bytes."""
     blocks = ctypes.c_int32()
     call("memory_desc_query", desc, NUMBER_OF_BLOCKS, ctypes.byref(blocks))
     found = {"size": (int(library().dnnl_memory_desc_get_size(desc)),)}
@@ -108,7 +108,7 @@ def engine_and_stream() -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
 
 
 def reordered(x: Any, data_type: int, tag: str) -> Any:
-    """The bytes that oneDNN's reorder makes of an array in C order, in a memory of that tag."""
+    """The bytes that oneDNN's reorder makes from an array in C order, in memory with that tag."""
     plain = "abcdefghijkl"[: x.ndim]
     engine, _ = engine_and_stream()
     descs = [descriptor(x.shape, data_type, name) for name in (plain, tag)]
@@ -126,7 +126,7 @@ def reordered(x: Any, data_type: int, tag: str) -> Any:
 
 
 def reorder(descs: Sequence[ctypes.c_void_p], memories: Sequence[ctypes.c_void_p]) -> None:
-    """Reorder the first memory into the second one; descs are their descriptors."""
+    """Reorder the first memory into the second one. `descs` are their descriptors."""
     engine, stream = engine_and_stream()
     way, primitive = ctypes.c_void_p(), ctypes.c_void_p()
     call("reorder_primitive_desc_create", ctypes.byref(way), descs[0], engine, descs[1], engine, None)

@@ -1,4 +1,4 @@
-"""Byte ranges of selections: they hold every element that is picked, and no more than gaps besides."""
+"""Byte ranges of selections contain every selected element, and otherwise only gaps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPECS = [
 
 
 def bytes_of_elements(spec: Spec, picks: tuple[np.ndarray, ...]) -> set[int]:
-    """Every byte that one of the elements touches, by the definition."""
+    """Every byte of one of the elements, by the definition."""
     found = set()
     for index in np.array(np.meshgrid(*picks, indexing="ij")).reshape(len(picks), -1).T:
         first = linear_index(spec, tuple(int(i) for i in index)) * spec.bits
@@ -60,14 +60,14 @@ def test_without_gaps_ranges_are_the_bytes_of_the_elements(spec: Spec, data: st.
         assert slot_ranges(spec, slots, 0) == ranges
 
 
-def test_gaps_are_read_where_they_are_short() -> None:
+def test_short_gaps_are_read() -> None:
     spec = as_layout("{1,0:T(8,128)}", dims=(64, 1024), dtype="f32")
     row = (np.array([3]), np.arange(1024))
     assert box_ranges(spec, row, 0) == [(k * 4096 + 1536, k * 4096 + 2048) for k in range(8)]
     assert box_ranges(spec, row, 4096) == [(1536, 7 * 4096 + 2048)]
 
 
-def test_all_is_asked_for_where_parts_cost_as_much() -> None:
+def test_everything_is_read_if_parts_cost_as_much() -> None:
     spec = as_layout("{1,0:T(8,128)}", dims=(64, 1024), dtype="f32")
     assert box_ranges(spec, (np.arange(64), np.arange(1024))) is None
     assert box_ranges(spec, (np.arange(0), np.arange(1000))) == []
@@ -75,7 +75,7 @@ def test_all_is_asked_for_where_parts_cost_as_much() -> None:
     assert slot_ranges(spec, np.arange(0)) == []
 
 
-def test_large_selections_take_no_table_of_pairs() -> None:
+def test_large_selections_need_no_table_of_pairs() -> None:
     spec = as_layout("{1,0:T(8,128)}", dims=(1 << 20, 1 << 20), dtype="u8")
     every = np.arange(0, 1 << 20, 2)
     assert box_ranges(spec, (every, every), 0) is None

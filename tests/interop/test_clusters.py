@@ -1,4 +1,4 @@
-"""Two worker processes: what they write, what is left when one is killed, and what they hold in memory."""
+"""Two worker processes: what they write, what is left if one is killed, and how much memory they hold."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def client() -> Iterator[Client]:
 
 
 def slowed(block: Any, started: str) -> Any:
-    """The block, after a while; a file says that the first is under way."""
+    """The block, after a while. A file signals that the first one has started."""
     Path(started).touch()
     time.sleep(0.2)
     return block
 
 
 def kill_one_when(client: Client, started: Path) -> int:
-    """SIGKILL for a worker that is at it; its process id."""
+    """Send SIGKILL to a worker that is computing, and return its process id."""
     victim: int = next(iter(client.run(os.getpid).values()))
     while not started.exists():
         time.sleep(0.01)
@@ -50,8 +50,8 @@ def kill_one_when(client: Client, started: Path) -> int:
 
 
 @pytest.mark.rotated
-def test_a_worker_that_is_killed_loses_nothing(client: Client, tmp_path: Path) -> None:
-    """Two workers make, pack and store; one is killed in the middle of it."""
+def test_a_killed_worker_loses_nothing(client: Client, tmp_path: Path) -> None:
+    """Two workers make, pack and store arrays, and one is killed meanwhile."""
     x = numbered(ROWS, CHUNK)
     slow = x.map_blocks(slowed, started=str(tmp_path / "started"), dtype=x.dtype, meta=x._meta)
     write = pack(slow, LAYOUT).to_zarr(tmp_path / "z", compute=False)
@@ -72,10 +72,8 @@ def test_a_flat_file_by_two_processes(client: Client, tmp_path: Path) -> None:
 
 
 @pytest.mark.rotated
-def test_kernels_of_a_format_that_only_the_client_knows(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Workers are told the layout, not its name."""
+def test_a_format_that_only_the_client_registered(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers get the layout, not its name."""
     monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
     tj.register_format("known-here", lambda dtype, dims: "{1,0:T(16,64)}")
     x = numbered(300, (100, 4096))
@@ -86,7 +84,7 @@ def test_kernels_of_a_format_that_only_the_client_knows(
 
 @pytest.mark.stress
 def test_memory_stays_flat(client: Client, tmp_path: Path) -> None:
-    """200 MB go through in chunks of 4 MiB; a copy of all of it anywhere would be seen."""
+    """200 MB go through in chunks of 4 MiB; a copy of all of it anywhere would be detected."""
     found = measure(0.2, CHUNK, str(tmp_path))
     assert found.wrong == 0
     assert found.peak - found.idle < 150e6, found

@@ -1,4 +1,4 @@
-"""Arrays of dask in tiled chunks, against pack of the same boxes and of the whole array."""
+"""dask arrays in tiled chunks, against pack of the same boxes and of the whole array."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def same(a: Array, b: Array) -> bool:
 
 
 def of_a_chunk(x: Array, t: TiledDask, place: tuple[int, ...]) -> bytes:
-    """The buffer of the chunk at a place, of the definition: the box, with zeros up to a whole chunk."""
+    """The buffer of the chunk at a place, by the definition: the box, with zeros up to a complete chunk."""
     box = np.zeros(t.chunk.dimensions, x.dtype.newbyteorder("="))
     part = x[tuple(slice(k * e, (k + 1) * e) for k, e in zip(place, box.shape, strict=True))]
     box[tuple(slice(0, n) for n in part.shape)] = part
@@ -81,7 +81,7 @@ def _one_thread() -> Any:
 def test_chunks_are_packed_one_by_one(
     layout: Any, dtype: str, dims: tuple[int, ...], chunks: Any, parameters: Any, seed: int, tmp_path: Path
 ) -> None:
-    """Every buffer, the array that comes back, and both again by way of zarr."""
+    """Every buffer, the restored array, and both again through zarr."""
     x = drawn(dims, dtype, seed)
     t = pack(lazy(x), layout, chunks=chunks, **parameters)
     native = x.astype(x.dtype.newbyteorder("="))
@@ -123,8 +123,8 @@ def test_a_flat_file_is_the_whole_buffer(
         ("(16,32):(1,16)", "{1,0:T(8,128)}", None, False),
     ],
 )
-def test_relayout(first: str, second: str, chunks: Any, moves: bool, seed: int) -> None:
-    """The chunks of the array packed anew; where they are whole tiles of both, their extents stay."""
+def test_relayout_of_chunks(first: str, second: str, chunks: Any, moves: bool, seed: int) -> None:
+    """The chunks of the array are packed again. If they are complete tiles of both layouts, extents stay."""
     x = drawn((150, 300), "f4", seed)
     t = pack(lazy(x), first, chunks=chunks)
     u = t.relayout(second, padding=3)
@@ -134,7 +134,7 @@ def test_relayout(first: str, second: str, chunks: Any, moves: bool, seed: int) 
     assert (u.shape, u.chunk, u.layout) == (new.shape, new.chunk, new.layout)
 
 
-def test_integers_of_a_byte_become_packed_ones(seed: int) -> None:
+def test_one_byte_integers_become_packed_ones(seed: int) -> None:
     x = drawn((70, 130), "s4", seed)
     shape = "s4[70,130]{1,0:T(64,128)(8,1)E(4)}"
     assert same(pack(lazy(x.astype(np.int8)), shape).unpack().compute(), x)
@@ -142,7 +142,7 @@ def test_integers_of_a_byte_become_packed_ones(seed: int) -> None:
         pack(lazy(x.astype(np.int8) * 0 + 9), shape).unpack().compute()
 
 
-def test_chunks_that_are_missing_hold_the_fill_value(tmp_path: Path, seed: int) -> None:
+def test_missing_chunks_hold_the_fill_value(tmp_path: Path, seed: int) -> None:
     x = drawn((40, 200), "f4", seed)
     pack(lazy(x), "{1,0:T(8,128)}", chunks=(16, 128)).to_zarr(tmp_path)
     (tmp_path / "c/2/1").unlink()
@@ -150,8 +150,8 @@ def test_chunks_that_are_missing_hold_the_fill_value(tmp_path: Path, seed: int) 
     assert same(from_zarr(tmp_path).unpack().compute(), x)
 
 
-def test_zarr_writes_what_we_write(tmp_path: Path, seed: int) -> None:
-    """The codec itself makes the same files, those at the edges too."""
+def test_zarr_writes_the_same_files(tmp_path: Path, seed: int) -> None:
+    """The codec itself makes the same files, including those at the edges."""
     x = drawn((40, 200), "f4", seed)
     pack(lazy(x), "{1,0:T(8,128)}", chunks=(16, 128)).to_zarr(tmp_path / "ours")
     theirs = zarr.create_array(
@@ -184,8 +184,8 @@ def test_nothing_is_computed_early(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["z"]  # no unfinished file
 
 
-def test_an_array_is_there_when_all_its_chunks_are(tmp_path: Path, seed: int) -> None:
-    """A run that fails leaves no array, which would hold zeros; the next one writes it."""
+def test_an_array_exists_once_all_its_chunks_do(tmp_path: Path, seed: int) -> None:
+    """A run that fails leaves no array, which would hold zeros. The next run writes it."""
     x = drawn((64, 256), "f4", seed)
 
     def failing(block: Array, block_id: tuple[int, ...]) -> Array:
@@ -203,7 +203,7 @@ def test_an_array_is_there_when_all_its_chunks_are(tmp_path: Path, seed: int) ->
     first, second = (t.to_zarr(tmp_path / "z", compute=False) for _ in range(2))
     first.compute()
     assert same(from_zarr(tmp_path / "z").unpack().compute(), x)
-    second.compute()  # the very same
+    second.compute()  # an identical array
     other = pack(lazy(x), "{0,1}")
     late = other.to_zarr(tmp_path / "y", compute=False)
     t.to_zarr(tmp_path / "y")
@@ -216,8 +216,8 @@ def test_an_array_is_there_when_all_its_chunks_are(tmp_path: Path, seed: int) ->
         t.to_zarr(zarr.storage.ZipStore(tmp_path / "z.zip", mode="w"))
 
 
-def test_tasks_carry_layouts_and_no_kernels(seed: int) -> None:
-    """Pickled, a task is as small as what describes it, after kernels have been compiled too."""
+def test_tasks_hold_layouts_and_no_kernels(seed: int) -> None:
+    """A pickled task is only as large as its description, even after kernels were compiled."""
     t = pack(da.ones((64, 256), chunks=(64, 256), dtype="f4"), "{1,0:T(8,128)}")
     before = len(pickle.dumps(dict(t.unpack().__dask_graph__())))
     t.unpack().compute()
@@ -289,7 +289,7 @@ def test_refused(call: Any, error: type[Exception], says: str) -> None:
         call()
 
 
-def test_arrays_of_zarr_that_are_refused(tmp_path: Path) -> None:
+def test_zarr_arrays_that_are_refused(tmp_path: Path) -> None:
     zarr.create_array(tmp_path / "plain", shape=(8, 8), chunks=(4, 4), dtype="f4")
     with pytest.raises(LayoutError, match="not plain tiled buffers: codecs BytesCodec, ZstdCodec"):
         from_zarr(tmp_path / "plain")

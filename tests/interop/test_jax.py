@@ -1,4 +1,4 @@
-"""Arrays and layouts of jax in and out: XLA's own buffers are the oracle."""
+"""jax arrays and layouts in and out, with XLA's own buffers as the oracle."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ DTYPES = (*FLOATS, "f8e5m2fnuz", "f8e4m3b11fnuz", "s8", "u16", "s32", "u32", "pr
 
 
 def numbers(dims: tuple[int, ...], name: str) -> Any:
-    """An array of some dtype by its XLA name, every byte its own."""
+    """An array with a dtype given by its XLA name; its bytes differ."""
     dtype = tj.as_layout("{}", dims=(), dtype=name).dtype
     values = np.arange(np.prod(dims)).reshape(dims)
     return values % 2 == 0 if name == "pred" else (values % 7).astype(dtype)
 
 
 def memory_of(array: Any, size: int) -> bytes:
-    """What XLA has in an array's buffer."""
+    """The bytes that XLA has in an array's buffer."""
     return bytes((ctypes.c_ubyte * size).from_address(array.unsafe_buffer_pointer()))
 
 
@@ -56,7 +56,7 @@ def test_narrow_elements_are_packed_as_xla_packs_them(name: str) -> None:
     shape = ours.layout_of(y)
     assert shape.packed
     assert shape.layout.element_size_in_bits == int(name[1])
-    # XLA leaves the rest of the last byte as it was.
+    # XLA leaves the unused bits of the last byte unchanged
     elements = (1 << 15 * int(name[1])) - 1
     theirs = int.from_bytes(memory_of(y, shape.size_in_bytes), "little") & elements
     assert theirs == int.from_bytes(tj.pack(x, shape).buffer.tobytes(), "little")
@@ -113,12 +113,12 @@ def test_layouts_by_name_and_in_jit() -> None:
     ],
     ids=repr,
 )
-def test_layouts_that_jax_cannot_say(obj: Any) -> None:
+def test_layouts_that_jax_cannot_express(obj: Any) -> None:
     with pytest.raises(tj.LayoutError, match="\n  "):
         ours.to_jax_layout(obj)
 
 
-def test_layouts_that_say_too_little_or_too_much() -> None:
+def test_incomplete_and_conflicting_layouts() -> None:
     x = jax.numpy.zeros((3, 4))
     for call in (
         lambda: ours.layout_of(Layout((0, 1))),
@@ -155,7 +155,7 @@ def test_to_jax_shares_aligned_memory(name: str) -> None:
     assert np.asarray(back).tobytes() == x.tobytes()
 
 
-def test_what_jax_cannot_share_is_copied() -> None:
+def test_arrays_that_jax_cannot_share_are_copied() -> None:
     x = empty((6, 10), np.float32)
     x[:] = np.arange(60).reshape(6, 10)
     frozen = x.copy()

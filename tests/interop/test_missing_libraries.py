@@ -1,4 +1,4 @@
-"""Modules whose library is not installed say how to install it, whichever of them is imported first."""
+"""Modules whose library is missing say how to install it, whichever module is imported first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ for name in names:
 
 
 @pytest.mark.parametrize("needy", NEEDS)
-def test_an_import_says_what_to_install(needy: str) -> None:
+def test_a_failed_import_says_what_to_install(needy: str) -> None:
     library, extra = NEEDS[needy]
     folder = Path(tilejit.__path__[0], *needy.split(".")[1:])
     names = [f"{needy}.{path.stem}" for path in sorted(folder.glob("[!_]*.py"))]

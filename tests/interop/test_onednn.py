@@ -1,4 +1,4 @@
-"""oneDNN's memory by tag, against oneDNN: every tag of its C library, and torch's tensors in its hands."""
+"""oneDNN memory by tag, against oneDNN: every tag of its C library, and torch tensors in its layouts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tilejit.interop import onednn
 from tilejit.layout.text.tags import is_tag, parse_tag
 
 MOST = 60_000
-"""Elements of an array, in a test of every tag."""
+"""The number of elements of an array, in tests of every tag."""
 
 
 def uneven(tag: str) -> tuple[int, ...]:
-    """Dimensions of which blocks leave a tail, small enough."""
+    """Small dimensions whose blocks leave a tail."""
     parsed = parse_tag(tag)
     blocks = [int(np.prod([n for n, name in parsed.blocks if name == d])) for d in parsed.dims]
     plain = 3 if len(blocks) < 7 else 2
@@ -51,7 +51,10 @@ def test_memory_descriptors_of_every_tag() -> None:
 
 
 def test_reorders_of_every_tag() -> None:
-    """Bytes, tails included, of an uneven array; slots are asked for by index, without a kernel for each."""
+    """Bytes of an uneven array, tails included.
+
+    Slots are computed by index, without a kernel for each tag.
+    """
     seen = 0
     for tag in libdnnl.tags():
         dims = uneven(tag)
@@ -86,7 +89,7 @@ def test_packs_are_reorders(tag: str, alias: str, dims: tuple[int, ...], name: s
 
 
 def test_aliases_are_those_of_the_header() -> None:
-    """dnnl_types.h says which letters n c d h w and g o i stand for; torch brings it."""
+    """dnnl_types.h says which letters n c d h w and g o i stand for. torch includes it."""
     header = Path(framework("torch").__file__).parent / "include/oneapi/dnnl/dnnl_types.h"
     if not header.exists():
         pytest.skip("torch brings no dnnl_types.h here")
@@ -102,7 +105,7 @@ def test_aliases_are_those_of_the_header() -> None:
     assert seen > 700
 
 
-def test_tensors_of_torch_in_the_hands_of_onednn() -> None:
+def test_torch_tensors_in_onednns_layouts() -> None:
     torch = framework("torch")
     weights = torch.arange(20 * 12 * 9.0).reshape(20, 12, 3, 3)
     plain = onednn.of_mkldnn(weights.to_mkldnn(), "abcd")
@@ -134,8 +137,8 @@ def test_elements_of_four_bits_are_packed() -> None:
     ]
 
 
-def test_the_page_makes_a_memory_over_a_buffer() -> None:
-    """docs/howto/buffers.md hands a packed buffer to oneDNN, whose reorder reads it back."""
+def test_the_example_of_the_page_works() -> None:
+    """docs/howto/buffers.md gives a packed buffer to oneDNN, whose reorder reads it back."""
     page = (Path(__file__).parents[2] / "docs" / "howto" / "buffers.md").read_text()
     block = next(
         b for b in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE) if "def mem" in b

@@ -1,4 +1,4 @@
-"""Tile tensors of Tenstorrent against torch's own pad, reshape and permute."""
+"""Tenstorrent tile tensors against torch's own pad, reshape and permute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilejit.interop import tenstorrent  # noqa: E402
 
 
 def by_torch(x: Any, tile: tuple[int, int], value: float = 0.0) -> Any:
-    """Pad, cut into tiles and faces, put the faces one after the other."""
+    """Pad, cut into tiles and faces, and put the faces one after the other."""
     h, w = tile
     fh, fw = min(16, h), min(16, w)
     x = torch.nn.functional.pad(x, (0, -x.shape[-1] % w, 0, -x.shape[-2] % h), value=value)
@@ -49,7 +49,7 @@ def test_tiles_are_torchs_reshape_and_permute(
     assert tenstorrent.untilize(tiles.reshape(-1), dims, tile=tile).equal(x)
 
 
-def test_a_tile_has_its_faces_one_after_the_other() -> None:
+def test_the_faces_of_a_tile_are_contiguous() -> None:
     x = torch.arange(1024.0).reshape(32, 32)
     tiles = tenstorrent.tilize(x)
     assert tiles.shape == (1, 1, 32, 32)

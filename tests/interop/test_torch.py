@@ -1,4 +1,4 @@
-"""Tensors of torch in and out, against torch's own pad, reshape and permute."""
+"""torch tensors in and out, against torch's own pad, reshape and permute."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bits(tensor: Any) -> bytes:
 
 
 def numbers(dims: tuple[int, ...], name: str) -> Any:
-    """A tensor of any bytes of a dtype; of bool, of truths."""
+    """A tensor with random bytes of a dtype; for bool, 0 and 1."""
     dtype = getattr(torch, name)
     generator = torch.Generator().manual_seed(7)
     if dtype is torch.bool:
@@ -118,7 +118,7 @@ def test_out_is_written() -> None:
     assert bits(back) == bits(x.T)
 
 
-def test_options_go_through() -> None:
+def test_options_are_passed_on() -> None:
     x = torch.arange(6.0).reshape(2, 3)
     flat = ours.pack(x, "(m mi) n -> m n mi", mi=4, padding=-1.0, casting="same_kind", threads=1)
     assert flat.tolist() == [0, 3, -1, -1, 1, 4, -1, -1, 2, 5, -1, -1]
@@ -152,8 +152,8 @@ def test_tensors_that_cannot_be_read(make: Any, words: str) -> None:
         ours.from_torch(tensor, "{0}", dims=(16,))
 
 
-def test_a_device_is_named() -> None:
-    """There is no device here to try; what is asked of a tensor is the same of a stand-in."""
+def test_errors_name_the_device() -> None:
+    """No device is available here, so a stand-in answers the same questions."""
 
     class Elsewhere:
         layout, requires_grad, is_quantized = torch.strided, False, False
@@ -204,7 +204,7 @@ def test_arguments_of_a_wrong_type_or_size() -> None:
     ],
     ids=["backwards", "byte order", "read-only", "int4", "dates", "field", "nothing"],
 )
-def test_arrays_that_torch_does_not_take(array: Any, words: str) -> None:
+def test_arrays_that_torch_does_not_support(array: Any, words: str) -> None:
     with pytest.raises(tj.LayoutError, match=words):
         ours.to_torch(array)
 
@@ -216,7 +216,7 @@ def test_arrays_without_elements_or_dimensions() -> None:
     assert ours.unpack(torch.tensor([3.0]), "f32[]").item() == 3.0
 
 
-def test_packs_of_tilejit_read_floats_of_eight_bits() -> None:
+def test_tilejits_packs_accept_floats_of_eight_bits() -> None:
     x = numbers((5, 9), "float8_e4m3fn")
     assert tj.pack(x, "{0,1}").buffer.tobytes() == bits(x.T)
     with pytest.raises(tj.LayoutError, match="grad"):

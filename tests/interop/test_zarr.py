@@ -1,4 +1,4 @@
-"""Arrays of zarr whose chunks are tiled."""
+"""zarr arrays with tiled chunks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ NAME = "tilejit.tile"
 
 
 class Counted(WrapperStore[Any]):
-    """A store that counts the bytes of chunks that are read, and the requests; open it to be written, too,
-    since zarr reads from a copy of it else.
+    """A store that counts the bytes and requests of chunks that are read.
+
+    Open it for writing too, because zarr otherwise reads from a copy of it.
     """
 
     def __init__(self, store: Any) -> None:
@@ -69,8 +70,8 @@ LAYOUTS = [
     [*((codec, "f4") for codec in LAYOUTS), *((LAYOUTS[0], t) for t in (">i2", "c8"))],
     ids=str,
 )
-def test_there_and_back(codec: TileCodec, dtype: str) -> None:
-    """Chunks at the edges are whole ones to zarr; what is stored is what `pack` makes."""
+def test_arrays_are_restored(codec: TileCodec, dtype: str) -> None:
+    """zarr treats chunks at the edges as complete ones. Stored chunks equal the result of `pack`."""
     x, store = ramp((37, 300), dtype), MemoryStore()
     made(store, x, (16, 256), codec)
     z = zarr.open_array(store, mode="r")
@@ -81,7 +82,7 @@ def test_there_and_back(codec: TileCodec, dtype: str) -> None:
         assert store._store_dict["c/0/0"].to_bytes() == tilejit.pack(native, codec.layout).buffer.tobytes()
 
 
-def test_truths_and_arrays_of_any_rank() -> None:
+def test_booleans_and_arrays_of_any_rank() -> None:
     for shape, chunks in (((), ()), ((50,), (20,)), ((3, 20, 140), (2, 9, 130))):
         x, store = ramp(shape, np.int64) > 1, MemoryStore()
         made(store, x, chunks, TileCodec("tpu"))
@@ -107,7 +108,7 @@ def test_a_fresh_process_finds_the_codec(tmp_path: Path) -> None:
     assert done.stdout == f"{x[40, 200]} {float(x.sum())} tpu\n", done.stderr
 
 
-def test_the_description_is_json_and_back(tmp_path: Path) -> None:
+def test_the_description_survives_json(tmp_path: Path) -> None:
     codec = TileCodec("tenstorrent", {"tile": [16, 32], "face": 8})
     made(LocalStore(tmp_path), ramp((32, 64), np.float32), (32, 64), codec)
     (described,) = json.loads((tmp_path / "zarr.json").read_text())["codecs"]
@@ -119,7 +120,7 @@ def test_the_description_is_json_and_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [{"shards": (64, 256)}, {"compressors": [GzipCodec()]}, {}], ids=str)
-def test_shards_and_compressors_around_it(more: dict[str, Any]) -> None:
+def test_shards_and_compressors_around_the_codec(more: dict[str, Any]) -> None:
     x, store = ramp((100, 300), np.float32), MemoryStore()
     made(store, x, (32, 128), TileCodec("{1,0:T(8,128)}"), **more)
     z = zarr.open_array(store)
@@ -130,7 +131,7 @@ def test_shards_and_compressors_around_it(more: dict[str, Any]) -> None:
     assert (zarr.open_array(store, mode="r")[...] == x).all()
 
 
-def test_a_transpose_before_it() -> None:
+def test_a_transpose_before_the_codec() -> None:
     x, store = ramp((40, 300), np.float32), MemoryStore()
     made(store, x, (20, 150), TileCodec("tpu"), filters=[TransposeCodec(order=(1, 0))])
     assert (zarr.open_array(store, mode="r")[5:, ::2] == x[5:, ::2]).all()
@@ -139,7 +140,7 @@ def test_a_transpose_before_it() -> None:
     )
 
 
-def test_fill_values_where_no_chunk_was_written() -> None:
+def test_unwritten_chunks_have_the_fill_value() -> None:
     store = MemoryStore()
     z = zarr.create_array(
         store, shape=(64, 256), dtype="f4", chunks=(32, 128), fill_value=7, serializer=TileCodec("tpu")
@@ -174,7 +175,7 @@ SELECTIONS: list[Any] = [
     ],
     ids=str,
 )
-def test_selections_are_numpys(codec: TileCodec, dtype: str) -> None:
+def test_selections_agree_with_numpy(codec: TileCodec, dtype: str) -> None:
     x = (ramp((96, 300), np.int64) % 7 - 3 if dtype != "?" else ramp((96, 300), np.int64) % 3).astype(dtype)
     store = MemoryStore()
     made(store, x, (80, 280), codec)
@@ -190,7 +191,7 @@ def test_selections_are_numpys(codec: TileCodec, dtype: str) -> None:
     assert np.array_equal(z.vindex[mask], x[mask])
 
 
-def test_a_selection_reads_the_tiles_that_it_needs() -> None:
+def test_a_selection_reads_only_the_tiles_that_it_needs() -> None:
     """Chunks of 4 MiB, in tiles of 4 KiB."""
     x, store = ramp((2048, 2048), np.float32), Counted(MemoryStore())
     made(store, x, (1024, 1024), TileCodec("{1,0:T(8,128)}"))
@@ -214,7 +215,7 @@ def test_a_selection_reads_the_tiles_that_it_needs() -> None:
     assert store.bytes_read == 12
 
 
-def test_a_compressed_chunk_is_read_whole() -> None:
+def test_a_compressed_chunk_is_read_completely() -> None:
     x, store = ramp((64, 256), np.float32), Counted(MemoryStore())
     made(store, x, (64, 256), TileCodec("tpu"), compressors=[GzipCodec()])
     assert zarr.open_array(store, mode="r+")[5, 7] == x[5, 7]
@@ -265,22 +266,22 @@ def test_descriptions_that_are_refused(configuration: Any, says: str) -> None:
     ],
     ids=str,
 )
-def test_arrays_that_are_refused_when_they_are_made(codec: TileCodec, dtype: str, says: str) -> None:
+def test_arrays_that_are_refused_on_creation(codec: TileCodec, dtype: str, says: str) -> None:
     store = MemoryStore()
     with pytest.raises(LayoutError, match=f"(?s){says}"):
         zarr.create_array(store, shape=(20, 20), dtype=dtype, chunks=(8, 8), serializer=codec)
     assert not store._store_dict
 
 
-def test_values_that_narrow_elements_do_not_hold_are_refused() -> None:
+def test_values_outside_narrow_dtypes_are_refused() -> None:
     x = np.full((8, 8), 9, np.int8)
     with pytest.raises(LayoutError, match="9"):
         made(MemoryStore(), x, (8, 8), TileCodec("tpu", dtype="s4"))
 
 
 @pytest.mark.filterwarnings("ignore:The data type .RawBytes")
-def test_raw_bytes_are_what_the_codec_says() -> None:
-    """bfloat16 has no name in zarr: raw elements of two bytes hold it."""
+def test_raw_bytes_have_the_codecs_dtype() -> None:
+    """bfloat16 has no name in zarr, so raw elements of two bytes hold it."""
     import ml_dtypes
 
     x = ramp((20, 130), ml_dtypes.bfloat16)
@@ -295,8 +296,8 @@ def test_raw_bytes_are_what_the_codec_says() -> None:
         made(MemoryStore(), x.view("V2"), (20, 130), TileCodec("tpu"))
 
 
-def test_the_event_loop_stays_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Packing and unpacking run in threads other than the one that zarr's loop runs in."""
+def test_the_event_loop_is_not_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing and unpacking run in threads other than that of zarr's loop."""
     import asyncio
     import threading
 

@@ -1,4 +1,4 @@
-"""Kernels whose subscripts are elements of arrays, as plain functions: Python is their oracle."""
+"""Kernels whose subscripts are array elements, as plain functions. Python is their oracle."""
 
 from __future__ import annotations
 
@@ -104,11 +104,13 @@ def triangle(y, x, idx):
 
 @dataclass(frozen=True)
 class Case:
-    """A function.
+    """A function with its properties.
 
-    rank     dimensions of y and x
-    lanes    the text of the report where the loop over elements runs in lanes, else the reason why not
-    apart    whether indices must differ
+    Attributes:
+        function: the function.
+        rank: dimensions of y and x.
+        lanes: the text of the report if the loop over elements runs in lanes, otherwise the reason why not.
+        apart: whether indices must differ.
     """
 
     function: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Functions whose loops scan: `s` before and after each element, for kernels and for Python."""
+"""Functions with scan loops, which store `s` before or after each element; for kernels and Python."""
 
 from __future__ import annotations
 

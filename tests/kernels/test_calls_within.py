@@ -1,4 +1,4 @@
-"""Direct calls in whose middle Python runs: nothing is read that was let go of, and no buffer is shared."""
+"""Direct calls during which Python code runs: no freed memory is read, and no buffer is shared."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from codegen.runtime.direct_calls import supported
 from tests.tools.calls_within import CASES
 from tests.tools.oracle import environment
 
-pytestmark = pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
+pytestmark = pytest.mark.skipif(not supported(), reason="direct calls are not supported here")
 
 
 @pytest.mark.share(5)
 @pytest.mark.parametrize("name", CASES)
 def test_calls_within_calls(name: str) -> None:
-    """In a process of its own, which reading what is gone would end."""
+    """In a separate process, which reading freed memory would end."""
     done = run(
         [executable, "-X", "faulthandler", "-m", "tests.tools.calls_within", name],
         env=environment(),

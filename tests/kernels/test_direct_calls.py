@@ -1,4 +1,4 @@
-"""Calls that machine code answers: the same as in Python, for every sort of argument, and nothing kept."""
+"""Calls that native code answers: the same as in Python for all kinds of arguments, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from tilejit.arrays.memory import address, empty
 Array = np.ndarray[Any, Any]
 
 pytestmark = [
-    pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise"),
+    pytest.mark.skipif(not supported(), reason="direct calls are not supported here"),
     pytest.mark.share(4),
 ]
 
 
 def answer(direct: Any, *args: Any, **keywords: Any) -> tuple[Any, bool]:
-    """What a call gives, and whether machine code answered it."""
+    """The result of a call, and whether native code answered it."""
     direct._answered_in_python()
     found = direct(*args, **keywords)
     return found, direct._last_answer() is not None
 
 
 def learned(direct: Any, *args: Any, **keywords: Any) -> Any:
-    """The object once machine code answers such calls."""
+    """The object, once native code answers such calls."""
     for _ in range(40):
         if answer(direct, *args, **keywords)[1]:
             return direct
-    raise AssertionError("machine code never answers")
+    raise AssertionError("native code never answers")
 
 
 def outcome(call: Callable[..., Any], *args: Any, **keywords: Any) -> tuple[Any, ...]:
-    """What comes of a call, an exception too."""
+    """The result of a call, or its exception."""
     try:
         found = call(*args, **keywords)
     except Exception as error:
@@ -68,7 +68,7 @@ def pair(rows: int = 16, columns: int = 16, dtype: Any = np.float32) -> tuple[Ar
 @pytest.mark.parametrize("size", [1, 3, 16, 300])
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16", ">i4"])
 def test_plans(dtype: str, size: int) -> None:
-    """Small copies with Python's lock held, larger ones without."""
+    """Small copies hold the GIL, larger ones release it."""
     dst, src = pair(size, size + 1, dtype)
     plan = tj.plan_copy(dst, src)
     found, directly = answer(plan, dst, src)
@@ -78,8 +78,8 @@ def test_plans(dtype: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("side", [16, 32, 200])
-def test_plans_that_go_through_a_buffer(side: int) -> None:
-    """The plan has the buffer, since its calls keep Python's lock."""
+def test_plans_with_a_scratch_buffer(side: int) -> None:
+    """The plan owns the buffer, because its calls hold the GIL."""
     src = np.random.default_rng(side).integers(0, 255, (16, side * side // 4), np.uint8)
     dst = np.zeros(src.shape[::-1], np.uint8)
     plan = tj.plan_copy(dst, src.T)
@@ -94,7 +94,7 @@ def test_plans_that_go_through_a_buffer(side: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
-def test_plans_of_nothing_and_of_one(shape: tuple[int, ...]) -> None:
+def test_plans_of_empty_and_one_element_arrays(shape: tuple[int, ...]) -> None:
     dst, src = np.zeros(shape), np.ones(shape)
     plan = tj.plan_copy(dst, src)
     plan(dst, src)
@@ -150,7 +150,7 @@ def whole(dst: Array) -> Array:
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_plans_take_and_refuse_what_they_do_in_python(name: str) -> None:
+def test_plans_accept_and_refuse_the_same_arguments_as_in_python(name: str) -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)
     ours, theirs = ARGUMENTS[name](dst.copy(), src), ARGUMENTS[name](dst.copy(), src)
@@ -159,7 +159,7 @@ def test_plans_take_and_refuse_what_they_do_in_python(name: str) -> None:
         assert (ours[0] == theirs[0]).all()
 
 
-def test_plans_take_names() -> None:
+def test_plans_accept_keyword_arguments() -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)
     plan(src=src, dst=dst)
@@ -171,7 +171,7 @@ def test_plans_take_names() -> None:
     assert "out" in inspect.signature(type(add).__call__).parameters
 
 
-def test_a_class_below_has_its_own_way() -> None:
+def test_a_subclass_may_override_calls() -> None:
     class Counted(tj.elementwise(abs).__class__):  # type: ignore[misc]
         calls = 0
 
@@ -188,7 +188,7 @@ def test_a_class_below_has_its_own_way() -> None:
     assert answer(counted, a, b)[1]
 
 
-def test_arrays_of_a_file(tmp_path: Path) -> None:
+def test_memory_mapped_arrays(tmp_path: Path) -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)
     mapped = memmap(dst, tmp_path / "array")
@@ -197,8 +197,8 @@ def test_arrays_of_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_end", [False, True])
-def test_plans_stay_inside(at_end: bool) -> None:
-    """Between pages that nobody may touch."""
+def test_plans_stay_in_their_memory(at_end: bool) -> None:
+    """Between guard pages."""
     dst, src = pair(13, 17)
     plan = tj.plan_copy(dst, src)
     sides = [Guarded(dst.nbytes) for _ in range(2)]
@@ -227,8 +227,8 @@ PAIRS = st.tuples(st.sampled_from(list(VIEWS)), OFFSETS)
 
 @given(st.lists(st.tuples(PAIRS, PAIRS, PAIRS), min_size=1, max_size=4))
 @settings(max_examples=share(50, 3))
-def test_expressions_are_what_they_are_in_python(picks: list[Any]) -> None:
-    """Views of one stretch of memory, that overlap as they please, read and written in place or not."""
+def test_expressions_give_the_same_as_in_python(picks: list[Any]) -> None:
+    """Views of one block of memory that overlap arbitrarily, read and written in place or not."""
     for pick in picks * 3:
         ours, theirs = (np.arange(80, dtype=np.float32) for _ in range(2))
         found = []
@@ -240,7 +240,7 @@ def test_expressions_are_what_they_are_in_python(picks: list[Any]) -> None:
 
 
 @given(PAIRS, PAIRS)
-def test_plans_are_what_they_are_in_python(one: Any, two: Any) -> None:
+def test_plans_give_the_same_as_in_python(one: Any, two: Any) -> None:
     layouts = [VIEWS[name](np.arange(80, dtype=np.float32), at) for name, at in (("line", 0), two)]
     if layouts[1].size != 24:
         return
@@ -259,7 +259,7 @@ def numbers(count: int = 100, dtype: Any = np.float32) -> tuple[Array, Array]:
     return x, x + 1
 
 
-def test_a_new_result_is_as_in_python() -> None:
+def test_a_new_result_is_the_same_as_in_python() -> None:
     a, b = numbers()
     add = learned(tj.elementwise(lambda a, b: a + b), a, b)
     ours, directly = answer(add, a, b)
@@ -286,7 +286,7 @@ def test_new_results_of_all_shapes(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "?"])
 @pytest.mark.parametrize("reduce", [np.sum, np.min, np.max, np.mean])
-def test_numbers_that_come_back(reduce: Any, dtype: str) -> None:
+def test_numbers_are_returned(reduce: Any, dtype: str) -> None:
     x = (np.arange(100) % 7).astype(dtype)
     whole = tj.elementwise(lambda x: reduce(x))
     if reduce is not np.mean:
@@ -312,7 +312,7 @@ def test_kernels() -> None:
     assert outcome(scale, x) == outcome(scale._in_python, x)
 
 
-def test_reports_are_of_the_last_call() -> None:
+def test_reports_describe_the_last_call() -> None:
     add = tj.elementwise(lambda a, b: a + b)
     pairs = [numbers(100, dtype) for dtype in (np.float32, np.float64, np.int16)]
     sources = []
@@ -329,14 +329,14 @@ def test_reports_are_of_the_last_call() -> None:
 
 
 def test_many_layouts_take_turns() -> None:
-    """More than an object has entries for; the last ones are answered by machine code."""
+    """There are more than an object has entries for. Native code answers the last ones."""
     add = tj.elementwise(lambda a, b: a + b)
     for _ in range(3):
         for count in range(1, 3 * MOST_ENTRIES):
             a, b = numbers(count)
             assert (add(a, b) == a + b).all()
     assert add._native[0][words.COUNT] == MOST_ENTRIES
-    assert len(add._native[2]) <= MOST_ENTRIES + 2  # one more was just replaced, one answered the last call
+    assert len(add._native[2]) <= MOST_ENTRIES + 2  # one entry was just replaced, one answered the last call
 
 
 CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
@@ -351,8 +351,8 @@ CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_nothing_is_kept_and_nothing_lost(name: str) -> None:
-    """References are as before, after calls that machine code answers and after such as it does not."""
+def test_reference_counts_stay(name: str) -> None:
+    """After calls that native code answers, and after others."""
     direct, args, keywords = CALLS[name]()
     learned(direct, *args, **keywords)
     objects = [direct, *args, *keywords.values(), None, np.dtype(np.float32), np.dtype(np.uint8), np.ndarray]
@@ -380,7 +380,7 @@ def test_memory_stays_flat(name: str) -> None:
     assert sys.getallocatedblocks() - before < 500
 
 
-def test_arrays_and_objects_go_when_they_are_let_go() -> None:
+def test_unused_arrays_and_objects_are_freed() -> None:
     dst, src = pair()
     plan = tj.plan_copy(dst, src)
     plan(dst, src)
@@ -396,7 +396,7 @@ def test_arrays_and_objects_go_when_they_are_let_go() -> None:
 
 
 def test_threads_call_at_once() -> None:
-    """One plan, one expression that learns layouts meanwhile, and larger ones that give the lock away."""
+    """One plan, one expression that learns layouts meanwhile, and larger ones that release the GIL."""
     small, large = tj.plan_copy(*pair()), tj.plan_copy(*pair(200, 200))
     add = tj.elementwise(lambda a, b: a + b)
 
@@ -430,8 +430,8 @@ def test_copies_and_pickles() -> None:
     assert answer(add, a, b)[1]
 
 
-def test_a_plan_that_was_never_made() -> None:
-    """No crash, whatever is asked of it."""
+def test_an_uninitialized_plan_does_not_crash() -> None:
+    """Whatever is asked of it."""
     plan = object.__new__(type(tj.plan_copy(*pair())))
     with pytest.raises((SystemError, AttributeError)):
         plan(*pair())
@@ -480,17 +480,17 @@ def child(before: str, **variables: str) -> list[str]:
 
 @pytest.mark.rotated
 def test_with_a_store_and_without() -> None:
-    """A process with a warm store needs no Numba; one without a store builds everything itself."""
+    """A process with a warm store needs no Numba. One without a store builds everything itself."""
     tj.plan_copy(*pair())
     assert child("") == ["method_descriptor", "False"]
     assert child("", TILEJIT_NO_CACHE="1") == ["method_descriptor", "True"]
 
 
-def test_where_fields_lie_elsewhere() -> None:
+def test_other_field_offsets_disable_direct_calls() -> None:
     assert child("direct_calls.words.DTYPE -= 8")[0] == "function"
 
 
-def test_a_fork_answers() -> None:
+def test_a_forked_child_answers_calls() -> None:
     code = (
         "import os\nif os.fork() == 0:\n    check(); os._exit(0)\n"
         "print(os.waitstatus_to_exitcode(os.wait()[1]))"
@@ -505,8 +505,8 @@ def test_a_fork_answers() -> None:
     assert done.stdout.split()[-1] == "0", done.stderr
 
 
-def test_each_thread_sees_the_program_of_its_own_last_call() -> None:
-    """Direct calls and calls from Python, of layouts that threads share; entries are replaced meanwhile."""
+def test_each_thread_sees_the_program_of_its_last_call() -> None:
+    """Direct calls and calls from Python, with layouts that threads share. Entries are replaced meanwhile."""
     double, halve = tj.elementwise(lambda a: a * 2), tj.kernel(halved)
     kinds = [np.dtype(code) for code in ("f4", "f8", "i4", "i8", "u4", "u8")]
     arrays = [np.ones((6, 8), dtype) for dtype in kinds]

@@ -1,4 +1,4 @@
-"""Loops whose bounds are elements of arrays: rows of a sparse matrix."""
+"""Loops whose bounds are array elements: rows of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def same(kernel: Any, function: Callable[..., None], given: tuple[Any, ...]) -> 
 @pytest.mark.parametrize("size", ["auto", 3, 64], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 @pytest.mark.parametrize("function", KERNELS, ids=lambda f: f.__name__)
-def test_python_is_the_oracle(function: Callable[..., None], tail: str, size: Any) -> None:
+def test_kernels_agree_with_python(function: Callable[..., None], tail: str, size: Any) -> None:
     kernel = tj.kernel(function, tail=tail, virtual_vector_size=size)
     for index in ("i8", "i4"):
         for rows in (1, 2, 30):
@@ -127,7 +127,7 @@ HOSTILE = (-1, 41, 1 << 40, -(1 << 40), (1 << 63) - 1, -(1 << 63))
 @pytest.mark.parametrize("at", [0, 1, 3])
 @pytest.mark.parametrize("function", [product, sums, scaled, scattered, dense], ids=lambda f: f.__name__)
 def test_hostile_bounds(function: Callable[..., None], at: int, wrong: int) -> None:
-    """What reads or writes outside is refused before anything is written; calls before were right."""
+    """Accesses outside an array are refused before anything is written, even after valid calls."""
     rooms = [Guarded(1 << 12) for _ in range(3)]
     val = rooms[0].place(8 * 40, at_end=at != 0).view(float)
     col = rooms[1].place(8 * 40, at_end=at != 0).view(np.int64)
@@ -166,7 +166,7 @@ def test_hostile_columns(wrong: int) -> None:
         kernel(y, x, val, broken, np.array([0, 12, 12, 17]))
 
 
-def test_shorter_arrays_than_before_are_checked_anew() -> None:
+def test_shorter_arrays_are_checked_again() -> None:
     """The part of col that is used depends on ptr."""
     y, x, val, col, ptr = np.ones(1), np.ones(11), np.ones(40), np.zeros(40, np.int64), np.array([0, 5])
     kernel = tj.kernel(product)
@@ -179,7 +179,7 @@ def test_shorter_arrays_than_before_are_checked_anew() -> None:
 
 
 def test_loops_without_iterations_until_bounds_change() -> None:
-    """No matrix element: every bound but 0 is outside."""
+    """There are no matrix elements, so every bound except 0 is outside."""
     y, x, none, ptr = np.ones(3), np.ones(11), np.ones(0), np.zeros(4, np.int64)
     for function in (product, sums, scaled, scattered):
         kernel = tj.kernel(function)
@@ -191,7 +191,7 @@ def test_loops_without_iterations_until_bounds_change() -> None:
         ptr[2] = 0
 
 
-def test_machine_code_answers_repeated_calls() -> None:
+def test_native_code_answers_repeated_calls() -> None:
     given = matrix(9, "i4")
     for function in (product, sums, scattered):
         kernel = tj.kernel(function)
@@ -201,7 +201,7 @@ def test_machine_code_answers_repeated_calls() -> None:
         same(kernel, function, given)
 
 
-def test_bounds_are_read_only() -> None:
+def test_arrays_of_bounds_must_not_be_stored_to() -> None:
     def grows(ptr):  # type: ignore[no-untyped-def]
         for i in range(ptr.shape[0] - 1):
             for k in range(ptr[i], ptr[i + 1]):

@@ -1,4 +1,4 @@
-"""Gathers and scatters in kernels: subscripts that are elements of arrays of integers."""
+"""Gathers and scatters in kernels: subscripts that are elements of integer arrays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DTYPES = ("?", "u1", "i2", "f2", "f4", "i8", "f8")
 
 
 def arguments(case: Case, dtype: str, index: str, size: int = 67) -> tuple[np.ndarray, ...]:
-    """y, x and idx, whose elements are inside both, negative where they may be."""
+    """y, x and idx, whose elements are valid for both, and negative where allowed."""
     rng = np.random.default_rng(SEED)
     shape = (size, size)[: case.rank]
     y, x = (rng.integers(0, 2 if dtype == "?" else 5, shape).astype(dtype) for _ in range(2))
@@ -59,7 +59,7 @@ def same(kernel: Any, function: Any, *given: Any) -> None:
 
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_python_is_the_oracle(case: Case, tail: str) -> None:
+def test_kernels_agree_with_python(case: Case, tail: str) -> None:
     for dtype, index in (("f4", "i4"), ("f8", "i8")):
         kernel = tj.kernel(virtual_vector_size=32, tail=tail)(case.function)
         for size in (0, 1, 5, 16, 67):
@@ -71,7 +71,7 @@ def test_python_is_the_oracle(case: Case, tail: str) -> None:
 @pytest.mark.parametrize("index", INTEGERS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(dtype: str, index: str) -> None:
-    """Of elements and of indices."""
+    """Dtypes of elements and of indices."""
     for case in CASES[:1] + CASES[8:9]:
         same(tj.kernel(virtual_vector_size=16)(case.function), case.function, *arguments(case, dtype, index))
 
@@ -91,7 +91,7 @@ def test_reports_say_gathered_scattered_or_why_not(case: Case) -> None:
 @given(st.data())
 @settings(max_examples=60)
 def test_any_indices(data: Any) -> None:
-    """What Python raises on is refused before anything is written; all else gives the same."""
+    """If Python raises, the kernel raises before anything is written. Otherwise the results are the same."""
     case = data.draw(st.sampled_from([case for case in CASES if not case.apart and case.rank == 1]))
     kernel = KERNELS[case.name]
     n = data.draw(st.integers(0, 40))
@@ -130,7 +130,10 @@ HOSTILE = (
 @pytest.mark.parametrize("function", [gather, scatter, add_at, scatter_apart], ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("dtype", "indices", "text"), HOSTILE)
 def test_hostile_indices(function: Any, dtype: str, indices: list[int], text: str) -> None:
-    """The error names the array, the position and the value; nothing is written. Masks leave them out."""
+    """The error names the array, the position and the value, and nothing is written.
+
+    Masks skip such indices.
+    """
     rooms = [Guarded(4096) for _ in range(3)]
     n = len(indices) if function is gather else 9
     y = rooms[0].place(4 * n, at_end=True).view("f4")
@@ -155,8 +158,8 @@ def test_hostile_indices(function: Any, dtype: str, indices: list[int], text: st
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.rank == 1], ids=lambda case: case.name)
-def test_masks_leave_out_what_is_outside(case: Case) -> None:
-    """Where no index is outside, masks change nothing; empty arrays are left out altogether."""
+def test_masks_skip_indices_outside(case: Case) -> None:
+    """If no index is outside, masks change nothing. Masks skip empty arrays entirely."""
     kernel = tj.kernel(virtual_vector_size=16, index_bounds="mask")(case.function)
     same(kernel, case.function, *arguments(case, "f4", "i4"))
     y, _, idx = arguments(case, "f4", "i4")
@@ -170,7 +173,7 @@ def test_masks_leave_out_what_is_outside(case: Case) -> None:
 
 
 def test_masks_at_both_ends() -> None:
-    """The first and the last subscript inside, and those beside them."""
+    """The first and the last valid subscript, and their neighbors outside."""
     idx, x = np.array([-10, -9, -1, 0, 8, 9]), np.arange(1.0, 10.0)
     y = np.full(6, 7.0)
     tj.kernel(virtual_vector_size=8, index_bounds="mask")(gather)(y, x, idx)
@@ -207,8 +210,8 @@ def test_an_index_of_indices_out_of_range_is_named() -> None:
         apart(y, x, np.array([0, 4, 1, 2]), two[::-1].copy())
 
 
-def test_elements_that_are_not_used_may_be_anything() -> None:
-    """Beside the range, between steps, and outside of a triangle."""
+def test_unused_elements_may_be_invalid() -> None:
+    """Outside the range, between steps, and outside a triangle."""
     x = np.arange(8.0)
     idx = np.array([99, 1, -99, 2, 99, 3, 99, 4])
     y = np.zeros(8)
@@ -227,14 +230,14 @@ def test_elements_that_are_not_used_may_be_anything() -> None:
     same(lower, lower.python, y, x, np.array([1, 2, 99]))
 
 
-def test_rows_of_no_elements_need_no_index() -> None:
-    """The inner loop never runs, and the row is not read."""
+def test_rows_without_elements_need_no_valid_index() -> None:
+    """The inner loop never runs, so the row is not read."""
     same(tj.kernel(rows), rows, np.zeros((3, 0)), np.zeros((2, 0)), np.zeros(0, int))
 
 
 @pytest.mark.parametrize("index_bounds", ["check", "mask"])
-def test_subscripts_must_not_change_while_they_are_used(index_bounds: str) -> None:
-    """An array that the kernel writes does not hold them, nor shares memory with one that does."""
+def test_subscripts_must_not_change_during_a_call(index_bounds: str) -> None:
+    """An array that the kernel writes is not an index array, and shares no memory with one."""
     kernel = tj.kernel(index_bounds=index_bounds, no_alias=True)(gather)
     room = np.arange(20)
     with pytest.raises(ValueError, match="idx holds subscripts and shares memory with y"):
@@ -253,7 +256,7 @@ def test_subscripts_must_not_change_while_they_are_used(index_bounds: str) -> No
         tj.kernel(index_bounds=index_bounds)(invert)(np.arange(4))
 
 
-def test_data_that_shares_memory_runs_in_order() -> None:
+def test_arrays_that_share_memory_run_in_order() -> None:
     """x and y are one array, or overlap."""
     for function in (gather, scatter, add_at):
         kernel = tj.kernel(virtual_vector_size=8)(function)
@@ -265,8 +268,8 @@ def test_data_that_shares_memory_runs_in_order() -> None:
             np.testing.assert_array_equal(mine, theirs)
 
 
-def test_a_permutation_is_checked_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elements differ; negative ones count from the end."""
+def test_a_permutation_is_checked_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elements must differ. Negative ones count from the end."""
     kernel, y, x = tj.kernel(scatter_apart), np.zeros(4), np.arange(4.0)
     kernel(y, x, np.array([0, 1, 1, 2]))  # a broken promise gives some result
     monkeypatch.setattr(index_checks, "settings", lambda: SimpleNamespace(verify=True))
@@ -279,7 +282,7 @@ def test_a_permutation_is_checked_when_asked(monkeypatch: pytest.MonkeyPatch) ->
         tj.kernel(verify=True)(scatter_apart)(y, x, np.array([3, 0, 1, -1]))
 
 
-def test_narrow_integers_are_computed_with_as_python_integers() -> None:
+def test_narrow_indices_must_be_converted_before_arithmetic() -> None:
     """idx[i] + 1 would wrap around in the dtype of idx."""
 
     def refused(y, x, idx):
@@ -400,7 +403,7 @@ def test_arrays_of_indices_have_any_rank(size: Any, bounds: str) -> None:
     same(tj.kernel(**options)(by_a_number), by_a_number, np.zeros(9), rng.random(4), np.array(0))
 
 
-def test_sizes_as_numbers_and_threads() -> None:
+def test_sizes_as_literals_and_threads() -> None:
     for case in CASES:
         if case.name in ("gather", "scatter_apart", "rows", "add_at"):
             given = arguments(case, "f4", "i8")
@@ -418,6 +421,6 @@ def test_options_are_checked() -> None:
 def at_lower_levels() -> AtLevels:
     return AtLevels(
         __file__,
-        ["test_python_is_the_oracle", "test_dtypes", "test_hostile_indices"],
+        ["test_kernels_agree_with_python", "test_dtypes", "test_hostile_indices"],
         3 * len(CASES) + len(INTEGERS) * len(DTYPES) + 4 * len(HOSTILE),
     )

@@ -1,4 +1,4 @@
-"""Calls of indexed kernels that machine code answers, the check of their indices included."""
+"""Calls of indexed kernels that native code answers, including the check of their indices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def answered(kernel: Any, *given: Any) -> bool:
-    """Whether machine code answers a call after some."""
+    """Whether native code answers a call after some repetitions."""
     for _ in range(LOOPS_FROM):
         kernel(*given)
     kernel(*given)
@@ -35,7 +35,7 @@ def answered(kernel: Any, *given: Any) -> bool:
 @pytest.mark.share(3)
 @pytest.mark.parametrize("index", INTEGERS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_python_is_the_oracle(case: Case, index: str) -> None:
+def test_native_calls_agree_with_python(case: Case, index: str) -> None:
     kernel = tj.kernel(case.function)
     y, x, idx = arguments(case, "f8", index)
     assert answered(kernel, y.copy(), x, idx)
@@ -74,7 +74,7 @@ def shifted(y, x, idx, k):  # type: ignore[no-untyped-def]
         y[i] = x[idx[2 * i + 1] + i - k]
 
 
-def test_indices_plus_numbers_and_elements_that_are_not_used() -> None:
+def test_indices_plus_numbers_and_unused_elements() -> None:
     """Every other element, from the second one on, plus the loop's index."""
     kernel, y, x = tj.kernel(shifted), np.zeros(20), np.arange(100.0)
     idx = np.random.default_rng(SEED).integers(4, 80, 45)
@@ -84,7 +84,7 @@ def test_indices_plus_numbers_and_elements_that_are_not_used() -> None:
     idx[39] = 99 - 15 + 1
     with pytest.raises(IndexError, match=re.escape("idx[39] is 85, which makes subscript 0 100")):
         kernel(y, x, idx, 4)
-    idx[39] = 84  # outside if it were at another index, so that Python decides
+    idx[39] = 84  # outside only at another index, so Python decides
     kernel(y, x, idx, 4)
     assert y[19] == 99
 
@@ -95,7 +95,7 @@ def twice(y, x, far, near):  # type: ignore[no-untyped-def]
 
 
 def test_indices_of_indices() -> None:
-    """All of `far` is checked at once; Python finds that a wrong element is not used."""
+    """All of `far` is checked at once. Python finds that a wrong element is not used."""
     kernel, y, x = tj.kernel(twice), np.zeros(20), np.arange(50.0)
     rng = np.random.default_rng(SEED)
     far, near = rng.integers(-50, 50, 30), rng.integers(0, 29, 20)
@@ -123,15 +123,15 @@ def test_views_of_indices(view: slice) -> None:
         kernel(y, x, idx)
 
 
-def test_a_permutation_that_is_checked_goes_through_python() -> None:
+def test_a_checked_permutation_goes_through_python() -> None:
     kernel = tj.kernel(scatter_apart, verify=True)
     assert not answered(kernel, np.zeros(4), np.arange(4.0), np.array([3, 0, 2, 1]))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("shape", [(1,), (67,), (3, 41), (2, 3, 17)], ids=str)
-def test_the_law_of_limits(dtype: str, shape: tuple[int, ...]) -> None:
-    """1 exactly if an element is below or above, by the interpreter and the kernel."""
+def test_range_checks_find_elements_outside(dtype: str, shape: tuple[int, ...]) -> None:
+    """The result is 1 exactly if an element is below or above the limits, interpreted and compiled."""
     rng, info = np.random.default_rng(SEED), np.iinfo(dtype)
     name = f"{dtype[0]}{info.bits}"
     kinds = [(False, len(shape))] + [(True, 1)] * (len(shape) == 1)

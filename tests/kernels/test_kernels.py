@@ -1,4 +1,4 @@
-"""`tilejit.kernel`: loops in Python against what the same function does undecorated."""
+"""`tilejit.kernel`: loops in Python against the same function undecorated."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def vector(dtype: Any, count: int) -> list[Any]:
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("size", [8, 128, 500])
 def test_reductions_in_lanes(size: int, tail: str) -> None:
-    """Sums of small whole numbers are exact in any order."""
+    """Sums of small integers are exact in any order."""
     made = [tj.kernel(virtual_vector_size=size, tail=tail, vectorize_reductions=True)(f) for f in REDUCTIONS]
     for count in (1, 7, 64, 127, 1000):
         for kernel in made:
@@ -255,14 +255,14 @@ def test_reductions_in_lanes(size: int, tail: str) -> None:
 REDUCTIONS = (total, least_and_largest, bits, sum_of_part)
 
 
-def test_reductions_keep_their_order_unless_asked() -> None:
+def test_reductions_keep_their_order_by_default() -> None:
     x = [np.random.default_rng(SEED).standard_normal(999).astype(np.float32) for _ in "xy"]
     kernel = tj.kernel(total)
     same(kernel, total, x)
     assert "reduction-not-asked" in kernel.report()
 
 
-def test_the_sum_in_lanes_is_near() -> None:
+def test_a_sum_in_lanes_is_close() -> None:
     x = [np.random.default_rng(SEED).standard_normal(10_000).astype(np.float32) for _ in "xy"]
     exact = float(np.dot(x[0].astype(np.float64), x[1].astype(np.float64)))
     bound = 2**-24 * len(x[0]) * float(np.abs(x[0] * x[1]).sum())
@@ -277,7 +277,7 @@ def shift_by_one(x, y):
 @pytest.mark.share(1)
 @pytest.mark.parametrize("offset", [-20, -3, -1, 0, 1, 3, 20])
 def test_arrays_that_overlap(offset: int) -> None:
-    """Element by element in the order of the loop, as Python runs it."""
+    """Element by element in the order of the loop, as in Python."""
     memory = np.arange(400, dtype=np.float64)
     kernel = tj.kernel(virtual_vector_size=16)(shift_by_one)
     other = memory.copy()
@@ -292,7 +292,7 @@ def test_interleaved_arrays_do_not_overlap() -> None:
     np.testing.assert_array_equal(memory[1::2], 2 * np.arange(0, 400, 2))
 
 
-def test_one_array_twice_is_still_vectorized() -> None:
+def test_one_array_as_both_arguments_is_still_vectorized() -> None:
     kernel = tj.kernel(virtual_vector_size=16)(shift_by_one)
     x = np.arange(100, dtype=np.float32)
     kernel(x, x)
@@ -306,7 +306,7 @@ def running(x, y):
         y[i] = x[i - 1] + np.float32(1)
 
 
-def test_one_array_twice_may_carry() -> None:
+def test_one_array_as_both_arguments_may_carry_a_dependence() -> None:
     x = np.zeros(100, np.float32)
     tj.kernel(virtual_vector_size=16)(running)(x, x)
     np.testing.assert_array_equal(x, np.arange(100))
@@ -330,7 +330,7 @@ def below(x, y):
 
 
 @pytest.mark.parametrize(("function", "access"), [(beyond, r"x\[i \+ 1\]"), (below, r"x\[i - 1\]")])
-def test_nothing_is_written_before_bounds_are_known(function: Callable[..., Any], access: str) -> None:
+def test_bounds_are_checked_before_anything_is_written(function: Callable[..., Any], access: str) -> None:
     x, y = np.ones(50, np.float32), np.zeros(50, np.float32)
     with pytest.raises(tj.KernelError, match=access) as refused:
         tj.kernel(function)(x, y)
@@ -391,7 +391,7 @@ def test_orders_and_strides() -> None:
         same(tj.kernel(scaled), scaled, [view(a), b, view(c), alpha])
 
 
-def test_attributes_before_and_after() -> None:
+def test_attributes_before_and_after_a_call() -> None:
     kernel = tj.kernel(virtual_vector_size=(4, 32))(scaled)
     for name in ("nest", "vectorized", "schedule", "source"):
         with pytest.raises(tj.KernelError, match="specialized"):
@@ -448,8 +448,8 @@ def test_warnings_name_the_line_of_the_call() -> None:
 FACTOR = 2
 
 
-def test_globals_stay_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the docstrings say: until the function is specialized anew."""
+def test_globals_keep_their_values_until_specialized_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the docstrings say: until the function is specialized again."""
 
     @tj.kernel
     def times(x, y):
@@ -486,7 +486,7 @@ gauss = tj.elementwise(blurred, fastmath=True)
 
 @pytest.mark.parametrize("kernel", [named_twice, named_sum, double_again, gauss], ids=lambda k: k.__name__)
 def test_copies_and_pickles(kernel: Any) -> None:
-    """Before a call and after some, which machine code answers: the same function and options."""
+    """Before a call and after several, which native code answers: the same function and options."""
     given = np.arange(9.0), np.arange(9.0) - 4
     for _ in range(4):
         for take in (lambda k: pickle.loads(pickle.dumps(k)), copy.deepcopy, copy.copy):
@@ -547,7 +547,7 @@ def test_keywords_and_defaults() -> None:
     ],
     ids=lambda options: ", ".join(options),
 )
-def test_options_that_there_are_not(options: dict[str, Any]) -> None:
+def test_unknown_options_are_refused(options: dict[str, Any]) -> None:
     for decorator in (tj.kernel, tj.elementwise):
         with pytest.raises(tj.KernelError, match=r"\n  .*(write|one of|count|give|pass|use)") as found:
             decorator(**options)
@@ -555,7 +555,7 @@ def test_options_that_there_are_not(options: dict[str, Any]) -> None:
         assert isinstance(found.value, ValueError)
 
 
-def test_types_that_there_are_not() -> None:
+def test_unsupported_types_are_refused() -> None:
     for options in (
         {"virtual_vector_size": 2.5},
         {"virtual_vector_size": None},
@@ -594,7 +594,7 @@ def test_types_that_there_are_not() -> None:
         kernel(np.zeros(1), np.zeros(1), np.zeros(1))
 
 
-def test_numbers_that_do_not_fit() -> None:
+def test_numbers_outside_their_dtype_are_refused() -> None:
     @tj.kernel
     def filled(x, n):
         for i in range(x.shape[0]):
@@ -620,8 +620,8 @@ def filled(x, y, n):
 
 @pytest.mark.parametrize(("n", "fits"), [(200, True), (5, True), (4, False), (300, False), (1 << 40, False)])
 @pytest.mark.parametrize("function", [raised, filled], ids=lambda f: f.__name__)
-def test_integers_of_python_fit_or_are_refused(function: Callable[..., Any], n: int, fits: bool) -> None:
-    """As NumPy does; its own integers wrap around, or widen."""
+def test_python_integers_fit_or_are_refused(function: Callable[..., Any], n: int, fits: bool) -> None:
+    """As in NumPy. NumPy's own integers wrap around or widen."""
     x, kernel = np.arange(40, dtype=np.uint8), tj.kernel(function)
     if fits or (function is filled and n < 256):
         same(kernel, function, [x, np.zeros(40, np.uint8), n])
@@ -658,7 +658,7 @@ def test_assume_divisible_in_reductions() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_reports_name_every_loop(function: Callable[..., Any]) -> None:
-    """How it was vectorized, or a reason that there is, and what stands in the way."""
+    """The report says how it was vectorized, or gives a documented reason and the obstacle."""
     kernel = tj.kernel(virtual_vector_size=16)(function).specialize(*arguments(np.float32))
     head, *loops, schedule = kernel.report().splitlines()
     assert head.startswith(f"kernel {function.__name__}(")
@@ -683,7 +683,7 @@ def squares_and_roots(x, y, s):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_known_powers(dtype: Any) -> None:
-    """Numbers of which products, quotients and roots are exact, and those that a root has otherwise."""
+    """Numbers whose products, quotients and roots are exact, and those whose roots are special."""
     x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, 2.25, 4, 16, 0.25, 64, np.inf], dtype)
     ours, theirs = np.zeros((2, len(x), 5), dtype)
     tj.kernel(squares_and_roots)(x, ours, 1.5)
@@ -728,7 +728,7 @@ def test_powers() -> None:
 
 
 def test_exponents_of_arrays() -> None:
-    """An integer to a negative power that only the array knows is 0, in lanes as element by element."""
+    """An integer to a negative power that only the array knows is 0, in lanes as well as in tails."""
 
     def raised(x, n, y):
         for i in range(x.shape[0]):
@@ -742,7 +742,7 @@ def test_exponents_of_arrays() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_loops_said_to_reduce_do_so_in_lanes() -> None:
+def test_loops_marked_as_reductions_run_in_lanes() -> None:
     def sums(x, y):
         s = np.float32(0)
         for i in tj.reduction(range(x.shape[0])):
@@ -754,7 +754,7 @@ def test_loops_said_to_reduce_do_so_in_lanes() -> None:
     assert "vectorized by 8: x[i] contiguous, y[i] contiguous, s is reduced by add" in kernel.report()
 
 
-def test_names_of_routines_are_free_for_arguments() -> None:
+def test_arguments_may_have_names_of_routines() -> None:
     @tj.kernel
     def odd(sizes, begin, splat_f32x16):
         for range_ in range(sizes.shape[0]):
@@ -765,7 +765,7 @@ def test_names_of_routines_are_free_for_arguments() -> None:
     np.testing.assert_array_equal(y, x * 2)
 
 
-def test_names_of_tables_are_free_for_arguments() -> None:
+def test_arguments_may_have_names_of_tables() -> None:
     @tj.kernel
     def odd(results, operands, addresses_2, scratch):
         s = np.float32(0)
@@ -779,7 +779,7 @@ def test_names_of_tables_are_free_for_arguments() -> None:
     np.testing.assert_array_equal(y, x * 2)
 
 
-def test_several_shapes_take_one_kernel() -> None:
+def test_several_shapes_share_one_kernel() -> None:
     kernel = tj.kernel(shift_by_one)
     for count in (3, 50, 1000):
         kernel(*vector(np.float32, count))
@@ -791,8 +791,8 @@ def parallel(loop):
     return list(loop)[::2]
 
 
-def test_functions_named_parallel() -> None:
-    """What is said of loops is known by the functions that say it, not by their names."""
+def test_user_functions_named_parallel_have_no_effect() -> None:
+    """Marks of loops are recognized by the function object, not by its name."""
 
     @tj.kernel
     def misled(x):
@@ -839,7 +839,7 @@ def test_kernels_named_parallel() -> None:
 
 
 def test_wrapped_functions_are_refused() -> None:
-    """What the wrapper does would be left out without a word."""
+    """The code of the wrapper would be omitted silently."""
 
     def doubled(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -860,7 +860,7 @@ def test_wrapped_functions_are_refused() -> None:
         tj.kernel(doubled(shift_by_one))(x, y)
 
 
-def test_attributes_of_a_function_are_none_of_the_kernels() -> None:
+def test_attributes_of_a_function_do_not_affect_the_kernel() -> None:
     def shifted(x, y):
         for i in range(x.shape[0] - 1):
             y[i] = x[i + 1]
@@ -907,7 +907,7 @@ def picked(a, b, c, alpha):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("tail", TAILS)
-def test_lanes_with_subscripts_of_their_own(tail: str, dtype: Any) -> None:
+def test_each_lane_has_its_own_subscripts(tail: str, dtype: Any) -> None:
     kernel = tj.kernel(virtual_vector_size=32, tail=tail)(picked)
     for columns in (1, 32, 83):
         same(kernel, picked, arguments(dtype, 5, columns))
@@ -934,14 +934,14 @@ def halved(x, y):
         y[i] = x[i // 2]
 
 
-def test_rows_and_elements_stand_before_the_loop() -> None:
+def test_rows_and_elements_are_hoisted_before_the_loop() -> None:
     source = tj.kernel(scaled).specialize(*arguments(np.float32)).source
     inner = source[source.index("for j in") :]
     assert "stride" not in inner
     assert "read_f32_at" not in inner
 
 
-def test_fastmath_contracts_and_stays_near() -> None:
+def test_fastmath_contracts_and_stays_close() -> None:
     def polynomial(a, b, c, alpha):
         for i in range(a.shape[0]):
             for j in range(a.shape[1]):
@@ -963,14 +963,14 @@ def at_lower_levels() -> AtLevels:
             "test_halves_round_after_each_operation",
             "test_reductions_in_lanes",
             "test_threads",
-            "test_lanes_with_subscripts_of_their_own",
+            "test_each_lane_has_its_own_subscripts",
         ],
         6 + 9 + 7 + 6,
     )
 
 
-def test_files_in_memory_are_told_apart_by_dtype(tmp_path: Path) -> None:
-    """Arrays of numpy.memmap: a kernel for one dtype, order and rank runs for no other."""
+def test_memory_mapped_arrays_are_distinguished_by_dtype(tmp_path: Path) -> None:
+    """A kernel for one dtype, order and rank of numpy.memmap arrays runs for no other."""
 
     def mapped(name: str, dtype: str, shape: tuple[int, ...]) -> Any:
         return np.memmap(tmp_path / name, dtype, "w+", shape=shape)
@@ -1024,8 +1024,8 @@ def of_number(a, n):
 
 
 @pytest.mark.parametrize("python", [to_number, from_number, at_number])
-def test_unsigned_numbers_of_64_bits_are_no_bounds(python: Callable[..., None]) -> None:
-    """They were taken as negative ones, so that loops did not run."""
+def test_unsigned_numbers_of_64_bits_cannot_be_bounds(python: Callable[..., None]) -> None:
+    """They would count as negative numbers, and loops would not run."""
     kernel, a = tj.kernel(python), np.ones(3)
     for number in (2**63, 2**64 - 1):
         with pytest.raises(tj.IntegerError, match=str(number)):
@@ -1044,8 +1044,8 @@ def test_unsigned_numbers_of_64_bits_are_values() -> None:
 
 
 @pytest.mark.parametrize("size", [64, "auto"])
-def test_kernels_of_one_shape(size: Any) -> None:
-    """Each shape has a kernel with its sizes as numbers, which gives what the shared one gives."""
+def test_specialized_kernels(size: Any) -> None:
+    """Each shape has a kernel with its sizes as literals, which gives the same as the shared one."""
     options = {"virtual_vector_size": size}
     shared, sized = tj.kernel(scaled, **options), tj.kernel(scaled, specialize="sizes", **options)
     rng = np.random.default_rng(SEED)

@@ -1,4 +1,4 @@
-"""How many threads a kernel of loops runs on: what `parallel` says, the size of the arrays, and dask."""
+"""The number of threads of a loop kernel: `parallel`, the size of the arrays, and dask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilejit.kernels.loop_options import LoopOptions
 
 MOST = 3
 SMALL, LARGE = 1 << 10, PARALLEL_BYTES >> 3
-"""Elements of f64 arrays of which two are below, and above, the size that is shared out."""
+"""Elements of two f64 arrays that are together below, and above, the size from which threads share work."""
 
 
 def doubled(x, y):  # type: ignore[no-untyped-def]
@@ -31,7 +31,7 @@ def plainly_doubled(x, y):  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many threads each call of a kernel was given."""
+    """The number of threads that each call of a kernel got."""
     found: list[int] = []
     run = BoundKernel.run
 
@@ -62,7 +62,7 @@ def call(kernel: Any, count: int) -> None:
         (True, plainly_doubled, 1, MOST),
     ],
 )
-def test_as_it_is_asked_for(parallel: Any, function: Any, small: int, large: int, counts: list[int]) -> None:
+def test_the_parallel_option(parallel: Any, function: Any, small: int, large: int, counts: list[int]) -> None:
     kernel = tj.kernel(parallel=parallel)(function)
     call(kernel, SMALL)
     call(kernel, LARGE)
@@ -71,10 +71,10 @@ def test_as_it_is_asked_for(parallel: Any, function: Any, small: int, large: int
 
 @pytest.mark.parametrize("parallel", [None, True])
 @pytest.mark.parametrize("first", [False, True], ids=["outside first", "in dask first"])
-def test_dask_counts_at_each_call(
+def test_dask_is_detected_at_each_call(
     parallel: Any, first: bool, counts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kernel that tasks of dask's use is no slower elsewhere, and one of elsewhere alone in a task."""
+    """A kernel that ran in a dask task uses threads elsewhere, and one from elsewhere uses one in a task."""
     kernel = tj.kernel(parallel=parallel)(doubled)
     for in_dask in (first, not first):
         for module in (threads, loop_program):
@@ -83,12 +83,14 @@ def test_dask_counts_at_each_call(
     assert counts == ([1, MOST] if first else [MOST, 1])
 
 
-def test_a_number_is_kept_in_dask(counts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_given_number_of_threads_also_holds_in_dask(
+    counts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in (threads, loop_program):
         monkeypatch.setattr(module, "in_dask_worker", lambda: True)
     call(tj.kernel(parallel=2)(doubled), LARGE)
     assert counts == [2]
 
 
-def test_what_is_asked_for() -> None:
+def test_how_loops_request_threads() -> None:
     assert [LoopOptions(parallel=wish).threads for wish in (None, True, False, 4)] == [None, None, 1, 4]

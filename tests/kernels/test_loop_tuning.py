@@ -1,4 +1,4 @@
-"""tune=True of kernels and expressions: measured once, remembered, and never seen in results."""
+"""tune=True of kernels and expressions: measured once, remembered, and results stay the same."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_the_fastest_is_kept_and_remembered(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_arrays_are_measured_on_copies() -> None:
-    """What accumulates is done once, whatever was tried."""
+    """Accumulation happens once, whatever was tried."""
     a, c = np.arange(50.0), np.zeros(100)[::2]
     tj.kernel(tune=True)(double)(a, c)
     assert np.array_equal(c, a)
     assert np.array_equal(tj.elementwise(lambda x: x * 2, tune=True)(a), a * 2)
 
 
-def test_a_size_that_was_asked_for_stays() -> None:
+def test_a_requested_size_stays() -> None:
     made = loop_tuning.tuned(None, LoopOptions((8,), tune=True), [])  # type: ignore[arg-type]
     assert made == LoopOptions((8,))
 

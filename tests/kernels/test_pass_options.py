@@ -1,4 +1,4 @@
-"""The string of options of MLIR's pass: what it says, and what mlir-opt says of it."""
+"""The option string of MLIR's pass: what it means, and which errors match mlir-opt's."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_strings_only() -> None:
 @pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-16 (Debian's mlir-16-tools) is not installed")
 @pytest.mark.parametrize("text", [*OPTIONS, *WRONG])
 def test_as_mlir_opt(text: str) -> None:
-    """It takes the same strings."""
+    """mlir-opt accepts the same strings."""
     command = [str(MLIR_OPT), f"--affine-super-vectorize={text}"]
     done = subprocess.run(command, input="module {\n}\n", capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == (text in OPTIONS), done.stderr
 
 
 def test_sizes_in_terms_of_the_machine() -> None:
-    """TileJIT's own: mlir-opt takes numbers only."""
+    """Only TileJIT supports these; mlir-opt accepts only numbers."""
     assert read_pass_options("virtual-vector-size=2*hw") == PassOptions(("2*hw",))
     assert read_pass_options("virtual-vector-size=cores,l1/4 test-fastest-varying=1,0") == PassOptions(
         ("cores", "l1/4"), (1, 0)

@@ -20,7 +20,7 @@ def halve(x, y):
 
 
 def overlapping(count: int = 200) -> tuple[Any, Any]:
-    """y[i] is x[i + 1]: the loop in order halves again what it wrote."""
+    """y[i] is x[i + 1], so the loop in order halves again what it wrote."""
     memory = np.full(count + 1, 64.0)
     return memory[:-1], memory[1:]
 
@@ -35,7 +35,7 @@ def test_arrays_that_overlap_run_in_order_unless_promised_apart() -> None:
 
 
 def test_interleaved_arrays_run_in_lanes_under_a_promise() -> None:
-    """They share no element. Reports say which promise is trusted."""
+    """They share no element. Reports name the promise that is trusted."""
     memory = np.arange(200.0)
     kernel = tj.kernel(halve, no_alias=("x", "y"))
     kernel(memory[::2], memory[1::2])
@@ -47,7 +47,7 @@ def test_interleaved_arrays_run_in_lanes_under_a_promise() -> None:
 @pytest.mark.parametrize("no_alias", [True, "x", ("y",), ["x", "y"]])
 def test_verify_names_arrays_that_share_memory(no_alias: Any) -> None:
     kernel = tj.kernel(halve, no_alias=no_alias, verify=True)
-    for _ in range(50):  # machine code does not answer such calls
+    for _ in range(50):  # native code does not answer such calls
         kernel(np.ones(200), np.ones(200))
     x, y = overlapping()
     with pytest.raises(tj.KernelValueError, match="x and y share memory, but no_alias promises"):
@@ -99,7 +99,7 @@ def delayed_in_order(y, k):
 
 @pytest.mark.parametrize("size", ["auto", 4, 8, 9, 64])
 def test_loops_run_in_as_many_lanes_as_promised(size: Any) -> None:
-    """Dependence analysis knows nothing of k. With at least the promised distance, lanes are exact."""
+    """Dependence analysis knows nothing about k. With at least the promised distance, lanes are exact."""
     kernel = tj.kernel(delayed, virtual_vector_size=size)
     for k in (8, 9, 20, 64):
         y, expected = np.arange(300, dtype=np.float32), np.arange(300, dtype=np.float32)
@@ -120,7 +120,7 @@ def independent(x, y):
         y[i] = x[i] + 1
 
 
-def test_a_promise_that_is_not_needed_limits_nothing() -> None:
+def test_an_unneeded_promise_does_not_limit_lanes() -> None:
     kernel = tj.kernel(independent, virtual_vector_size=64).specialize(np.ones(9), np.ones(9))
     assert "vectorized by 64" in kernel.report()
     assert "rules out" not in kernel.report()
@@ -157,7 +157,7 @@ def every_second(x, y, k):
 
 
 def test_distances_count_iterations_of_one_run_of_a_loop() -> None:
-    """A loop that begins anew may touch the same elements; its step does not matter."""
+    """Another run of a loop may touch the same elements, and the step does not matter."""
     kernel = tj.kernel(every_second, verify=True)
     x, y = np.arange(40.0), np.zeros(40)
     kernel(x, y, 4)
@@ -171,7 +171,7 @@ def counted(y, idx):
 
 
 def test_scatters_run_in_lanes_up_to_a_distance() -> None:
-    """No two of four indices in a row are the same; indices outside are refused as ever."""
+    """No two of four consecutive indices are the same. Indices outside are still refused."""
     idx = np.arange(1000) * 7 % 16
     for verify in (False, True):
         kernel = tj.kernel(counted, verify=verify)
@@ -199,7 +199,7 @@ def moved_plainly(x, y, k):
 
 @pytest.mark.parametrize(("function", "options"), [(moved, {}), (moved_plainly, {"parallel": 2})])
 def test_verify_names_parallel_iterations_that_depend_on_each_other(function: Any, options: Any) -> None:
-    """An element that an iteration reads and writes is its own; x and y may be one array."""
+    """An element that an iteration reads and writes is its own. x and y may be one array."""
     kernel = tj.kernel(function, verify=True, **options)
     x, y, wanted = np.ones((20, 3)), np.ones((20, 3)), np.ones((20, 3))
     kernel(x, y, 4)
@@ -236,7 +236,7 @@ def undistanced(y, k):
 
 
 @pytest.mark.parametrize("distance", [0, -3, True, 2.5, 1 << 40])
-def test_distances_are_numbers_in_the_text(distance: Any) -> None:
+def test_distances_must_be_literals_of_at_least_one(distance: Any) -> None:
     def looped(y):
         for i in tj.min_distance(range(y.shape[0]), distance):
             y[i] = 1

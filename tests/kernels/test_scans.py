@@ -1,4 +1,4 @@
-"""Scans in lanes: running sums, products, extremes and bits against the same function undecorated."""
+"""Scans in lanes: running sums, products, extremes and bit operations against the function undecorated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scans(function: Callable[..., Any], **options: Any) -> tj.Kernel[..., Any]:
 
 
 def values(dtype: Any, count: int) -> Any:
-    """Of all sizes: sums and products of integers wrap around."""
+    """Values of all sizes: sums and products of integers wrap around."""
     rng = np.random.default_rng(SEED + count)
     dtype = np.dtype(dtype)
     if dtype.kind in "iu":
@@ -54,7 +54,7 @@ def values(dtype: Any, count: int) -> Any:
 
 
 def same(kernel: tj.Kernel[..., Any], a: Any, start: Any) -> None:
-    """The kernel and Python leave the same array, bit by bit, and return the same."""
+    """The kernel and Python leave the same array, bit for bit, and return the same."""
     y, expected = np.full_like(a, 77), np.full_like(a, 77)
     with np.errstate(all="ignore"):
         wanted = kernel.python(a, expected, start)
@@ -80,7 +80,7 @@ def test_integers_are_exact(function: Callable[..., Any], dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("size", ["auto", 2, 5, 128, 1000, "2*hw"])
-def test_sizes_do_not_change_integers(size: Any) -> None:
+def test_the_size_does_not_change_integers(size: Any) -> None:
     kernel = scans(sums_before, virtual_vector_size=size)
     for count in COUNTS:
         same(kernel, values(np.int32, count), np.int32(-5))
@@ -101,7 +101,7 @@ SPECIAL = (0.0, -0.0, 1.5, -2.5, float("inf"), float("-inf"), float("nan"), 3.0)
 @pytest.mark.parametrize("function", EXTREMES, ids=lambda f: f.__name__)
 @given(data=st.data())
 def test_extremes_of_floats_are_exact(function: Callable[..., Any], dtype: Any, data: st.DataObject) -> None:
-    """NaN, infinities and signed zeros as in Python's loop: which NaN is taken, and which zero is kept."""
+    """NaN, infinities and signed zeros as in Python's loop, including which NaN and which zero is kept."""
     numbers = data.draw(st.lists(st.sampled_from(SPECIAL), max_size=70))
     start = data.draw(st.sampled_from(SPECIAL))
     same(scans(function, virtual_vector_size=32), np.array(numbers, dtype), dtype.type(start))
@@ -112,7 +112,7 @@ def test_extremes_of_floats_are_exact(function: Callable[..., Any], dtype: Any, 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("function", [sums, sums_before, differences], ids=lambda f: f.__name__)
 @given(data=st.data())
-def test_sums_of_floats_keep_the_bound_of_the_loop(
+def test_sums_of_floats_keep_the_loops_error_bound(
     function: Callable[..., Any], dtype: Any, tail: str, data: st.DataObject
 ) -> None:
     """Element k differs from the exact sum by at most (k + 1) * eps / 2 times the sum of magnitudes."""
@@ -130,16 +130,16 @@ def test_sums_of_floats_keep_the_bound_of_the_loop(
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_whole_numbers_are_exact(dtype: Any) -> None:
-    """Sums that every float holds exactly do not depend on the grouping."""
+def test_small_integers_are_exact_in_every_dtype(dtype: Any) -> None:
+    """Sums that every float represents exactly do not depend on the grouping."""
     for count in COUNTS:
         a = np.random.default_rng(count).choice([1, 1, -1], count).astype(dtype)
         for function in (sums, sums_before, counted):
             same(scans(function, virtual_vector_size=32), a, dtype.type(3))
 
 
-def test_sums_past_infinity_stay_there() -> None:
-    """An infinity or NaN reaches all later elements, and none before it."""
+def test_sums_stay_infinite() -> None:
+    """An infinity or NaN reaches all later elements, and no earlier ones."""
     a = np.ones(100, np.float32)
     a[41], a[67] = np.inf, np.nan
     y = np.zeros_like(a)
@@ -169,7 +169,7 @@ def test_nothing_is_touched_beyond_the_arrays(dtype: Any, tail: str) -> None:
 
 
 def test_in_place() -> None:
-    """An array may be both arguments; with arrays that overlap otherwise, the loop runs in order."""
+    """One array may be both arguments. If arrays overlap in other ways, the loop runs in order."""
     kernel = scans(sums, virtual_vector_size=32)
     a = values(np.int64, 101)
     expected = np.cumsum(a)
@@ -201,7 +201,7 @@ def columns(a, y):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("function", "axis"), [(rows, 1), (columns, 0)])
 def test_along_an_axis(function: Callable[..., Any], axis: int, threads: int) -> None:
-    """Along rows in lanes of the row; along columns, each lane is a column."""
+    """Along rows, lanes are in a row. Along columns, each lane is a column."""
     for shape in ((1, 1), (3, 70), (33, 64), (70, 5)):
         a = values(np.int32, shape[0] * shape[1]).reshape(shape)
         y = np.zeros_like(a)
@@ -240,12 +240,12 @@ def unscanned(a, y):
         y[i] = a[i]
 
 
-def test_a_mark_needs_a_scan() -> None:
+def test_a_loop_marked_as_a_scan_must_be_one() -> None:
     with pytest.raises(tj.KernelError, match="nothing is scanned in this loop\n"):
         tj.kernel(unscanned)(np.ones(3), np.ones(3))
 
 
-def test_scans_run_in_order_unless_asked_for() -> None:
+def test_scans_run_in_order_by_default() -> None:
     """Floats keep their rounding, and integers are no exception."""
     a = np.random.default_rng(SEED).standard_normal(1000).astype(np.float32)
     y, expected = np.zeros_like(a), np.zeros_like(a)
@@ -271,7 +271,7 @@ def last_nan(a, y, s):
 
 
 @pytest.mark.parametrize("function", [filtered, last_nan])
-def test_what_is_no_scan_stays_in_order(function: Callable[..., Any]) -> None:
+def test_other_loops_stay_in_order(function: Callable[..., Any]) -> None:
     """A recurrence, and a maximum that starts over after a NaN."""
     kernel = scans(function)
     a, y, expected = np.array([1.0, np.nan, 0.5, 2.0] * 20), np.zeros(80), np.zeros(80)
@@ -282,7 +282,7 @@ def test_what_is_no_scan_stays_in_order(function: Callable[..., Any]) -> None:
 
 
 def test_the_steps_are_visible() -> None:
-    """MLIR's scan in super-vectors; in registers, log steps and the last lane of the register before."""
+    """MLIR's scan in super-vectors; in registers, log steps and the last lane of the previous register."""
     kernel = scans(sums, virtual_vector_size=32).specialize(np.ones(3, "f4"), np.ones(3, "f4"), np.float32(0))
     assert "vector.scan <add>" in kernel.vectorized
     for text in ("below_1(", "below_2(", "(last(", "s = s + last("):
@@ -312,8 +312,8 @@ def at_lower_levels() -> AtLevels:
         __file__,
         [
             "test_booleans",
-            "test_whole_numbers_are_exact",
-            "test_sizes_do_not_change_integers",
+            "test_small_integers_are_exact_in_every_dtype",
+            "test_the_size_does_not_change_integers",
             "test_nothing_is_touched_beyond_the_arrays",
         ],
         3 + 4 + 6 + 9,

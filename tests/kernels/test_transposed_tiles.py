@@ -1,4 +1,4 @@
-"""Kernels that transpose run in tiles where arrays are large: the same bytes, if the order is legal."""
+"""Kernels that transpose run in tiles if arrays are large: the same bytes, if the order is legal."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def test_the_source_has_loops_over_tiles_around_blocks() -> None:
 
 @pytest.mark.parametrize("python", [row_wise, carried])
 def test_other_kernels_have_no_tiles(python: Any) -> None:
-    """Rows need none; a dependence that leads from one tile back to another forbids them."""
+    """Rows need no tiles. A dependence from one tile back to another forbids them."""
     kernel = tj.kernel(python).specialize(*sides((300, 300)))
     assert kernel.program.tiled_kernel is kernel.program.kernel
     assert "where arrays are large" not in kernel.report().replace("stores where arrays are large", "")
 
 
-def test_sizes_of_the_caller_have_no_tiles() -> None:
+def test_requested_sizes_have_no_tiles() -> None:
     kernel = tj.kernel(virtual_vector_size=(16, 16))(turned).specialize(*sides((300, 300)))
     assert kernel.program.tiled_kernel is kernel.program.kernel
 

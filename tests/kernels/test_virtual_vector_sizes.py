@@ -1,4 +1,4 @@
-"""Super-vectors of any size: the bytes of the scalar function, loops of their own, bounds kept."""
+"""Super-vectors of any size: the bytes of the scalar function, separate loops, and accesses in bounds."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def arrays(shape: tuple[int, ...], dtype: str = "f4") -> list[Any]:
 
 
 def check(python: Callable[..., None], shape: tuple[int, ...], dtype: str = "f4", **options: Any) -> None:
-    """A kernel leaves in its arrays what the function does."""
+    """A kernel leaves the same in its arrays as the function."""
     given, wanted = arrays(shape, dtype), arrays(shape, dtype)
     tj.kernel(**options)(python)(*given)
     python(*wanted)
@@ -136,7 +136,7 @@ def test_four_loops(size: Any) -> None:
 
 
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
-def test_eight_loops_are_as_many_dimensions_as_there_may_be(tail: str) -> None:
+def test_eight_loops_are_the_maximum(tail: str) -> None:
     size = (2, 1, 3, 2, 2, 2, 2, 8)
     kernel = tj.kernel(virtual_vector_size=size, tail=tail)(eight_loops)
     for shape in ((2, 1, 3, 2, 2, 2, 2, 9), (3, 2, 1, 3, 3, 1, 3, 3)):
@@ -148,10 +148,8 @@ def test_eight_loops_are_as_many_dimensions_as_there_may_be(tail: str) -> None:
 
 
 @pytest.mark.rotated
-def test_nests_as_deep_as_python_allows_have_no_strips(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Python has 20 loops one inside the other; strips would be more."""
+def test_the_deepest_nests_have_no_strips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python allows 20 nested loops, and strips would exceed that."""
     names = [f"i{k}" for k in range(20)]
     loops = [f"{'  ' * (k + 1)}for {name} in range(a.shape[{k}]):" for k, name in enumerate(names)]
     where = ", ".join(names)
@@ -165,7 +163,7 @@ def test_nests_as_deep_as_python_allows_have_no_strips(
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u1"])
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_auto_transposes_in_registers(dtype: str, tail: str) -> None:
-    """Where arrays are walked along different dimensions; the same values, whatever the extents."""
+    """If arrays are walked along different dimensions: the same values for all extents."""
     for shape in ((1, 1), (3, 3), (64, 64), (70, 70)):
         check(turned, shape, dtype, tail=tail)
     kernel = tj.kernel(tail=tail)(turned)
@@ -220,7 +218,7 @@ def source_of(python: Callable[..., None], size: Any, shape: tuple[int, ...] = (
     return tj.kernel(virtual_vector_size=size)(python).specialize(*arrays(shape)).source
 
 
-def test_each_size_has_loops_of_its_own() -> None:
+def test_each_size_has_its_own_loops() -> None:
     sources = {size: source_of(triad, size) for size in (64, 128, 256, 1024)}
     assert len({source.partition('"""')[2] for source in sources.values()}) == 4
     for size in (256, 1024):
@@ -243,7 +241,7 @@ def test_auto_has_no_strips() -> None:
     assert "strip" not in source_of(scaled, "auto", (64, 64))
 
 
-def test_the_report_says_what_a_size_became() -> None:
+def test_the_report_states_the_resulting_size() -> None:
     kernel = tj.kernel(virtual_vector_size="2*l1/4")(triad).specialize(*arrays((100,)))
     elements = tj.kernel(virtual_vector_size="l1/2")(triad).specialize(*arrays((100,)))
     assert "(2*l1/4)" in kernel.report()
@@ -263,7 +261,7 @@ def test_the_report_says_what_a_size_became() -> None:
         (triad, "auto", ""),
     ],
 )
-def test_the_report_says_whether_there_are_strips(python: Any, size: Any, text: str) -> None:
+def test_the_report_mentions_strips(python: Any, size: Any, text: str) -> None:
     shape = (70, 70) if isinstance(size, tuple) else (100,)
     kernel = tj.kernel(virtual_vector_size=size)(python).specialize(*arrays(shape))
     assert (f"| {text}" in kernel.report()) if text else ("strips" not in kernel.report())

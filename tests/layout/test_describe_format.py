@@ -1,4 +1,4 @@
-"""describe_format: what it says of a format is what the format does."""
+"""describe_format: its description agrees with the format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_description_is_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*tj.formats(), *TAGS])
-def test_ranks_and_dtypes_are_those_that_are_taken(name: str) -> None:
+def test_the_listed_ranks_and_dtypes_are_those_accepted(name: str) -> None:
     found = tj.describe_format(name)
     example = find_format(name).example
     assert example is not None
@@ -63,7 +63,7 @@ def tags_and_patterns() -> list[str]:
 
 @pytest.mark.parametrize("name", tags_and_patterns())
 def test_a_formula_is_a_pattern_of_the_same_layout(name: str) -> None:
-    """Sizes that depend on the dtype or on a parameter are in words; they are read off the layout here."""
+    """Sizes that depend on the dtype or on a parameter are in words; here they are read off the layout."""
     found, example = find_format(name), find_format(name).example
     assert example is not None
     dims, dtype = example
@@ -88,13 +88,13 @@ def test_a_formula_is_a_pattern_of_the_same_layout(name: str) -> None:
     ("name", "ranks"),
     [("tpu", "0 or more"), ("vnni", "2 or more"), ("crouton", "4"), ("nChw16c", "4"), ("aBc8b", "3")],
 )
-def test_ranks_in_words(name: str, ranks: str) -> None:
+def test_readable_ranks(name: str, ranks: str) -> None:
     assert tj.describe_format(name).ranks == ranks
 
 
 def panels(dtype: Any, dims: Any, *, rows: int = 6) -> str:
     """Panels of a few rows."""
-    raise AssertionError("a description does not call it")
+    raise AssertionError("a description must not call the function")
 
 
 def test_registered_functions() -> None:

@@ -11,14 +11,14 @@ ARRAYS = [row for row in PRIMITIVE_TYPES.values() if row.numpy is not None]
 
 
 @pytest.mark.parametrize("row", ARRAYS, ids=lambda row: row.name)
-def test_storage_is_that_of_numpy(row) -> None:
+def test_storage_matches_numpys(row) -> None:
     assert row.numpy.itemsize * 8 == row.storage_bits
     assert row.bits <= row.storage_bits
     assert (row.bits < 8) <= (row.storage_bits == 8)
 
 
 @pytest.mark.parametrize("row", ARRAYS, ids=lambda row: row.name)
-def test_there_and_back(row) -> None:
+def test_dtypes_round_trip(row) -> None:
     assert primitive_type(row.numpy) is row
     assert primitive_type(row.numpy.type) is row
     assert primitive_type(row.name) is row
@@ -26,7 +26,7 @@ def test_there_and_back(row) -> None:
     assert primitive_type(row.numpy.newbyteorder(">")) is row
 
 
-def test_names_of_both_worlds() -> None:
+def test_names_of_numpy_and_xla() -> None:
     assert primitive_type("float32").name == "f32"
     assert primitive_type("bfloat16").name == "bf16"
     assert primitive_type(ml_dtypes.int4).name == "s4"
@@ -40,7 +40,7 @@ def test_names_of_both_worlds() -> None:
     "dtype",
     [np.dtype("O"), np.dtype("U3"), np.dtype("f4,i4"), np.dtype("M8[s]"), np.dtype("(2,)f4"), np.longdouble],
 )
-def test_no_counterpart(dtype) -> None:
+def test_dtypes_without_a_counterpart_are_refused(dtype) -> None:
     with pytest.raises(LayoutError, match="no XLA counterpart"):
         primitive_type(dtype)
 
@@ -57,13 +57,13 @@ def test_no_counterpart(dtype) -> None:
         ("nope", "write a type such as pred, "),
     ],
 )
-def test_the_nearest_is_named(name: str, fix: str) -> None:
+def test_errors_name_the_nearest_dtype(name: str, fix: str) -> None:
     with pytest.raises(LayoutError, match=fix):
         lookup(name)
 
 
 @pytest.mark.parametrize("name", ["nope", "opaqe1234", "tokn", "opaq"])
-def test_only_near_misses_of_types_without_elements_are_taken_for_them(name: str) -> None:
+def test_only_near_misses_match_types_without_elements(name: str) -> None:
     with pytest.raises(LayoutError) as caught:
         lookup(name)
     near = name in ("tokn", "opaq")
@@ -79,7 +79,7 @@ def test_wrong_types(value) -> None:
 
 
 @pytest.mark.parametrize("row", ARRAYS, ids=lambda row: row.name)
-def test_ranges(row) -> None:
+def test_ranges_of_values(row) -> None:
     if row.kind not in ("pred", "signed", "unsigned"):
         assert row.integer_range is None
         assert row.byte_dtype is None

@@ -80,7 +80,7 @@ def test_tpu_takes_the_pair_with_the_least_padding(dims: list[int], dtype: tuple
     assert shape.physical_size == cost(*best)[0]
 
 
-def test_tpu_answers_soon_at_any_rank() -> None:
+def test_tpu_answers_quickly_at_any_rank() -> None:
     assert named_format("tpu", "f32", (1,) * 900 + (7, 9)).minor_to_major[:2] == (901, 899)
     with pytest.raises(LayoutError, match="1024"):
         named_format("tpu", "f32", (1,) * 20_000 + (7, 9))
@@ -112,7 +112,7 @@ def test_formats_without_a_rule_say_so() -> None:
         named_format("tpu", "token", ())
 
 
-def test_names() -> None:
+def test_unknown_names_list_the_formats() -> None:
     assert formats()[:2] == ("tpu", "tpu-doc")
     assert all("\n" not in describe_format(name).description for name in formats())
     with pytest.raises(LayoutError, match="write 'tpu-doc'"):

@@ -33,7 +33,7 @@ def parsed(text: str) -> Shape:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_bump_walks_every_element_in_memory_order(order: tuple[int, ...]) -> None:
+def test_bump_walks_all_elements_in_memory_order(order: tuple[int, ...]) -> None:
     shape = make_shape("f32", (2, 3, 4), order)
     index: tuple[int, ...] | None = (0, 0, 0)
     walked = []
@@ -107,7 +107,7 @@ HELPERS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("ask", HELPERS.values(), ids=HELPERS)
-def test_helpers_take_shapes_texts_and_tiled_arrays(ask: Callable[[Any], object]) -> None:
+def test_helpers_accept_shapes_texts_and_tiled_arrays(ask: Callable[[Any], object]) -> None:
     text = "f32[3,5]{0,1}"
     tiled = tj.pack(np.zeros((3, 5), np.float32), text)
     assert ask(text) == ask(parsed(text)) == ask(tiled)
@@ -174,7 +174,7 @@ def small_shapes(draw: st.DrawFn) -> Shape:
 
 
 @given(small_shapes())
-def test_a_stride_holds_for_every_element(shape: Shape) -> None:
+def test_a_stride_is_right_for_every_element(shape: Shape) -> None:
     names: dict[str, object] = {}
     exec(shape.recipe(), names)
     numbers = np.arange(1, 1 + math.prod(shape.dimensions)).reshape(shape.dimensions)

@@ -1,4 +1,4 @@
-"""linear_index and multi_index: inverse to each other, as defined, strict about what they take."""
+"""linear_index and multi_index: inverse to each other, as defined, and strict about their arguments."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_multi_index_is_the_definition(shape: tj.Shape) -> None:
 
 
 @given(shapes(), st.sampled_from(["i1", "u1", "i2", "u4", "i8", "u8", ">i4"]))
-def test_indices_are_int64_whatever_they_were_asked_with(shape: tj.Shape, dtype: str) -> None:
-    """An index of one element is a Python int, as long as int64."""
+def test_indices_are_int64_whatever_dtype_was_passed(shape: tj.Shape, dtype: str) -> None:
+    """The index of one element is a Python int, with the range of int64."""
     if not shape.rank or 0 in shape.dimensions or max(shape.dimensions) > 127:
         return
     index = tuple(i.astype(dtype) for i in np.indices(shape.dimensions, sparse=True))
@@ -65,7 +65,7 @@ def test_indices_beyond_int32(layout: str) -> None:
 
 
 @given(shapes())
-def test_there_and_back(shape: tj.Shape) -> None:
+def test_linear_and_multi_index_are_inverse(shape: tj.Shape) -> None:
     if not shape.rank or 0 in shape.dimensions:
         return
     index = np.unravel_index(np.arange(np.prod(shape.dimensions)), shape.dimensions)
@@ -73,7 +73,7 @@ def test_there_and_back(shape: tj.Shape) -> None:
     assert all((a == b).all() for a, b in zip(index, back, strict=True))
 
 
-def test_shapes_of_the_answers() -> None:
+def test_shapes_of_results() -> None:
     shape = tj.Shape.parse("f32[3,5]{1,0:T(2,2)}")
     assert tj.linear_index(shape, (np.array([[0], [2]]), 3)).shape == (2, 1)
     assert tj.linear_index(shape, (np.int64(2), np.uint8(3))) == 17
@@ -107,12 +107,12 @@ def test_slots_outside(slot: object) -> None:
 @pytest.mark.parametrize(
     "index", [([0, 1], [0, 1, 2]), ([[0], [0, 1]], 0), (np.zeros((2, 3), int), np.zeros((3, 2), int))]
 )
-def test_indices_that_do_not_go_together(index: tuple[object, ...]) -> None:
+def test_indices_of_conflicting_shapes_are_refused(index: tuple[object, ...]) -> None:
     with pytest.raises(tj.LayoutIndexError):
         tj.linear_index(tj.Shape.parse("f32[3,5]{1,0:T(2,2)}"), index)
 
 
-def test_ragged_slots() -> None:
+def test_ragged_slots_are_refused() -> None:
     with pytest.raises(tj.LayoutIndexError, match="slot"):
         tj.multi_index(tj.Shape.parse("f32[3,5]{1,0:T(2,2)}"), [[0], [1, 2]])
 
@@ -141,7 +141,7 @@ def test_layouts_in_every_form(case: str) -> None:
 
 @pytest.mark.parametrize("case", LAYOUTS)
 def test_padding_is_none_or_minus_one(case: str) -> None:
-    """None for one slot; in arrays of slots, also in those of one or no dimension, -1."""
+    """None for one slot; -1 in arrays of slots, including those with one or no dimension."""
     layout, more = LAYOUTS[case]
     assert tj.multi_index(layout, 9, **more) is None
     assert tj.multi_index(layout, np.int64(9), **more) is None
@@ -161,7 +161,7 @@ def test_keywords_belong_to_the_layout() -> None:
 
 
 @pytest.mark.parametrize("layout", ["(f32[3])", "b(f32[3])", "tup", "f32[3]{1}"])
-def test_texts_without_an_array(layout: str) -> None:
+def test_texts_without_an_array_are_refused(layout: str) -> None:
     with pytest.raises(tj.LayoutError):
         tj.linear_index(layout, (1,))
     with pytest.raises(tj.LayoutError):
@@ -169,7 +169,7 @@ def test_texts_without_an_array(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", [None, 3, X])
-def test_what_is_no_layout(layout: object) -> None:
+def test_objects_that_are_not_layouts_are_refused(layout: object) -> None:
     with pytest.raises(TypeError, match="expected a layout"):
         tj.linear_index(layout, (1,))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected a layout"):
@@ -190,6 +190,6 @@ def test_empty_shapes() -> None:
         tj.multi_index(shape, 0)
 
 
-def test_huge_shapes_are_only_arithmetic() -> None:
+def test_huge_shapes_need_only_arithmetic() -> None:
     shape = tj.Shape.parse("f32[1000000000,700]{1,0:T(8,128)}")
     assert tj.multi_index(shape, tj.linear_index(shape, (999_999_999, 699))) == (999_999_999, 699)

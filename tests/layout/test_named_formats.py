@@ -23,7 +23,10 @@ PADDING = -1
 
 @dataclass(frozen=True)
 class Row:
-    """r(...) t(...) as users write it: `split` is what lies below each first digit, `order` the axes."""
+    """r(...) t(...) as users write it.
+
+    `split` is the part of each dimension below its first digit, `order` the axes.
+    """
 
     name: str
     dtype: str
@@ -37,7 +40,7 @@ class Row:
         return f"{self.name}{more} {self.dtype}{list(self.dims)}"
 
     def slots(self, dims: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        """The number of the element in each slot; leading dimensions beyond the recipe's go in front."""
+        """The number of the element in each slot. Leading dimensions beyond the recipe's come first."""
         lead = len(dims) - len(self.split)
         blocks = [math.prod(factors) for factors in self.split]
         padded = [*dims[:lead], *(-(-n // b) * b for n, b in zip(dims[lead:], blocks, strict=True))]
@@ -91,7 +94,7 @@ ROWS = (
     Row("blis-b", "c64", (7, 40), ((), (8,)), (1, 0, 2)),
     Row("morton", "u32", (24, 32), ((2, 2, 2), (2, 2, 2)), (0, 4, 1, 5, 2, 6, 3, 7)),
     Row("morton", "u8", (8, 12), ((2, 2), (2, 2)), (0, 3, 1, 4, 2, 5), {"size": 4}),
-    # More of oneDNN's tags, general and by kind of tensor.
+    # more of oneDNN's tags, general and by kind of tensor
     Row("aBcd4b", "f32", (2, 12, 3, 5), ((), (4,), (), ()), NCHW_C),
     Row("BAc8a4b", "f32", (16, 12, 3), ((8,), (4,), ()), (2, 0, 4, 1, 3)),
     Row("ABcd8b16a2b", "bf16", (32, 32, 2, 3), ((16,), (8, 2), (), ()), (0, 2, 5, 6, 3, 1, 4)),
@@ -105,14 +108,17 @@ OPEN_ENDED = tuple(row for row in ROWS if len(row.dims) == 2 and "tpu" not in ro
 
 
 def uneven(row: Row) -> tuple[int, ...]:
-    """Dimensions a little smaller, so that blocks are cut; tpu's rows are left, for its tiles go by them."""
+    """Slightly smaller dimensions, so that blocks are partial.
+
+    The rows of tpu stay, because its tiles depend on them.
+    """
     if row.name.startswith("tpu"):
         return (row.dims[0], row.dims[1] - 1)
     return tuple(max(1, n - k - 1) for k, n in enumerate(row.dims))
 
 
 def sizes(row: Row) -> tuple[tuple[int, ...], ...]:
-    """Even and uneven dimensions, and some below a block; not for tpu, whose tiles go by size."""
+    """Even and uneven dimensions, and some below a block, except for tpu, whose tiles depend on the size."""
     small = tuple(min(n, 3) for n in row.dims)
     return (row.dims, uneven(row)) if row.name.startswith("tpu") else (row.dims, uneven(row), small)
 
@@ -164,7 +170,7 @@ def test_the_layout_depends_on_the_width_of_elements_alone(row: Row) -> None:
 
 
 @given(st.one_of(st.text(max_size=12), st.text("tpu-docblisvnmxax84=, _", max_size=12)))
-def test_strange_names_raise_and_no_more(name: str) -> None:
+def test_arbitrary_names_only_raise_layout_errors(name: str) -> None:
     for ask in (
         lambda: tj.as_layout(name, dims=(3, 4), dtype="f32"),
         lambda: tj.named_format(name, "f32", (3, 4)),
@@ -263,7 +269,7 @@ def test_pack_takes_parameters() -> None:
     ],
     ids=str,
 )
-def test_what_formats_refuse(
+def test_arguments_that_formats_refuse(
     name: str, dims: tuple[int, ...], dtype: str, parameters: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(LayoutError, match=says):
@@ -282,7 +288,7 @@ def test_empty_arrays_have_empty_buffers() -> None:
         assert tj.named_format(row.name, row.dtype, dims, **row.parameters).physical_size == 0
 
 
-def test_faces_shrink_with_the_tile_where_none_are_given() -> None:
+def test_faces_shrink_with_the_tile_by_default() -> None:
     assert str(tj.named_format("tenstorrent", "f32", (64, 64), tile=(8, 32)).layout) == "{1,0:T(8,32)(8,16)}"
     assert str(tj.named_format("tenstorrent", "f32", (64, 64), tile=32, face=32).layout) == "{1,0:T(32,32)}"
 
@@ -314,6 +320,6 @@ def test_sizes_that_are_no_integers(layout: str, parameters: dict[str, Any]) -> 
         ("t", "write one of"),
     ],
 )
-def test_only_names_that_are_near_are_named(name: str, near: str) -> None:
+def test_only_similar_names_are_suggested(name: str, near: str) -> None:
     with pytest.raises(LayoutError, match=near):
         tj.named_format(name, "f32", (4, 4))

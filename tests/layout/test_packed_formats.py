@@ -1,4 +1,4 @@
-"""Formats and patterns whose narrow elements share bytes, if element_size_in_bits asks for it."""
+"""Formats and patterns whose narrow elements share bytes if element_size_in_bits requests it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 @pytest.mark.parametrize(("layout", "parameters"), CASES, ids=str)
-def test_nibbles_two_to_a_byte_low_bits_first(layout: str, parameters: dict[str, Any]) -> None:
+def test_nibbles_are_packed_low_bits_first(layout: str, parameters: dict[str, Any]) -> None:
     loose = tj.pack(NIBBLES, layout, **parameters)
     tight = tj.pack(NIBBLES, layout, **parameters, element_size_in_bits=4)
     assert str(tight.layout.layout) == str(loose.layout.layout)[:-1] + "E(4)}"
@@ -39,7 +39,7 @@ def test_nibbles_two_to_a_byte_low_bits_first(layout: str, parameters: dict[str,
         assert source["pack"](NIBBLES).tolist() == tight.buffer.tolist()
 
 
-def test_booleans_eight_to_a_byte() -> None:
+def test_booleans_are_packed_eight_to_a_byte() -> None:
     x = np.arange(16 * 8).reshape(16, 8) % 3 == 0
     t = tj.pack(x, "(m mi) n -> m n mi", mi=8, element_size_in_bits=1)
     assert t.buffer.tolist() == np.packbits(x.reshape(2, 8, 8).swapaxes(1, 2), bitorder="little").tolist()

@@ -1,4 +1,4 @@
-"""Einops' patterns as layouts: against NumPy, what padding they make, and what they refuse."""
+"""einops patterns as layouts: against NumPy, the padding they make, and what they refuse."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PADDING = -1
     ],
     ids=str,
 )
-def test_what_patterns_become(pattern: str, dims: tuple[int, ...], sizes: dict[str, int], text: str) -> None:
+def test_layouts_of_patterns(pattern: str, dims: tuple[int, ...], sizes: dict[str, int], text: str) -> None:
     shape = tj.as_layout(pattern, dims=dims, dtype="bf16", **sizes)
     assert str(shape.layout) == text
     assert shape.dimensions == dims
@@ -51,7 +51,7 @@ def test_what_patterns_become(pattern: str, dims: tuple[int, ...], sizes: dict[s
 def patterns(
     draw: Any,
 ) -> tuple[str, tuple[int, ...], dict[str, int], list[list[str]], list[str], dict[str, int]]:
-    """A pattern, dimensions, sizes to give, the axes of each dimension, their order, all sizes there are."""
+    """A pattern, dimensions, given sizes, the axes of each dimension, their order, and all sizes."""
     dims = tuple(draw(st.lists(st.integers(1, 9), max_size=3)))
     groups: list[list[str]] = []
     given_sizes: dict[str, int] = {}
@@ -88,7 +88,7 @@ def test_a_pattern_is_pad_reshape_transpose(case: Any) -> None:
     shape = tj.as_layout(pattern, dims=dims, dtype="u8", **sizes)
     slots = expected(dims, groups, order, every)
     assert shape.physical_size == slots.size
-    if sum(len(tile) for tile in shape.tiles) < 20:  # NumPy holds 64 dimensions
+    if sum(len(tile) for tile in shape.tiles) < 20:  # NumPy supports 64 dimensions
         assert slots_of(shape).tolist() == slots.tolist()
     index = tuple(np.indices(dims)) if dims else ()
     at = np.asarray(tj.linear_index(shape, index)).reshape(-1)
@@ -100,8 +100,8 @@ def test_a_pattern_is_pad_reshape_transpose(case: Any) -> None:
 
 @given(patterns())
 @settings(max_examples=share(50, 3))
-def test_what_a_pattern_does_not_hang_on(case: Any) -> None:
-    """White space, parentheses on the right, sizes in the text, other names: the layout stays."""
+def test_equivalent_patterns_have_the_same_layout(case: Any) -> None:
+    """White space, parentheses on the right, sizes in the text, and names do not matter."""
     pattern, dims, sizes, _, order, _ = case
     shape = tj.as_layout(pattern, dims=dims, dtype="u8", **sizes)
     left, right = pattern.split("->")
@@ -114,8 +114,8 @@ def test_what_a_pattern_does_not_hang_on(case: Any) -> None:
     assert tj.as_layout(pattern, dims=dims, dtype="u8", **more) == shape
 
 
-def test_digits_beyond_the_search_are_spelled_too() -> None:
-    """Digits of two, all of them the other way round: more than the search looks at."""
+def test_digits_beyond_the_search_are_still_spelled() -> None:
+    """Digits of two in reverse order: more than the search covers."""
     names = [f"{axis}{k}" for k in range(7) for axis in "mn"]
     left = f"({' '.join(n for n in names if n[0] == 'm')}) ({' '.join(n for n in names if n[0] == 'n')})"
     shape = tj.as_layout(
@@ -156,7 +156,7 @@ def test_a_pattern_needs_an_array() -> None:
         tj.as_layout("m n -> n m", dims=(2, 3), dtype="token")
 
 
-def test_arrows_in_comments_are_none() -> None:
+def test_arrows_in_comments_do_not_count() -> None:
     assert str(tj.as_layout("f32[2,3] // a -> b")) == "f32[2,3]{1,0}"
     assert str(tj.as_layout("/* -> */ f32[2]")) == "f32[2]{0}"
 
@@ -255,7 +255,7 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14), st.lists(st.integers(0, 5), max_size=3))
 @settings(max_examples=share(400, 3))
-def test_strange_patterns_raise_and_no_more(pieces: list[str], dims: list[int]) -> None:
+def test_arbitrary_patterns_only_raise_layout_errors(pieces: list[str], dims: list[int]) -> None:
     with suppress(TilejitError):
         assert tj.as_layout("".join(pieces), dims=dims, dtype="f32").dimensions == tuple(dims)
 

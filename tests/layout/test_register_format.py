@@ -33,7 +33,7 @@ def panels(dtype: Any, dims: tuple[int, ...], *, rows: int = 6) -> str:
         lambda dtype, dims: tj.as_layout("m n -> m n", dims=dims, dtype=dtype) and "{1,0:T(8,4)}",
     ],
 )
-def test_what_a_function_may_return(answer: Any) -> None:
+def test_valid_results_of_a_function(answer: Any) -> None:
     tj.register_format("mine", answer)
     assert "mine" in tj.formats()
     want = tj.Shape.parse("f32[20,30]{1,0:T(8,4)}")
@@ -90,12 +90,12 @@ def test_bad_names(name: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["x1", "nChw16", "aBc8d"])
-def test_a_tag_with_a_mistake_is_no_tag(name: str) -> None:
+def test_a_name_like_a_wrong_tag_can_be_registered(name: str) -> None:
     tj.register_format(name, lambda dtype, dims: "{0,1}")
     assert str(tj.named_format(name, "f32", (2, 3))) == "f32[2,3]{0,1}"
 
 
-def test_a_name_is_taken_once() -> None:
+def test_a_name_can_be_registered_once() -> None:
     tj.register_format("mine", panels)
     with pytest.raises(LayoutError, match="already"):
         tj.register_format("mine", panels)
@@ -106,7 +106,7 @@ def test_a_name_is_taken_once() -> None:
     [None, 3, "tpu", lambda: None, lambda dtype: None, lambda dtype, *, dims: None],
     ids=["None", "number", "text", "no arguments", "dtype only", "dims by keyword"],
 )
-def test_what_is_no_function_of_dtype_and_dims(function: Any) -> None:
+def test_other_objects_are_refused_as_functions(function: Any) -> None:
     with pytest.raises(TypeError):
         tj.register_format("mine", function)
     assert "mine" not in tj.formats()
@@ -137,14 +137,14 @@ def test_wrong_types(name: Any, description: Any) -> None:
     ],
     ids=str,
 )
-def test_what_a_function_may_not_return(answer: Any, says: str) -> None:
+def test_invalid_results_of_a_function(answer: Any, says: str) -> None:
     tj.register_format("mine", lambda dtype, dims: answer)
     with pytest.raises(LayoutError, match="'mine'") as caught:
         tj.named_format("mine", "f32", (20, 30))
     assert says.strip("'") in str(caught.value)
 
 
-def test_a_function_s_own_errors_come_through() -> None:
+def test_errors_of_a_function_are_passed_on() -> None:
     def fails(dtype: Any, dims: Any) -> None:
         raise ZeroDivisionError("mine")
 
@@ -153,7 +153,7 @@ def test_a_function_s_own_errors_come_through() -> None:
         tj.as_layout("mine", dims=(2,), dtype="f32")
 
 
-def test_a_format_of_itself_ends() -> None:
+def test_a_format_that_refers_to_itself_is_an_error() -> None:
     tj.register_format("itself", lambda dtype, dims: tj.named_format("itself", dtype, dims))
     with pytest.raises(LayoutError, match="'itself' calls itself"):
         tj.pack(np.ones((2, 3), np.float32), "itself")

@@ -1,4 +1,4 @@
-"""Axes of patterns and parameters of formats have no names that calls keep for themselves."""
+"""Axes of patterns and parameters of formats must not have names that calls reserve."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _only_here() -> Iterator[None]:
     registry._FORMATS.update(known)
 
 
-def test_the_names_are_those_of_the_calls() -> None:
+def test_the_reserved_names_are_the_keywords_of_calls() -> None:
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     taken = {p.name for call in CALLS for p in signature(call).parameters.values() if p.kind in kinds}
     assert taken == set(RESERVED)
@@ -43,7 +43,7 @@ def test_axes(name: str) -> None:
         tj.as_layout(f"{pattern}, b=10", dims=X.shape, dtype="f32")
 
 
-def test_no_size_is_taken_for_something_else() -> None:
+def test_a_size_is_never_taken_for_another_argument() -> None:
     pattern = "(threads b) n -> b threads n"
     t = tj.pack(X, "{1,0}")
     for call in (
@@ -57,8 +57,8 @@ def test_no_size_is_taken_for_something_else() -> None:
 
 
 @pytest.mark.parametrize("name", ["x", "t", "src", "dst", "buffer", "name", "source", "target"])
-def test_names_of_places_are_free(name: str) -> None:
-    """What comes by place leaks no name: the axes t and x are common."""
+def test_names_of_positional_arguments_are_free(name: str) -> None:
+    """Positional arguments reserve no name: the axes t and x are common."""
     pattern, sizes = f"({name} b) n -> b {name} n", {name: 4, "b": 10}
     want = X.reshape(4, 10, 6).swapaxes(0, 1).ravel()
     t = tj.pack(X, pattern, **sizes)
@@ -79,7 +79,7 @@ def test_parameters_of_formats(name: str) -> None:
     assert "mine" not in tj.formats()
 
 
-def test_a_format_may_have_a_width_of_its_own() -> None:
+def test_a_format_may_have_a_width_parameter() -> None:
     tj.register_format(
         "mine", lambda dtype, dims, element_size_in_bits=0: f"{{1,0:E({element_size_in_bits})}}"
     )

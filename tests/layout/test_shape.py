@@ -27,7 +27,7 @@ def parsed(text: str) -> Shape:
 
 
 def packed_by_definition(x: Any, shape: Shape) -> Any:
-    """The flat buffer by the definition of pad, reshape, transpose; padding is the shape's value."""
+    """The flat buffer by pad, reshape and transpose. Padding is the shape's value."""
     fill = shape.padding_value or 0
     wide = shape.padded_dimensions or shape.dimensions
     if x.ndim:
@@ -107,7 +107,7 @@ def test_untiled_is_exact_on_small_shapes(shape: Shape) -> None:
 
 
 @given(shapes())
-def test_carried_everywhere(shape: Shape) -> None:
+def test_padding_survives_every_conversion(shape: Shape) -> None:
     form = json.loads(json.dumps(shape.to_json(), allow_nan=False))
     assert Shape.from_json(form) == shape
     assert pickle.loads(pickle.dumps(shape)) == shape
@@ -142,8 +142,8 @@ def test_seed_padding() -> None:
     assert "padded_dimensions=(3, 5)" in repr(shape)
 
 
-def test_text_of_padding_is_not_read() -> None:
-    """XLA's text has no place for it, so a reader would lose it."""
+def test_text_with_padding_is_not_read() -> None:
+    """XLA's text cannot express it, so a reader would lose it."""
     shape = make_shape("s32", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=0)
     assert str(shape) == "s32[2,3]{0,1}, padded to [3,5], filled with 0"
     assert str(replace(shape, padding_value=None)) == "s32[2,3]{0,1}, padded to [3,5]"
@@ -184,7 +184,7 @@ def test_sizes(text: str, slots: int, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["f32[?]", "f32[3]{0:M(8)}", "token[]", "opaque[]"])
-def test_no_size(text: str) -> None:
+def test_shapes_without_a_size(text: str) -> None:
     shape = parsed(text)
     for ask in ("physical_size", "size_in_bytes", "padding_fraction", "xla_array_size"):
         with pytest.raises(LayoutError, match="\n"):
@@ -330,7 +330,7 @@ FLOATS = [row.name for row in PRIMITIVE_TYPES.values() if row.kind == "float"]
 
 
 @pytest.mark.parametrize("name", FLOATS)
-def test_every_float_holds_its_own_values_and_what_rounds_to_them(name: str) -> None:
+def test_every_float_accepts_its_values_and_those_that_round_to_them(name: str) -> None:
     row = PRIMITIVE_TYPES[name]
     finest = np.array(range(1 << min(row.bits, 16)), np.uint16 if row.bits >= 16 else np.uint8)
     values = finest.view(row.numpy) if row.bits <= 16 else finest.astype(row.numpy)
@@ -339,7 +339,7 @@ def test_every_float_holds_its_own_values_and_what_rounds_to_them(name: str) -> 
         assert repr(checked_padding_value(value, row)) == repr(number)
         assert math.isnan(number) or padding_bytes(value, row) == value.tobytes()
     largest = float(ml_dtypes.finfo(row.numpy).max)
-    # Halfway to the next value, which is the first one that would not round to the largest.
+    # Halfway to the next value: the first value that would not round to the largest.
     for factor in (1.0001, 1.01) if row.bits < 8 else (1.0,):
         assert np.frombuffer(padding_bytes(largest * factor, row), row.numpy)[0] == largest
     if largest < 1e300:
@@ -364,7 +364,7 @@ def test_every_float_holds_its_own_values_and_what_rounds_to_them(name: str) -> 
     ],
 )
 def test_padding_by_xlas_names(dtype: str, zero: Any, one: Any, lowest: Any, highest: Any) -> None:
-    """None where the type has no such value."""
+    """None if the type has no such value."""
     wanted = {"ZERO_PAD": zero, "ONE_PAD": one, "LOWEST_PAD": lowest, "HIGHEST_PAD": highest}
     for name, value in wanted.items():
         if value is None:
@@ -389,7 +389,7 @@ def test_lowest_and_highest_bound_every_value(name: str) -> None:
     assert max(n for n in numbers if not math.isnan(n)) == high
 
 
-def test_names_of_no_padding() -> None:
+def test_padding_names_without_a_value() -> None:
     with pytest.raises(LayoutError, match=r"INVALID_PAD.*not set\n  .*UNKNOWN_PAD"):
         make_shape("f32", (2,), padding_value="INVALID_PAD")  # type: ignore[arg-type]
     for wrong in ("0", "zero_pad", "", "x" * 1000):
@@ -398,12 +398,12 @@ def test_names_of_no_padding() -> None:
         assert len(str(caught.value)) < 200
 
 
-def test_wide_integers_are_floats_to_nearest() -> None:
+def test_wide_integers_become_the_nearest_floats() -> None:
     assert make_shape("f32", (3,), padding_value=-(10**30)).padding_value == -1e30
     assert padding_bytes(-(10**30), PRIMITIVE_TYPES["f32"]) == np.float32(-1e30).tobytes()
 
 
-def test_zeros_that_differ_make_shapes_that_differ() -> None:
+def test_zeros_of_different_signs_make_different_shapes() -> None:
     plus, minus = (make_shape("f32", (2,), padding_value=v) for v in (0.0, -0.0))
     assert plus != minus
     assert plus != make_shape("f32", (2,))
@@ -446,7 +446,7 @@ def test_memory_spaces_that_xla_wraps(space: int, kept: int) -> None:
         Shape.parse(f"f32[2]{{0:S({space})}}")
 
 
-def test_physical_shapes_are_of_sparse_arrays() -> None:
+def test_physical_shapes_belong_to_sparse_arrays() -> None:
     """XLA prints and parses them in layouts, and refuses them in dense shapes."""
     layout = Layout.parse("{0:P(s32[4]{0})}")
     assert str(layout) == "{0:P(s32[4]{0})}"

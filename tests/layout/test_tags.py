@@ -1,4 +1,4 @@
-"""oneDNN's blocked tags: read by their rule, refused with a caret."""
+"""oneDNN's blocked tags: read by oneDNN's rule, or refused with a caret."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_tags(tag: str, dims: str, order: str, blocks: tuple[tuple[int, str], ..
 
 
 @given(st.data())
-def test_written_tags_are_read_back(data: st.DataObject) -> None:
+def test_printed_tags_are_read_back(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 12))
     letters = "abcdefghijkl"[:rank]
     blocks = data.draw(st.lists(st.tuples(st.integers(2, 64), st.sampled_from(letters)), max_size=4))
@@ -78,12 +78,12 @@ def test_mistakes_have_a_caret(tag: str, says: str, at: int, fix: str) -> None:
 @pytest.mark.parametrize(
     "name", ["col32", "col33", "tpu", "NC1HWC0", "NC1HWC1", "f32", "BF16", "", "16c", "a b", "é"]
 )
-def test_what_is_no_tag(name: str) -> None:
+def test_other_names_are_not_tags(name: str) -> None:
     assert not is_tag(name)
 
 
 @given(st.text("abcnhwCBOIio0123456789x_ ", max_size=12))
 @settings(max_examples=share(300, 3))
-def test_strange_tags_raise_and_no_more(text: str) -> None:
+def test_arbitrary_tags_only_raise_layout_errors(text: str) -> None:
     with suppress(TilejitError):
         assert tj.as_layout(text, dims=(3, 4), dtype="f32").dimensions == (3, 4)

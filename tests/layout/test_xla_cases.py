@@ -1,4 +1,4 @@
-"""The facts gathered from XLA's own tests and from jaxlib 0.10.2, replayed."""
+"""Facts from XLA's own tests and from jaxlib 0.10.2, replayed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilejit.layout.shape import Layout, Shape, parse_shape
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "xla_cases.json").read_text())
 
 SKIPPED = ("layout_ops", "normalized_logical_transpose", "transpose_errors", "AlignLayouts")
-"""Graph-compiler helpers that no one who lays out arrays asks for."""
+"""Helpers of a graph compiler, which array layouts do not need."""
 
 ELSEWHERE = (
     "transpose_cases",
@@ -32,7 +32,7 @@ ELSEWHERE = (
     "index_util_roundtrip",
     "tpu_sync_detile_tests",
 )
-"""Sections about data and indices, replayed where packing and indexing are tested."""
+"""Sections about data and indices, which the tests of packing and indexing replay."""
 
 HERE = (
     "layout_to_string",

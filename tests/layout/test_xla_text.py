@@ -193,7 +193,7 @@ def reads_or_refuses_any(text: str) -> None:
         ("(f32[1], b(token[]))", "token"),
     ],
 )
-def test_the_caret_stands_under_the_mistake(text: str, caret: str) -> None:
+def test_the_caret_is_under_the_mistake(text: str, caret: str) -> None:
     with pytest.raises(LayoutError) as caught:
         parse_shape(text)
     _, shown, below, fix = str(caught.value).split("\n")
@@ -205,7 +205,7 @@ def test_the_caret_stands_under_the_mistake(text: str, caret: str) -> None:
 
 @pytest.mark.parametrize("star", ["*", "\u2217", "-1"])
 def test_spellings_of_the_star(star: str) -> None:
-    """XLA's documentation writes U+2217, and -1 for its value; all print as XLA's text does."""
+    """XLA's documentation writes U+2217, and -1 for its value. All print as in XLA's text."""
     text = f"f32[2,7,8,11,10]{{4,3,2,1,0:T({star},{star},2,{star},3)}}"
     plain = "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}"
     assert str(Shape.parse(text)) == plain
@@ -253,7 +253,7 @@ def test_not_a_str(value) -> None:
         tokenize(value, XLA)
 
 
-def test_five_in_a_row() -> None:
+def test_carets_of_five_errors() -> None:
     shape = parse_shape("(" + ", ".join(["f32[]"] * 11) + ")")
     assert str(shape) == (
         "(f32[], f32[], f32[], f32[], f32[], /*index=5*/f32[], f32[], f32[], f32[], f32[], /*index=10*/f32[])"

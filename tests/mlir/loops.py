@@ -1,4 +1,4 @@
-"""Loops of MLIR over %A and %C, of 1024 floats each, which a careless pass gets wrong."""
+"""MLIR loops over %A and %C, of 1024 floats each, which a careless pass gets wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STORE = "affine.store {}, %C[{}] : memref<1024xf32>"
 
 
 def inputs() -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
-    """Small whole numbers, whose sums are exact in any order; what nothing writes stays -1."""
+    """Small integers, whose sums are exact in any order. Elements that nothing writes stay -1."""
     return (np.arange(SIZE) * 37 % 101).astype(np.float32), np.full(SIZE, -1, np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Texts that MLIR's own pass vectorizes rightly, each with the options for both."""
+"""Texts that MLIR's own pass vectorizes correctly, each with the options for both passes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.mlir.texts import VECRED, VECTOR_ADD_2D
 
 @dataclass(frozen=True)
 class OptCase:
-    """A text and the options of the pass."""
+    """A text, and the options of the pass."""
 
     name: str
     text: str
@@ -26,7 +26,7 @@ OLD_NAMES = {"func": "func.func", "alloc": "memref.alloc", "load": "memref.load"
 
 
 def modern(text: str) -> str:
-    """The text with the dialects' names that mlir-opt asks for."""
+    """The text with the dialect names that mlir-opt expects."""
     return re.sub(r"(?<![\w.%@])(func|alloc|load) (?=[@(%])", lambda old: OLD_NAMES[old[1]] + " ", text)
 
 

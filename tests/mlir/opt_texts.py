@@ -6,7 +6,7 @@ from pathlib import Path
 
 DATA = Path(__file__).parents[1] / "data"
 VERSIONS = (16, 22)
-"""Of MLIR. In 22, the padding of reads is poison."""
+"""The versions of MLIR. In 22, the padding of reads is poison."""
 
 
 def _texts(version: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The texts of the seed about super-vectorization in their old spelling, and rules to modernize it."""
+"""The seed's texts about super-vectorization in their old spelling, and rules to modernize it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ func.func @vector_add_2d(%arg0 : index, %arg1 : index) -> f32 {
 }
 """
 
-# The seed leaves out a comma here.
+# The seed omits a comma here.
 ADD_BY_32X256 = (
     ADD_BY_256.replace("to %arg0 {", "to %arg0 step 32 {")
     .replace("vector<256", "vector<32x256")
@@ -83,7 +83,7 @@ SEED = {
         "virtual-vector-size=128 test-fastest-varying=0 \\\n vectorize-reductions=true",
     ),
 }
-"""Each scalar text, what becomes of it, and the options of the pass."""
+"""Each scalar text, its vectorized text, and the options of the pass."""
 
 SPELLED = (
     (r"dense<vector<[^>]*>, ", "dense<"),
@@ -95,15 +95,15 @@ SPELLED = (
     (r"#map\(", "affine_map<(d0) -> (-d0 + 500)>("),
     (r"#map = [^\n]*\n", ""),
 )
-"""Old spellings, and today's."""
+"""Old spellings and current ones."""
 
 
 def lines(text: str, *, padding: bool = True) -> list[str]:
-    """The lines of a text: today's spelling, and values numbered in the order of their definition."""
+    """The lines of a text in current spelling, with values numbered in the order of their definition."""
     for old, new in SPELLED:
         text = re.sub(old, new, text)
     if not padding:
-        # The seed's first example leaves out the padding of reads, and its constant.
+        # The seed's first example omits the padding of reads, and its constant.
         text = re.sub(r"(transfer_read [^\n]*\]), %\w+", r"\1", text)
         text = re.sub(r"\n *%\w+ = arith\.constant 0\.0 : f32(?=\n *%\w+ = vector\.transfer_read)", "", text)
     numbers: dict[str, str] = {}

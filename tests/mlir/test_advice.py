@@ -52,7 +52,7 @@ ADVICE = {
 
 
 @pytest.mark.parametrize("name", ADVICE)
-def test_errors_say_what_to_write(name: str) -> None:
+def test_errors_suggest_a_valid_line(name: str) -> None:
     text, said = ADVICE[name]
     with pytest.raises(KernelError) as caught:
         mlir.parse(text)
@@ -64,8 +64,8 @@ DEFINED = ("func.func", "arith.constant", "vector.constant_mask", "vector.step",
 
 
 @pytest.mark.parametrize("operation", sorted({*SUPPORTED} - {"builtin.module"}))
-def test_advice_is_mlir(operation: str) -> None:
-    """What a misspelled operation should look like is read, except that nothing defines its values."""
+def test_suggestions_are_valid_mlir(operation: str) -> None:
+    """The suggestion for a misspelled operation is read, except that nothing defines its values."""
     if reader_context().get_optional_op(operation) is None:
         pytest.skip("this version of xdsl doesn't have it")
     line = advice("", operation, "").removeprefix("write it as ")

@@ -1,4 +1,4 @@
-"""`tilejit.mlir.check`: what agrees, and where texts differ."""
+"""`tilejit.mlir.check`: texts that agree, and where texts differ."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_texts_that_agree() -> None:
     )
 
 
-def test_a_missing_mask() -> None:
-    """Arrays that go on after the loop show it; the error names the element and the sizes."""
+def test_a_missing_mask_is_found() -> None:
+    """Arrays that continue after the loop show it. The error names the element and the sizes."""
     assert UNMASKED != WIDE
     with pytest.raises(tj.TilejitError) as caught:
         mlir.check(ONE_LOOP, UNMASKED)
@@ -38,14 +38,14 @@ def test_a_missing_mask() -> None:
     assert "; 5 of 6 elements differ\n  compare the bounds" in str(caught.value)
 
 
-def test_a_wrong_operation() -> None:
+def test_a_wrong_operation_is_found() -> None:
     with pytest.raises(KernelError, match=r"C\[0\] is .*, not "):
         mlir.check(ONE_LOOP, WIDE.replace("mulf", "addf"))
     with pytest.raises(KernelError, match=r"result 0 is .*, not "):
         mlir.check(VECRED, VECRED_BY_128.replace("500", "501"))
 
 
-def test_a_transfer_outside_an_array() -> None:
+def test_a_transfer_outside_an_array_is_found() -> None:
     promised = WIDE.replace("%cst : memref", "%cst {in_bounds = [true]} : memref")
     with pytest.raises(KernelError, match=r"@f in super-vectors fails with .* may leave the array"):
         mlir.check(ONE_LOOP, promised)
@@ -70,7 +70,7 @@ def test_functions_are_paired_by_name() -> None:
     assert mlir.check(ONE_LOOP, renamed, sizes=[5]).functions == ("f",)
 
 
-def test_what_cannot_be_compared() -> None:
+def test_functions_that_cannot_be_compared() -> None:
     with pytest.raises(KernelError, match="@f and @vecred have different signatures"):
         mlir.check(ONE_LOOP, VECRED)
     with pytest.raises(KernelError, match="@vector_add_2d rejects all sizes"):

@@ -1,4 +1,4 @@
-"""What the extra `mlir` is to those who have not installed it."""
+"""Errors about the extra `mlir` if it is not installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ main()
 
 
 def test_without_xdsl_it_says_what_to_install(tmp_path: Path) -> None:
-    """In Python as an ImportError, on the command line as a failure."""
+    """In Python an ImportError, on the command line a failure."""
     file = tmp_path / "x.mlir"
     file.write_text("")
     child = run(

@@ -34,7 +34,7 @@ def own_read(
     lists: str = "dims = [0], steps = [1]",
     result: str = "vector<8xf32>",
 ) -> str:
-    """TileJIT's own read, which is valid with the defaults."""
+    """TileJIT's own read operation, which is valid with the defaults."""
     return f'%x = "tilejit.transfer_read"({operands}) {{{lists}}} : ({kinds}) -> {result}'
 
 
@@ -59,7 +59,7 @@ HOSTILE = {
     "negative lanes": f"{READ} : memref<?xf32>, vector<-8xf32>",
     "a mask of other lanes": f"{READ}, %m : memref<?xf32>, vector<4xf32>",
     "a mask of numbers": f"{READ}, %w : memref<?xf32>, vector<8xf32>",
-    "a mask that is one bit": f"{READ}, %p : memref<?xf32>, vector<8xf32>",
+    "a mask of one bit": f"{READ}, %p : memref<?xf32>, vector<8xf32>",
     "a map of other dimensions": f"{READ} {{permutation_map = affine_map<(d0, d1) -> (d1)>}} "
     ": memref<?xf32>, vector<8xf32>",
     "a map of multiples": f"{READ} {{permutation_map = affine_map<(d0) -> (2 * d0)>}} "
@@ -150,7 +150,7 @@ TEXTS = (ADD_BY_256, ADD_BY_32X256, VECRED_BY_128, *OPT[16].values(), *OPT[22].v
 
 @pytest.mark.parametrize("turn", range(40))
 def test_mistakes_in_texts(turn: int, seed: int) -> None:
-    """Words left out, doubled and exchanged: a TilejitError, or a module."""
+    """Words are omitted, doubled and exchanged. The result is a TilejitError or a module."""
     rng = random.Random(seed * 1000 + turn)
     words = re.split(r"(\s+|[,:<>{}()\[\]])", rng.choice(TEXTS))
     for _ in range(rng.randint(1, 3)):

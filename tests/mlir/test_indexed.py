@@ -107,7 +107,7 @@ def test_the_printed_form_gathers() -> None:
         ("memref.store %j, %idx[%i] : memref<?xi32>", "idx is stored to, and its elements are subscripts"),
     ],
 )
-def test_what_is_refused(line: str, message: str) -> None:
+def test_unsupported_subscripts_are_refused(line: str, message: str) -> None:
     text = GATHER.replace("    affine.store", f"    {line}\n    affine.store")
     with pytest.raises(tj.KernelError, match=message):
         mlir.run(text, "gather", np.zeros(3, "f4"), np.zeros(3, "f4"), np.zeros(3, "i4"))
@@ -120,7 +120,7 @@ def test_the_printed_form_is_read(text: str) -> None:
 
 
 def looked_up_at(name: str, *subscript: str) -> str:
-    """A function that loads x[%at]; `subscript` computes %at from the loaded %k and the size %n of x."""
+    """A function that loads x[%at]. `subscript` computes %at from the loaded %k and the size %n of x."""
     lines = "\n    ".join(subscript)
     return f"""
 func.func @{name}(%y: memref<?xf32>, %x: memref<?xf32>, %idx: memref<?xi64>) {{
@@ -173,8 +173,8 @@ def test_subscripts_that_count_from_the_end(interpreted: bool) -> None:
          "    %v = memref.load %x[%up]"),
     ],
 )  # fmt: skip
-def test_what_counts_from_elsewhere_is_refused(line: str, other: str) -> None:
-    """Calls are checked for indices from the end of the array itself."""
+def test_indices_that_count_from_the_end_of_another_array_are_refused(line: str, other: str) -> None:
+    """Calls only check indices that count from the end of the array itself."""
     text = FROM_END.replace(line, other)
     assert text != FROM_END
     with pytest.raises(tj.KernelError, match="moves into an array has another use"):
@@ -204,7 +204,7 @@ INSIDE = looked_up_at(
 
 
 @pytest.mark.parametrize("interpreted", [False, True])
-def test_subscripts_that_are_0_where_they_are_outside(interpreted: bool) -> None:
+def test_subscripts_that_are_0_if_they_are_outside(interpreted: bool) -> None:
     rng = np.random.default_rng(5)
     x, idx = rng.random(50).astype("f4"), rng.integers(-70, 120, 37)
     idx[:4] = -1, 50, 2**63 - 1, -(2**63)
@@ -224,8 +224,8 @@ def test_subscripts_that_are_0_where_they_are_outside(interpreted: bool) -> None
         ("%v = memref.load %x[%at]", "%up = arith.addi %at, %n : index\n    %v = memref.load %x[%up]"),
     ],
 )
-def test_what_is_inside_another_array_is_refused(line: str, other: str) -> None:
-    """It may be outside the array that it is a subscript of."""
+def test_indices_valid_for_another_array_are_refused(line: str, other: str) -> None:
+    """They may be outside the array that they are subscripts of."""
     text = INSIDE.replace(line, other)
     assert text != INSIDE
     with pytest.raises(tj.KernelError, match="moves into an array has another use"):
@@ -270,8 +270,8 @@ def put_apart(x, idx, y):  # type: ignore[no-untyped-def]
 @pytest.mark.share(5)
 @pytest.mark.parametrize("dtype", ["i8", "i4", "u2"])
 @pytest.mark.parametrize("python", [looked_up, looked_up_twice, in_columns, put_in_order, put_apart])
-def test_masked_kernels_are_read_from_what_they_print(python: Callable[..., None], dtype: str) -> None:
-    """index_bounds="mask": lanes outside load 0, or store nothing."""
+def test_printed_masked_kernels_are_read_back(python: Callable[..., None], dtype: str) -> None:
+    """With index_bounds="mask", lanes outside load 0 or store nothing."""
     rng = np.random.default_rng(6)
     x = rng.random((40, 9) if python is in_columns else 40).astype("f4")
     idx = rng.permutation(np.arange(-60, 60))[:40]
@@ -299,7 +299,7 @@ def test_masked_text_reads_nothing_outside() -> None:
         assert guarded.untouched()
 
 
-def test_gathered_indices_are_those_of_one_mask() -> None:
+def test_gathered_indices_need_the_same_mask() -> None:
     """Under another mask, lanes would have indices that were not loaded."""
     text = """
 func.func @f(%y: memref<?xf32>, %x: memref<?xf32>, %a: memref<?xi64>, %b: memref<?xi64>, %n: index) {
@@ -350,7 +350,7 @@ func.func @indices(%C: memref<?xindex>, %A: memref<?xindex>, %D: memref<9xindex>
 
 
 def test_arrays_of_indices_keep_their_type() -> None:
-    """Arguments, allocations and results; the numbers in between are cast."""
+    """Arguments, allocations and results keep it. The numbers in between are cast."""
     wide = mlir.super_vectorize(INDICES, virtual_vector_size=8, vectorize_reductions=True)
     head = wide.partition("{")[0]
     assert head.split() == INDICES.partition("{")[0].split()
@@ -368,7 +368,7 @@ def test_arrays_of_indices_keep_their_type() -> None:
         assert total == given.sum()
 
 
-def test_elements_of_arrays_of_indices_are_subscripts_as_they_are() -> None:
+def test_elements_of_index_arrays_are_used_directly_as_subscripts() -> None:
     wide = mlir.super_vectorize(ROWS, virtual_vector_size=8)
     assert "%idx: memref<?xindex>" in wide
     assert "memref<?xi64>" not in wide

@@ -1,4 +1,4 @@
-"""The super-vector form beside that of MLIR's own pass, where mlir-opt is installed."""
+"""The super-vector form beside that of MLIR's own pass, if mlir-opt is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRANSFER = re.compile(r"vector\.transfer_(read|write) .*?(\{.*\})? : (.*)")
 
 
 def opt(text: str, *options: str) -> str:
-    """What mlir-opt makes of a text."""
+    """mlir-opt's output for a text."""
     done = subprocess.run(
         [str(MLIR_OPT), *options], input=text, capture_output=True, text=True, timeout=60, check=False
     )
@@ -34,7 +34,7 @@ def opt(text: str, *options: str) -> str:
 
 
 def structure(text: str) -> list[tuple[str, ...]]:
-    """Loops by their steps, transfers by their vectors and maps, masks of reductions, in order."""
+    """Loops by their steps, transfers by their vectors and maps, and masks of reductions, in order."""
     aliases = dict(re.findall(r"^(#\w+) = (affine_map<.*>)$", text, re.MULTILINE))
     found: list[tuple[str, ...]] = []
     for line in text.splitlines():
@@ -64,8 +64,8 @@ def passes(case: OptCase) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_as_mlir_does(case: OptCase) -> None:
-    """The same vector shapes, steps, permutation maps, masks of reductions; mlir-opt reads what we print."""
+def test_the_structure_is_that_of_mlirs_pass(case: OptCase) -> None:
+    """The same vector shapes, steps, permutation maps and masks of reductions; mlir-opt reads the text."""
     ours = mlir.super_vectorize(
         case.text,
         virtual_vector_size=case.sizes,
@@ -78,14 +78,17 @@ def test_as_mlir_does(case: OptCase) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_stores_are_masked_by_the_loop(case: OptCase) -> None:
-    """What MLIR's pass leaves to the array's own size: each store has a mask, unless no lane is left over."""
+    """MLIR's pass omits the mask at the end of an array.
+
+    Here each store has one, unless no lane is left over.
+    """
     ours = mlir.super_vectorize(case.text, virtual_vector_size=case.sizes, fastest_varying=case.fastest)
     stores = re.findall(r"transfer_write [^,]+, [^\]]+\](, %\w+)?", ours)
     assert all(bool(mask) != ("no lane left over" in case.name) for mask in stores)
 
 
 NOT_IN_16 = {f"math.{name}" for name in ("asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh")}
-"""Functions that MLIR has since version 17; before, they are printed as operations of tilejit's."""
+"""Functions that MLIR has since version 17. For earlier versions, they are printed as tilejit operations."""
 
 
 def of_one_operand(name: str, dtype: str) -> str:
@@ -93,7 +96,7 @@ def of_one_operand(name: str, dtype: str) -> str:
 
 
 def every_operation() -> list[str]:
-    """A function for each operation, @f0 and on."""
+    """A function for each operation, named @f0 and so on."""
     two = ("arith.addf", "arith.divf", "arith.maxnumf", "math.powf", "math.atan2", "math.copysign")
     texts = [binary(name, "i32") for name in INTEGER_CASES]
     texts += [binary(f"arith.{name}", "i64") for name in ("shli", "shrsi", "shrui")]
@@ -130,7 +133,7 @@ func.func @f(%A: memref<8x4xf32>, %n: index, %k: i32) -> (index, memref<3x2xf32>
 """
 
 
-def test_signatures_stay() -> None:
+def test_signatures_keep_their_types() -> None:
     """Sizes and index types of arguments and results are those of the text."""
     line = SIGNATURE.splitlines()[1]
     printed = mlir.super_vectorize(SIGNATURE, virtual_vector_size=4)

@@ -1,4 +1,4 @@
-"""The printed super-vector form, run by MLIR itself: what it writes is what the scalar loops write."""
+"""The printed super-vector form, run by MLIR itself, writes what the scalar loops write."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ func.func @main() -> i32 {{
 
 
 def checksum(c: np.ndarray) -> int:  # type: ignore[type-arg]
-    """What @main returns: a polynomial of all elements, in 32 bits."""
+    """The result of @main: a polynomial of all elements, in 32 bits."""
     total = 0
     for element in c:
         total = (total * 31 + int(element)) & 0xFFFFFFFF
@@ -65,7 +65,7 @@ def checksum(c: np.ndarray) -> int:  # type: ignore[type-arg]
 
 
 def by_mlir(text: str, kind: str) -> str:
-    """What @main of a text returns, lowered and run by MLIR."""
+    """The result of a text's @main, lowered and run by MLIR."""
     opt, runner = map(str, TOOLS)
     lowered = subprocess.run(
         [opt, *TO_LLVM], input=text, capture_output=True, text=True, timeout=60, check=False
@@ -85,7 +85,7 @@ SIZES = {"16": 16, "4x8": (4, 8)}
 @needs_mlir
 @pytest.mark.parametrize("name", LOOPS)
 def test_mlir_runs_the_printed_form(name: str) -> None:
-    """MLIR's scalar loops, ours interpreted, and ours in super-vectors run by MLIR agree on every element."""
+    """MLIR's scalar loops, TileJIT's interpreted loops, and super-vectors run by MLIR agree everywhere."""
     a, c = inputs()
     mlir.run(LOOPS[name], "f", a, c, interpreted=True)
     expected = str(checksum(c))
@@ -112,7 +112,7 @@ def test_super_vectors_write_what_the_loops_write(name: str, sizes: str, interpr
 @needs_mlir
 @pytest.mark.parametrize("sizes", [16, (4, 8)], ids=str)
 def test_mlir_runs_the_seed(sizes: int | tuple[int, int]) -> None:
-    """9.0 at [7,42] of arrays of 9x43, no multiples of the super-vector's sizes."""
+    """9.0 at [7,42] of arrays of 9x43, which are not multiples of the super-vector's sizes."""
     main = """
 func.func @main() -> f32 {
   %m = arith.constant 9 : index
@@ -130,8 +130,8 @@ VECTORIZED = [name for name in OPT[16] if name.startswith("loop: ")]
 
 @needs_mlir
 @pytest.mark.parametrize("name", VECTORIZED)
-def test_mlir_runs_its_own_text_alike(name: str) -> None:
-    """Right or wrong, MLIR's vectors write into %C what TileJIT reads them to write."""
+def test_mlir_runs_its_own_text_as_tilejit_reads_it(name: str) -> None:
+    """Right or wrong, MLIR's vectors write the same into %C as TileJIT's interpretation of them."""
     text = OPT[16][name]
     a, c = inputs()
     mlir.run(text, "f", a, c)

@@ -1,4 +1,4 @@
-"""Texts of several functions, of which kernels cannot say each."""
+"""Texts with several functions, not all of which kernels support."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ SAME = "#same = affine_map<(d0) -> (d0)>\n"
 @pytest.mark.parametrize("within", [False, True], ids=["alone", "in a module"])
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_function_is_refused_when_it_is_asked_for(name: str, last: bool, within: bool) -> None:
-    """The others are read and run; it stays in the super-vectorized text as it is."""
+def test_a_function_is_refused_when_it_is_requested(name: str, last: bool, within: bool) -> None:
+    """The other functions are read and run. It is copied unchanged to the super-vectorized text."""
     other = OTHERS[name]
     functions = GOOD + other if last else other + GOOD
     text = SAME + (f"module {{\n{functions}}}\n" if within else functions)
@@ -95,7 +95,7 @@ def test_a_function_is_refused_when_it_is_asked_for(name: str, last: bool, withi
         assert done.stdout.count("func.func") == 2
 
 
-def test_a_text_is_refused_with_its_last_function() -> None:
+def test_a_text_without_supported_functions_is_refused() -> None:
     first, second = OTHERS["a tensor"], OTHERS["a call"].replace("@other", "@third")
     with pytest.raises(KernelError, match="line 2: "):
         mlir.parse(first + second)
@@ -103,7 +103,7 @@ def test_a_text_is_refused_with_its_last_function() -> None:
         mlir.parse("%x = arith.constant 1 : i32\n" + GOOD + GOOD.replace("@good", "@again"))
 
 
-def test_declarations_stay() -> None:
+def test_declarations_are_kept() -> None:
     text = "func.func private @cosine(f32) -> f32\n" + VECRED
     assert mlir.parse(text).refused == {}
     printed = mlir.super_vectorize(text, virtual_vector_size=8)
@@ -112,8 +112,8 @@ def test_declarations_stay() -> None:
         mlir.run(text, "cosine", 1.0)
 
 
-def test_spans(seed: int) -> None:
-    """Functions lie one behind the other, whatever stands between them; blanks keep lines and columns."""
+def test_spans_of_functions(seed: int) -> None:
+    """Functions follow each other, whatever is between them. Blanks preserve lines and columns."""
     rng = random.Random(seed)
     pieces = [GOOD, VECRED, VECTOR_ADD_2D, *OTHERS.values()]
     between = ["", "\n", SAME, "// func @none() {\n", "!t = f32\n"]
@@ -131,7 +131,7 @@ def test_spans(seed: int) -> None:
         assert function_spans(blank) == ()
 
 
-def test_a_missing_brace_ends_at_the_next_function() -> None:
+def test_a_function_with_a_missing_brace_ends_at_the_next_one() -> None:
     module = mlir.parse(GOOD.replace("@good", "@open").rstrip().removesuffix("}") + "\n" + VECRED)
     assert [p.name for p in module.programs] == ["vecred"]
     assert [*module.refused] == ["open"]

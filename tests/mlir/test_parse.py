@@ -1,4 +1,4 @@
-"""Texts of MLIR in the IR of kernels, and what is said of those that are none."""
+"""MLIR text in the IR of kernels, and the errors about other text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def loop(text: str) -> For:
 
 
 def around(body: str, arguments: str = "%A: memref<?xf32>, %n: index") -> str:
-    """A function of one loop."""
+    """A function with one loop."""
     return f"func.func @f({arguments}) {{\n  affine.for %i = 0 to %n {{\n    {body}\n  }}\n  return\n}}\n"
 
 
@@ -122,7 +122,7 @@ func.func @f(%n: index) {{
 
 
 def test_indices_made_by_arith() -> None:
-    """Sums, multiples and divisions of what is not negative stay affine; casts of arguments are symbols."""
+    """Sums, multiples and divisions of nonnegative values stay affine. Casts of arguments are symbols."""
     text = """
 func.func @f(%A: memref<?xf32>, %k: i32) {
   %c0 = arith.constant 0 : index
@@ -149,7 +149,7 @@ func.func @f(%A: memref<?xf32>, %k: i32) {
 
 
 def test_stores_under_affine_if() -> None:
-    """They are made where each of the tests around them holds."""
+    """They run only if all tests around them hold."""
     test = "affine.if affine_set<(d0)[s0] : (d0 - 3 >= 0, s0 - d0 == 1)>(%i)[%n] {"
     store = "affine.store %x, %A[%i] : memref<?xf32>"
     body = f"%x = arith.constant 1.0 : f32\n{test}\n{store}\n}} else {{\n{test}\n}} else {{\n{store}\n}}\n}}"
@@ -166,7 +166,7 @@ def test_stores_under_affine_if() -> None:
     assert outside.name == "and"  # type: ignore[union-attr]
 
 
-def test_names_are_pythons_and_unique() -> None:
+def test_names_are_valid_in_python_and_unique() -> None:
     text = """
 func.func @f(%lambda: memref<4xf32>, %0: f32) {
   affine.for %i = 0 to 4 {
@@ -247,7 +247,7 @@ func.func @f(%A: memref<8xf32>, %z: f32) -> f32 {{
     ],
 )
 def test_unsigned_combiners(yielded: str, combiner: str, dtype: str) -> None:
-    """Values that are combined as unsigned numbers are carried as such."""
+    """Values that are combined as unsigned numbers are carried as unsigned."""
     text = f"""
 func.func @f(%A: memref<8xi8>, %z: i8) -> i8 {{
   %r = affine.for %i = 0 to 8 iter_args(%a = %z) -> (i8) {{
@@ -263,7 +263,7 @@ func.func @f(%A: memref<8xi8>, %z: i8) -> i8 {{
     assert [value.dtype for value in function.results] == ["i8"]
 
 
-def test_a_nest_reduces_as_its_inner_loop_does() -> None:
+def test_a_nest_reduces_like_its_inner_loop() -> None:
     text = """
 func.func @f(%A: memref<8x8xi32>) -> i32 {
   %z = arith.constant 0 : i32
@@ -319,7 +319,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_show_the_place(name: str) -> None:
-    """The cause, the line with a caret, what to write instead."""
+    """The cause, the line with a caret, and a suggestion."""
     with pytest.raises(KernelError) as caught:
         mlir.parse(ERRORS[name])
     cause, line, caret, fix = str(caught.value).split("\n")
@@ -330,7 +330,7 @@ def test_errors_show_the_place(name: str) -> None:
     assert len(caret) <= len(line) + 1
 
 
-def test_an_error_as_a_whole() -> None:
+def test_a_complete_error() -> None:
     with pytest.raises(KernelError) as caught:
         mlir.parse(ERRORS["data in a subscript"])
     assert str(caught.value) == (
@@ -354,8 +354,8 @@ def test_functions_by_name() -> None:
 @pytest.mark.parametrize(
     "head", ["module {", "builtin.module {", "module @all {", "module attributes {a = 1 : i32} {"]
 )
-def test_functions_within_a_module(head: str) -> None:
-    """As mlir-opt prints them; what is wrong is still where it stands."""
+def test_functions_inside_a_module(head: str) -> None:
+    """As mlir-opt prints them. Errors still show the right line."""
     module = mlir.parse(f"{head}\n{VECRED}{VECTOR_ADD_2D}}}\n")
     assert [f.name for f in module.functions] == ["vecred", "vector_add_2d"]
     bare = mlir.parse(f"\n{VECRED}{VECTOR_ADD_2D}")
@@ -364,14 +364,14 @@ def test_functions_within_a_module(head: str) -> None:
         mlir.parse(f"{head}\n{VECRED}}}\n".replace("math.cos", "math.cosine"))
 
 
-def test_texts_only() -> None:
+def test_only_text_is_accepted() -> None:
     with pytest.raises(TypeError, match="got bytes"):
         mlir.parse(b"")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("number", [2**63 - 1, 2**64, 2**64 - 1, 10**30, 10**4000], ids=int.bit_length)
 def test_long_loops(number: int) -> None:
-    """Loops run as often as 64 bits can count, and are refused where a bound has more."""
+    """Loops may run as often as 64 bits can count. Larger bounds are refused."""
     text = around("%x = affine.load %A[%i] : memref<?xf32>\n    affine.store %x, %A[%i] : memref<?xf32>")
     text = text.replace("= 0 to %n", f"= 0 to {number}")
     if number < 2**64:
@@ -391,8 +391,8 @@ def test_long_loops(number: int) -> None:
     ],
     ids=["squares", "multiples", "remainders", "quotients"],
 )
-def test_indices_that_grow_without_end(line: str, cause: str) -> None:
-    """A line that doubles what the line before said: forty would take more memory than there is."""
+def test_exponentially_growing_indices_are_refused(line: str, cause: str) -> None:
+    """Each line doubles the previous one: forty lines would take more memory than there is."""
     start = "%c0 = " + (
         "arith.constant 3 : index" if "muli" in line else "affine.apply affine_map<(d0) -> (d0)>(%i)"
     )
@@ -403,7 +403,7 @@ def test_indices_that_grow_without_end(line: str, cause: str) -> None:
 
 
 def nested(depth: int) -> str:
-    """Loops inside each other, over one sum of all their indices."""
+    """Nested loops, with one sum of all their indices."""
     indices = [f"%i{k}" for k in range(depth)]
     return "\n".join(
         [
@@ -417,13 +417,13 @@ def nested(depth: int) -> str:
     )
 
 
-def test_loops_inside_each_other() -> None:
+def test_nested_loops() -> None:
     assert mlir.super_vectorize(nested(8), virtual_vector_size=4).count("affine.for") == 8
     with pytest.raises(KernelError, match=r"more than 8 loops are nested\n.*%i8 = 0 to %n"):
         mlir.parse(nested(9))
 
 
-def test_deep_texts_end_in_an_error() -> None:
+def test_too_deep_nesting_is_an_error() -> None:
     deep = "(" * 20000
     with pytest.raises(KernelError):
         mlir.parse(around(f"%y = affine.load %A[{deep}%i] : memref<?xf32>"))
@@ -433,7 +433,7 @@ SIGNS = ("", "", *'{}()[]%#:\0é"', "->", "affine.for", "memref<", "0", "-1")
 
 
 def damaged(rng: random.Random) -> str:
-    """A text with one to three places cut out, or replaced by a sign."""
+    """A text with one to three places cut out or replaced by a punctuation mark."""
     text = rng.choice((VECTOR_ADD_2D, VECRED))
     for _ in range(rng.randint(1, 3)):
         at, length = rng.randrange(len(text)), rng.choice((0, 1, 1, 4, 40))
@@ -442,7 +442,7 @@ def damaged(rng: random.Random) -> str:
 
 
 def refusal(text: str) -> str:
-    """What is said of a text that cannot be read, "" where it can."""
+    """The error about a text that cannot be read, or "" if it can."""
     try:
         mlir.parse(text)
     except KernelError as error:
@@ -451,7 +451,7 @@ def refusal(text: str) -> str:
 
 
 def test_any_text_is_read_or_refused(seed: int) -> None:
-    """Damaged texts end in functions or in a KernelError with a place, nothing else."""
+    """Damaged texts give functions or a KernelError with a place, nothing else."""
     rng = random.Random(seed)
     said = [refusal(damaged(rng)) for _ in range(300)]
     assert 0 < said.count("") < 300

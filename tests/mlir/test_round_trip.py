@@ -1,4 +1,4 @@
-"""Super-vector text that is printed, by TileJIT or by MLIR's own pass, is read and does what it says."""
+"""Printed super-vector text, from TileJIT or MLIR's own pass, is read and does what it says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.share(3)
 
 WRONG = [name.removeprefix("loop: ") for name in OPT[16] if name.startswith("loop: ")]
 RIGHT = ("none at all", "a sum into an element", "sums of rows")
-"""Loops that MLIR's pass vectorizes rightly."""
+"""Loops that MLIR's pass vectorizes correctly."""
 
 
 def printed(case: OptCase) -> str:
@@ -36,7 +36,7 @@ def printed(case: OptCase) -> str:
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_what_is_printed_agrees_with_the_scalar_loops(case: OptCase) -> None:
+def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
     checked = mlir.check(case.text, printed(case), sizes=SIZES.get(len(case.sizes), (1, 15, 70)))
     assert len(checked.cases) >= 1
 
@@ -47,8 +47,8 @@ SIZES = {1: (1, 63, 64, 131), 2: (1, 9, 31, 43), 3: (1, 9, 20)}
 @pytest.mark.share(3)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_what_mlir_prints_agrees_where_arrays_end_with_loops(case: OptCase, version: int) -> None:
-    """MLIR's stores have no masks: they go on to the end of the array."""
+def test_mlirs_text_agrees_if_arrays_end_with_loops(case: OptCase, version: int) -> None:
+    """MLIR's stores have no masks, so they continue to the end of the array."""
     text = OPT[version][case.name]
     if case.name in ENDS_ELSEWHERE:
         with pytest.raises(KernelError, match=r"differs in super-vectors with .*: \w+\[.*\] is "):
@@ -58,14 +58,14 @@ def test_what_mlir_prints_agrees_where_arrays_end_with_loops(case: OptCase, vers
 
 
 ENDS_ELSEWHERE = frozenset(case.name for case in CASES if "%n: index" in case.text and "store" in case.text)
-"""Cases with arrays that may go on after their loops, where MLIR's text stores too much."""
+"""Cases with arrays that may continue after their loops, for which MLIR's text stores too much."""
 
 
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", [16, (4, 8)], ids=str)
 @pytest.mark.parametrize("name", LOOPS)
 def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bool) -> None:
-    """print(super_vectorize(f)) read back writes what f writes; and again, it stays as it is."""
+    """print(super_vectorize(f)), read back, writes what f writes. Printed again, it is the same text."""
     wide = mlir.super_vectorize(LOOPS[name], virtual_vector_size=sizes, vectorize_reductions=sizes == 16)
     expected, found = inputs(), inputs()
     mlir.run(LOOPS[name], "f", *expected, interpreted=True)
@@ -78,7 +78,7 @@ def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bo
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", WRONG)
-def test_what_mlir_gets_wrong_is_found(name: str, version: int) -> None:
+def test_errors_of_mlirs_pass_are_found(name: str, version: int) -> None:
     """`check` says where the super-vectors of MLIR's pass differ from its loops."""
     if name in RIGHT:
         assert mlir.check(LOOPS[name], OPT[version][f"loop: {name}"]).cases
@@ -90,7 +90,7 @@ def test_what_mlir_gets_wrong_is_found(name: str, version: int) -> None:
 
 @pytest.mark.skipif(shutil.which("mlir-opt-16") is None, reason="mlir-opt-16 is not installed")
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_data_is_what_mlir_prints(case: OptCase) -> None:
+def test_the_stored_texts_are_mlirs_output(case: OptCase) -> None:
     assert opt(modern(case.text), passes(case)).split() == OPT[16][case.name].split()
 
 
@@ -112,7 +112,7 @@ OPERATIONS = {
 @pytest.mark.share(3)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_is_read_in_lanes(name: str) -> None:
-    """Arithmetic on vectors gives what arithmetic on numbers gives."""
+    """Arithmetic on vectors gives the same as arithmetic on numbers."""
     text = OPERATIONS[name]
     wide = mlir.super_vectorize(text, virtual_vector_size=16)
     assert "vector.transfer_write" in wide
@@ -120,7 +120,7 @@ def test_every_operation_is_read_in_lanes(name: str) -> None:
 
 
 def two_loops(load: str, store: str, arithmetic: str = "") -> str:
-    """C[store] = f(A[load]) in two loops, over arrays of two dimensions."""
+    """C[store] = f(A[load]) in two loops, over two-dimensional arrays."""
     return f"""
 func.func @f(%A: memref<64x64xf32>, %C: memref<64x64xf32>, %m: index, %n: index) {{
   affine.for %i = 0 to 7 {{
@@ -152,8 +152,8 @@ FOREIGN = {
 
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("name", FOREIGN)
-def test_accesses_that_mlir_cannot_say(name: str, interpreted: bool) -> None:
-    """They have names of TileJIT's, and are read as well."""
+def test_accesses_that_mlir_cannot_express(name: str, interpreted: bool) -> None:
+    """They have TileJIT names, and are also read back."""
     text, operation = FOREIGN[name]
     wide = mlir.super_vectorize(text, virtual_vector_size=(4, 8))
     assert operation in wide

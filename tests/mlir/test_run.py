@@ -1,4 +1,4 @@
-"""Functions of MLIR text on arrays."""
+"""MLIR functions on arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilejit import mlir
 from tilejit.mlir.arithmetic import FLOAT_PREDICATES
 
 run = partial(mlir.run, interpreted=True)
-"""What operations mean is the interpreter's to say; kernels are compared with it."""
+"""The interpreter defines the meaning of operations, and kernels are compared with it."""
 
 FORMS = [
     None,
@@ -29,7 +29,7 @@ FORMS = [
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_vector_add_2d(form: dict[str, object] | None, interpreted: bool) -> None:
-    """(1 + 2) + 1 and (1 + 2) + 2 make 9, also where sizes are no multiples of the super-vector's."""
+    """(1 + 2) + 1 and (1 + 2) + 2 make 9, also if sizes are not multiples of the super-vector's."""
     result = mlir.run(VECTOR_ADD_2D, "vector_add_2d", 9, 43, interpreted=interpreted, **(form or {}))
     assert result == np.float32(9.0)
 
@@ -37,7 +37,7 @@ def test_vector_add_2d(form: dict[str, object] | None, interpreted: bool) -> Non
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("form", [None, {"virtual_vector_size": 128, "vectorize_reductions": True}], ids=str)
 def test_vecred(form: dict[str, object] | None, interpreted: bool) -> None:
-    """Elements beyond 500 take no part, NaN though they are."""
+    """Elements after the first 500 are ignored, although they are NaN."""
     x = np.linspace(-3, 3, 512, dtype=np.float32)
     x[500:] = np.nan
     total = mlir.run(VECRED, "vecred", x, interpreted=interpreted, **(form or {}))
@@ -96,7 +96,7 @@ INTEGER_CASES = {
 
 @pytest.mark.parametrize("operation", INTEGER_CASES)
 def test_integers(operation: str) -> None:
-    """8-bit integers, wrapped around; -128 / -1 and divisions by 0 have no result in MLIR."""
+    """8-bit integers wrap around. In MLIR, -128 / -1 and divisions by 0 have no result."""
     a, b = pairs(INTS, INTS[INTS != 0] if "div" in operation or "rem" in operation else None)
     keep = ~((a == -128) & (b == -1))
     a, b = a[keep], b[keep]
@@ -134,7 +134,7 @@ def test_comparisons_of_integers(predicate: str, dtype: str) -> None:
     if predicate.startswith("u"):
         values = [(int(x) % 256, int(y) % 256) for x, y in zip(a, b, strict=True)]
     else:
-        # Signed, the only bit of true is its sign.
+        # As a signed number, the only bit of true is its sign.
         values = [
             (int(x), int(y)) if dtype == "i8" else (-int(x), -int(y)) for x, y in zip(a, b, strict=True)
         ]
@@ -285,21 +285,23 @@ def test_arguments_are_checked(name: str) -> None:
     ("sizes", "kind"),
     [((-1, 4), KernelValueError), ((1 << 62, 1 << 62), KernelValueError), ((1 << 40, 1 << 20), MemoryError)],
 )
-def test_allocations_that_cannot_be(sizes: tuple[int, int], kind: type[Exception], interpreted: bool) -> None:
+def test_impossible_allocations_are_refused(
+    sizes: tuple[int, int], kind: type[Exception], interpreted: bool
+) -> None:
     with pytest.raises(tj.TilejitError, match="allocates A") as refused:
         mlir.run(VECTOR_ADD_2D, "vector_add_2d", *sizes, interpreted=interpreted)
     assert isinstance(refused.value, kind)
 
 
 @pytest.mark.parametrize("interpreted", [True, False])
-def test_nothing_outside_an_array(interpreted: bool) -> None:
+def test_accesses_outside_an_array_are_refused(interpreted: bool) -> None:
     with pytest.raises(KernelIndexError):
         mlir.run(VECTOR_ADD_2D, "vector_add_2d", 2, 2, interpreted=interpreted)
 
 
 @pytest.mark.parametrize("interpreted", [True, False])
-def test_overlapping_arrays_run_as_the_scalar_loop(interpreted: bool) -> None:
-    """The super-vector form takes arguments for distinct; these are one array, one element apart."""
+def test_overlapping_arrays_run_like_the_scalar_loop(interpreted: bool) -> None:
+    """The super-vector form assumes distinct arguments. These are one array, one element apart."""
     text = """
 func.func @f(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) {
   affine.for %i = 0 to %n {
@@ -336,7 +338,7 @@ def test_options_are_checked() -> None:
 
 
 def test_options_in_one_string() -> None:
-    """As the seeds give them to mlir-opt; they say what the keywords say."""
+    """In the form of the seeds for mlir-opt, with the same meaning as the keywords."""
     rows = "virtual-vector-size=32,256 test-fastest-varying=1,0"
     keywords = {"virtual_vector_size": (32, 256), "fastest_varying": (1, 0)}
     wide = mlir.super_vectorize(VECTOR_ADD_2D, options=rows)
@@ -360,7 +362,7 @@ def test_options_in_one_string() -> None:
 
 @pytest.mark.parametrize("interpreted", [True, False])
 def test_several_results(interpreted: bool) -> None:
-    """An index, an array that the function makes, a number and an argument."""
+    """An index, an array that the function allocates, a number and an argument."""
     text = """
 func.func @f(%A: memref<4xf32>, %n: index, %s: f32) -> (index, memref<?xf32>, f32, memref<4xf32>) {
   %B = memref.alloc(%n) : memref<?xf32>

@@ -1,4 +1,4 @@
-"""Carried values of MLIR text that the loop also stores: scans, in super-vectors when asked for."""
+"""Carried MLIR values that the loop also stores: scans, which run in super-vectors on request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Combine = Callable[[Any, Any], Any]
 
 
 def scan(operation: str, dtype: str, *, stored: str = "%t") -> str:
-    """Y[i] = the combination of S and X[0] to X[i]; of X[0] to X[i - 1] where %s is stored."""
+    """Y[i] = the combination of S and X[0] to X[i], or to X[i - 1] if %s is stored."""
     return f"""
 func.func @scan(%X: memref<?x{dtype}>, %Y: memref<?x{dtype}>, %S: {dtype}, %n: index) -> {dtype} {{
   %r = affine.for %i = 0 to %n iter_args(%s = %S) -> ({dtype}) {{
@@ -54,7 +54,7 @@ NUMPY = {
 @pytest.mark.parametrize("stored", ["%t", "%s"])
 @pytest.mark.parametrize("operation", SCANS)
 def test_scans_run_in_lanes(operation: str, stored: str, interpreted: bool) -> None:
-    """Small whole numbers: sums of floats are exact in any grouping, and products wrap around."""
+    """Small integers: sums of floats are exact in any grouping, and products wrap around."""
     name, combine = SCANS[operation]
     dtype, text = NUMPY[name], scan(operation, name, stored=stored)
     for count in (0, 1, 31, 64, 100):
@@ -71,7 +71,7 @@ def test_scans_run_in_lanes(operation: str, stored: str, interpreted: bool) -> N
         assert (y[count:] == 77).all()
 
 
-def test_scans_are_asked_for() -> None:
+def test_scans_run_in_lanes_on_request() -> None:
     text = scan("arith.addf", "f32")
     plain = mlir.super_vectorize(text, virtual_vector_size=32, vectorize_reductions=True, report=True)
     assert "scan-not-asked: s is scanned by add" in plain

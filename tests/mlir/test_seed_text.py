@@ -1,4 +1,4 @@
-"""The texts of the seed about super-vectorization: printed line by line, read in their spelling, run."""
+"""The seed's texts about super-vectorization: printed line by line, read in their spelling, and run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tilejit import mlir
 
 
 @pytest.mark.parametrize("name", SEED)
-def test_line_by_line(name: str) -> None:
-    """Without masks, what is printed is the seed's text, up to the names of values."""
+def test_printed_text_matches_the_seed_line_by_line(name: str) -> None:
+    """Without masks, the printed text is the seed's text, up to the names of values."""
     text, expected, options = SEED[name]
     printed = mlir.super_vectorize(text, options=options, masks="none")
     assert lines(printed, padding=name == "128") == lines(expected)
@@ -24,7 +24,7 @@ def test_line_by_line(name: str) -> None:
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("name", ["256", "32x256"])
 def test_vector_add_2d_runs(name: str, interpreted: bool) -> None:
-    """9.0 at [7,42], whether the size divides or not."""
+    """9.0 at [7,42], whether or not the size divides the extents."""
     for sizes in ((9, 43), (64, 512)):
         result = mlir.run(SEED[name][1], "vector_add_2d", *sizes, interpreted=interpreted)
         assert result == np.float32(9.0)
@@ -32,7 +32,7 @@ def test_vector_add_2d_runs(name: str, interpreted: bool) -> None:
 
 @pytest.mark.parametrize("interpreted", [True, False])
 def test_vecred_runs(interpreted: bool) -> None:
-    """The sum of 500 cosines; the 12 elements behind them may be anything."""
+    """The sum of 500 cosines. The 12 elements after them may be anything."""
     x = np.random.default_rng(0).random(512, np.float32)
     expected = np.cos(x[:500].astype(np.float64)).sum()
     x[500:] = np.nan
@@ -47,8 +47,8 @@ def test_the_seed_agrees_with_its_scalar_form(name: str) -> None:
     assert str(checked).startswith(f"@{checked.functions[0]}: ")
 
 
-def test_masks_are_left_out_only_where_that_changes_nothing() -> None:
-    """A store ends with its array, so that a loop up to the array's size needs no mask; others may."""
+def test_masks_are_omitted_only_if_that_changes_nothing() -> None:
+    """A store ends with its array, so a loop up to the array's size needs no mask; others may."""
     for text, loop in ((ONE_LOOP, "i of line 3 ends at n"), (BROADCASTS, "j of line 5 ends at n")):
         with pytest.raises(KernelError, match=rf"needs masks: the loop {loop}.*\n  write a multiple of"):
             mlir.super_vectorize(text, virtual_vector_size=16, masks="none")

@@ -1,4 +1,4 @@
-"""Operations on vectors: which lanes are read and written, and what the others are."""
+"""Vector operations: which lanes are read and written, and the values of the others."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ COPY = """
 
 @both
 @pytest.mark.parametrize("n", [0, 5, 13, 19, 20, 33])
-def test_lanes_beyond_arrays(n: int, interpreted: bool) -> None:
-    """Those that are read are the padding; those that are written stay away from memory."""
+def test_lanes_past_the_end_of_arrays(n: int, interpreted: bool) -> None:
+    """Reads return the padding there. Writes do not touch memory."""
     a, c = arrays(16)
     mlir.run(function(COPY), "f", a, c, n, interpreted=interpreted)
     source = np.concatenate([a, np.full(40, 7, np.float32)])
@@ -54,7 +54,7 @@ MASKED = """
 @both
 @pytest.mark.parametrize("count", [-3, 0, 1, 5, 8, 100])
 def test_masks_of_first_lanes(count: int, interpreted: bool) -> None:
-    """Fewer than no lanes are none, more than all are all."""
+    """Negative counts mean no lanes, and counts above the size mean all."""
     a, c = arrays()
     mlir.run(function(MASKED.replace("{count}", str(count))), "f", a, c, 6, interpreted=interpreted)
     active = np.arange(8) < count
@@ -85,8 +85,8 @@ def test_masks_that_are_computed(interpreted: bool) -> None:
 
 
 @both
-def test_reads_come_before_writes_even_if_arrays_overlap(interpreted: bool) -> None:
-    """A vector is all that was read, also where what is written is the same memory, one element further."""
+def test_reads_come_before_writes_if_arrays_overlap(interpreted: bool) -> None:
+    """A vector holds what was read, even if a write goes to the same memory, one element further."""
     x = np.arange(20, dtype=np.float32)
     mlir.run(function(COPY), "f", x[:16], x[1:17], 2, interpreted=interpreted)
     expected = np.arange(20, dtype=np.float32)
@@ -95,8 +95,8 @@ def test_reads_come_before_writes_even_if_arrays_overlap(interpreted: bool) -> N
 
 
 @both
-def test_what_was_read_stays(interpreted: bool) -> None:
-    """A later write to the array changes nothing about a vector."""
+def test_vectors_do_not_change_after_a_read(interpreted: bool) -> None:
+    """A later write to the array does not change the vector."""
     body = """
   %pad = arith.constant 7.0 : f32
   %one = arith.constant dense<1.0> : vector<8xf32>
@@ -132,7 +132,7 @@ func.func @f(%A: memref<?x?xf32>, %C: memref<?x?xf32>, %i: index, %j: index) {
 
 @both
 def test_permutation_maps(interpreted: bool) -> None:
-    """Masks count the array's dimensions; a 0 repeats an element along a dimension of the vector."""
+    """Masks count the array's dimensions. A 0 repeats an element along a dimension of the vector."""
     a = np.arange(130, dtype=np.float32).reshape(10, 13)
     c = np.full((16, 16), -1, np.float32)
     mlir.run(PERMUTED, "f", a, c, 1, 2, interpreted=interpreted)
@@ -187,8 +187,8 @@ func.func @f(%v: vector<2x4xi32>, %n: index) -> (vector<2x4xi32>, vector<2x4xi32
 
 @both
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
-def test_vectors_that_loops_carry(n: int, interpreted: bool) -> None:
-    """All are updated at once, whichever of them an update reads, in whatever order of lanes."""
+def test_vectors_carried_by_loops(n: int, interpreted: bool) -> None:
+    """All are updated at once, whichever of them an update reads, in any order of lanes."""
     v = np.arange(8, dtype=np.int32).reshape(2, 4)
     a, b, c = v, 2 * v, v.T
     for _ in range(n):
@@ -216,8 +216,8 @@ func.func @f(%x: i32, %n: index) -> (vector<2x3xi32>, vector<4xindex>, vector<4x
 
 
 @both
-def test_vectors_that_are_made(interpreted: bool) -> None:
-    """Constants, splats, broadcasts, the numbers of lanes, masks; vectors are returned."""
+def test_vectors_made_without_memory(interpreted: bool) -> None:
+    """Constants, splats, broadcasts, lane numbers and masks; vectors are returned."""
     b, j, c, listed = mlir.run(MADE, "f", 5, 3, interpreted=interpreted)
     assert b.tolist() == [[5, 15, 25]] * 2
     assert j.tolist() == [0, 3, 6, 9]
@@ -235,7 +235,7 @@ def test_vectors_that_are_made(interpreted: bool) -> None:
     ],
 )
 def test_constants_by_their_bits(dtype: str, bits: str, number: float) -> None:
-    """MLIR prints infinities so, which are where maxima begin."""
+    """MLIR prints infinities this way, which are the start values of maxima."""
     text = f"""
 func.func @f() -> vector<2x{dtype}> {{
   %x = arith.constant dense<{bits}> : vector<2x{dtype}>
@@ -296,8 +296,8 @@ WHOLE = {
 
 @both
 @pytest.mark.parametrize("name", WHOLE)
-def test_promises_are_proven(name: str, interpreted: bool) -> None:
-    """Lanes that are said to be inside an array are proven to be, before anything runs."""
+def test_promised_bounds_are_proven(name: str, interpreted: bool) -> None:
+    """Lanes that are declared to be inside an array are proven to be, before anything runs."""
     text = function(WHOLE[name] + "\n  vector.transfer_write %x, %C[%n] : vector<8xf32>, memref<?xf32>")
     a, c = arrays()
     mlir.run(text, "f", a, c, 12, interpreted=interpreted)
@@ -309,8 +309,8 @@ def test_promises_are_proven(name: str, interpreted: bool) -> None:
         assert np.array_equal(c, before)
 
 
-def test_no_lane_leaves_memory_that_guards_surround() -> None:
-    """Arrays at the end of a page: whatever is accessed behind them is an error of the hardware."""
+def test_no_lane_leaves_guarded_memory() -> None:
+    """Arrays at the end of a page: any access after them is a fault."""
     for size in (1, 7, 8, 9, 23):
         pages = Guarded(4096), Guarded(4096)
         a, c = (page.place(4 * size, at_end=True).view(np.float32) for page in pages)
@@ -330,8 +330,8 @@ func.func @f(%A: memref<?xf32>, %C: memref<?xf32>) {
         assert all(page.untouched() for page in pages)
 
 
-def test_what_becomes_of_vectors_is_reported() -> None:
-    """The text stays; comments say how lanes run."""
+def test_comments_report_how_vectors_run() -> None:
+    """The text is unchanged. Comments say how lanes run."""
     text = function(COPY)
     assert mlir.super_vectorize(text, virtual_vector_size=4) == text
     lines = mlir.super_vectorize(text, virtual_vector_size=4, report=True).splitlines()
@@ -363,8 +363,8 @@ func.func @f(%X: memref<?xf32>, %Y: memref<?xf32>, %I: memref<?xi32>, %J: memref
 
 @both
 @pytest.mark.parametrize("n", [0, 1, 8, 21])
-def test_lanes_by_data(n: int, interpreted: bool) -> None:
-    """Gathers and scatters by indices from memory, checked before anything is stored; the last lane wins."""
+def test_gathers_and_scatters_by_indices_from_memory(n: int, interpreted: bool) -> None:
+    """Indices are checked before anything is stored, and the last lane wins."""
     rng = np.random.default_rng(n)
     x, y = rng.random(30).astype(np.float32), np.full(25, -1, np.float32)
     i, j = rng.integers(-1, 29, n).astype(np.int32), rng.integers(0, 25, n)
@@ -384,7 +384,7 @@ def test_lanes_by_data(n: int, interpreted: bool) -> None:
         at[n // 2] = kept
 
 
-def test_subscripts_that_are_stored_to_are_refused() -> None:
+def test_index_arrays_must_not_be_stored_to() -> None:
     with pytest.raises(KernelError, match="its elements are subscripts"):
         mlir.parse(BY_DATA.replace("vector.scatter %Y", "vector.transfer_write %a, %I[%i], %m : "
                    "vector<8xi32>, memref<?xi32>\n    vector.scatter %Y"))  # fmt: skip

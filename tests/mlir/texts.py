@@ -1,4 +1,4 @@
-"""Texts of MLIR that the tests share."""
+"""MLIR texts that tests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random NumPy arrays of every dtype and stride pattern, and what a routine does with them."""
+"""Random NumPy arrays with every dtype and stride pattern, and the outcome of a routine on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NARROW = tuple(np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "floa
 
 
 def dtypes() -> st.SearchStrategy[np.dtype[Any]]:
-    """Every kind of dtype that NumPy knows, both byte orders, records, and those of ml_dtypes."""
+    """Every kind of dtype in NumPy, both byte orders, records, and those of ml_dtypes."""
     return st.one_of(
         hnp.scalar_dtypes(),
         hnp.byte_string_dtypes(max_len=13),
@@ -31,7 +31,7 @@ def dtypes() -> st.SearchStrategy[np.dtype[Any]]:
 
 @st.composite
 def arrays(draw: Any, dtype: np.dtype[Any] | None = None, least_rank: int = 0, most_rank: int = 4) -> Array:
-    """An array of random bytes with its axes in any order, steps, reversals, repeats and gaps."""
+    """An array of random bytes with axes in any order, steps, reversals, repeats and gaps."""
     kind = draw(dtypes()) if dtype is None else dtype
     shape = draw(hnp.array_shapes(min_dims=least_rank, max_dims=most_rank, min_side=0, max_side=9))
     steps = [draw(st.sampled_from((1, 1, 1, 2, 3, -1, -2, 0))) for _ in shape]
@@ -52,7 +52,7 @@ def arrays(draw: Any, dtype: np.dtype[Any] | None = None, least_rank: int = 0, m
 
 
 def content(dtype: np.dtype[Any], shape: tuple[int, ...], seed: int) -> Array:
-    """Random elements; no NaNs, which compare unequal, and no signalling ones."""
+    """Random elements without NaNs, because NaNs compare unequal and may be signaling."""
     rng = np.random.default_rng(seed)
     count = int(np.prod(shape, dtype=np.int64))
     if dtype.hasobject:
@@ -67,7 +67,7 @@ def content(dtype: np.dtype[Any], shape: tuple[int, ...], seed: int) -> Array:
 
 
 def outcome(routine: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """What comes out of a call: the result, or the exception's type and text; and its warnings."""
+    """The outcome of a call: the result, or the exception's type and text; and its warnings."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         try:
@@ -78,7 +78,7 @@ def outcome(routine: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
 
 
 def assert_same(ours: Any, theirs: Any, *, strides: bool = True) -> None:
-    """The same bits, dtype and shape; the same strides where memory order is part of the answer."""
+    """The same bits, dtype and shape, and the same strides if memory order is part of the answer."""
     assert type(ours[0]) is type(theirs[0])
     assert ours[1] == theirs[1]
     if not isinstance(theirs[0], np.ndarray):

@@ -1,6 +1,7 @@
-"""A pytest plugin: the outcome of each test to a file, NumPy's copy routines replaced where it is asked for.
+"""A pytest plugin that writes the outcome of each test to a file, with NumPy's routines replaced on request.
 
-OUTCOMES names the file; ACCELERATE=1 puts TileJIT's routines into NumPy, kernels for arrays of every size.
+OUTCOMES names the file. ACCELERATE=1 replaces NumPy's copy routines with TileJIT's, which use kernels for
+arrays of every size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NumPy's routines replaced and put back."""
+"""NumPy's routines, replaced and restored."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_swaps_and_restores() -> None:
 
 
 def test_text_signatures_survive() -> None:
-    """Functions written in C have them behind NumPy's dispatcher."""
+    """Functions written in C have text signatures behind NumPy's dispatcher."""
     text = np.concatenate.__wrapped__.__text_signature__
     with tj.accelerate():
         assert np.concatenate.__wrapped__.__text_signature__ == text
@@ -51,7 +51,7 @@ def test_restores_after_an_exception() -> None:
     assert before == routines()
 
 
-def test_leaves_what_others_have_put_in() -> None:
+def test_replacements_by_others_are_kept() -> None:
     original = np.pad
 
     def others(*args: Any, **kwargs: Any) -> Any:
@@ -81,7 +81,7 @@ def test_kernels_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_share_the_swap() -> None:
-    """Blocks that overlap in time: NumPy's own are back after the last."""
+    """Blocks overlap in time. NumPy's routines are restored after the last one."""
     before = routines()
     started, leave = threading.Barrier(3), threading.Event()
     wrong: list[BaseException] = []
@@ -124,8 +124,8 @@ def test_permanent_and_smallest(monkeypatch: pytest.MonkeyPatch) -> None:
         tj.accelerate(smallest="0")  # type: ignore[arg-type]
 
 
-def test_array_functions_of_others_are_called() -> None:
-    """What has __array_function__ answers for itself, with NumPy's own routine."""
+def test_array_functions_of_other_classes_are_called() -> None:
+    """An object with __array_function__ handles the call itself, with NumPy's own routine."""
 
     class Duck:
         def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -182,8 +182,8 @@ check(lambda: not type(numba.__spec__.loader).__module__.startswith("tilejit"))
         "check(lambda: (np.ascontiguousarray(np.ones((300, 500)).T) == 1).all())",
     ],
 )
-def test_numba_knows_numpys_routines(within: str) -> None:
-    """Imported, or whole, only within the block: by a user, or for a kernel that is in no store."""
+def test_numba_recognizes_numpys_routines(within: str) -> None:
+    """Imported, or used, only inside the block: by a user, or for a kernel that is in no store."""
     done = subprocess.run(
         [sys.executable, "-c", NUMBA_WITHIN.format(within=within)],
         env=environment(TILEJIT_NO_CACHE="1"),
@@ -196,7 +196,7 @@ def test_numba_knows_numpys_routines(within: str) -> None:
 
 @pytest.mark.parametrize("leave", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)])
 def test_blocks_end_in_any_order(leave: tuple[int, ...]) -> None:
-    """The latest that is open says what is small; with the last one all is as it was."""
+    """The most recently entered open block sets the threshold. After the last one, everything is restored."""
     before = SIZES.small_elements
     asked = (0, None, 5)
     blocks = [tj.accelerate(smallest=smallest) for smallest in asked]
@@ -211,7 +211,7 @@ def test_blocks_end_in_any_order(leave: tuple[int, ...]) -> None:
     assert SIZES.small_elements == before
 
 
-def test_layouts_are_learned_anew_where_thresholds_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layouts_are_learned_again_if_thresholds_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilejit.programs.direct_policy.DIRECT_FROM", 2)
     x, y = np.zeros((100, 100)), np.zeros((100, 100))
     for _ in range(4):
@@ -258,15 +258,15 @@ print(sum(map(abs, codes)))
 @pytest.mark.rotated
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_children_forked_while_another_thread_swaps() -> None:
-    """A fork waits for the lock, which no child inherits taken."""
+    """A fork waits for the lock, so no child inherits it locked."""
     done = subprocess.run(
         [sys.executable, "-c", FORKED], env=environment(), capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == "0", done.stderr
 
 
-def test_take_of_what_takes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy calls a tensor's own `take`; so it does here, whatever array the tensor could be."""
+def test_take_calls_a_tensors_own_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy calls a tensor's own `take`, and so does TileJIT, whatever array the tensor could become."""
 
     class Tensor:
         def take(self, *args: Any, **kwargs: Any) -> Any:
@@ -288,7 +288,7 @@ def test_take_of_tensors() -> None:
 
 
 @pytest.mark.parametrize("side", [3, 300])
-def test_copies_of_what_answers_for_itself(side: int) -> None:
+def test_copies_of_objects_with_an_array_function(side: int) -> None:
     class Duck:
         def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
             return func.__name__

@@ -1,4 +1,4 @@
-"""Every routine gives what NumPy gives, for arrays of every dtype and stride pattern."""
+"""Every routine gives NumPy's result, for arrays of every dtype and stride pattern."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_array_and_asarray(x: Any, order: Any, copy: bool | None) -> None:
 
 
 @pytest.mark.parametrize("name", ["array", "asarray"])
-def test_order_a_of_what_is_converted(name: str) -> None:
-    """NumPy keeps the order of axes then; of an array that keeps its dtype it makes one in C order."""
+def test_order_a_of_conversions(name: str) -> None:
+    """NumPy keeps the order of axes in a conversion. Without one, the result is in C order."""
     x = np.arange(680, dtype=np.float32).reshape(17, 40)[:, ::10].T
     for y in (x, x.T, np.asfortranarray(x), x[:, :, None]):
         for dtype in (np.float64, np.float32):
@@ -202,8 +202,8 @@ def test_pad(x: Any, widths: Any, mode: str, keywords: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("mode", ["constant", "edge"])
-def test_every_margin(mode: Any) -> None:
-    """Both modes that kernels copy for, with margins on either side alone."""
+def test_pads_on_every_side(mode: Any) -> None:
+    """Both modes that have kernels, with margins on either side alone."""
     x = np.arange(1.0, 300 * 200 + 1, dtype=np.float32).reshape(300, 200).T
     for widths in (1, ((2, 0), (0, 3)), ((0, 2), (3, 0))):
         np.testing.assert_array_equal(tj.pad(x, widths, mode), np.pad(x, widths, mode))
@@ -219,7 +219,7 @@ def test_take(x: Any, data: Any) -> None:
 
 
 class Own(np.ndarray):
-    """A subclass of a user's."""
+    """A user's subclass."""
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ class Own(np.ndarray):
         ("broadcast_to", ((5, 3, 4),)),
     ],
 )
-def test_copies_of_views_say_so(name: str, arguments: tuple[Any, ...]) -> None:
+def test_docstrings_say_where_copies_replace_views(name: str, arguments: tuple[Any, ...]) -> None:
     x, ours = np.zeros((3, 4)), getattr(tj, name)
     assert np.shares_memory(getattr(np, name)(x, *arguments), x)
     assert not np.shares_memory(ours(x, *arguments), x)
@@ -251,8 +251,8 @@ def test_subclasses_are_numpys() -> None:
         assert type(tj.concatenate([given_array, given_array])) is type(np.concatenate([given_array] * 2))
 
 
-def test_no_kernel_is_asked_where_numpy_warns() -> None:
-    """300 in uint8: NumPy's answer, whatever way it came."""
+def test_no_kernel_runs_if_numpy_warns() -> None:
+    """300 in uint8 gives NumPy's answer in any case."""
     x = np.zeros((100, 200), np.uint8)
     for value in (300, -1, 2.7, np.int64(300)):
         ours, theirs = (outcome(m.pad, x, 2, constant_values=value) for m in (tj, np))

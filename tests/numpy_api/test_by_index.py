@@ -1,4 +1,4 @@
-"""put, take_along_axis and put_along_axis: every element, and every error, as NumPy has them."""
+"""put, take_along_axis and put_along_axis: every element and every error as in NumPy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _small_arrays_in_small_blocks() -> Iterator[None]:
 
 
 def copied(x: Any) -> Any:
-    """The same elements at the same strides, in memory of its own that may be written."""
+    """The same elements at the same strides, in separate writable memory."""
     if not isinstance(x, np.ndarray) or not x.ndim or 0 in x.strides:
         return np.array(x)
     flips = tuple(slice(None, None, -1) if s < 0 else slice(None) for s in x.strides)
@@ -48,9 +48,9 @@ def copied(x: Any) -> Any:
 
 
 def assert_writes_alike(name: str, x: Any, *arguments: Any) -> None:
-    """TileJIT's routine and NumPy's leave two copies of an array alike, and raise alike.
+    """TileJIT's routine and NumPy's leave the same array, and raise the same error.
 
-    Where `put` raises, NumPy may have written elements, and TileJIT none.
+    If `put` raises, NumPy may have written elements, whereas TileJIT has written none.
     """
     ours, theirs, before = copied(x), copied(x), copied(x)
     mine = outcome(getattr(tj, name), ours, *arguments)
@@ -61,7 +61,7 @@ def assert_writes_alike(name: str, x: Any, *arguments: Any) -> None:
 
 
 def indices_for(draw: Any, shape: tuple[int, ...], extent: int, dtype: str) -> Any:
-    """Random indices, most of them within bounds, some with axes in another order."""
+    """Random indices, most of them in bounds, some with axes in another order."""
     kind = np.dtype(dtype)
     reach = draw(st.sampled_from((extent, extent, extent, extent + 1)))
     low = -reach if kind.kind == "i" else 0
@@ -117,7 +117,7 @@ FAR = np.array([[7], [-9], [0], [2], [1], [5]])
     ids=str,
 )
 def test_modes_of_put(mode: Any, x: Any, indices: Any) -> None:
-    """As lists and as arrays; of a number twice the last value stays."""
+    """As lists and as arrays. For duplicate indices, the last value stays."""
     assert_writes_alike("put", x, np.asarray(indices, None if len(indices) else int), [1, 2, 3], mode)
     assert_writes_alike("put", x, indices, np.arange(1, 4).astype(x.dtype), mode)
 
@@ -149,7 +149,7 @@ def test_values_are_converted(dtype: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1, -2, 2, None, 1.0, "0", True])
-def test_arguments_of_any_kind(axis: Any) -> None:
+def test_wrong_arguments_raise_numpys_errors(axis: Any) -> None:
     """Axes, ranks and dtypes that do not fit raise what NumPy raises."""
     for x in (X, X[0], X.tolist(), X[:, None], np.zeros((0, 3)), np.zeros(())):
         for indices in (
@@ -174,7 +174,7 @@ def test_the_default_axis_is_the_last() -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_narrow_indices_into_large_arrays(dtype: str) -> None:
-    """Numbers of elements and distances of slices that such an integer does not hold."""
+    """Extents and slice distances exceed the range of the index dtype."""
     x = np.arange(100 * 1000.0).reshape(100, 1000)
     indices = (np.arange(3000).reshape(3, 1000) % 100).astype(dtype)
     indices -= np.array(100 * (np.dtype(dtype).kind == "i"), dtype)
@@ -185,14 +185,14 @@ def test_narrow_indices_into_large_arrays(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_results_lie_as_numpys_do(order: Any) -> None:
-    """In the order of the indices."""
+def test_results_have_numpys_memory_order(order: Any) -> None:
+    """It is the order of the indices."""
     indices = np.asarray(np.argsort(X, 0), order=order)
     assert_same(*(outcome(m.take_along_axis, X, indices, 0) for m in (tj, np)))
 
 
 def test_nothing_is_written_on_an_error() -> None:
-    """`put` checks all indices first; NumPy writes as far as it comes."""
+    """`put` checks all indices first, whereas NumPy writes up to the first wrong one."""
     x = np.zeros(48)
     with pytest.raises(IndexError, match="index 48 is out of bounds for axis 0 with size 48"):
         tj.put(x, np.array([1, 2, 48]), 1)
@@ -203,8 +203,8 @@ def test_nothing_is_written_on_an_error() -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_threads_change_nothing(axis: int, threads: int) -> None:
-    """Of equal indices in a slice the last one counts, whichever thread has it."""
+def test_threads_do_not_change_results(axis: int, threads: int) -> None:
+    """For equal indices in a slice the last one counts, whichever thread has it."""
     x = np.arange(5 * 6 * 7.0).reshape(5, 6, 7)
     indices = np.random.default_rng(axis).integers(-5, 5, (5, 6, 7))
     values = np.arange(5 * 6 * 7.0).reshape(5, 6, 7)
@@ -242,7 +242,7 @@ def test_read_only_arrays() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_arguments_that_share_memory(mode: Any) -> None:
-    """Values and indices are as they were before the first element is written."""
+    """Values and indices are read before the first element is written."""
     found = []
     for m in (tj, np):
         x = np.arange(48)[::-1].copy()
@@ -302,7 +302,7 @@ def test_nothing_outside_is_touched(dtype: str) -> None:
         assert x[1:-1].tobytes() == before[1:-1].tobytes()
 
 
-def test_accelerated_routines_leave_small_arrays_and_other_types() -> None:
+def test_accelerated_routines_leave_small_arrays_and_other_types_to_numpy() -> None:
     class Own:
         def put(self, *args: Any, **kwargs: Any) -> str:
             return "its own"

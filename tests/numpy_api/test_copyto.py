@@ -1,4 +1,4 @@
-"""copyto against numpy.copyto itself: same bytes, same exceptions, same warnings, whatever the arrays."""
+"""copyto against numpy.copyto: the same bytes, exceptions and warnings, for any arrays."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PAIRS = (
 
 
 def content(rng: np.random.Generator, size: int, pair: tuple[Any, Any]) -> Array:
-    """Random bytes; none a NaN that signals where NumPy warns of those and no kernel can tell."""
+    """Random bytes, without signaling NaNs if NumPy warns about those and kernels cannot detect them."""
     made = rng.integers(0, 256, size, np.uint8)
     return made & 0xFB if pair == TO_BF16 else made
 
@@ -71,7 +71,7 @@ def _kernels_for_small_arrays() -> Iterator[None]:
 
 
 def outcome(copy: Callable[..., None], *arguments: Any, **keywords: Any) -> tuple[Any, list[str]]:
-    """The kind of exception a copy ends in, or None, and the texts of its warnings."""
+    """The type of exception that a copy ends with, or None, and the texts of its warnings."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         try:
@@ -82,7 +82,7 @@ def outcome(copy: Callable[..., None], *arguments: Any, **keywords: Any) -> tupl
 
 
 class Case:
-    """Two arrays in one room of bytes or in two, to be made again for each copy."""
+    """Two arrays in one block of memory or in two, which can be made again for each copy."""
 
     def __init__(self, pick: Pick) -> None:
         self.pair = one_of(pick, PAIRS)
@@ -115,7 +115,7 @@ class Case:
         self.seed = pick(0, 1000)
 
     def arrays(self) -> tuple[Array, Array, list[Array]]:
-        """Destination, source, and the rooms they live in."""
+        """The destination, the source, and their blocks of memory."""
         size = sum(self.spans) + max(self.at) + 64
         room = content(np.random.default_rng(self.seed), 2 * size, self.pair)
         rooms = [room] if self.together else [room[:size].copy(), room[size:].copy()]
@@ -151,7 +151,7 @@ def test_the_same_bytes_as_numpy(case: Case) -> None:
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda p: f"{p[0]} to {p[1]}")
 def test_every_pair_of_dtypes(pair: tuple[np.dtype[Any], np.dtype[Any]]) -> None:
-    """A plain transpose of each, so that none hides behind the random ones."""
+    """A plain transpose of each pair, in addition to the random ones."""
     rng = np.random.default_rng(3)
     src = content(rng, 40 * 30 * pair[0].itemsize, pair).view(pair[0]).reshape(40, 30).T
     got, wanted = (np.zeros((30, 40), pair[1]) for _ in range(2))
@@ -209,7 +209,7 @@ def every_trouble() -> Array:
 
 
 class Foreign:
-    """An array of somebody else, with functions of its own."""
+    """Another library's array, with its own functions."""
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> str:
         raise KeyError(function.__name__)
@@ -280,20 +280,20 @@ def test_the_same_exceptions_and_warnings(name: str, errors: Any) -> None:
         assert str(got[0].tolist()) == str(wanted[0].tolist())
 
 
-def test_flags_of_all_threads() -> None:
+def test_floating_point_flags_of_all_threads_count() -> None:
     src = np.ones((2000, 1000))
     src[-1, -1] = 1e300
     with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
         tj.copyto(np.zeros(src.shape, np.float32), src, threads=2)
 
 
-def test_a_mapped_file(tmp_path: Any) -> None:
+def test_a_memory_mapped_file(tmp_path: Any) -> None:
     mapped = np.memmap(tmp_path / "file", np.float32, "w+", shape=(30, 40))
     tj.copyto(mapped, np.arange(1200, dtype=np.float32).reshape(40, 30).T)
     assert mapped[3, 7] == 7 * 30 + 3
 
 
-def test_whatever_becomes_an_array() -> None:
+def test_objects_that_convert_to_an_array() -> None:
     class Exporter:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
             return np.arange(6.0).reshape(2, 3)
@@ -318,7 +318,7 @@ def test_many_dimensions() -> None:
 
 
 def test_pairs_in_more_loops_than_a_kernel_has() -> None:
-    """The outer loops become a table; the two elements that move as one stay together."""
+    """The outer loops become a table. The two elements that move as one stay together."""
     src = np.arange(3**8 * 2, dtype=np.float32).reshape(*(3,) * 8, 2)
     order = *reversed(range(8)), 8
     got = np.zeros_like(src)
@@ -359,7 +359,7 @@ def test_nothing_outside_is_touched(dtype: str, at_end: bool) -> None:
         assert places[0].tobytes() == before.tobytes()
 
 
-def test_tuning_is_read() -> None:
+def test_tuning_keywords_are_used() -> None:
     assert read_tuning("auto", "structure", False) is DEFAULT
     assert read_tuning(16, "sizes", True) == Tuning((16,), "sizes", True)
     assert read_tuning([16, np.int8(4)], "structure", np.False_) == Tuning((16, 4))
@@ -393,7 +393,7 @@ def test_keywords_refused(call: Any, keywords: dict[str, Any], error: type[Excep
 
 @pytest.mark.parametrize("size", [1, 3, 64, (1, 1), (2, 8), (16, 16), (5, 3), (64, 64)], ids=str)
 @pytest.mark.parametrize("specialize", ["structure", "sizes"])
-def test_tuned_copies_are_the_same_copies(size: Any, specialize: str) -> None:
+def test_tuned_copies_give_the_same_bytes(size: Any, specialize: str) -> None:
     src = np.arange(90 * 70, dtype=np.uint16).reshape(90, 70)
     for view in (src, src.T, src[::-2, 3:50]):
         out = np.zeros(view.shape, np.uint16)
@@ -402,7 +402,7 @@ def test_tuned_copies_are_the_same_copies(size: Any, specialize: str) -> None:
 
 
 OFTEN = 5
-"""As many times as make a copy a direct call here."""
+"""The number of calls after which a copy is a direct call here."""
 
 
 @pytest.fixture
@@ -413,7 +413,7 @@ def _soon_direct(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def often(dst: Array, src: Array) -> CopyPlan:
-    """The plan of a copy that is made until it is a direct call, each time of other elements."""
+    """The plan of a copy that is repeated until it is a direct call, each time with other elements."""
     for k in range(OFTEN + 3):
         dst[...], src[...] = 0, src[::-1] if k % 2 else src + 1
         tj.copyto(dst, src)
@@ -424,7 +424,7 @@ def often(dst: Array, src: Array) -> CopyPlan:
 
 
 @pytest.mark.usefixtures("_soon_direct")
-def test_copies_made_often_are_direct() -> None:
+def test_frequent_copies_are_direct_calls() -> None:
     dst, src = np.zeros((70, 90), np.float32), np.arange(6300, dtype=np.float32).reshape(90, 70).T
     plan = often(dst, src)
     assert plan._is_direct == supported()
@@ -443,7 +443,7 @@ def test_copies_made_often_are_direct() -> None:
 
 
 @pytest.mark.usefixtures("_soon_direct")
-def test_copies_made_often_warn_each_time() -> None:
+def test_frequent_copies_warn_each_time() -> None:
     dst, src = np.zeros((70, 90), np.float32), np.full((70, 90), 1e300)
     for _ in range(OFTEN + 3):
         with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):

@@ -1,4 +1,4 @@
-"""Joins of very many arrays: small ones, of several dtypes and orders, with one that is large."""
+"""Joins of very many arrays: small ones with several dtypes and orders, and a large one among them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ MIXTURES: dict[str, tuple[str, ...]] = {
 
 
 def kernels_for_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours make all joins that they can, not only those that are large enough."""
+    """Let TileJIT make all joins that it can, not only large ones."""
     for name in ("small_elements", "small_run_bytes", "part_bytes", "interleaved_bytes"):
         monkeypatch.setattr(SIZES, name, 0)
 
 
 def parts(mixture: str, count: int, *, same_shape: bool, large: int | None) -> list[Array]:
-    """Arrays of a few rows of three, some in Fortran's order, some backwards; one is large."""
+    """Arrays of a few rows of three, some in Fortran order, some reversed; one is large."""
     rng, kinds, out = np.random.default_rng(SEED), MIXTURES[mixture], []
     for k in range(count):
         rows = 4 if same_shape else int(rng.integers(0, 6))
@@ -49,7 +49,7 @@ def parts(mixture: str, count: int, *, same_shape: bool, large: int | None) -> l
 
 
 COMPILED = ("one", "signs", "byte orders", "complex", "records", "objects")
-"""Mixtures whose joins by kernels are tried; conversions of the others have tests of their own."""
+"""Mixtures whose joins by kernels are tested. Conversions of the others have separate tests."""
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_many_small_parts(mixture: str, count: int, ours: bool, monkeypatch: pyt
 @pytest.mark.parametrize("dtype", [None, "f4", ">f8", "i2"])
 @pytest.mark.parametrize("large", [0, 1, 299])
 @pytest.mark.parametrize("mixture", ["one", "numbers", "byte orders"])
-def test_one_of_them_is_large(mixture: str, large: int, dtype: str | None) -> None:
-    """The first, which decides, or another; to a dtype of its own, and to `out=`."""
+def test_one_part_is_large(mixture: str, large: int, dtype: str | None) -> None:
+    """The first part, which decides, or another one; to another dtype, and to `out=`."""
     arrays = parts(mixture, 300, same_shape=False, large=large)
     for turned in (False, True):
         given, axis = ([x.T for x in arrays], 1) if turned else (arrays, 0)
@@ -97,8 +97,8 @@ def test_one_of_them_is_large(mixture: str, large: int, dtype: str | None) -> No
 
 @pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize("where", [0, 150, 299])
-def test_one_of_them_does_not_fit(where: int, ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shape, a rank or a class among hundreds that is not that of the others; nothing is written."""
+def test_one_part_does_not_fit(where: int, ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One part among hundreds has another shape, rank or class. Nothing is written."""
     if ours:
         kernels_for_small_arrays(monkeypatch)
     arrays = parts("one", 300, same_shape=True, large=None)

@@ -1,4 +1,4 @@
-"""copyto with an array of choices: every element as NumPy leaves it."""
+"""copyto with a mask: every element as NumPy leaves it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _kernels_for_small_arrays() -> Iterator[None]:
 @pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("way", ["plain", "rows", "transposed", "number", "sparse mask", "reversed mask"])
-def test_as_numpy(dtype: str, way: str) -> None:
+def test_masked_copies_agree_with_numpy(dtype: str, way: str) -> None:
     rng = np.random.default_rng(20261121)
     source: Any = rng.integers(0, 2 if dtype == "?" else 100, (37, 53)).astype(dtype)
     mask = rng.random((37, 53)) < 0.5
@@ -62,8 +62,8 @@ def test_nothing_outside_is_touched(count: int) -> None:
         assert room.untouched()
 
 
-def test_what_numpy_does() -> None:
-    """Conversions, overlaps, odd masks and shapes: declined, and right all the same."""
+def test_copies_left_to_numpy() -> None:
+    """Conversions, overlaps, odd masks and odd shapes: declined, and still right."""
     x = np.arange(600.0).reshape(20, 30)
     mask = x % 2 == 0
     assert not copy_where(x[1:], x[:-1], "no", mask[1:])

@@ -1,4 +1,4 @@
-"""NumPy's own tests of its copy routines have the same outcomes with TileJIT's routines in their place."""
+"""NumPy's own tests of its copy routines have the same outcomes with TileJIT's routines."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ KEPT = (
     *("Attr", "Subscripting", "flat", "tobytes", "swap", "transpose", "astype", "array_like", "Flag", "Zero"),
     *("Alignment", "resize", "choose", "Broadcast", "AsArray", "AsCArray", "FromBuffer", "NewBuffer", "Bool"),
 )
-"""Files, classes and tests of NumPy's about copies; of test_multiarray, a fifth."""
+"""NumPy's test files, classes and tests about copies; for test_multiarray, a fifth."""
 
 LEFT_OUT = (
-    "TestTextSignatures",  # that inspect finds no signature without following __wrapped__; ours have one
-    "huge",  # lists of 16 GB
-    "fuzz",  # NumPy's solver for overlaps, which is slow and makes no copies
+    "TestTextSignatures",  # checks that inspect finds no signature without __wrapped__; ours have one
+    "huge",  # uses lists of 16 GB
+    "fuzz",  # tests NumPy's solver for overlaps, which is slow and makes no copies
     *(
         "Percentile",
         "Quantile",
@@ -68,11 +68,11 @@ LEFT_OUT = (
     ),
     *("Corr", "Vectorize", "partition", "Trim", "Median", "argm", "Sort", "sort"),
 )
-"""Tests without copies, and slow ones."""
+"""Tests without copies, and slow tests."""
 
 
 def outcomes(folder: Path, accelerate: str, chosen: list[str]) -> Any:
-    """The outcomes of some of NumPy's tests, in a process of their own."""
+    """The outcomes of some of NumPy's tests, in a separate process."""
     report = folder / f"outcomes{accelerate}.json"
     root = Path(__file__).parents[2]
     environment = os.environ | {
@@ -106,13 +106,11 @@ def outcomes(folder: Path, accelerate: str, chosen: list[str]) -> Any:
 
 @pytest.mark.rotated
 def test_same_passes_and_failures(tmp_path: Path) -> None:
-    """A third of the files by default, where what passes with TileJIT's routines isn't run without them."""
+    """By default a third of the files. Tests that pass with TileJIT's routines are not run without them."""
     words = f"({' or '.join(KEPT)}) and not ({' or '.join(LEFT_OUT)})"
     every = ["-k", words, *(str(NUMPY / f) for f in in_turn(FILES, 3))]
     ours = outcomes(tmp_path, "1", every)
-    assert ours["copies"] > (300 if is_stress() else 0), (
-        "NumPy's tests have not gone through TileJIT's kernels"
-    )
+    assert ours["copies"] > (300 if is_stress() else 0), "NumPy's tests did not use TileJIT's kernels"
     assert len(ours["tests"]) > (3000 if is_stress() else 100)
     others = [name for name, outcome in ours["tests"].items() if outcome != "passed"]
     again = every if is_stress() else [f"{NUMPY}/{name}" for name in others]

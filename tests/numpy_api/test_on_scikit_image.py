@@ -1,4 +1,4 @@
-"""A library that knows nothing of us, scikit-image, on an image it ships: same answers, by our kernels."""
+"""scikit-image, which does not know TileJIT, on an image that it includes: same answers, with kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ skimage: Any = pytest.importorskip("skimage", reason="scikit-image is not instal
 
 
 def operations() -> dict[str, Callable[[Any], Any]]:
-    """What calls numpy.pad, concatenate, stack, take, copyto or ascontiguousarray on its way."""
+    """Operations that call numpy.pad, concatenate, stack, take, copyto or ascontiguousarray."""
     from skimage import color, exposure, feature, filters, measure, restoration, transform, util
 
     return {
