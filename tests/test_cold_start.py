@@ -1,4 +1,4 @@
-"""What a process imports before its first copies: none of what they do not need. Nothing is timed here.
+"""A process imports before its first copies only what they need. Nothing is timed here.
 
 `python -m bench.cold_start` measures.
 """
@@ -60,7 +60,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-def test_an_import_of_tilejit_is_next_to_nothing(tmp_path: Path) -> None:
+def test_import_tilejit_imports_almost_nothing(tmp_path: Path) -> None:
     names = child("import sys, tilejit; print(*sys.modules)", tmp_path)
     ours = {name for name in names if name.split(".")[0] in ("tilejit", "codegen")}
     support = {"codegen.support", "codegen.support.errors", "codegen.support.locks"}
@@ -75,8 +75,8 @@ def test_copies_whose_kernels_are_stored_import_little(warm: Path) -> None:
         assert "llvmlite" not in loaded
 
 
-def test_no_module_compiles_patterns_while_it_is_imported(warm: Path) -> None:
-    """Most processes use few of them: `lazy_pattern` compiles each when it is used."""
+def test_imports_compile_no_regular_expressions(warm: Path) -> None:
+    """Most processes use few of them. `lazy_pattern` compiles each on first use."""
     count = """
 import re, sys
 compiled, real = [], re.compile
@@ -93,7 +93,7 @@ re.compile = compile
     assert not {name for name in child(code, warm) if name.split(".")[0] in ("codegen", "tilejit")}
 
 
-def test_numpys_masked_arrays_are_known_without_an_import(warm: Path) -> None:
+def test_masked_arrays_are_recognized_without_an_import(warm: Path) -> None:
     code = COPIES.replace(
         "print(",
         "m = np.ma.array(x, mask=x > 5)\ntry: tj.pack(m, 'tpu')\n"
@@ -102,7 +102,7 @@ def test_numpys_masked_arrays_are_known_without_an_import(warm: Path) -> None:
     assert "numpy.ma" in child(code, warm)
 
 
-def test_bfloat16_is_known_whoever_imports_it(warm: Path) -> None:
+def test_bfloat16_is_recognized_whoever_imports_it(warm: Path) -> None:
     code = """
 import numpy as np
 import tilejit as tj

@@ -1,4 +1,4 @@
-"""The sdist and the wheel: every file that they need, and no other."""
+"""The sdist and the wheel contain every file that they need, and no other."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ RUBBISH = (
     "tilejit/notes.txt",
     "worktree/tilejit/module.py",
 )
-"""What lies about in a checkout, and what a build must leave there."""
+"""Files in a checkout that a build must not include."""
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 
 
 def sources(*folders: str) -> set[str]:
-    """The files of folders, without caches."""
+    """The files in folders, without caches."""
     found = (path.relative_to(ROOT) for folder in folders for path in (ROOT / folder).rglob("*"))
     return {
         path.as_posix()
@@ -51,12 +51,12 @@ def sources(*folders: str) -> set[str]:
 
 
 SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-"""How archives are unpacked; Python 3.11 has filters from 3.11.4 on, and 3.14 has no other way."""
+"""How archives are unpacked. Python 3.11 has filters from 3.11.4 on, and 3.14 requires them."""
 
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An sdist of a tree with rubbish, and a wheel of that sdist, as `python -m build` makes them."""
+    """An sdist of a tree with unrelated files, and a wheel of that sdist, as `python -m build` makes them."""
     pytest.importorskip("setuptools", minversion="77")
     tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
     for folder in FOLDERS:
@@ -92,7 +92,7 @@ def test_the_sdist_has_sources_tests_and_docs(dist: Path) -> None:
     assert names - made == sources(*FOLDERS) | set(FILES)
 
 
-def test_the_wheel_has_the_packages_alone(dist: Path) -> None:
+def test_the_wheel_has_only_the_packages(dist: Path) -> None:
     (path,) = dist.glob("*.whl")
     info = f"tilejit-{tj.__version__}.dist-info"
     assert path.name == f"tilejit-{tj.__version__}-py3-none-any.whl"
@@ -110,8 +110,8 @@ def test_the_wheel_has_the_packages_alone(dist: Path) -> None:
     assert "tilejit.tile = tilejit.interop.zarr:TileCodec" in scripts
 
 
-def test_what_a_wheel_needs_is_there() -> None:
-    """Every folder of modules is a package; what is no module is named in pyproject.toml."""
+def test_the_wheel_has_every_package_and_data_file() -> None:
+    """Every folder of modules is a package, and pyproject.toml names the other files."""
     for package in PACKAGES:
         folders = {Path(name).parent for name in sources(package) if name.endswith(".py")}
         assert all((ROOT / folder / "__init__.py").is_file() for folder in folders)

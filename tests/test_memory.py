@@ -1,4 +1,4 @@
-"""Peak memory: the output and two MiB a thread, once the kernels are loaded; the system enforces it."""
+"""Peak memory: the output and two MiB per thread, after the kernels are loaded. The system enforces it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.tools.oracle import environment
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_AS as Linux counts it")
 
 SLACK = 1 << 20
-"""What Python's own heap may grow by meanwhile: it asks the system for arenas of one MiB."""
+"""The growth allowed for Python's own heap, which requests arenas of one MiB from the system."""
 
 CODE = """
 import ctypes, gc, resource, sys
@@ -75,7 +75,10 @@ RUNS = [(what, threads) for what in ("pack", "unpack", "cast") for threads in (1
 @pytest.mark.share(4)
 @pytest.mark.parametrize("case", CASES)
 def test_peak(case: str) -> None:
-    """Each copy twice: kernels and threads are there after the first, the limit holds for the second."""
+    """Each copy runs twice.
+
+    The first loads kernels and starts threads, and the limit holds for the second.
+    """
     settings = environment(
         MALLOC_ARENA_MAX="1", MALLOC_MMAP_THRESHOLD_="65536", MALLOC_TRIM_THRESHOLD_="65536"
     )

@@ -36,7 +36,7 @@ def run(*arguments: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
-def test_every_tensor_comes_back(dtype: str, tmp_path: Path) -> None:
+def test_every_tensor_is_restored(dtype: str, tmp_path: Path) -> None:
     source = weights()
     packed, back = tmp_path / "packed.safetensors", tmp_path / "back.safetensors"
     convert = [] if dtype == "f32" else ["--dtype", "bf16"]

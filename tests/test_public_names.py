@@ -1,4 +1,4 @@
-"""The public names, each imported when it is first asked for: always the same, whatever else is imported."""
+"""The public names are imported on first use, and are the same whatever else is imported."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def child(code: str, *arguments: str) -> str:
 @pytest.mark.rotated
 @pytest.mark.share(2)
 @pytest.mark.parametrize("order", ["names first", "forwards", "backwards", "shuffled"])
-def test_no_module_takes_the_place_of_a_name(order: str) -> None:
-    """An import binds a module in its package: one named `relayout` would hide the function."""
+def test_no_module_replaces_a_public_name(order: str) -> None:
+    """An import binds a module in its package, so a module named `relayout` would hide the function."""
     child(ALL_MODULES, order)
 
 
-def test_type_checkers_see_the_same_homes() -> None:
+def test_type_checkers_see_the_same_modules() -> None:
     tree = ast.parse(Path(tj.__file__).read_text())
     (block,) = [x for x in tree.body if isinstance(x, ast.If) and ast.unparse(x.test) == "_TYPE_CHECKING"]
     seen = {a.name: x.module for x in block.body if isinstance(x, ast.ImportFrom) for a in x.names}
@@ -69,14 +69,14 @@ def test_type_checkers_see_the_same_homes() -> None:
     assert {n for n, m in seen.items() if m == "tilejit"} == MODULES_FOR_NAMES
 
 
-def test_every_name_has_a_home() -> None:
+def test_every_name_has_a_module() -> None:
     errors = {n for n, x in vars(tj).items() if isinstance(x, type) and x.__module__ == "tilejit"}
     assert {*tj._HOME_OF, *errors, "cute"} == set(tj.__all__)
     assert len(tj.__all__) == len(set(tj.__all__))
     assert list(tj.__all__) == sorted(tj.__all__)
 
 
-def test_names_are_found_once() -> None:
+def test_names_are_looked_up_once() -> None:
     code = "import tilejit as t; t.pack; print(vars(t)['pack'] is t.pack, 'unpack' in vars(t))"
     assert child(code).split() == ["True", "False"]
 
@@ -88,20 +88,20 @@ def test_dir_lists_the_public_names() -> None:
     assert [name for name in listed if not name.startswith("__")] == sorted({*tj.__all__, "mlir"})
 
 
-def test_star_imports_all() -> None:
+def test_a_star_import_has_all_names() -> None:
     code = "from tilejit import *; import tilejit; print(all(n in globals() for n in tilejit.__all__))"
     assert child(code).strip() == "True"
 
 
-def test_there_is_no_other_name() -> None:
+def test_other_names_raise_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="module 'tilejit' has no attribute 'unpakc'"):
         _ = tj.unpakc
     with pytest.raises(ImportError):
         from tilejit import unpakc  # noqa: F401
 
 
-def test_arguments_are_in_one_order() -> None:
-    """dst before src, as in np.copyto, and dtype before dims; NumPy's own routines have NumPy's order."""
+def test_arguments_have_one_order() -> None:
+    """dst comes before src, as in np.copyto, and dtype before dims. NumPy's routines have NumPy's order."""
     names = [getattr(module, name) for module in (tj, tj.cute) for name in module.__all__]
     methods = [m for x in names if isinstance(x, type) for _, m in inspect.getmembers(x)]
     both = 0
@@ -134,7 +134,7 @@ PICKLED = {
 
 @pytest.mark.rotated
 @pytest.mark.parametrize("make", PICKLED.values(), ids=PICKLED)
-def test_pickles_are_read_where_nothing_is_imported_yet(make: Callable[[], object], tmp_path: Path) -> None:
+def test_pickles_are_read_in_a_fresh_process(make: Callable[[], object], tmp_path: Path) -> None:
     value = make()
     path = tmp_path / "pickled"
     path.write_bytes(pickle.dumps(value))
@@ -172,8 +172,8 @@ print(codes)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_child_forked_amid_imports_has_all_names() -> None:
-    """A module that another thread was importing is whole in the child, or not begun."""
+def test_a_child_forked_during_imports_has_all_names() -> None:
+    """A module that another thread was importing is complete in the child, or not begun."""
     assert child(IN_THREADS).strip() == str([0] * 6)
 
 
@@ -198,7 +198,7 @@ for kind in {*below(tilejit.TilejitError), tilejit.KernelWarning}:
 """
 
 
-def test_errors_print_and_pickle_as_users_import_them() -> None:
+def test_errors_print_and_pickle_under_their_public_names() -> None:
     printed = set(child(EVERY_ERROR).split())
     assert {"tilejit.LayoutError", "tilejit.ScheduleError", "tilejit.cute.NoLayoutError"} <= printed
     assert {name.rpartition(".")[0] for name in printed} == {"tilejit", "tilejit.cute"}
@@ -206,7 +206,7 @@ def test_errors_print_and_pickle_as_users_import_them() -> None:
 
 @pytest.mark.parametrize("function", [tj.kernel, tj.elementwise])
 def test_signatures_show_the_keywords(function: Callable[..., object]) -> None:
-    """Their defaults are those of calls without any."""
+    """The defaults are those of calls without keywords."""
     parameters = inspect.signature(function).parameters
     keywords = {name: x.default for name, x in parameters.items() if x.kind is x.KEYWORD_ONLY}
     assert {"virtual_vector_size", "tail", "parallel", "tune"} <= keywords.keys()

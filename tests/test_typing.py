@@ -1,4 +1,4 @@
-"""Type checkers accept users' code: the tutorial, a script with annotations, and its mistakes they find."""
+"""Type checkers accept users' code (the tutorial and an annotated script), and find mistakes in it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def mypy(*files: Path) -> str:
 
 
 def pyright(*files: Path) -> str:
-    """Its errors, warnings left out; the package of PyPI loads the checker itself, where it is allowed to."""
+    """pyright's errors, without warnings.
+
+    The package from PyPI downloads the checker, if it is allowed to.
+    """
     if which("pyright") is None:
         pytest.skip("pyright is not installed")
     settings = files[0].parent / "pyrightconfig.json"

@@ -1,4 +1,4 @@
-"""A pytest plugin that writes the outcome of each test to a file, with NumPy's routines replaced on request.
+"""A pytest plugin that writes each test's outcome to a file, with NumPy's routines replaced on request.
 
 OUTCOMES names the file. ACCELERATE=1 replaces NumPy's copy routines with TileJIT's, which use kernels for
 arrays of every size.

@@ -1,4 +1,4 @@
-"""Whatever is NumPy's to copy and whatever ours: the same results at the sizes where that is decided."""
+"""Around the sizes that decide between NumPy and TileJIT, both give the same results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.share(3)
 Array = np.ndarray[Any, Any]
 
 SHAPES = ((16, 16), (5,), (0, 70), (1, 1), (128, 128), (128, 63), (9000,), (8192, 1), (1, 9000), (3, 40, 90))
-"""Below 8192 elements and from there on; with rows of 256 bytes and shorter ones."""
+"""Fewer than 8192 elements, and at least as many; rows of 256 bytes, and shorter ones."""
 
 VIEWS: dict[str, Callable[[Array], Array]] = {
     "itself": lambda x: x,
@@ -139,7 +139,7 @@ def test_swapped_routines(name: str) -> None:
         check(case, ours, theirs)
 
 
-def test_swapped_routines_know_threads() -> None:
+def test_swapped_routines_use_threads() -> None:
     x = np.eye(3)
     with tj.accelerate():
         assert (np.concatenate([x, x], threads=1) == [*x, *x]).all()
@@ -150,7 +150,7 @@ def test_swapped_routines_know_threads() -> None:
 
 
 def test_only_large_arrays_reach_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What NumPy does as fast goes to NumPy: small arrays, rows in cache, conversions in one loop."""
+    """NumPy copies what it copies as fast: small arrays, rows in cache, conversions in one loop."""
     copies: list[CopyPlan] = []
     run = CopyPlan._run_again
     monkeypatch.setattr(CopyPlan, "_run_again", lambda self, *given: (copies.append(self), run(self, *given)))
@@ -165,7 +165,7 @@ def test_only_large_arrays_reach_kernels(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [plan._src_strides for plan in copies] == [(4, 512)]
 
 
-def test_thresholds_are_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thresholds_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.zeros((4, 100), np.float32)
     assert sizes.is_small(x)
     assert sizes.are_small([x, x])
@@ -215,8 +215,8 @@ OF_DTYPES: dict[str, Callable[[Any, Array, Array], Any]] = {
 
 @pytest.mark.parametrize("dtypes", EQUAL, ids=str)
 @pytest.mark.parametrize("name", OF_DTYPES)
-def test_dtypes_that_are_equal_are_not_the_same(name: str, dtypes: Any) -> None:
-    """Which of them a result has is told by "l" and "q", the metadata, the alignment or the text."""
+def test_equal_dtypes_keep_their_identity(name: str, dtypes: Any) -> None:
+    """They differ by "l" and "q", the metadata, the alignment or the text."""
     x, y = (np.zeros((300, 400), dtype).T for dtype in dtypes)
     for pair in ((x, y), (y, x)):
         told = [
@@ -228,7 +228,7 @@ def test_dtypes_that_are_equal_are_not_the_same(name: str, dtypes: Any) -> None:
 
 @pytest.mark.parametrize("order", ["C", "F", "A", "K"])
 def test_small_results_own_their_memory(order: Any) -> None:
-    """Whatever the order of their axes: they can be resized in place, as NumPy's."""
+    """In any order of axes, they can be resized in place, like NumPy's."""
     x = np.arange(20 * 60 * 10, dtype=np.float32).reshape(20, 60, 10)
     for view in (x, x[:, ::2], x.T, x.transpose(1, 0, 2), x.swapaxes(1, 2)[::-1], x.reshape(-1)[::-1]):
         ours, theirs = tj.astype(view, np.float64, order), view.astype(np.float64, order)
@@ -258,8 +258,8 @@ WITH_THREADS = {
 
 
 @pytest.mark.parametrize("name", WITH_THREADS)
-def test_threads_are_checked_whoever_copies(name: str) -> None:
-    """NumPy, as here, too: what is wrong is wrong at any size."""
+def test_threads_are_checked_even_if_numpy_copies(name: str) -> None:
+    """A wrong number of threads is an error at any size."""
     call, x = WITH_THREADS[name], np.ones((3, 4), np.float32)
     with pytest.raises(KernelError, match="at least one thread"):
         call(x, 0)

@@ -1,4 +1,4 @@
-"""Which programs have calls that can be repeated, and that repeating them gives the same bytes."""
+"""Which programs have calls that can be repeated, and that repeated calls give the same bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGE = 1 << 40
 )
 @pytest.mark.parametrize("moved", [0, 1 << 17, LARGE])
 def test_repeated_calls_write_what_the_program_writes(text: str, dtype: type, moved: int) -> None:
-    """With Python's lock held, with it released, and padding included."""
+    """With the GIL held, with it released, and with padding."""
     shape = tj.Shape.parse(text)
     x = np.random.default_rng(0).integers(0, 100, shape.dimensions).astype(dtype)
     program = single_pass_program(x, shape)
@@ -42,7 +42,7 @@ def test_repeated_calls_write_what_the_program_writes(text: str, dtype: type, mo
         assert (got == want).all()
 
 
-def test_elements_of_bits_are_worked_out_each_time() -> None:
+def test_programs_over_bits_have_no_repeated_calls() -> None:
     """Their addresses may count bits."""
     shape = tj.Shape.parse("s4[5,7]{1,0:E(4)}")
     program = single_pass_program(np.zeros((7, 5), shape.dtype).T, shape)

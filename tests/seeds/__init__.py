@@ -1,1 +1,1 @@
-"""The documents that TileJIT was created from, a test for each of their statements, in their order."""
+"""The documents that TileJIT was created from: a test for each of their statements, in order."""

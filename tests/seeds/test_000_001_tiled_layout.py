@@ -1,7 +1,7 @@
 """XLA's page "Tiled layout": seed 000, and its later edition, seed 001.
 
-Both have the same statements in the same order. Only seed 001 has those marked so: the first two sections
-and the last.
+Both have the same statements in the same order. Those marked "seed 001" are only in that seed: the first two
+sections and the last.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def numbers(d: Sequence[int], dtype: Any = np.float32) -> Any:
 # --- Before the first section ---
 
 
-def test_tpus_have_tile_formats_of_two_dimensions() -> None:
-    """Seed 001: formats of tiles suit vector registers of two dimensions."""
+def test_tpus_have_two_dimensional_tile_formats() -> None:
+    """Seed 001: tile formats suit two-dimensional vector registers."""
     assert {"tpu", "tpu-doc"} <= set(tj.formats())
     for dtype in ("f32", "bf16", "s8"):
         shape = tj.named_format("tpu", dtype, (64, 512))
@@ -115,7 +115,7 @@ def test_the_text_of_figure_1() -> None:
 
 
 def test_tiles_are_of_physical_dimensions() -> None:
-    """In {0,1}, the tile's last size is of dimension 0."""
+    """In {0,1}, the last size of the tile belongs to dimension 0."""
     shape = "f32[3,5]{0,1:T(2,3)}"
     assert [tj.linear_index(shape, (i, 0)) for i in range(3)] == [0, 1, 2]
     assert [tj.linear_index(shape, (0, j)) for j in range(3)] == [0, 3, 6]
@@ -123,7 +123,7 @@ def test_tiles_are_of_physical_dimensions() -> None:
 
 @cases
 def test_tiles_cover_the_shape(d: tuple[int, ...], t: tuple[int, ...]) -> None:
-    """Each tile is complete, though the bounds are not multiples of its sizes."""
+    """Each tile is complete, although the bounds are not multiples of its sizes."""
     shape = tiled(d, t)
     assert shape.physical_size == prod(counts(d, t)) * prod(t)
     slots = [tj.linear_index(shape, e) for e in indices(d)]
@@ -131,7 +131,7 @@ def test_tiles_cover_the_shape(d: tuple[int, ...], t: tuple[int, ...]) -> None:
 
 
 def test_padding_needs_no_particular_value() -> None:
-    """It is zero unless asked otherwise, and unpacking ignores it."""
+    """It is zero by default, and unpacking ignores it."""
     x = numbers((3, 5))
     padding = slots_by_definition((3, 5), (1, 0), [(2, 2)]) < 0
     assert (tj.pack(x, "{1,0:T(2,2)}").buffer[padding] == 0).all()
@@ -152,7 +152,7 @@ def test_linear_index_without_tiles(d: tuple[int, ...], t: tuple[int, ...]) -> N
 
 @cases
 def test_a_tile_of_fewer_dimensions(d: tuple[int, ...], t: tuple[int, ...]) -> None:
-    """It takes the most minor physical dimensions, and leaves the most major ones as they are."""
+    """It covers the most minor physical dimensions, and leaves the most major ones unchanged."""
     for rank in range(1, len(t)):
         short, ones = t[-rank:], (1,) * (len(t) - rank)
         assert slots_of(tiled(d, short)).tolist() == slots_of(tiled(d, (*ones, *short))).tolist()
@@ -167,7 +167,7 @@ def test_a_tile_of_fewer_dimensions(d: tuple[int, ...], t: tuple[int, ...]) -> N
 
 @cases
 def test_linear_index_with_tile(d: tuple[int, ...], t: tuple[int, ...]) -> None:
-    """Quotients and remainders together, within counts and tile together."""
+    """Quotients and remainders together, in counts and tile together."""
     shape = tiled(d, t)
     for e in indices(d):
         joined = linear_index((*quotients(e, t), *remainders(e, t)), (*counts(d, t), *t))
@@ -185,7 +185,7 @@ def test_linear_index_with_tile_as_two_parts(d: tuple[int, ...], t: tuple[int, .
 
 @cases
 def test_quotients_number_the_tiles(d: tuple[int, ...], t: tuple[int, ...]) -> None:
-    """They are an index into an array of tiles, and remainders one into a tile."""
+    """They are an index into an array of tiles, and remainders are an index into a tile."""
     x = numbers(d)
     packed = tj.pack(x, tiled(d, t))
     assert packed.grid == counts(d, t)
@@ -207,7 +207,7 @@ def test_counts_are_rounded_up(d: tuple[int, ...], t: tuple[int, ...]) -> None:
 
 @cases
 def test_tiles_and_their_elements_are_laid_out_without_tiles(d: tuple[int, ...], t: tuple[int, ...]) -> None:
-    """Tiles like the elements of an untiled array, and so the elements of a tile."""
+    """Tiles are laid out like the elements of an untiled array, and so are the elements of a tile."""
     shape, grid, tile = tiled(d, t), tiled(counts(d, t)), tiled(t)
     for e in indices(d):
         outer = tj.linear_index(grid, quotients(e, t))
@@ -215,7 +215,7 @@ def test_tiles_and_their_elements_are_laid_out_without_tiles(d: tuple[int, ...],
 
 
 def test_the_example_of_element_2_3() -> None:
-    """Tile (1,1) within (2,3), element (0,1) within (2,2): slot 17."""
+    """Tile (1,1) of (2,3), element (0,1) of (2,2): slot 17."""
     e, d, t = (2, 3), (3, 5), (2, 2)
     assert (quotients(e, t), remainders(e, t), counts(d, t)) == ((1, 1), (0, 1), (2, 3))
     assert linear_index((1, 1, 0, 1), (2, 3, 2, 2)) == 17
@@ -252,7 +252,7 @@ def test_the_array_is_padded(d: tuple[int, ...], t: tuple[int, ...]) -> None:
 
 @cases
 def test_each_dimension_is_split_in_two(d: tuple[int, ...], t: tuple[int, ...]) -> None:
-    """Without a move: the reshape is a bitcast."""
+    """No element moves: the reshape is a bitcast."""
     before = tj.make_shape("f32", padded(numbers(d), t).shape)
     after = tj.make_shape("f32", split(numbers(d), t).shape)
     assert reshape_is_bitcast(before, after)
@@ -268,7 +268,7 @@ def test_a_bitcast_may_have_any_dimensions_of_as_many_elements() -> None:
 
 @cases
 def test_the_tile_becomes_most_minor(d: tuple[int, ...], t: tuple[int, ...]) -> None:
-    """A transpose moves its dimensions to the end, in the order they had."""
+    """A transpose moves its dimensions to the end, in their order."""
     x = numbers(d)
     made = transposed(x, t)
     assert made.shape == (*counts(d, t), *t)
@@ -322,7 +322,7 @@ def test_the_final_shape_agrees_with_the_formula(d: tuple[int, ...], t: tuple[in
     ],
 )
 def test_tiles_apply_one_after_another(text: str) -> None:
-    """Each next one to what the last one left."""
+    """Each tile applies to the result of the one before."""
     shape = tj.Shape.parse(text)
     slots = slots_of(shape)
     index = tj.multi_index(shape, np.arange(shape.physical_size))
@@ -349,7 +349,7 @@ def test_figure_2() -> None:
 
 
 def test_the_text_of_repeated_tiles() -> None:
-    """The tiles side by side, the first outermost."""
+    """The tiles are side by side, the first one outermost."""
     shape = tj.Shape.parse("F32[4,8]{1,0:T(2,4)(2,1)}")
     assert shape.tiles == ((2, 4), (2, 1))
     assert str(shape) == "f32[4,8]{1,0:T(2,4)(2,1)}"
@@ -364,12 +364,12 @@ def test_colors_and_boxes_of_figure_2() -> None:
 
 
 def test_figure_2_is_the_format_of_bf16_on_tpus() -> None:
-    """But for a larger first tile: (8,128)(2,1)."""
+    """Except for a larger first tile: (8,128)(2,1)."""
     assert str(tj.named_format("tpu", "bf16", (64, 512))) == "bf16[64,512]{1,0:T(8,128)(2,1)}"
 
 
 def test_the_second_tile_pairs_values_of_16_bits() -> None:
-    """Two rows of a column are one value of 32 bits."""
+    """Two rows of a column are one 32-bit value."""
     x = np.arange(16 * 256, dtype=np.uint16).reshape(16, 256)
     words = tj.pack(x, "{1,0:T(8,128)(2,1)}").buffer.view(np.uint32)
     assert words[0] == (int(x[1, 0]) << 16 | int(x[0, 0]))
@@ -383,14 +383,14 @@ def tile_of_each_slot(shape: tj.Shape, t: Sequence[int]) -> Any:
 
 
 def test_a_second_tile_may_rearrange_a_tile() -> None:
-    """It names only the dimensions inside a tile, so no element leaves its own."""
+    """It only covers the dimensions inside a tile, so no element leaves its tile."""
     before, after = tiled((16, 256), (8, 128)), tiled((16, 256), (8, 128), (2, 1))
     assert (tile_of_each_slot(before, (8, 128)) == tile_of_each_slot(after, (8, 128))).all()
     assert slots_of(before).tolist() != slots_of(after).tolist()
 
 
 def test_a_second_tile_may_reach_across_tiles() -> None:
-    """It names a dimension that counts tiles as well, so two tiles interleave."""
+    """It also covers a dimension that counts tiles, so two tiles interleave."""
     shape = tiled((4, 8), (2, 2), (2, 1, 2))
     assert shape.physical_size == 32
     tile = tile_of_each_slot(shape, (2, 2))
@@ -441,13 +441,13 @@ def test_a_combined_dimension_is_minus_one() -> None:
 
 
 def without_first_star(d: tuple[int, ...], t: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The dimension of a star is dropped from both; the next bound is multiplied by its size."""
+    """Drop a star's dimension from both, and multiply the next bound by its size."""
     k = t.index(-1)
     return (*d[:k], d[k] * d[k + 1], *d[k + 2 :]), (*t[:k], *t[k + 1 :])
 
 
 def test_a_star_removes_its_dimension() -> None:
-    """From the shape and from the tile; the bound of the next dimension grows by its factor."""
+    """From the shape and from the tile. The bound of the next dimension grows by its factor."""
     d, t = (3, 4, 5), (2, -1, 3)
     assert without_first_star(d, t) == ((3, 20), (2, 3))
     assert slots_of(tiled(d, t)).tolist() == slots_of(tiled((3, 20), (2, 3))).tolist()
@@ -478,13 +478,13 @@ def test_the_step_is_repeated_for_each_star(d: tuple[int, ...], t: tuple[int, ..
 
 
 def test_untiled_format() -> None:
-    """Arrays off TPUs lie as in C++."""
+    """Outside TPUs, arrays are laid out as in C++."""
     x = numbers((3, 5))
     assert tj.pack(x, "f32[3,5]").buffer.tolist() == x.reshape(-1).tolist()
 
 
 def test_tpu_format() -> None:
-    """8x128 of 32 bits, as a vector register has them."""
+    """8x128 elements of 32 bits, as in a vector register."""
     for name in ("tpu", "tpu-doc"):
         shape = tj.named_format(name, "f32", (64, 512))
         assert str(shape) == "f32[64,512]{1,0:T(8,128)}"
@@ -506,7 +506,7 @@ def test_16_bit_format() -> None:
 
 
 def test_packing_of_16_bit_values() -> None:
-    """An even row beside the odd row below it, in 32 bits: two of one column, not of one row."""
+    """32 bits hold an even row and the odd row below it: two values of one column, not of one row."""
     shape = "bf16[64,512]{1,0:T(8,128)(2,1)}"
     for row, column in ((0, 0), (2, 1), (62, 511)):
         slot = tj.linear_index(shape, (row, column))
@@ -524,12 +524,12 @@ def test_8_bit_format() -> None:
 
 
 def test_pred_takes_a_byte() -> None:
-    """A truth value has a byte of its own unless the layout packs it."""
+    """A boolean has its own byte unless the layout packs it."""
     assert tj.Shape.parse("pred[32,128]{1,0:T(32,128)(32,1)}").size_in_bytes == 32 * 128
 
 
 def test_1_bit_format() -> None:
-    """(32,128)(32,1) with one bit an element: an eighth of the bytes, 32 rows of a column in 32 bits."""
+    """(32,128)(32,1) with one bit per element: an eighth of the bytes, 32 rows of a column in 32 bits."""
     shape = tj.named_format("tpu-doc", "pred", (64, 256))
     assert str(shape) == "pred[64,256]{1,0:T(32,128)(32,1)E(1)}"
     assert isinstance(shape, tj.Shape)

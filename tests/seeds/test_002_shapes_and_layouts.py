@@ -38,7 +38,7 @@ def test_a_shape_is_rank_sizes_and_dtype() -> None:
 
 @pytest.mark.parametrize("rank", range(6))
 def test_the_rank_is_the_number_of_dimensions(rank: int) -> None:
-    """Sizes play no part."""
+    """Sizes do not matter."""
     assert tj.make_shape("f32", (1,) * rank).rank == rank
 
 
@@ -57,7 +57,7 @@ def test_dimensions_are_numbered_from_0() -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
-def test_numbers_of_dimensions_imply_no_order_of_memory(order: tuple[int, ...]) -> None:
+def test_dimension_numbers_imply_no_order_in_memory(order: tuple[int, ...]) -> None:
     """The layout alone says which is minor and which is major."""
     shape = tj.make_shape("f32", (A, B, C), order)
     assert tj.is_dim_minor(shape, order[0])
@@ -119,7 +119,7 @@ def test_the_fields_of_a_layout() -> None:
     ],
 )
 def test_padding_value_is_one_of_an_enum(name: Any, value: float | None) -> None:
-    """XLA's PaddingValue; its INVALID_PAD is none."""
+    """These are the values of XLA's PaddingValue, except its INVALID_PAD."""
     assert tj.make_shape("f32", (2, 3), padding_value=name).padding_value == value
     with pytest.raises(tj.LayoutError, match="INVALID_PAD"):
         tj.make_shape("f32", (2, 3), padding_value="INVALID_PAD")  # type: ignore[arg-type]
@@ -156,7 +156,7 @@ def test_the_first_is_most_minor_and_the_last_most_major(order: tuple[int, ...])
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 def test_the_most_minor_dimension_varies_fastest(order: tuple[int, ...]) -> None:
-    """In a walk through memory it changes at each step."""
+    """In memory order, it changes at each step."""
     shape = tj.make_shape("f32", (A, B, C), order)
     walk = np.stack(tj.multi_index(shape, np.arange(A * B * C)))
     changes = (np.diff(walk, axis=1) != 0).sum(axis=1)
@@ -207,7 +207,7 @@ def test_new_shapes_are_row_major() -> None:
 
 
 def test_padding_is_optional() -> None:
-    """Neither field is there by default, and each may stand alone."""
+    """Neither field is set by default, and each may be set alone."""
     plain = tj.make_shape("u8", (2, 3))
     assert plain.physical_size == 6
     assert tj.make_shape("u8", (2, 3), padded_dimensions=(3, 5)).padding_value is None
@@ -216,7 +216,7 @@ def test_padding_is_optional() -> None:
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=str)
 def test_padded_dimensions_are_widths(order: tuple[int, ...]) -> None:
-    """One for each dimension, by its number, whatever the order of memory."""
+    """One per dimension, by its number, whatever the order in memory."""
     shape = tj.make_shape("u8", (2, 3), order, padded_dimensions=(3, 5))
     assert shape.physical_size == 15
     assert tj.dimension_stride(shape, order[1]) == (3, 5)[order[0]]
@@ -237,7 +237,7 @@ def test_2_by_3_padded_to_3_by_5() -> None:
         assert str(shape) == "u8[2,3]{0,1}, padded to [3,5], filled with 0"
 
 
-def test_it_lies_as_the_padded_array_does() -> None:
+def test_it_is_stored_like_the_padded_array() -> None:
     """In the same order of dimensions."""
     shape = tj.make_shape("u8", (2, 3), (0, 1), padded_dimensions=(3, 5), padding_value=0)
     padded = np.pad(LETTERS, ((0, 1), (0, 2)))
@@ -262,7 +262,7 @@ def test_indices_are_converted_both_ways(text: str) -> None:
 
 @pytest.mark.parametrize("text", LAYOUTS)
 def test_a_multi_index_has_an_int64_for_each_dimension(text: str) -> None:
-    """Python's ints for one element."""
+    """A Python int per dimension for one element."""
     shape = tj.Shape.parse(text)
     arrays = tj.multi_index(shape, np.arange(3, dtype=np.uint8))
     assert [part.dtype for part in arrays] == [np.dtype(np.int64)] * shape.rank
@@ -299,7 +299,7 @@ def test_the_walk_of_index_util() -> None:
 
 
 def test_utilities_make_shapes_and_layouts() -> None:
-    """Those of shape_util and layout_util."""
+    """The functions of shape_util and layout_util."""
     shape = tj.make_shape("f32", (2, 3), (0, 1))
     assert shape == tj.Shape("f32", (2, 3), tj.Layout((0, 1))) == tj.parse_shape("f32[2,3]{0,1}")
     assert tj.Shape("f32", (2, 3), tj.Layout.parse("{0,1}")) == shape

@@ -32,7 +32,7 @@ def far(a, c):
 
 
 def added(**options: Any) -> Any:
-    """The kernel of `add` after a call, whose result is checked."""
+    """The kernel of `add` after a call whose result is checked."""
     a = np.arange(40 * 300, dtype=np.float32).reshape(40, 300)
     c = np.zeros_like(a)
     kernel = tj.kernel(add, **options)
@@ -42,7 +42,7 @@ def added(**options: Any) -> Any:
 
 
 def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """The kernel after a call; what it writes is what Python writes."""
+    """The kernel after a call that writes what Python writes."""
     ours, expected = ([x.copy() if isinstance(x, np.ndarray) else x for x in arguments] for _ in range(2))
     kernel = tj.kernel(function, **options)
     kernel(*ours)
@@ -62,7 +62,7 @@ def mlir() -> Any:
 
 
 def wide(mlir: Any, text: str, **options: Any) -> str:
-    """The text in super-vectors of 128, or as the options say."""
+    """The text in super-vectors of 128, or with the given options."""
     printed: str = mlir.super_vectorize(text, **{"virtual_vector_size": 128} | options)
     return printed
 
@@ -71,7 +71,7 @@ def wide(mlir: Any, text: str, **options: Any) -> str:
 
 
 def test_one_compact_vector_type() -> None:
-    """Loads, arithmetic and stores are of one type; there is one operation for each in the source."""
+    """Loads, arithmetic and stores have one type, and each is one operation in the source."""
     text = str(added(virtual_vector_size=(4, 32)).vectorized)
     assert set(re.findall(r"vector<([^>]*)xf32>", text)) == {"4x32"}
     assert [text.count(op) for op in ("transfer_read", "arith.addf", "transfer_write")] == [2, 1, 1]
@@ -86,27 +86,27 @@ def test_multiples_of_a_hardware_vector(size: Any) -> None:
 
 @pytest.mark.parametrize("size", [24, 20, 5, (3, 7)], ids=str)
 def test_no_multiple_of_registers_is_needed(size: Any) -> None:
-    """A super-vector is tiles of registers, whole or not."""
+    """A super-vector consists of registers, the last of which may be partial."""
     shape = "x".join(map(str, size)) if isinstance(size, tuple) else size
     assert f"vector<{shape}xf32>" in str(added(virtual_vector_size=size).vectorized)
 
 
 def test_vectorization_goes_by_super_vectors() -> None:
-    """A loop steps by the size of one."""
+    """The step of a loop is the size of its super-vector."""
     text = str(added(virtual_vector_size=256).vectorized)
     assert "affine.for %j = 0 to %a_dim1 step 256 {" in text
 
 
 @pytest.mark.parametrize(("size", "runs"), [(16, True), (32, False)])
 def test_a_vector_type_is_a_slice_without_dependences(size: int, runs: bool) -> None:
-    """Of a static size: 16 elements here, since an element depends on the 16th before it."""
+    """Of a static size: 16 elements here, because an element depends on the 16th one before it."""
     report = str(called(far, ones(200), ones(200), virtual_vector_size=size).report())
     assert ("vectorized by 16" in report) == runs
     assert ("carried-dependence" in report) == (not runs)
 
 
 def test_later_passes_keep_the_super_vector() -> None:
-    """The loop over super-vectors is in the source that registers are in."""
+    """The source has both the loop over super-vectors and the registers."""
     kernel = added(virtual_vector_size=256)
     assert "vector<256xf32>" in str(kernel.vectorized)
     assert "step 256" in kernel.source
@@ -114,14 +114,14 @@ def test_later_passes_keep_the_super_vector() -> None:
 
 
 def test_vectors_come_before_unrolling() -> None:
-    """One operation in the vector form becomes several only where registers are chosen."""
+    """One operation in the vector form becomes several only when registers are chosen."""
     kernel = added(virtual_vector_size=256)
     assert str(kernel.vectorized).count("arith.addf") == 1
     assert kernel.source.count("store_f32x") > 2
 
 
 def test_contiguity_is_found_along_the_fastest_varying_dimension() -> None:
-    """Of each access in a nest of loops, rather than of statements in a row as SLP does."""
+    """It is found for each access in a nest of loops, rather than for consecutive statements as in SLP."""
     report = str(added(virtual_vector_size=16).report())
     assert "a[i, j] contiguous, b[i, j] contiguous, c[i, j] contiguous" in report
 
@@ -185,7 +185,7 @@ def test_shapes_of_tensor_cores(count: int) -> None:
 
 @pytest.mark.parametrize("size", [16, 256, (32, 256)], ids=str)
 def test_loops_have_the_shape_and_registers_come_later(size: Any) -> None:
-    """Loops and operations are of super-vectors; lowering makes hardware's vectors of them."""
+    """Loops and operations use super-vectors, and lowering turns them into hardware vectors."""
     kernel = added(virtual_vector_size=size)
     registers = {int(lanes) for lanes in re.findall(r"load_f32x(\d+)", kernel.source)}
     assert registers
@@ -210,8 +210,8 @@ func.func @f(%A: memref<?xf32>, %C: memref<?xf32>, %n: index) {
 def test_loads_become_transfers(mlir: Any) -> None:
     """%v = vector.transfer_read A[%i] : memref<?xf32>, vector<128xf32>.
 
-    The operation has a padding operand in MLIR, and in the seed's example of a reduction. It is printed, and
-    text without it is read.
+    The operation has a padding operand in MLIR, and in the seed's example of a reduction. It is printed. Text
+    without it is also read.
     """
     line = r"vector\.transfer_read %A\[%i\], %\w+ : memref<\?xf32>, vector<128xf32>"
     assert re.search(line, wide(mlir, READS))
@@ -255,10 +255,10 @@ def in_parallel(y, k):
     ids=["reduction", "scan", "distance", "parallel"],
 )
 def test_pattern_1_annotations_of_loops(function: Callable[..., Any], arguments: Any) -> None:
-    """Parallel loops, reductions, scans and distances of dependences are known from the user.
+    """The user declares parallel loops, reductions, scans and distances of dependences.
 
-    A distance belongs to one loop; a vector of distances is one for each loop of a nest. A vectorizable loop
-    is a parallel one.
+    A distance belongs to one loop, and a vector of distances has one for each loop of a nest. A vectorizable
+    loop is a parallel loop.
     """
     assert "vectorized by 16" in str(called(function, *arguments, virtual_vector_size=16).report())
 
@@ -278,7 +278,7 @@ def test_pattern_1_annotations_of_memory() -> None:
 
 
 def test_pattern_1_permutations_by_construction() -> None:
-    """Indirect writes to a different element each."""
+    """Indirect writes go to different elements."""
 
     def scattered(x, y, idx):
         for i in range(x.shape[0]):
@@ -290,7 +290,7 @@ def test_pattern_1_permutations_by_construction() -> None:
 
 
 def test_pattern_2_dependence_analysis() -> None:
-    """It decides which loops vectorize, and costs decide among those."""
+    """It decides which loops can be vectorized, and costs decide among those."""
     report = str(called(far, ones(200), ones(200), virtual_vector_size=64).report())
     assert "c[i] is written and c[i - 16] read in a later iteration" in report
     assert "loop i: scalar, other-loop-chosen: j run as lanes" in str(added(virtual_vector_size=16).report())
@@ -302,10 +302,10 @@ def test_benefit_vectors_are_protected_from_later_passes() -> None:
         assert "vector<16xf32>" in str(added(virtual_vector_size=16, **options).vectorized)
 
 
-def test_benefit_of_what_a_type_keeps() -> None:
-    """The shape of the vector, and along which dimension of memory each access goes.
+def test_benefit_the_vector_type_keeps_its_information() -> None:
+    """The shape of the vector, and the dimension of memory that each access goes along.
 
-    No alignment: arrays may begin at any element, and kernels rely on none.
+    Alignment is not part of it: arrays may begin at any element, and kernels rely on none.
     """
     text = str(called(transposed, ones(40, 50), ones(50, 40), virtual_vector_size=(16, 16)).vectorized)
     assert "vector<16x16xf32>" in text
@@ -313,30 +313,30 @@ def test_benefit_of_what_a_type_keeps() -> None:
 
 
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
-def test_risk_a_every_later_pass_knows_vectors(tail: str) -> None:
-    """Of sizes and shapes that divide nothing."""
+def test_risk_a_every_later_pass_handles_vectors(tail: str) -> None:
+    """Also for sizes and shapes that do not divide each other."""
     for size in (7, 100, (3, 50), (64, 512)):
         added(virtual_vector_size=size, tail=tail)
 
 
 def test_risk_b_distances_become_coarse() -> None:
-    """An early size forbids what a smaller one allows; the report says which dependence it is."""
+    """An early size forbids what a smaller one allows. The report names the dependence."""
     for size, code in ((8, "vectorized by 8"), (16, "vectorized by 16"), (17, "carried-dependence")):
         assert code in str(called(far, ones(200), ones(200), virtual_vector_size=size).report())
 
 
 def test_pattern_3_transfers_recover_contiguity() -> None:
-    """Loops in an order that is against memory: the transfer transposes.
+    """If the order of the loops opposes memory, the transfer transposes.
 
-    TileJIT reorders no loops; tiles are its only scheduling. So places 3 and 5, after a rescheduling, are
-    places 2 and 4 here. There is nothing like VPLAN, which is place 6.
+    TileJIT reorders no loops, and tiles are its only scheduling. So places 3 and 5, after rescheduling, are
+    places 2 and 4 here. TileJIT has no counterpart to VPLAN, which is place 6.
     """
     kernel = called(transposed, ones(40, 50), ones(50, 40), virtual_vector_size=(16, 16))
     assert "blocks transposed in registers" in str(kernel.report())
 
 
 def test_patterns_4_and_5_after_tiling() -> None:
-    """Tiles first, and super-vectors inside them."""
+    """Tiles first, then super-vectors inside them."""
     kernel = added(virtual_vector_size=16, vectorize_at="after_tile")
     assert "affine.for %i_tile = 0 to %a_dim0 step 32" in str(kernel.vectorized)
     assert "tiles 32x32 | super-vectors 16" in str(kernel.report())
@@ -361,13 +361,13 @@ def imperfect(a, b, c):
 
 
 def test_step_1_patterns_match_imperfect_nests() -> None:
-    """Every loop that fits, wherever it is in the tree."""
+    """Every loop that matches is found, wherever it is in the tree."""
     report = str(called(imperfect, ones(9, 50), ones(9, 50), ones(9), virtual_vector_size=16).report())
     assert report.count("vectorized by 16") == 2
 
 
 def test_step_1a_loops_are_annotated_or_proven() -> None:
-    """A reduction without a word is none."""
+    """A reduction without an annotation does not count."""
 
     def plain(a, c):
         s = np.float32(0)
@@ -388,9 +388,9 @@ def test_step_1b_accesses_are_contiguous_along_the_given_dimension(fastest: int,
 
 
 def test_step_2_profit() -> None:
-    """Of two loops that both may, the one with contiguous accesses is taken, and the report says so.
+    """If two loops are legal, the one with contiguous accesses is chosen, and the report says so.
 
-    The seed asks that the profit also weighs how many loops could be fused. TileJIT fuses no loops.
+    In the seed, the profit also depends on how many loops could be fused. TileJIT fuses no loops.
     """
 
     def down(a, c):
@@ -427,8 +427,8 @@ def test_step_3_loops_become_coarse(mlir: Any) -> None:
     assert re.search(r"step 384", wide(mlir, stepped))
 
 
-def test_step_3_in_topological_order(mlir: Any) -> None:
-    """Every operand is wide before the operation that uses it."""
+def test_step_3_visits_operations_in_topological_order(mlir: Any) -> None:
+    """Every operand is vectorized before the operation that uses it."""
     defined: set[str] = set()
     for line in wide(mlir, REWRITTEN).splitlines():
         result, _, rest = line.strip().partition(" = ")
@@ -449,13 +449,13 @@ def test_step_3_in_topological_order(mlir: Any) -> None:
     ],
     ids=["loads", "stores", "constants", "uniform operands", "the rest"],
 )
-def test_step_3a_what_becomes_of_operations(mlir: Any, pattern: str) -> None:
-    """Transfers, splats, broadcasts, and the same operation of vectors."""
+def test_step_3a_each_kind_of_operation_has_a_vector_form(mlir: Any, pattern: str) -> None:
+    """Transfers, splats, broadcasts, and the same operation on vectors."""
     assert re.search(pattern, wide(mlir, REWRITTEN))
 
 
 def test_step_3a_iter_args_are_vectors(mlir: Any) -> None:
-    """Of a loop, its operands and its results."""
+    """So are a loop's operands and results."""
     text = wide(mlir, VECRED, vectorize_reductions=True)
     assert re.search(r"iter_args\(%[\w.]+ = %[\w.]+\) -> \(vector<128xf32>\)", text)
     assert "affine.yield" in text
@@ -465,14 +465,14 @@ CARRIED = READS.replace("affine.store %x, %C[%i]", "affine.store %x, %A[%i + 1]"
 
 
 def test_step_3b_all_or_nothing(mlir: Any) -> None:
-    """The scalar loop is gone where everything under it is wide, and else stays as it was."""
+    """The scalar loop disappears if everything in it is vectorized, and otherwise stays."""
     assert "affine.load" not in wide(mlir, READS)
     assert "vector" not in wide(mlir, CARRIED)
     assert "affine.load" in wide(mlir, CARRIED)
 
 
 def test_step_3c_vectors_are_not_vectorized_again(mlir: Any) -> None:
-    """A text that has them stays as it is."""
+    """A text with vectors is unchanged."""
     once = wide(mlir, READS)
     assert wide(mlir, once).strip() == once.strip()
 
@@ -489,8 +489,8 @@ def test_the_scalar_example_runs(mlir: Any) -> None:
 def test_the_examples_are_printed_line_by_line(mlir: Any, name: str) -> None:
     """With the option strings of the seed: the innermost loop, then both.
 
-    Four spellings are today's: reads have a padding, splats are dense<1.0>, a load is memref.load, and
-    arguments keep the names that they came with.
+    Four spellings are current: reads have a padding, splats are dense<1.0>, a load is memref.load, and
+    arguments keep their names.
     """
     text, expected, options = SEED[name]
     printed = mlir.super_vectorize(text, options=options, masks="none")
@@ -498,8 +498,8 @@ def test_the_examples_are_printed_line_by_line(mlir: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "steps"), [("256", {"256"}), ("32x256", {"32", "256"})])
-def test_which_loops_of_the_examples_are_wide(mlir: Any, name: str, steps: set[str]) -> None:
-    """The innermost ones; and the outer ones, each by its own size."""
+def test_which_loops_of_the_examples_are_vectorized(mlir: Any, name: str, steps: set[str]) -> None:
+    """The innermost ones; and the outer ones, each with its own size."""
     text, _, options = SEED[name]
     printed = mlir.super_vectorize(text, options=options, masks="none")
     assert set(re.findall(r"step (\d+)", printed)) == steps
@@ -508,7 +508,7 @@ def test_which_loops_of_the_examples_are_wide(mlir: Any, name: str, steps: set[s
 
 @pytest.mark.parametrize("name", ["256", "32x256"])
 def test_the_printed_examples_run(mlir: Any, name: str) -> None:
-    """As the scalar text does, for sizes that divide and others."""
+    """They give the same as the scalar text, for sizes that divide the extents and others."""
     for sizes in ((64, 512), (9, 43)):
         assert mlir.run(SEED[name][1], "vector_add_2d", *sizes) == np.float32(9)
 
@@ -554,8 +554,8 @@ def test_supported_kinds_of_reductions(mlir: Any, op: str) -> None:
     assert "vector.reduction <" in wide(mlir, text, vectorize_reductions=True)
 
 
-def test_reductions_are_of_one_dimension(mlir: Any) -> None:
-    """Condition 2: two sizes leave the loops as they are, and the report says why."""
+def test_reductions_have_one_dimension(mlir: Any) -> None:
+    """Condition 2: two sizes leave the loops unchanged, and the report gives the reason."""
     text = wide(mlir, NESTED, vectorize_reductions=True)
     assert "vector.reduction <" in text
     options = {"virtual_vector_size": (32, 128), "vectorize_reductions": True}
@@ -564,22 +564,25 @@ def test_reductions_are_of_one_dimension(mlir: Any) -> None:
     assert "vector<" not in text
 
 
-def test_reductions_of_step_1(mlir: Any) -> None:
-    """Condition 3 is the seed's; steps of other lengths run in lanes as well, with the same sum."""
+def test_reductions_have_step_1(mlir: Any) -> None:
+    """Condition 3 is the seed's. Other steps run in lanes as well, with the same sum."""
     text = VECRED.replace("0 to 500", "0 to 500 step 4")
     x = np.random.default_rng(0).random(512, np.float32)
     found = mlir.run(text, "vecred", x, virtual_vector_size=16, vectorize_reductions=True)
     assert found == pytest.approx(np.cos(x[:500:4].astype(float)).sum(), rel=1e-6)
 
 
-def test_the_vector_of_a_loop_is_reduced_behind_it(mlir: Any) -> None:
+def test_the_vector_of_a_loop_is_reduced_after_it(mlir: Any) -> None:
     """To a scalar."""
     text = wide(mlir, VECRED, vectorize_reductions=True)
     assert re.search(r"vector\.reduction <add>, %[\w.]+, %cst_0 : vector<128xf32> into f32", text)
 
 
 def test_a_mask_keeps_garbage_out_of_the_accumulator(mlir: Any) -> None:
-    """500 is not a multiple of 128. The last super-vector reads past the loop, and a mask drops those."""
+    """500 is not a multiple of 128.
+
+    The last super-vector reads past the loop, and a mask drops those values.
+    """
     text = wide(mlir, VECRED, vectorize_reductions=True)
     assert "vector.create_mask" in text
     assert "arith.select" in text
@@ -589,8 +592,8 @@ def test_a_mask_keeps_garbage_out_of_the_accumulator(mlir: Any) -> None:
     assert found == pytest.approx(np.cos(x[:500].astype(float)).sum(), rel=1e-6)
 
 
-def test_reductions_are_off_unless_asked_for(mlir: Any) -> None:
-    """By an option of the pass; of a kernel by an option, or for one loop by its annotation."""
+def test_reductions_are_off_by_default(mlir: Any) -> None:
+    """An option of the pass enables them; for kernels, an option or a loop's annotation does."""
     assert "vector" not in wide(mlir, VECRED)
     assert "vector<128xf32>" in wide(mlir, VECRED, vectorize_reductions=True)
     options = "virtual-vector-size=128 test-fastest-varying=0 vectorize-reductions=true"
@@ -618,8 +621,8 @@ func.func @sums(%A: memref<?xf32>, %n: index) -> (f32, f32) {
 
 
 @pytest.mark.parametrize("loops", ["k", "%k", ("k",), ("i", "k")], ids=str)
-def test_a_map_from_loops_to_reductions(mlir: Any, loops: Any) -> None:
-    """A utility function gets one; here, the loops by name. Which operation reduces follows from the loop."""
+def test_reductions_of_selected_loops(mlir: Any, loops: Any) -> None:
+    """The seed's utility function gets a map from loops to reductions. Here loops are given by name."""
     text = wide(mlir, TWO_SUMS, vectorize_reductions=loops)
     assert text.count("vector.reduction <add>") == (2 if "i" in loops else 1)
     assert re.search(r"affine\.for %k = 0 to %n step 128", text)
@@ -633,7 +636,7 @@ def test_a_map_from_loops_to_reductions(mlir: Any, loops: Any) -> None:
 
 
 def test_the_example_of_a_reduction(mlir: Any) -> None:
-    """With the option string of the seed, the text of the seed."""
+    """The seed's option string gives the seed's text."""
     text, expected, options = SEED["128"]
     assert lines(mlir.super_vectorize(text, options=options, masks="none")) == lines(expected)
 

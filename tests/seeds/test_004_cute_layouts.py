@@ -49,7 +49,7 @@ MATRICES = (
     "((16,2),(8,2)):((8,256),(1,128))",
     "Sw<2,0,5> o 0 o (32,16):(1,32)",
 )
-"""Layouts of 32 x 16 that the seed may mean by A: in columns, rows, with gaps, in tiles, and swizzled."""
+"""Layouts of 32 x 16 that the seed may mean by A: by columns, by rows, with gaps, in tiles, swizzled."""
 matrices = pytest.mark.parametrize("a", [parse(text) for text in MATRICES], ids=MATRICES)
 
 FOUR_BY_SIX = ((0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2))
@@ -65,12 +65,12 @@ def stored(layout: Any) -> str:
 
 
 def read(layout: Any) -> str:
-    """What the coordinates 0, 1, 2 and 3 are in a memory of abcd."""
+    """The elements at coordinates 0, 1, 2 and 3 in a memory of abcd."""
     return "".join("abcd"[layout(coordinate)] for coordinate in range(4))
 
 
 def repeated(tiler: Layout, count: int) -> Layout:
-    """(B, B*) for a mode of so many elements."""
+    """(B, B*) for a mode with that many elements."""
     return make_layout(tiler, complement(tiler, count))
 
 
@@ -82,7 +82,7 @@ def by_mode(*parts: Layout) -> Layout:
 
 
 def test_a_tiler_designs_access_in_tiles() -> None:
-    """Of data as well as of layouts."""
+    """A tiler describes access to data, and to layouts."""
     x = np.arange(32 * 16).reshape(32, 16)
     for i, j in np.ndindex(8, 4):
         assert local_tile(x, (4, 4), (i, j)).tolist() == x[4 * i : 4 * i + 4, 4 * j : 4 * j + 4].tolist()
@@ -102,7 +102,7 @@ def test_several_levels_of_tiling() -> None:
 
 @matrices
 def test_a_layout_maps_coordinates_to_indices_of_storage(a: Any) -> None:
-    """The coordinate says which element, by one convention, whatever the layout."""
+    """By one convention, the coordinate names the element, whatever the layout."""
     x = np.arange(32 * 16, dtype=np.uint16).reshape(32, 16)
     packed = pack(x, a)
     for i, j in np.ndindex(32, 16):
@@ -110,14 +110,14 @@ def test_a_layout_maps_coordinates_to_indices_of_storage(a: Any) -> None:
         assert packed.buffer[a(i, j)] == x[i, j]
 
 
-def test_one_coordinate_is_a_number_or_a_tuple() -> None:
-    """The fixed convention: the first mode is the fastest."""
+def test_a_coordinate_is_a_number_or_a_tuple() -> None:
+    """By convention, the first mode is the fastest."""
     layout = parse("(2,2):(2,4)")
     assert [layout(k) for k in range(4)] == [layout(i, j) for i, j in ((0, 0), (1, 0), (0, 1), (1, 1))]
 
 
 def test_there_are_many_ways_to_store_the_same_data() -> None:
-    """Each step is one more."""
+    """The test adds one storage order after another."""
     found = [Layout(4, step) for step in range(1, 100)]
     assert all(is_injective(layout) for layout in found)
     assert len({tuple(offsets(layout).tolist()) for layout in found}) == len(found)
@@ -127,7 +127,7 @@ def test_there_are_many_ways_to_store_the_same_data() -> None:
     ("text", "memory"), [("4:1", "abcd"), ("4:2", "a▢b▢c▢d▢"), ("(2,2):(2,4)", "a▢b▢c▢d▢")]
 )
 def test_data_stored_by_a_layout(text: str, memory: str) -> None:
-    """A buffer ends with its last element, so it lacks the last gap."""
+    """A buffer ends with its last element, so it has no last gap."""
     layout = parse(text)
     assert stored(layout) == memory
     one_mode = Layout((layout.shape,), (layout.stride,))
@@ -138,15 +138,15 @@ def test_data_stored_by_a_layout(text: str, memory: str) -> None:
     ("text", "found"), [("4:1", "abcd"), ("(2,2):(1,2)", "abcd"), ("(2,2):(2,1)", "acbd")]
 )
 def test_stored_data_read_by_a_layout(text: str, found: str) -> None:
-    """A memory of abcd: the coordinates 0, 1, 2 and 3."""
+    """A memory of abcd, read at coordinates 0, 1, 2 and 3."""
     layout = parse(text)
     assert read(layout) == found
     view = composition(ABCD, layout)
     assert view.tobytes("F").decode() == found
 
 
-def test_access_in_another_way_is_another_layout() -> None:
-    """The algebra finds it from the original one and a description."""
+def test_another_access_is_another_layout() -> None:
+    """The algebra derives it from the original layout and a description."""
     a = parse("(2,2):(2,1)")
     assert composition(a, Layout((2, 2), (2, 1))) == parse("(2,2):(1,2)")
     assert read(composition(a, Layout((2, 2), (2, 1)))) == "abcd"
@@ -165,7 +165,7 @@ def test_the_seeds_composition(a: Any) -> None:
 
 
 def test_the_shape_of_the_composition() -> None:
-    """(2, 3), of an array as well."""
+    """(2, 3), and for an array as well."""
     assert composition(parse("(32,16):(1,32)"), TILER).shape == (2, 3)
     x = np.arange(32 * 16).reshape(32, 16)
     assert composition(x, TILER).tolist() == x[0:4:3, 0:5:2].tolist()
@@ -178,20 +178,20 @@ def test_the_stride_of_access(rows: int, columns: int) -> None:
 
 
 def test_a_tiler_is_a_tuple_of_layouts() -> None:
-    """The number of data and the stride between them, along each mode."""
+    """The number of elements and the stride between them, along each mode."""
     assert [(mode.shape, mode.stride) for mode in TILER] == [(2, 3), (3, 2)]
     assert str(TILER) == "<2:3,3:2>"
 
 
 def test_a_layout_may_be_incompatible_with_a_tiler() -> None:
-    """Columns 0, 2 and 4 lie at 0, 16 and 500: no stride says so, and no layout is made up."""
+    """Columns 0, 2 and 4 are at 0, 16 and 500. No stride expresses that, so no layout is returned."""
     with pytest.raises(NoLayoutError, match="index 2 gives 500"):
         composition(parse("((4,8),(4,4)):((1,32),(8,500))"), TILER)
 
 
 @matrices
 def test_more_complicated_mappings(a: Any) -> None:
-    """A tiler's mode may be a layout of several modes, as long as each says where to go in its own mode."""
+    """A tiler's mode may be a layout with several modes, as long as each stays in its own mode."""
     tiler: Any = parse("<(2,2):(1,16),(4,2):(2,1)>")
     c = composition(a, tiler)
     for k, m in np.ndindex(4, 8):
@@ -206,7 +206,7 @@ def test_the_seeds_other_composition(a: Any) -> None:
 
 
 def test_a_tiler_is_designed_mode_by_mode() -> None:
-    """What is done to one mode does not depend on the tilers of the others."""
+    """The result for one mode does not depend on the tilers of the others."""
     a = parse("((4,8),16):((1,64),4)")
     for first in ("2:3", "2:1", "(2,2):(1,16)"):
         modes = {composition(a, parse(f"<{first},{second}>"))[0] for second in ("3:2", "3:1", "16:1")}
@@ -233,19 +233,19 @@ def test_the_definition_of_composition_by_mode(text: str) -> None:
 # --- CuTe complement ---
 
 WHOLE = [("2:4", 32), ("4:2", 16), ("2:16", 32), ("(2,2):(1,8)", 32), ("8:1", 16), ("1:0", 16)]
-"""Tilers, and numbers of elements that they repeat to without a rest."""
+"""Tilers, and numbers of elements that they divide without a remainder."""
 
 
 @pytest.mark.parametrize(("text", "count"), WHOLE)
 def test_size_and_cosize_of_a_repeated_layout(text: str, count: int) -> None:
-    """Both are the number that was asked for."""
+    """Both are the requested number."""
     layout = repeated(parse(text), count)
     assert size(layout) == cosize(layout) == count
 
 
 @pytest.mark.parametrize(("text", "count"), WHOLE)
 def test_a_repeated_layout_maps_all_coordinates_to_all(text: str, count: int) -> None:
-    """0 to count - 1, each once: coordinates of the layout that the tiler composes with."""
+    """0 to count - 1, each once: the coordinates of the layout that the tiler composes with."""
     assert sorted(offsets(repeated(parse(text), count)).reshape(-1).tolist()) == list(range(count))
 
 
@@ -265,8 +265,8 @@ def test_the_seeds_complements() -> None:
     assert complement(b1, 16) == parse("(2,3):(1,6)")
 
 
-def test_what_lies_past_the_matrix_is_known() -> None:
-    """The elements of 36 x 18 that are none of 32 x 16 are masked."""
+def test_elements_past_the_matrix_are_masked() -> None:
+    """They are the elements of 36 x 18 that are not in 32 x 16."""
     x = np.arange(32 * 16).reshape(32, 16)
     view = logical_divide(x, TILER, fill_value=-1)
     assert view.shape == ((2, (3, 6)), (3, (2, 3)))
@@ -283,7 +283,7 @@ PAIRS = [
     ("(8,4):(4,1)", "8:4"),
     ("(6,4):(1,10)", "3:2"),
 ]
-"""A and B, the second a tiler of all elements of the first."""
+"""A and B, where B is a tiler of all elements of A."""
 pairs = pytest.mark.parametrize(("a", "b"), [tuple(map(parse, pair)) for pair in PAIRS], ids=map(str, PAIRS))
 
 
@@ -296,7 +296,7 @@ def test_division_is_composition_and_complement() -> None:
 
 @pytest.mark.parametrize("text", MATRICES[:-1])
 def test_a_divided_layout_reaches_the_same_data(text: str) -> None:
-    """A and C map one domain to one set of indices of storage, in another order."""
+    """A and C map one domain to the same set of storage indices, in another order."""
     a = parse(text)
     c = logical_divide(a, parse("<2:4,4:2>"))
     assert size(a) == size(c)
@@ -322,7 +322,7 @@ def test_division_in_two_modes(a: Layout, b: Layout) -> None:
 
 @pairs
 def test_the_tiler_decides_the_mapping_of_a_tile(a: Layout, b: Layout) -> None:
-    """The first mode of A / B is A o B, which gives it its name."""
+    """The first mode of A / B is A o B, hence the name."""
     assert logical_divide(a, b)[0] == composition(a, b)
 
 
@@ -339,7 +339,7 @@ def test_the_definition_of_division_by_mode(text: str) -> None:
 
 @pytest.mark.parametrize("text", MATRICES[:-1])
 def test_zipped_division(text: str) -> None:
-    """Tiles in the first mode, and what repeats them in the second."""
+    """Tiles in the first mode, and their repeats in the second."""
     a, tiler = parse(text), parse("<2:4,4:2>")
     (tile0, rest0), (tile1, rest1) = logical_divide(a, tiler)
     zipped = zipped_divide(a, tiler)
@@ -349,7 +349,7 @@ def test_zipped_division(text: str) -> None:
 
 
 def test_inner_partition() -> None:
-    """A smaller problem for each block of threads: a tile."""
+    """Each thread block gets a smaller problem: a tile."""
     x = np.arange(32 * 16).reshape(32, 16)
     divided = zipped_divide(x, (8, 4))
     for block in np.ndindex(4, 4):
@@ -357,7 +357,7 @@ def test_inner_partition() -> None:
 
 
 def test_outer_partition() -> None:
-    """Data for each thread to go through: one element of every tile."""
+    """Each thread gets one element of every tile."""
     x = np.arange(32 * 16).reshape(32, 16)
     threads = Layout((8, 4))
     for thread in range(32):
@@ -384,7 +384,7 @@ def test_a_product_repeats_the_layout(a: Layout, b: Layout) -> None:
 
 
 @products
-def test_the_stride_of_the_tiler_is_the_distance_of_tiles(a: Layout, b: Layout) -> None:
+def test_the_stride_of_the_tiler_is_the_distance_between_tiles(a: Layout, b: Layout) -> None:
     """size(A) * stride(B) from each to the next."""
     product = logical_product(a, b)
     assert isinstance(b.stride, int)
@@ -408,7 +408,7 @@ def test_the_complement_makes_a_bijection(a: Layout, b: Layout) -> None:
 
 @products
 def test_the_complement_alone_repeats_too_often(a: Layout, b: Layout) -> None:
-    """Unless size(B) is cosize(B); composed with B it repeats as often as B says."""
+    """Unless size(B) equals cosize(B). Composed with B, it repeats as often as B says."""
     rest = complement(a, size(a) * cosize(b))
     assert (size(rest) > size(b)) == (size(b) != cosize(b))
     assert size(composition(rest, b)) == size(b)
@@ -422,7 +422,7 @@ def test_the_definition_of_the_product(a: Layout, b: Layout) -> None:
 
 
 def test_a_tiler_of_several_dimensions() -> None:
-    """Defined alike, and unlike a tuple of tilers, which repeats each mode along itself."""
+    """It is defined the same way, unlike a tuple of tilers, which repeats each mode along itself."""
     a = parse("(2,5):(5,1)")
     assert logical_product(a, parse("(3,4):(1,3)")) == parse("((2,5),(3,4)):((5,1),(10,30))")
     assert logical_product(a, parse("<3:5,4:6>")) == parse("((2,3),(5,4)):((5,10),(1,30))")

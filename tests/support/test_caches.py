@@ -1,4 +1,4 @@
-"""Whatever a process remembers is bounded: by a number of entries, or by what there is to be remembered."""
+"""Every cache of a process is bounded: by a number of entries, or by what there is to remember."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FINITE = {
     "package_version": "a package",
     "_FORMATS": "a format that was registered",
 }
-"""Caches without a number, and what they have an entry for."""
+"""Caches without a limit, and what they have an entry for."""
 
 
 def sources() -> list[Path]:
@@ -62,11 +62,11 @@ def sources() -> list[Path]:
 
 
 def is_cache(node: ast.expr) -> bool:
-    """functools.cache, bare or called."""
+    """Whether a decorator is functools.cache, with or without a call."""
     return ast.unparse(node).split("(")[0] in ("cache", "functools.cache")
 
 
-def test_every_cached_function_has_a_number() -> None:
+def test_every_cached_function_has_a_limit() -> None:
     count = 0
     for path in sources():
         text = path.read_text()
@@ -79,7 +79,7 @@ def test_every_cached_function_has_a_number() -> None:
     assert count > 20
 
 
-def test_a_cache_never_holds_more() -> None:
+def test_a_cache_never_exceeds_its_limit() -> None:
     held: Cache[int, int] = Cache()
     for k in range(3 * MOST_BOUND):
         assert held.keep(k, -k) == -k
@@ -113,12 +113,12 @@ def test_clear_caches_keeps_no_cache_alive() -> None:
 
 
 def entries(thing: Any) -> dict[str, int]:
-    """How many entries each cache of an object has."""
+    """The number of entries in each cache of an object."""
     return {name: len(value) for name, value in vars(thing).items() if isinstance(value, Cache)}
 
 
 @pytest.mark.rotated
-def test_kernels_and_expressions_of_many_shapes_forget() -> None:
+def test_kernels_and_expressions_forget_shapes() -> None:
     scale, twice = tj.kernel(_scale), tj.elementwise(lambda a, k: a * k)
     total = tj.elementwise(lambda a: a.sum(axis=0))
     x = np.ones((40, 60), np.float32)
@@ -141,8 +141,8 @@ def _scale(a: Any, k: int) -> None:
             a[i, j] = a[i, j] * 1.0 + k
 
 
-def test_threads_share_what_is_known_of_cute_layouts() -> None:
-    """More layouts than are remembered: what one thread finds out, others forget."""
+def test_threads_share_the_cache_of_cute_layouts() -> None:
+    """There are more layouts than entries, so threads remove each other's entries."""
 
     def sizes(first: int) -> list[int]:
         layouts = [tj.cute.Layout((4, 8), (1, 4 + (first + k) % 1500)) for k in range(1500)]
@@ -154,7 +154,7 @@ def test_threads_share_what_is_known_of_cute_layouts() -> None:
         assert own == [4 + 7 * (4 + (first + k) % 1500) for k in range(1500)]
 
 
-def test_values_stay_right_after_clear_caches() -> None:
+def test_results_stay_right_after_clear_caches() -> None:
     x = np.arange(40 * 60, dtype=np.float32).reshape(40, 60)
     scale, twice = tj.kernel(_scale), tj.elementwise(lambda a: a * 2 + a.sum())
     plan = tj.plan_copy(np.empty((60, 40), np.float32), x.T)
@@ -202,8 +202,8 @@ def _programs(thing: Any) -> list[Any]:
     return [value for value in values if isinstance(value, LoopProgram)]
 
 
-def test_threads_call_while_another_clears() -> None:
-    """8 threads pack, copy and compute; every result is right, whatever is forgotten between two looks."""
+def test_calls_stay_right_while_another_thread_clears_caches() -> None:
+    """8 threads pack, copy and compute. Every result is right, whatever is removed between two lookups."""
     twice = tj.elementwise(lambda a: a * 2)
     total = tj.elementwise(lambda a: a - a.sum(axis=0))
     stop = threading.Event()

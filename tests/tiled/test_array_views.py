@@ -1,4 +1,4 @@
-"""The algebra on arrays: views hold the elements that the algebra of layouts names."""
+"""The algebra on arrays: views have the elements that the algebra of layouts names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TILED = ("{1,0:T(8,128)}", "{0,1:T(*,128)}", "((8,3),(128,3)):((128,1024),(1,307
 
 
 def numbered(dims: tuple[int, ...], order: tuple[int, ...]) -> Any:
-    """An array whose elements are their own numbers, the first dimension fastest, of any order in memory."""
+    """An array whose elements are their own numbers, the first dimension fastest, in any memory order."""
     x = np.arange(prod(dims)).reshape(dims, order="F")
     back = tuple(np.argsort(order))
     return np.ascontiguousarray(x.transpose(order)).transpose(back)
@@ -51,7 +51,7 @@ def drawn_part(pick: Pick, size: int) -> Any:
 
 
 def judge_flat(pick: Pick) -> str:
-    """A tiler of all dimensions: what the algebra finds for the compact layout of the array's numbers."""
+    """A tiler of all dimensions: the algebra's result for the compact layout of the array's numbers."""
     dims = drawn_dims(pick)
     x = numbered(dims, permutation(pick, len(dims)))
     change = one_of(pick, (*DIVIDES, cute.composition))
@@ -82,7 +82,7 @@ def judge_flat(pick: Pick) -> str:
 
 
 def judge_by_dimension(pick: Pick) -> str:
-    """Dimension by dimension: the indices that the algebra finds for each, with what is beyond the end."""
+    """Dimension by dimension: the indices that the algebra finds for each, including those past the end."""
     dims = drawn_dims(pick)
     x = numbered(dims, permutation(pick, len(dims)))
     tiler = tuple(drawn_part(pick, size) for size in dims)
@@ -152,7 +152,7 @@ def test_drawn_cases(judge: Callable[[Pick], str], data: Any) -> None:
 @pytest.mark.parametrize("change", [*DIVIDES, cute.composition])
 @pytest.mark.parametrize("layout", TILED)
 @pytest.mark.parametrize("tiler", [(4, 100), (10, _), parse("<(2,2):(1,10),3:100>"), (5,)], ids=str)
-def test_tiled_arrays_have_the_views_of_arrays(change: Any, layout: str, tiler: Any) -> None:
+def test_tiled_arrays_have_the_same_views_as_arrays(change: Any, layout: str, tiler: Any) -> None:
     t = tj.pack(X, layout)
     view, want = change(t, tiler), change(X, tiler)
     assert tuple(brute.flat(view.shape)) == want.shape
@@ -171,12 +171,12 @@ CUTE_S = (
     ("(8,(2,3)):(1,(8,16))", "<4:2,3:2>", None),
     ("((2,4),6):((1,12),2)", "<(2,2):(1,4),2:3>", None),
 )
-"""Layouts and tilers, the first two of CuTe's documentation with what it says of logical_divide."""
+"""Layouts and tilers. The first two are from CuTe's documentation, with its results of logical_divide."""
 
 
 @pytest.mark.parametrize("change", [*DIVIDES, cute.composition])
 @pytest.mark.parametrize(("layout", "tiler", "divided"), CUTE_S)
-def test_views_of_tiled_arrays_are_what_the_algebra_makes_of_their_layout(
+def test_views_of_tiled_arrays_agree_with_the_algebra_of_layouts(
     change: Any, layout: str, tiler: str, divided: str | None
 ) -> None:
     own, by = parse(layout), parse(tiler)
@@ -193,7 +193,7 @@ def test_views_of_tiled_arrays_are_what_the_algebra_makes_of_their_layout(
 @pytest.mark.parametrize("layout", TILED)
 @pytest.mark.parametrize("tiler", ["4:5", "(4,3):(1,20)", "(2,2,3):(2,1,40)", "4:21", "(2,2):(0,1)"])
 def test_tilers_of_all_dimensions(layout: str, tiler: str) -> None:
-    """Counted with the first dimension fastest; 4:21 is a diagonal."""
+    """Counted with the first dimension fastest. 4:21 is a diagonal."""
     t = tj.pack(X, layout)
     view, want = cute.composition(t, parse(tiler)), cute.composition(X, parse(tiler))
     assert (view.unpack() == want).all()
@@ -343,7 +343,7 @@ def test_refusals(call: Callable[[], Any], error: type[Exception], words: str) -
         call()
 
 
-def test_places_met_twice_are_not_written() -> None:
+def test_views_with_duplicate_places_are_not_written() -> None:
     t = tj.pack(X, TILED[0])
     view = cute.composition(t, (Layout((2, 2), (1, 1)), _))
     assert (view.unpack() == X[[[0, 1], [1, 2]]].reshape(2, 2, 300)).all()

@@ -1,4 +1,4 @@
-"""Whatever a view is asked for, it is there, or a LayoutError or TypeError says why not."""
+"""Any requested view either exists, or a LayoutError or TypeError says why not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CALLS: dict[str, Call] = {
 
 @pytest.mark.filterwarnings("ignore:.*NaN:RuntimeWarning", "ignore:.*nan:RuntimeWarning")
 @pytest.mark.parametrize("name", CALLS)
-def test_answers_or_says_why_not(name: str) -> None:
+def test_a_view_exists_or_the_error_says_why_not(name: str) -> None:
     answered = 0
     for x, tiler in product(arrays(), TILERS):
         for fill in FILLS if isinstance(tiler, int | tuple) else FILLS[:2]:

@@ -1,4 +1,4 @@
-"""Plans of packs, unpacks and relayouts, and repeated calls: they answer and refuse as first calls do."""
+"""Plans of packs, unpacks and relayouts, and repeated calls, give the results and errors of first calls."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def values(dtype: str, dims: tuple[int, ...], seed: int = 0) -> Any:
 
 
 def spoil(array: Any) -> None:
-    """Overwrite every element, so that the next call has to write it."""
+    """Overwrite every element, so that the next call must write it."""
     array[...] = np.full(array.itemsize, 0xA5, np.uint8).view(array.dtype)[0]
 
 
 def in_turns(*calls: Any) -> Iterator[list[Any]]:
-    """The results of each call, one call after the other, until native code may answer them."""
+    """The results of each call, in turn, until native code may answer them."""
     for _ in range(REPEATS):
         yield [call() for call in calls]
 
@@ -154,7 +154,7 @@ def test_ranges_are_checked_at_every_call() -> None:
         assert np.array_equal(out.buffer, before)
 
 
-def test_padding_is_kept_in_out_only() -> None:
+def test_padding_is_kept_only_in_out() -> None:
     x = values("f32", (3, 5))
     plan = tj.plan_pack("{1,0:T(2,2)}", (3, 5), "f32", padding="keep")
     out = np.full(24, 9, np.float32)
@@ -180,7 +180,7 @@ REFUSED: list[tuple[str, type[Exception], Any]] = [
 
 @pytest.mark.parametrize(("error", "arguments"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
 def test_refused_calls_write_nothing(error: type[Exception], arguments: Any) -> None:
-    """Also once native code answers calls like it."""
+    """Also after native code answered similar calls."""
     x = values("f32", (3, 5))
     plan = tj.plan_pack("{1,0:T(2,2)}", (3, 5), "f32")
     t, flat = tj.pack(x, "{1,0:T(2,2)}"), np.full(24, 7, np.float32)
@@ -214,8 +214,8 @@ def test_read_only_overlapping_and_resized_memory_is_refused() -> None:
             tj.pack(x, "{1,0:T(2,2)}", out=t)
 
 
-def test_equal_keys_are_not_the_same_arguments() -> None:
-    """True equals 1 and 1.0 as keys do, but a call that has seen 1 still refuses them."""
+def test_equal_keys_are_different_arguments() -> None:
+    """True equals 1 and 1.0 as a key, but a call that has seen 1 still refuses them."""
     x = values("f32", (16, 16))
     for _ in range(REPEATS):
         tj.pack(x, "{1,0}", threads=1)
@@ -230,8 +230,8 @@ def test_equal_keys_are_not_the_same_arguments() -> None:
         assert not np.signbit(tj.pack(np.zeros((3, 3), np.float32), "{1,0:T(2,2)}", padding=0.0).buffer).any()
 
 
-def test_objects_that_are_not_tiled_arrays() -> None:
-    """An object that was never initialized, and one of a subclass, go through Python."""
+def test_uninitialized_objects_and_subclasses() -> None:
+    """They go through Python."""
 
     class Mine(tj.TiledArray):
         __slots__ = ("more",)
@@ -248,7 +248,7 @@ def test_objects_that_are_not_tiled_arrays() -> None:
     assert isinstance(tj.pack(x, t.layout, out=Mine(t.buffer.copy(), t.layout)), Mine)
 
 
-@pytest.mark.skipif(not supported(), reason="another Python, or arrays laid out otherwise")
+@pytest.mark.skipif(not supported(), reason="direct calls are not supported here")
 def test_native_code_answers_the_third_call() -> None:
     x = values("f32", (64, 256))
     plan = tj.plan_pack("{1,0:T(8,128)}", x.shape, x.dtype)
@@ -261,8 +261,8 @@ def test_native_code_answers_the_third_call() -> None:
 
 
 @pytest.mark.rotated
-def test_nothing_is_kept_or_lost() -> None:
-    """Reference counts of arguments and layouts stay, and results go when nobody has them."""
+def test_reference_counts_stay() -> None:
+    """Reference counts of arguments and layouts stay, and unused results are freed."""
     x = values("f32", (3, 5))
     t = tj.pack(x, "{1,0:T(2,2)}")
     plan, unpack = tj.plan_pack(t.layout, x.shape, x.dtype), tj.plan_unpack(t.layout)
@@ -314,7 +314,7 @@ def test_between_guard_pages() -> None:
             assert flat.untouched()
 
 
-def test_threads_that_share_plans_and_clear_them() -> None:
+def test_threads_share_plans_while_caches_are_cleared() -> None:
     arrays = [values("f32", (8 * k, 128), k) for k in range(1, 5)]
 
     def work(seed: int) -> bool:
@@ -339,7 +339,7 @@ def test_clear_caches_forgets_the_plans() -> None:
     assert not len(_packs)
 
 
-def test_without_native_calls() -> None:
+def test_direct_calls_can_be_disabled() -> None:
     code = (
         "import numpy as np, tilejit as tj\n"
         "x = np.arange(15, dtype=np.float32).reshape(3, 5)\n"
@@ -391,8 +391,8 @@ SCALARS = [
         "f4e2m1fn[6,9]{1,0:T(4,2)E(4)}",
     ],
 )
-def test_elements_are_read_and_written_as_in_boxes(layout: str) -> None:
-    """The quick way for plain keys and numbers gives what a slice of one element gives."""
+def test_elements_are_read_and_written_like_boxes(layout: str) -> None:
+    """The fast path for plain keys and numbers gives what a slice of one element gives."""
     dtype = layout.partition("[")[0]
     t = tj.pack(values(dtype, (6, 9)), layout)
     other = t.copy()
@@ -438,7 +438,7 @@ KEYS: list[Any] = [
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "s4", "pred"])
-def test_boxes_are_read_and_written_again_and_again(dtype: str, key: Any) -> None:
+def test_boxes_are_read_and_written_repeatedly(dtype: str, key: Any) -> None:
     x = values(dtype, (9, 10))
     t = tj.pack(x, f"{dtype}[9,10]{{1,0:T(4,2)}}")
     padded = t.buffer.copy()
@@ -458,7 +458,7 @@ def test_boxes_are_read_and_written_again_and_again(dtype: str, key: Any) -> Non
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "u16", "s4", "pred"])
-def test_values_are_broadcast_to_boxes_again_and_again(dtype: str, key: Any) -> None:
+def test_values_are_broadcast_to_boxes_repeatedly(dtype: str, key: Any) -> None:
     x = values(dtype, (9, 10))
     t = tj.pack(x, f"{dtype}[9,10]{{1,0:T(4,2)}}")
     shape = x[key].shape
@@ -502,25 +502,25 @@ NARROW = [
     for name in (f"s{bits}", f"u{bits}", *(["f4e2m1fn"] if bits == 4 else []))
     for packed in ("", f" E({bits})")
 ]
-"""Elements of less than a byte, alone in a byte and packed."""
+"""Elements of less than a byte, one per byte and packed."""
 CONVERTED += [(name, dtype) for name in NARROW for dtype in (np.int8, np.uint8, np.int16)]
 
 
 def layout_of(name: str) -> Any:
-    """A layout of [9,10] for an element type, which E(bits) may follow."""
+    """A layout of [9,10] for an element type, optionally with E(bits)."""
     element, _, packed = name.partition(" ")
     return tj.as_layout(f"{element}[9,10]{{1,0:T(4,2){packed}}}")
 
 
 def narrow_integers(layout: Any, dims: tuple[int, ...]) -> Any:
-    """-8 to 7 again and again, clipped to what an integer type holds."""
+    """-8 to 7 repeatedly, clipped to the range of an integer type."""
     return np.clip(np.arange(np.prod(dims)).reshape(dims) % 16 - 8, *layout.element.integer_range or (-8, 7))
 
 
 @pytest.mark.parametrize("kind", ["", "narrow", "wild"])
 @pytest.mark.parametrize(("name", "dtype"), CONVERTED, ids=lambda x: x if isinstance(x, str) else x.__name__)
-def test_values_of_other_dtypes_convert_as_elements(name: str, dtype: Any, kind: str) -> None:
-    """Bytes and messages are those of `elements`, at every call; a value that is refused writes nothing."""
+def test_values_of_other_dtypes_convert_like_elements(name: str, dtype: Any, kind: str) -> None:
+    """Bytes and messages are those of `elements`, at every call. A refused value writes nothing."""
     layout, key = layout_of(name), np.s_[2:8, 1:9:2]
     rng = np.random.default_rng(7)
     numbers = np.eye(6, 4)
@@ -552,8 +552,8 @@ def test_values_of_other_dtypes_convert_as_elements(name: str, dtype: Any, kind:
 
 
 @pytest.mark.parametrize("name", [name for name in NARROW if not name.startswith("f")])
-def test_bytes_pack_as_the_elements_they_become(name: str) -> None:
-    """A pack stores the bytes of ml_dtypes' own conversion: -7 as s4 is 0x09, as int8 0xF9."""
+def test_byte_arrays_pack_as_converted_elements(name: str) -> None:
+    """A pack stores the bytes of ml_dtypes' conversion: -7 as s4 is 0x09, as int8 0xF9."""
     layout = layout_of(name)
     x = narrow_integers(layout, (9, 10)).astype(layout.element.byte_dtype)
     want = tj.pack(x.astype(layout.dtype), layout).buffer.tobytes()
@@ -600,7 +600,7 @@ def test_scalars_of_other_dtypes_are_checked_at_every_call() -> None:
 
 
 def test_small_boxes_of_large_arrays_stay_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a box moves decides how many threads it uses, not the size of the array."""
+    """The size of a box decides how many threads it uses, not the size of the array."""
     monkeypatch.setattr(threads, "default_threads", lambda: 4)
     t = tj.TiledArray.from_buffer(np.zeros(1 << 23, np.float32), "f32[4096,2048]{1,0:T(8,128)}")
     key, value = np.s_[8:16, 16:32], values("f32", (8, 16))
@@ -610,7 +610,7 @@ def test_small_boxes_of_large_arrays_stay_on_one_thread(monkeypatch: pytest.Monk
     assert all(plan is not None and plan._calls for plan in plans)
 
 
-def test_boxes_that_overlap_what_is_written() -> None:
+def test_boxes_that_overlap_their_value() -> None:
     """As if the value had been copied first, at every call."""
     memory = np.zeros(8 * 128, np.float32)
     t = tj.TiledArray(memory, tj.as_layout("f32[8,128]{1,0:T(8,128)}"))
@@ -628,7 +628,7 @@ def test_boxes_that_overlap_what_is_written() -> None:
 
 
 def test_messages_name_the_buffer_that_is_written() -> None:
-    """A slice that is assigned to is no `out`, whether a plan writes it or not."""
+    """An assignment to a slice has no `out`, whether a plan writes it or not."""
     t = tj.pack(values("f32", (8, 128)), "{1,0:T(8,128)}")
     t.buffer.flags.writeable = False
     for _ in range(REPEATS):
@@ -637,14 +637,14 @@ def test_messages_name_the_buffer_that_is_written() -> None:
                 t[0] = value
 
 
-def test_copies_have_buffers_of_their_own() -> None:
+def test_copies_have_separate_buffers() -> None:
     t = tj.pack(values("f32", (3, 5)), "{1,0:T(2,2)}")
     for other in (copy.copy(t), copy.deepcopy(t), t.copy()):
         other[0, 0] = 99
         assert t[0, 0] != 99
 
 
-def test_plans_take_parameters_of_formats() -> None:
+def test_plans_accept_parameters_of_formats() -> None:
     x = values("f32", (16, 20))
     t = tj.plan_pack("blis-a", x.shape, x.dtype, mr=4)(x)
     assert t.layout == tj.pack(x, "blis-a", mr=4).layout

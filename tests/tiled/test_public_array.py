@@ -1,4 +1,4 @@
-"""What a tiled array offers beside indexing, and what it refuses."""
+"""The methods of a tiled array besides indexing, and the operations that it refuses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_copy_has_its_own_buffer() -> None:
     assert own.buffer[1:].tobytes() == t.buffer[1:].tobytes()
 
 
-def test_relayout_and_unpack_are_those_of_the_module() -> None:
+def test_relayout_and_unpack_agree_with_the_functions() -> None:
     t = tj.pack(X, LAYOUT)
     u = t.relayout(layout="blis-a", mr=2, padding=3)
     assert u.layout == tj.relayout(t, "blis-a", mr=2).layout
@@ -41,7 +41,7 @@ def test_relayout_and_unpack_are_those_of_the_module() -> None:
 
 
 def test_slices_are_read_only() -> None:
-    """A write into a slice would be lost: slices are copies."""
+    """Slices are copies, so a write to one would be lost."""
     t = tj.pack(X, LAYOUT)
     for part in (t[0], t[:, 1], t[...], t[1:, ::2]):
         with pytest.raises(ValueError, match="read-only"):
@@ -67,7 +67,7 @@ def test_slices_are_read_only() -> None:
         lambda t: np.sum(t),
     ],
 )
-def test_computing_says_what_to_use(compute: Callable[[Any], object]) -> None:
+def test_arithmetic_suggests_elementwise(compute: Callable[[Any], object]) -> None:
     t = tj.pack(X, LAYOUT)
     with pytest.raises(TypeError, match=r"tilejit\.elementwise.*np\.asarray\(t\)"):
         compute(t)
@@ -83,7 +83,7 @@ def test_equality_is_identity() -> None:
     assert (t == twin, t != twin, t == X, t in [twin], len({t, twin})) == (False, True, False, False, 2)
 
 
-def test_lists_of_indices_name_gather_tiles() -> None:
+def test_lists_of_indices_suggest_gather_tiles() -> None:
     t = tj.pack(X, LAYOUT)
     for key in ([0, 1], (slice(None), np.array([0, 1])), X > 3):
         with pytest.raises(TypeError, match=r"gather_tiles"):
@@ -91,7 +91,7 @@ def test_lists_of_indices_name_gather_tiles() -> None:
 
 
 @pytest.mark.parametrize("name", ["f32", "f4", "float32", "<f4", np.float32, np.dtype("f4")])
-def test_names_of_dtypes(name: Any) -> None:
+def test_dtype_names(name: Any) -> None:
     assert str(tj.as_layout(LAYOUT, dims=(3, 5), dtype=name)) == f"f32[3,5]{LAYOUT}"
 
 
@@ -110,11 +110,11 @@ def test_names_of_dtypes(name: Any) -> None:
         *(("<u4", "u32"), ("|u1", "u8"), (">i8", "s64"), ("?", "pred"), ("=f4", "f32")),
     ],
 )
-def test_codes_that_xla_has_are_xlas(code: str, found: str) -> None:
+def test_dtype_codes_of_xla_have_xlas_meaning(code: str, found: str) -> None:
     assert tj.as_layout("{0}", dims=(3,), dtype=code).primitive_type == found
 
 
-def test_the_casting_error_recommends_what_is_enough() -> None:
+def test_the_casting_error_suggests_the_narrowest_sufficient_rule() -> None:
     for want, enough in (("bf16", "same_kind"), ("f64", "same_kind"), ("s32", "unsafe")):
         fix = f"pass casting={enough!r}"
         with pytest.raises(tj.LayoutError, match=re.escape(fix)):
@@ -124,7 +124,7 @@ def test_the_casting_error_recommends_what_is_enough() -> None:
             tj.unpack(tj.pack(X, LAYOUT), dtype=want)
 
 
-def test_a_byte_order_in_a_name_is_that_of_the_result() -> None:
+def test_a_byte_order_in_a_name_applies_to_the_result() -> None:
     t = tj.pack(X, LAYOUT)
     found = t.unpack(dtype=">f4")
     assert found.dtype == np.dtype(">f4")
@@ -132,7 +132,7 @@ def test_a_byte_order_in_a_name_is_that_of_the_result() -> None:
     assert np.array_equal(t.unpack(dtype=">f4", out=np.empty((3, 5), ">f4")), X)
 
 
-def test_conversions_that_numpy_lacks() -> None:
+def test_conversions_that_numpy_lacks_are_refused() -> None:
     t = tj.pack(np.zeros((4, 4), np.int8), "s4[4,4]{1,0:T(2,2)E(4)}")
     with pytest.raises(tj.LayoutError, match="NumPy has no such conversion"):
         t.unpack(dtype="u4", casting="unsafe")

@@ -1,4 +1,4 @@
-"""Thread-value layouts: every thread gets the elements that its layout names, of layouts and of arrays."""
+"""Thread-value layouts: every thread gets the elements that its layout names, for layouts and arrays."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MMA_C = parse("((4,8),(2,2)):((32,1),(16,8))")
 
 
 def test_the_tutorial_s_layout() -> None:
-    """CuTe DSL's tutorial of an elementwise kernel: rows of 32 threads, 4 x 8 values each."""
+    """CuTe DSL's tutorial of an elementwise kernel: rows of 32 threads with 4 x 8 values each."""
     threads, values = cute.LayoutRight((4, 32)), cute.LayoutRight((4, 8))
     assert make_layout_tv(threads, values) == ((16, 256), parse("((32,4),(8,4)):((128,4),(16,1))"))
 
 
 @pytest.mark.parametrize("case", range(60))
-def test_threads_and_values_fill_the_tile(case: int) -> None:
-    """Element (m, n) belongs to the thread of (m // vm, n // vn), and is its value at the remainders."""
+def test_threads_and_values_cover_the_tile(case: int) -> None:
+    """Element (m, n) belongs to thread (m // vm, n // vn), and is its value at the remainders."""
     pick = picker(np.random.default_rng(case))
     rank = pick(1, 3)
     make = [cute.LayoutLeft, cute.LayoutRight]

@@ -1,4 +1,4 @@
-"""local_tile and logical_divide of tiled arrays: the elements that slicing the array gives."""
+"""local_tile and logical_divide of tiled arrays give the elements of slices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_tile_is_a_slice(layout: str, tiler: Any, coord: Any, want: Callable[[
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_logical_divide_has_tiles_before_rests(layout: str) -> None:
+def test_logical_divide_puts_tiles_before_their_repeats(layout: str) -> None:
     t = tj.pack(X, layout)
     view = cute.logical_divide(t, (5, 100))
     assert view.shape == ((5, 4), (100, 3))
@@ -60,7 +60,7 @@ def test_logical_divide_has_tiles_before_rests(layout: str) -> None:
     assert cute.logical_divide(t, (cute.Layout(2, 5),)).shape == ((2, (5, 2)), 300)
 
 
-def test_layouts_are_divided_as_before() -> None:
+def test_layouts_are_still_divided() -> None:
     assert str(cute.logical_divide(cute.Layout(16), cute.Layout(4, 2))) == "(4,(2,2)):(2,(1,8))"
     assert cute.local_tile(cute.Layout((4, 8)), (2, 4), (1, 0))[1] == 2
 
@@ -118,14 +118,14 @@ def test_refusals(call: Callable[[Any], Any], error: type[Exception], words: str
 
 @pytest.mark.parametrize("place", [1.5, "0", (0, 0), object, np.array([0, 0]), slice(0, 1)], ids=str)
 @pytest.mark.parametrize("tiler", [(8, 8), (), (None, 8)], ids=str)
-def test_places_that_are_no_numbers(tiler: Any, place: Any) -> None:
+def test_places_that_are_not_numbers_are_refused(tiler: Any, place: Any) -> None:
     t = tj.pack(np.zeros((20, 30), np.float32), "{1,0:T(8,8)}")
     with pytest.raises(TypeError):
         tj.cute.local_tile(t, tiler, (place, 0))
 
 
 @pytest.mark.parametrize("place", [1, np.int64(3), -1, 10**30])
-def test_a_dimension_that_is_one_tile(place: Any) -> None:
+def test_a_dimension_with_a_single_tile(place: Any) -> None:
     t = tj.pack(np.zeros((20, 30), np.float32), "{1,0:T(8,8)}")
     with pytest.raises(tj.LayoutIndexError, match=r"one tile, .*\n  pass 0"):
         tj.cute.local_tile(t, (), (place, 0))

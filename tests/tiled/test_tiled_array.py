@@ -1,4 +1,4 @@
-"""TiledArray: reading and writing in place must be NumPy's basic indexing of the unpacked array."""
+"""TiledArray: reading and writing in place agree with NumPy's basic indexing of the unpacked array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TILED = "f32[3,5]{1,0:T(2,2)}"
 
 
 def filled(shape: tj.Shape, seed: int = 3) -> tuple[np.ndarray[Any, Any], tj.TiledArray]:
-    """An array, and the same one tiled, noise in the padding."""
+    """An array, and the same one tiled, with noise in the padding."""
     rng = np.random.default_rng(seed)
     x = random_elements(rng, shape.dtype, int(np.prod(shape.dimensions))).reshape(shape.dimensions)
     noise = np.frombuffer(rng.bytes(shape.size_in_bytes), np.uint8).copy()
@@ -50,7 +50,7 @@ def keys(draw: Any, dims: tuple[int, ...]) -> Any:
 
 
 @given(shapes(most=120), st.data())
-def test_slices_read_are_numpys(shape: tj.Shape, data: st.DataObject) -> None:
+def test_slices_read_like_numpys(shape: tj.Shape, data: st.DataObject) -> None:
     x, t = filled(shape)
     key = data.draw(keys(shape.dimensions))
     got, want = t[key], x[key]
@@ -61,7 +61,7 @@ def test_slices_read_are_numpys(shape: tj.Shape, data: st.DataObject) -> None:
 
 
 @given(shapes(most=120), st.data())
-def test_slices_written_are_numpys(shape: tj.Shape, data: st.DataObject) -> None:
+def test_slices_are_written_like_numpys(shape: tj.Shape, data: st.DataObject) -> None:
     x, t = filled(shape)
     before = t.buffer.view(np.uint8).copy()
     key = data.draw(keys(shape.dimensions))
@@ -81,7 +81,7 @@ def test_single_elements(shape: tj.Shape) -> None:
         assert type(t[index]) is type(x[index])
 
 
-def test_what_it_shows() -> None:
+def test_repr_and_attributes() -> None:
     x = np.arange(15, dtype=np.float32).reshape(3, 5)
     t = tj.pack(x, TILED)
     assert (t.shape, t.dtype, t.ndim, t.nbytes, len(t)) == ((3, 5), np.float32, 2, 96, 3)
@@ -202,8 +202,8 @@ def test_values_that_do_not_fit(value: Any) -> None:
 
 @pytest.mark.parametrize("value", ["a", "1", b"1", ["a"], np.array(["a"], object)], ids=repr)
 @pytest.mark.parametrize("name", ["f32", "u8", "s4"])
-def test_text_is_a_value_error(name: str, value: Any) -> None:
-    """As NumPy raises for text that is no number."""
+def test_text_that_is_not_a_number_is_a_value_error(name: str, value: Any) -> None:
+    """As in NumPy."""
     shape = tj.Shape.parse(f"{name}[3,5]")
     t = tj.TiledArray.from_buffer(bytearray(shape.size_in_bytes), shape)
     for key in ((0, 0), 0, ...):
@@ -284,7 +284,7 @@ def test_values_that_elements_hold(name: str, value: Any, held: Any) -> None:
     assert (t[1] == 0).all()
 
 
-def test_values_convert_as_numpys_do() -> None:
+def test_values_convert_as_in_numpy() -> None:
     t = tj.pack(np.zeros((3, 5), np.float32), TILED)
     t[0] = [1, 2, 3, 4, 5]
     t[1, ::2] = np.array([1.5, 2.5, 3.5])
@@ -308,7 +308,7 @@ def test_narrow_integers_are_checked(name: str, low: int, high: int) -> None:
 
 
 @given(shapes(most=60), st.data())
-def test_elements_are_written_one_by_one(shape: tj.Shape, data: st.DataObject) -> None:
+def test_boxes_are_written_element_by_element(shape: tj.Shape, data: st.DataObject) -> None:
     x, t = filled(shape)
     if not x.size:
         return
@@ -320,7 +320,7 @@ def test_elements_are_written_one_by_one(shape: tj.Shape, data: st.DataObject) -
     assert t.buffer.view(np.uint8).tolist() == packed_by_definition(x, shape, None, before).tolist()
 
 
-def test_writes_may_drop_ones_in_front() -> None:
+def test_writes_may_drop_leading_dimensions_of_one() -> None:
     t = tj.pack(np.zeros((3, 5), np.float32), TILED)
     t[0] = np.ones((1, 1, 5))
     assert t[0].tolist() == [1] * 5
@@ -352,7 +352,7 @@ def test_copies_and_pickles() -> None:
         assert type(twin) is tj.TiledArray
         assert twin.layout == t.layout
         assert (twin.unpack() == x).all()
-    for twin in (copy.copy(t), copy.deepcopy(t)):  # as those of arrays
+    for twin in (copy.copy(t), copy.deepcopy(t)):  # as for arrays
         assert not np.shares_memory(twin.buffer, t.buffer)
 
 
@@ -376,7 +376,7 @@ def test_buffers_that_hold_no_such_array(buffer: Any, kind: type[Exception], wor
     assert kind is TypeError or "\n  pass" in str(refused.value)
 
 
-def test_the_constructor_wants_a_shape() -> None:
+def test_the_constructor_needs_a_shape() -> None:
     with pytest.raises(TypeError, match="Shape"):
         tj.TiledArray(np.zeros(24, np.float32), TILED)  # type: ignore[arg-type]
     with pytest.raises(tj.LayoutError):
@@ -384,7 +384,7 @@ def test_the_constructor_wants_a_shape() -> None:
     assert tj.TiledArray(np.zeros(96, np.uint8), tj.as_layout(TILED))[2, 3] == 0
 
 
-def test_buffer_and_spec_stay() -> None:
+def test_buffer_and_spec_are_read_only() -> None:
     t = tj.pack(np.zeros((3, 5), np.float32), TILED)
     with pytest.raises(AttributeError):
         t.buffer = np.zeros(3)  # type: ignore[misc]
@@ -392,7 +392,7 @@ def test_buffer_and_spec_stay() -> None:
         t.layout = tj.as_layout("f32[300]")  # type: ignore[misc]
 
 
-def test_a_resized_buffer_is_noticed() -> None:
+def test_a_resized_buffer_is_detected() -> None:
     x = np.ones((3, 5), np.float32)
     buffer = np.zeros(24, np.float32)
     t = tj.TiledArray(buffer, tj.as_layout(TILED))
@@ -407,7 +407,7 @@ def test_a_resized_buffer_is_noticed() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-def test_subclasses_of_arrays_are_plain_memory() -> None:
+def test_subclasses_of_arrays_count_as_plain_memory() -> None:
     x = np.arange(15, dtype=np.float32).reshape(3, 5)
     data = tj.pack(x, TILED).buffer
     for buffer in (np.matrix(data), np.ma.masked_array(data, mask=False), data.view(np.recarray)):
@@ -489,7 +489,7 @@ def test_buffers_of_a_wrong_type(buffer: Any) -> None:
 
 
 @pytest.mark.parametrize("obj", ["{1,0}", "tpu", "(f32[3])", "token[]", "f32[?]", None, 3])
-def test_layouts_that_are_no_full_shape(obj: Any) -> None:
+def test_layouts_that_are_not_full_shapes_are_refused(obj: Any) -> None:
     with pytest.raises((tj.LayoutError, TypeError)):
         tj.TiledArray.from_buffer(bytes(96), obj)
 
@@ -501,7 +501,7 @@ def test_object_buffers_are_refused() -> None:
         tj.unpack(np.array([None] * 12), TILED)
 
 
-def test_deep_stars_are_read_and_written() -> None:
+def test_nested_stars_are_read_and_written() -> None:
     """`*` in a second tile merges digits, so every offset comes from a table."""
     shape = tj.Shape.parse("bf16[9,14]{1,0:T(4,3)(*,*,2,2)}")
     x = np.arange(126, dtype=np.float32).astype(ml_dtypes.bfloat16).reshape(9, 14)

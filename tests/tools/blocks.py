@@ -18,7 +18,7 @@ import tilejit
 def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
     """Run a block and return how many values and errors in its comments were compared.
 
-    `1 + 1  # 2` compares the value's text, `print(1 + 1)  # 2` what is printed. `f(x)  # LayoutError: …`
+    `1 + 1  # 2` compares the value's text, `print(1 + 1)  # 2` the output. `f(x)  # LayoutError: …`
     expects an error of TileJIT or of Python with that text. Other comments, and what follows a semicolon, are
     prose.
     """
@@ -28,7 +28,7 @@ def run_block(source: str, file: str, names: dict[str, Any]) -> tuple[int, int]:
         None,
         source.splitlines(keepends=True),
         file,
-    )  # kernels read their text
+    )  # kernels read their source
     for node in ast.parse(source).body:
         said = comment(source, node)
         if re.match(r"\w+Error: ", said):
@@ -59,5 +59,5 @@ def _prints(node: ast.stmt) -> bool:
 
 
 def comment(source: str, node: ast.stmt) -> str:
-    """What stands behind a statement's last line."""
+    """The comment after a statement's last line."""
     return source.splitlines()[(node.end_lineno or 1) - 1].partition("  # ")[2]

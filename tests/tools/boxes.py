@@ -1,4 +1,4 @@
-"""What a box of a copy means: every element, one by one. Passes and kernels are compared with it."""
+"""The meaning of a box of a copy: every element, one by one. Passes and kernels are compared with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Offsets = tuple[NDArray[np.int64], NDArray[np.int64]]
 def box_of(
     digits: list[tuple[int, int, int]], width: int = 1, src: int = 0, dst: int = 0, *, fills: bool = False
 ) -> StridedBox:
-    """A box with axes of (extent, source stride, destination stride) in bytes; elements are integers."""
+    """A box with axes of (extent, source stride, destination stride) in bytes. Elements are integers."""
     element = Element(f"u{8 * width}", 8 * width)
     axes = tuple(Axis(f"d{k}", n, 0 if fills else s, d) for k, (n, s, d) in enumerate(digits))
     return StridedBox(axes, 0 if fills else src, dst, None if fills else element, element)
@@ -38,10 +38,10 @@ def offsets(box: StridedBox, side: Side) -> Iterator[int]:
 
 
 def copy_box(box: StridedBox, src: Buffer, dst: Buffer, fill: int = 0, tables: Offsets | None = None) -> None:
-    """Move the elements of a box; `fill` is one element of padding, `tables` the offsets of all entries.
+    """Move the elements of a box. `fill` is one element of padding, `tables` the offsets of all entries.
 
     Raises:
-        KernelError: elements are converted, which tests compare with NumPy; or one is outside its storage.
+        KernelError: elements are converted, which tests compare with NumPy, or one is outside its storage.
     """
     if box.converts and not box.swap:
         raise KernelError("conversions are compared with NumPy")

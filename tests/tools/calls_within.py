@@ -1,6 +1,6 @@
-"""Python that runs in the middle of a direct call, and lets go of all that the call was reading.
+"""Python code that runs during a direct call and frees everything that the call is reading.
 
-`python -m tests.tools.calls_within NAME` runs one case: a mistake here ends a process.
+`python -m tests.tools.calls_within NAME` runs one case, because a bug here ends the process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 COUNT = 100
 LARGE = 1 << 18
-"""Elements of calls that give Python's lock away for long enough for others to run."""
+"""Elements of calls that release the GIL for long enough for others to run."""
 
 
 def scaled(a, b, by):  # type: ignore[no-untyped-def]
@@ -50,17 +50,17 @@ def numbers(count: int) -> tuple[Array, Array]:
 
 
 def learn(direct: Any, *arguments: Any) -> None:
-    """Call it until machine code answers such calls."""
+    """Call it until native code answers such calls."""
     for _ in range(40):
         direct._answered_in_python()
         direct(*arguments)
         if direct._last_answer() is not None:
             return
-    raise AssertionError("machine code never answers")
+    raise AssertionError("native code never answers")
 
 
 def forget(direct: Any) -> None:
-    """Have all entries of an object replaced."""
+    """Replace all entries of an object."""
     before = direct._native[0]
     for _ in range(MOST_ENTRIES):
         learn(direct, *numbers(next(_counts)), 0.5)
@@ -90,13 +90,13 @@ class _Handler(ctypes.Structure):
 _MALLOC = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _FREE = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _SET_HANDLER, _CAPSULE = 304, b"mem_handler"
-"""PyDataMem_SetHandler in the table of NumPy's C API, and what its argument is called."""
+"""PyDataMem_SetHandler in the table of NumPy's C API, and the name of its argument."""
 
 
 def on_memory(asked: Callable[[int], bool]) -> Callable[[], None]:
-    """Have NumPy ask a function whether there is memory of so many bytes, in this thread; what undoes that.
+    """Let NumPy ask a function whether memory of some size is available, in this thread.
 
-    What is let go of is written over at once: whoever reads it does not get away with it.
+    Returns a function that undoes that. Freed memory is overwritten at once, so reading it is detected.
     """
     try:
         core = import_module("numpy._core._multiarray_umath")
@@ -123,13 +123,16 @@ def on_memory(asked: Callable[[int], bool]) -> Callable[[], None]:
     ctypes.pointer(ours)[0] = _Handler.from_address(pointer(before, _CAPSULE))
     numpys_malloc, numpys_free = _MALLOC(ours.malloc), _FREE(ours.free)
     ours.malloc, ours.free = (ctypes.cast(function, ctypes.c_void_p).value for function in called)
-    for kept in (ours, called):  # for ever: the last arrays free their memory by it when Python has ended
+    for kept in (
+        ours,
+        called,
+    ):  # kept forever: the last arrays free their memory with it at exit
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return lambda: (set_handler(before), None)[1]
 
 
 def memory(*, given: bool) -> None:
-    """Asking for a result's memory runs Python, which replaces the entries and calls the same expression."""
+    """Allocating a result runs Python code, which replaces the entries and calls the same expression."""
     a, b = numbers(COUNT)
     seen: list[weakref.ref[Array]] = []
 
@@ -139,7 +142,7 @@ def memory(*, given: bool) -> None:
             learn(EXPRESSION, b, a, 3.0)
             right(b, a, 3.0)
             forget(EXPRESSION)
-            assert seen[0]() is not None, "the words of a call that runs were let go of"
+            assert seen[0]() is not None, "the words of a running call were freed"
             return given
         return True
 
@@ -150,12 +153,12 @@ def memory(*, given: bool) -> None:
         right(a, b, 2.0)
     finally:
         undo()
-    assert seen, "nothing asked for the memory of a result"
-    assert seen[0]() is None, "the words of a call that is over were kept"
+    assert seen, "no memory was requested for a result"
+    assert seen[0]() is None, "the words of a finished call were kept"
 
 
 def lock() -> None:
-    """While Python's lock is given away another call is made, with arrays of its own, and all entries go."""
+    """While the GIL is released, another call runs with its own arrays, and all entries are replaced."""
     a, b = numbers(LARGE)
     undo = on_memory(lambda size: True)
     learn(EXPRESSION, a, b, 2.0)
@@ -182,7 +185,7 @@ def lock() -> None:
 
 
 class Knot:
-    """What only the collector of garbage lets go of, and then calls all that others call."""
+    """An object that only the garbage collector frees, and which then makes all the calls of the others."""
 
     times = 0
 
@@ -212,9 +215,9 @@ def _plan() -> None:
 
 
 def collected() -> None:
-    """The collector runs with every object made, in calls that machine code passes on to Python too."""
+    """The collector runs at every allocation, also in calls that native code passes on to Python."""
     a, b = numbers(COUNT)
-    _plan()  # made here, not in a finalizer
+    _plan()  # created here, not in a finalizer
     threshold, undo = gc.get_threshold(), on_memory(lambda size: True)
     gc.set_threshold(1)
     try:
@@ -241,7 +244,7 @@ def collected() -> None:
 
 
 def threads() -> None:
-    """Calls that give Python's lock away, with arrays and a number of each thread's own, while entries go."""
+    """Calls that release the GIL, with separate arrays and numbers per thread, while entries are replaced."""
     sys.setswitchinterval(1e-5)
     dst, src = np.empty((512, 512), np.float32), np.empty((512, 512), np.float32)
     plan = tj.plan_copy(dst, src.T)
@@ -266,7 +269,7 @@ def threads() -> None:
 
 
 CASES: dict[str, Callable[[], None]] = {
-    "memory that is given": lambda: memory(given=True),
+    "memory that is granted": lambda: memory(given=True),
     "memory that is refused": lambda: memory(given=False),
     "the lock given away": lock,
     "a finalizer": collected,

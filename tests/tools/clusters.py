@@ -1,9 +1,9 @@
 """More data than memory on two worker processes: `python -m tests.tools.clusters --gigabytes 20 --memory 2`.
 
-The workers make an array block by block, pack it, and store it to zarr; then they read it back, and
-every element is compared with what it was made of. `--memory` is the most gigabytes that all processes
-together may hold at any time; the run fails beyond it. What is printed: rates, the peak, and how far it lies
-above what the processes take before the first block.
+The workers make an array block by block, pack it, and store it to zarr. Then they read it back, and every
+element is compared with its original. `--memory` is the most gigabytes that all processes together may hold
+at any time; the run fails beyond it. The output has the rates, the peak, and its excess over the memory
+before the first block.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ MEGABYTE = 1 << 20
 
 @dataclass
 class Watch:
-    """The memory that this process and all below it hold, in bytes: at first, and at most."""
+    """The memory that this process and all its descendants hold, in bytes: at first, and at most."""
 
     idle: int = 0
     peak: int = 0
 
     def look(self) -> int:
-        """What they hold now; pages that processes share count in each."""
+        """The memory that they hold now. Shared pages count in each process."""
         me = psutil.Process()
         total = 0
         for process in (me, *me.children(recursive=True)):
@@ -52,7 +52,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Look again and again while the block runs."""
+        """Sample repeatedly while the block runs."""
         ended = threading.Event()
 
         def look() -> None:
@@ -71,7 +71,7 @@ class Watch:
 
 
 def numbered(rows: int, chunk: tuple[int, int]) -> Any:
-    """A lazy array of rows x COLUMNS u32 whose elements tell where they stand."""
+    """A lazy array of rows x COLUMNS u32 whose elements encode their position."""
     sizes = tuple((*(e for _ in range((n - 1) // e)), n - (n - 1) // e * e) for n, e in _cut(rows, chunk))
     return da.map_blocks(
         block_of, chunk=chunk, chunks=sizes, dtype=np.uint32, meta=np.empty((0, 0), np.uint32)
@@ -83,7 +83,7 @@ def _cut(rows: int, chunk: tuple[int, int]) -> list[tuple[int, int]]:
 
 
 def block_of(*, chunk: tuple[int, int], block_info: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """The elements of a box: their numbers in the whole array, stirred."""
+    """The elements of a box: their numbers in the whole array, scrambled."""
     (top, bottom), (left, right) = block_info[None]["array-location"]
     first = np.arange(top, bottom, dtype=np.uint32)[:, None] * np.uint32(COLUMNS)
     out = first + np.arange(left, right, dtype=np.uint32)
@@ -93,7 +93,7 @@ def block_of(*, chunk: tuple[int, int], block_info: Any) -> np.ndarray[Any, np.d
 
 @contextmanager
 def cluster(memory: float, **keywords: Any) -> Iterator[Client]:
-    """Two workers of one thread each; `memory` is in gigabytes, for the processes together."""
+    """Two workers with one thread each. `memory` is in gigabytes, for all processes together."""
     settings = {"distributed.comm.timeouts.connect": "120s", "distributed.worker.memory.spill": False}
     with (
         dask.config.set(settings),
@@ -112,7 +112,7 @@ def cluster(memory: float, **keywords: Any) -> Iterator[Client]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run found; bytes, seconds."""
+    """The results of a run, in bytes and seconds."""
 
     nbytes: int
     writing: float
@@ -134,7 +134,7 @@ class Measured:
 def measure(gigabytes: float, chunk: tuple[int, int], folder: str) -> Measured:
     """Pack, store, read back and compare, on the workers of the current client."""
     rows = max(1, round(gigabytes * 1e9 / (4 * COLUMNS)))
-    # Kernels and modules are there before memory is watched.
+    # Kernels and modules are loaded before memory is watched.
     _store_and_compare(numbered(2 * chunk[0], chunk), chunk, f"{folder}/first.zarr")
     watch = Watch()
     with watch.watching():
@@ -153,12 +153,12 @@ def _store_and_compare(x: Any, chunk: tuple[int, int], path: str) -> tuple[float
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 where every element is right and memory has sufficed."""
+    """Return 0 if every element is right and memory sufficed."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.clusters", description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=0.2, help="of the array")
-    parser.add_argument("--memory", type=float, default=2.0, help="gigabytes of all processes together")
+    parser.add_argument("--memory", type=float, default=2.0, help="gigabytes for all processes together")
     parser.add_argument("--chunk", type=int, default=32, help="megabytes of a chunk")
-    parser.add_argument("--folder", help="where the array is stored and removed again")
+    parser.add_argument("--folder", help="where the array is stored temporarily")
     options = parser.parse_args(arguments)
     height = max(8, options.chunk * MEGABYTE // (4 * COLUMNS) // 8 * 8)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, cluster(options.memory):

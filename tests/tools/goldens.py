@@ -1,4 +1,4 @@
-"""Texts on file that tests compare with; `--rewrite-goldens` writes them."""
+"""Golden files that tests compare texts with; `--rewrite-goldens` writes them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
 
 def check_golden(path: Path, text: str, request: pytest.FixtureRequest) -> None:
-    """The text is that of the file."""
+    """Check that the text is that of the file."""
     if request.config.getoption("--rewrite-goldens"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-        pytest.skip(f"{path.name} written anew")
-    assert path.exists(), f"{path.name} is not there: look at the output, then pytest --rewrite-goldens"
-    assert text == path.read_text(), "the compiler changed: look at the diff, then pytest --rewrite-goldens"
+        pytest.skip(f"{path.name} rewritten")
+    assert path.exists(), f"{path.name} does not exist: check the output, then run pytest --rewrite-goldens"
+    assert text == path.read_text(), "the compiler changed: check the diff, then run pytest --rewrite-goldens"

@@ -1,4 +1,4 @@
-"""Memory between two pages that nobody may touch: one byte out of bounds ends the process."""
+"""Memory between two guard pages: one byte out of bounds ends the process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 class Guarded:
-    """A segment of memory with an unreadable page in front and one behind."""
+    """A segment of memory between two unreadable pages."""
 
     def __init__(self, capacity: int) -> None:
         self._map = mmap.mmap(-1, -(-capacity // PAGE) * PAGE + 2 * PAGE)
@@ -56,5 +56,5 @@ def strided_view(
 
 
 def span_bytes(itemsize: int, dims: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Bytes from the lowest to the highest that an array of those strides touches."""
+    """Bytes from the lowest to the highest that an array with those strides touches."""
     return 0 if 0 in dims else itemsize + sum((n - 1) * abs(s) for n, s in zip(dims, strides, strict=True))

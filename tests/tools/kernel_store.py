@@ -1,8 +1,8 @@
 """The kernels of test runs: compiled once, kept between runs in the user's cache folder.
 
-A folder belongs to one Python, NumPy, Numba and llvmlite. Inside it `codegen.backend.store_key` keys machine
-code by the kernel's source and the sources of the compiler. `numba_ir` keys what Numba makes of a kernel in
-the same way: Numba takes two thirds of the time of a build, and its part serves all CPU levels.
+A folder belongs to one Python, NumPy, Numba and llvmlite. Inside it, `codegen.backend.store_key` keys machine
+code by the kernel's source and the sources of the compiler. `numba_ir` keys Numba's output in the same way:
+Numba takes two thirds of the time of a build, and its output serves all CPU levels.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ OWN_STORE = "TILEJIT_TEST_STORE"
 """The variable that names the store of a test run; its processes inherit it."""
 
 FOLDERS_KEPT = 4
-"""How many folders stay, so that runs of four Pythons in turn find their kernels."""
+"""How many folders are kept, so that runs of four Python versions in turn find their kernels."""
 
 IN_USE_SECONDS = 3600
-"""A folder that a run opened within this time stays: the run may not have ended."""
+"""A folder that a run opened within this time is kept, because the run may not have ended."""
 
 _FOLDER = re.compile(r"[0-9a-f]{16}")
-"""Names of folders, as `folder_name` makes them."""
+"""Names of folders, in the form of `folder_name`."""
 
 _by_numba = build.numba_ir
 

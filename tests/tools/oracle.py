@@ -1,4 +1,4 @@
-"""What a tiled buffer must hold, by XLA's definition: pad, reshape, transpose. No code of TileJIT's."""
+"""The contents of a tiled buffer by XLA's definition: pad, reshape, transpose. It uses no code of TileJIT."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def slots_by_definition(
     padded: Sequence[int] | None = None,
     tail: int = 1,
 ) -> NDArray[np.int64]:
-    """For every slot of the buffer the C-order number of its element, or -1 for padding.
+    """For every slot of the buffer, the C-order number of its element, or -1 for padding.
 
     [2,3] column-major, padded to [3,3] -> 0 3 -1 1 4 -1 2 5 -1
     """
@@ -50,7 +50,7 @@ def _padded(a: Array, extents: Sequence[int]) -> Array:
 
 
 def _merged(extents: Sequence[int], tile: Sequence[int]) -> tuple[int, ...]:
-    """`*` joins a dimension to the next more minor one."""
+    """Join the dimension of each `*` to the next more minor one."""
     out, carry = [], 1
     for n, t in zip(extents, tile, strict=True):
         carry *= n
@@ -61,7 +61,10 @@ def _merged(extents: Sequence[int], tile: Sequence[int]) -> tuple[int, ...]:
 
 
 def slots_of(shape: Any) -> NDArray[np.int64]:
-    """`slots_by_definition` for a Shape; slots that fill the last byte of a packed buffer are padding too."""
+    """`slots_by_definition` for a Shape.
+
+    Slots that fill the last byte of a packed buffer count as padding.
+    """
     if not hasattr(shape.layout, "minor_to_major") and shape.layout is not None:
         return _slots_of_cute(shape)
     layout = shape.layout
@@ -74,7 +77,7 @@ def slots_of(shape: Any) -> NDArray[np.int64]:
 
 
 def _slots_of_cute(shape: Any) -> NDArray[np.int64]:
-    """The same for a CuTe layout: every element put at its offset, the buffer as long as the box reaches."""
+    """The same for a CuTe layout: every element at its offset, in a buffer as long as the box requires."""
     index = tuple(np.indices(shape.dimensions).reshape(len(shape.dimensions), -1))
     box = tuple(np.indices(_sizes(shape.layout)).reshape(len(shape.dimensions), -1))
     reach = cute_offsets(shape.layout, box)
@@ -85,7 +88,7 @@ def _slots_of_cute(shape: Any) -> NDArray[np.int64]:
 
 
 def cute_offsets(layout: Any, index: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The offsets of a CuTe layout at an index a mode, by its definition."""
+    """The offsets of a CuTe layout at one index per mode, by its definition."""
     if hasattr(layout, "inner"):
         inner = cute_offsets(layout.inner, index) + layout.offset
         outer = layout.outer
@@ -94,7 +97,7 @@ def cute_offsets(layout: Any, index: Sequence[NDArray[np.int64]]) -> NDArray[np.
             total = np.zeros_like(inner)
             for size, stride in digits[:-1]:
                 total, inner = total + inner % size * stride, inner // size
-            return total + inner * digits[-1][1] if digits else total  # the last digit goes on without end
+            return total + inner * digits[-1][1] if digits else total  # the last digit is unbounded
         out = inner.copy()
         for k in range(outer.bits):
             source, target = outer.base + max(0, outer.shift) + k, outer.base + max(0, -outer.shift) + k
@@ -122,7 +125,7 @@ def _flat(value: Any) -> tuple[int, ...]:
 
 
 def element_bytes(array: Array) -> NDArray[np.uint8]:
-    """[elements, bytes an element], native byte order, C order of the elements."""
+    """[elements, bytes per element], native byte order, C order of the elements."""
     native = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
     return native.reshape(-1).view(np.uint8).reshape(native.size, native.itemsize)
 
@@ -134,7 +137,7 @@ def packed_bits(values: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
 
 
 def unpacked_bits(data: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """One element a byte, zeros above it."""
+    """One element per byte, with zeros above it."""
     return (
         ((data[:, None] >> np.arange(0, 8, bits, dtype=np.uint8)) & ((1 << bits) - 1))
         .astype(np.uint8)
@@ -167,7 +170,7 @@ def packed_by_definition(
 
 
 def unpacked_by_definition(data: NDArray[np.uint8], shape: Any) -> Array:
-    """The logical array of a buffer's bytes; elements narrower than a byte have zeros above them."""
+    """The logical array of a buffer's bytes. Elements narrower than a byte have zeros above them."""
     slots, bits = slots_of(shape), shape.bits
     values = unpacked_bits(data, bits)[:, None] if bits < 8 else data.reshape(-1, bits // 8)
     place = np.empty(prod(shape.dimensions), np.int64)
@@ -176,7 +179,7 @@ def unpacked_by_definition(data: NDArray[np.uint8], shape: Any) -> Array:
 
 
 def same_elements(a: Array, b: Array, shape: Any) -> bool:
-    """Bit for bit equal; bits above an element narrower than its byte do not count."""
+    """Equal bit for bit. Bits above an element narrower than its byte do not count."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     x, y = element_bytes(a), element_bytes(b)
@@ -185,13 +188,13 @@ def same_elements(a: Array, b: Array, shape: Any) -> bool:
 
 
 def value_mask(shape: Any) -> np.uint8:
-    """The bits of each buffer byte that count: where a narrow element has a byte of its own, its low ones."""
+    """The bits of each buffer byte that count: the low ones if a narrow element has its own byte."""
     bits = shape.element.bits
     return np.uint8(255 if shape.packed or shape.primitive_type == "pred" else (1 << min(bits, 8)) - 1)
 
 
 def random_elements(rng: np.random.Generator, dtype: np.dtype[Any], count: int) -> Array:
-    """Elements of any bit pattern the dtype has: NaNs and subnormals too, but no third truth value."""
+    """Elements with any bit pattern of the dtype, including NaNs and subnormals; booleans are 0 or 1."""
     if dtype.kind == "b":
         return rng.integers(0, 2, count, np.uint8).view(np.bool_)
     raw = np.frombuffer(rng.bytes(count * dtype.itemsize), np.uint8)
@@ -204,14 +207,14 @@ def random_elements(rng: np.random.Generator, dtype: np.dtype[Any], count: int) 
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """This process's environment for a child that must import the same sources."""
+    """This process's environment, for a child that must import the same sources."""
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
     return {**os.environ, "PYTHONPATH": path, **changes}
 
 
 def printed(code: str, store: Path) -> str:
-    """What a program prints that runs in a process of its own, with kernels kept in a directory."""
+    """The output of a program in a separate process, with kernels kept in a directory."""
     given = environment(TILEJIT_CACHE_DIR=str(store))
     done = run([executable, "-c", code], env=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

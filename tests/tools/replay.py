@@ -26,12 +26,12 @@ from tilejit.programs.native_calls import NativeCalls
 
 Bytes = NDArray[np.uint8]
 INTERPRETED_BYTES = 1500
-"""The interpreter is given copies up to this size."""
+"""The interpreter runs copies up to this size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """One run of a program: what its two storages held before, and the destination afterwards."""
+    """One run of a program: the contents of its two storages before it, and of the destination after it."""
 
     program: CopyProgram
     src: Bytes
@@ -42,7 +42,7 @@ class Watched:
 
 @contextmanager
 def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
-    """Collect every program that runs inside the block; without `snapshots` only which ones."""
+    """Collect every program that runs inside the block; without `snapshots`, not its contents."""
     seen: list[Watched] = []
     original, repeated = CopyProgram.run, NativeCalls.__call__
     none = np.empty(0, np.uint8)
@@ -72,7 +72,7 @@ def watching(*, snapshots: bool = True) -> Iterator[list[Watched]]:
 
 
 def interpreted(watched: Watched) -> Bytes | None:
-    """The destination after elements moved one by one as the boxes say; None if they are converted."""
+    """The destination after elements move one by one by the boxes; None if they are converted."""
     program, out = watched.program, watched.before.copy()
     for launch in (*program.first, *program.launches):
         for box in launch.step.boxes:
@@ -117,7 +117,7 @@ def printed(kernel: Kernel) -> Function:
 
 
 def interpreted_when_lowered(watched: Watched, form: Form = printed) -> Bytes:
-    """The destination as the interpreter leaves it when it runs the functions of all kernels.
+    """The destination after the interpreter runs the functions of all kernels.
 
     Each call of a kernel is interpreted on the same arguments, and on storages that begin at the same offset
     in a line.
@@ -133,7 +133,7 @@ def interpreted_when_lowered(watched: Watched, form: Form = printed) -> Bytes:
 
 @contextmanager
 def interpreting(storages: list[Bytes], form: Form = printed) -> Iterator[None]:
-    """Kernels are interpreted inside the block, on these bytes of source and destination."""
+    """Interpret kernels inside the block, on these bytes of source and destination."""
     original = Kernel.call
 
     def call(self: Kernel) -> Any:
@@ -174,7 +174,7 @@ def _interpret_call(
     begin: int,
     end: int,
 ) -> None:
-    """Interpret one call of a kernel, with scratch of the interpreter."""
+    """Interpret one call of a kernel, with the interpreter's own scratch."""
     numbers, addresses = _Table(sizes), np.frombuffer(operands, np.int64).tolist()
     units = {buffer.name: 8 // buffer.unit_bits for buffer in function.buffers}
     buffers = {
@@ -192,12 +192,12 @@ def _interpret_call(
 
 
 def _line(address: int) -> Buffer:
-    """The storage behind an argument that is an address: a line of padding."""
+    """The storage that an address argument points to: a line of padding."""
     return Buffer(np.frombuffer(ctypes.string_at(address, LINE_BYTES), np.uint8), 8, address, address)
 
 
 def _bytes_of(access: Any, address: int) -> Bytes:
-    """A copy of the storage's bytes, the part that may be touched."""
+    """A copy of the storage's bytes in the part that may be touched."""
     low = access.bounds[0] * access.unit_bits // 8
     stop = -(-access.bounds[1] * access.unit_bits // 8)
     return np.frombuffer(ctypes.string_at(address + low, stop - low), np.uint8).copy()

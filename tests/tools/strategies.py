@@ -57,7 +57,7 @@ def permutation(pick: Pick, count: int) -> tuple[int, ...]:
 
 
 def extents(pick: Pick, most: int) -> tuple[int, ...]:
-    """Dimensions whose product stays within `most`; sometimes none, sometimes an empty one."""
+    """Dimensions whose product is at most `most`; sometimes none, sometimes an empty one."""
     out: list[int] = []
     for _ in range(one_of(pick, (0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6))):
         limit = max(1, most // max(1, prod(out)))
@@ -88,7 +88,7 @@ def tiles_for(pick: Pick, axes: Sequence[int], most: int) -> tuple[tuple[int, ..
 
 
 def _slots(axes: Sequence[int], tiles: Sequence[Sequence[int]]) -> int:
-    """Slots of the buffer, by the definition."""
+    """The number of slots of the buffer, by the definition."""
     sizes = list(axes)
     for tile in tiles:
         sizes = [1] * (len(tile) - len(sizes)) + sizes
@@ -106,7 +106,7 @@ def _slots(axes: Sequence[int], tiles: Sequence[Sequence[int]]) -> int:
 def shape(
     pick: Pick, *, dtype: str | None = None, most: int = 2000, dims: tuple[int, ...] | None = None
 ) -> Shape:
-    """A shape of at most `most` elements, with every feature that pack understands now and then."""
+    """A shape with at most `most` elements, which sometimes has each feature that pack supports."""
     name = dtype or (one_of(pick, PACKED) if chance(pick, 4) else one_of(pick, TYPES))
     dims = extents(pick, most) if dims is None else dims
     order = permutation(pick, len(dims)) if chance(pick, 2) else tuple(reversed(range(len(dims))))
@@ -137,7 +137,7 @@ def cute_shape(
     dtype: str | None = None,
     dims: tuple[int, ...] | None = None,
 ) -> CuteShape:
-    """A CuTe layout of at most `most` elements, none in the slot of another: nested modes, holes, boxes."""
+    """A CuTe layout with at most `most` elements and no shared slots: nested modes, holes, boxes."""
     name = dtype or (one_of(pick, PACKED) if chance(pick, 4) else one_of(pick, TYPES))
     sizes = (1, 2, 2, 4, 4, 8) if swizzled and not chance(pick, 5) else (1, 2, 3, 4, 5, 7, 8, 16)
     modes: list[list[int]] = [] if dims is None else [digits(pick, n) for n in dims]
@@ -169,7 +169,7 @@ def cute_shape(
 
 
 def digits(pick: Pick, size: int) -> list[int]:
-    """Up to three digits of a dimension; what they make beyond it is padding."""
+    """Up to three digits of a dimension. Indices past its end are padding."""
     out: list[int] = []
     for _ in range(pick(0, 2)):
         out.append(one_of(pick, [n for n in (1, 2, 3, 4, 5, 8, 16) if n <= size]))
@@ -205,7 +205,7 @@ def pattern(pick: Pick, dims: tuple[int, ...]) -> Pattern:
 def strides(
     pick: Pick, dims: tuple[int, ...], itemsize: int, *, broadcast: bool, reach: int = 1 << 20
 ) -> tuple[int, ...]:
-    """Byte strides of an array: any order, holes, odd gaps, backwards; zero where `broadcast` allows it."""
+    """Byte strides of an array: any order, holes, odd gaps, reversed axes; zero if `broadcast` allows it."""
     out = [0] * len(dims)
     step = itemsize * one_of(pick, (1, 1, 1, 1, 2, 3)) + (
         one_of(pick, (1, 2, 3, 5)) if chance(pick, 12) else 0
@@ -228,13 +228,13 @@ def picker(rng: np.random.Generator) -> Pick:
 
 @st.composite
 def shapes(draw: Any, *, dtype: str | None = None, most: int = 300) -> Shape:
-    """Hypothesis' shapes."""
+    """A Hypothesis strategy of shapes."""
     return shape(lambda low, high: draw(st.integers(low, high)), dtype=dtype, most=most)
 
 
 @st.composite
 def cute_shapes(draw: Any, *, most: int = 300) -> CuteShape:
-    """Hypothesis' CuTe layouts, half of them swizzled."""
+    """A Hypothesis strategy of CuTe layouts, half of them swizzled."""
     pick: Pick = lambda low, high: draw(st.integers(low, high))  # noqa: E731
     return cute_shape(pick, swizzled=chance(pick, 2), most=most)
 

@@ -1,8 +1,8 @@
 """How much of the suite a run covers: by default a share of the cases and one lower CPU level.
 
 The share and the level depend on the run's turn, which is the day. `--turn N` repeats the run of another day,
-`--stress` runs everything. There are two lower levels, so cases that also depend on the level are divided by
-an odd number: then each case meets each level.
+and `--stress` runs everything. There are two lower levels, so cases that also depend on the level are divided
+by an odd number. Then each case runs at each level.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TURN = "TILEJIT_TEST_TURN"
 
 
 def today() -> int:
-    """The number of the day, which is the turn of a run unless it is given another."""
+    """The number of the day, which is a run's turn by default."""
     return datetime.now(UTC).toordinal()
 
 
@@ -39,7 +39,7 @@ def is_stress() -> bool:
 
 
 def share(count: int, part: int = 10) -> int:
-    """How many of `count` random cases a run takes: one in `part`, all of them with `--stress`."""
+    """The number of `count` random cases that a run takes: one in `part`, all of them with `--stress`."""
     return count if is_stress() else -(-count // part)
 
 

@@ -1,4 +1,4 @@
-"""Kernels of earlier runs are used only where everything that made them is the same."""
+"""Kernels of earlier runs are used only if everything that made them is the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAME, SOURCE = "nothing", "def nothing(operands, scratch, sizes, begin, end):\n 
 
 @pytest.fixture
 def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The sources that Numba compiles while a test has a store of its own."""
+    """The sources that Numba compiles while a test has a separate store."""
     made: list[str] = []
 
     def by_numba(name: str, source: str) -> NumbaIr:
@@ -53,9 +53,7 @@ def test_other_versions_have_another_folder(fact: str) -> None:
     assert folder_name(versions()) == folder_name(dict(reversed(versions().items())))
 
 
-def test_runs_keep_kernels_and_nothing_that_was_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_keep_kernels_but_no_measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in (OWN_STORE, "TILEJIT_CACHE_DIR", "TILEJIT_NO_CACHE"):
         monkeypatch.delenv(name, raising=False)
@@ -78,9 +76,7 @@ def test_runs_keep_kernels_and_nothing_that_was_measured(
     assert not cold.exists()
 
 
-def test_a_cache_folder_that_cannot_be_used_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unusable_cache_folder_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setenv("TILEJIT_CACHE_DIR", "")
@@ -91,8 +87,10 @@ def test_a_cache_folder_that_cannot_be_used_is_no_error(
 
 
 @pytest.mark.parametrize("hours", [0, 2])
-def test_folders_of_other_versions(hours: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest are removed, unless another run may be using them; entries of other names stay."""
+def test_old_folders_of_other_versions_are_removed(
+    hours: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless another run may be using them. Entries with other names stay."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("TILEJIT_CACHE_DIR", "")
     base = tmp_path / "tilejit-tests"
@@ -121,7 +119,7 @@ def test_numba_compiles_a_source_once(compiled: list[str]) -> None:
 def test_a_stale_entry_is_never_used(
     changed: str, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of another compiler, Python, NumPy, Numba or llvmlite."""
+    """An entry of another compiler, Python, NumPy, Numba or llvmlite."""
     numba_ir(NAME, SOURCE)
     if changed == "compiler_digest":
         monkeypatch.setattr(kernel_store, "compiler_digest", lambda: "another")
@@ -139,7 +137,7 @@ def test_a_stale_entry_is_never_used(
 DIGEST = "from codegen.backend.store_key import compiler_digest; print(compiler_digest())"
 
 
-def test_an_edited_routine_is_another_compiler(tmp_path: Path) -> None:
+def test_an_edited_routine_counts_as_another_compiler(tmp_path: Path) -> None:
     """The digest in every key follows the text of the sources."""
     copy = tmp_path / "codegen"
     shutil.copytree(Path(codegen.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -160,8 +158,8 @@ def test_a_damaged_entry_is_compiled_again(compiled: list[str], tmp_path: Path) 
     assert numba_ir(NAME, SOURCE).symbol == "symbol_2"
 
 
-def test_machine_code_is_keyed_by_all_that_makes_it(tmp_path: Path) -> None:
-    """What the run's folder does not say, each entry's key does."""
+def test_machine_code_is_keyed_by_everything_that_makes_it(tmp_path: Path) -> None:
+    """Whatever the run's folder does not identify, each entry's key does."""
     store, key = KernelStore(tmp_path), store_key(SOURCE, cpu_level())
     store.put(key, b"code")
     assert store.get(key) == b"code"

@@ -25,7 +25,7 @@ from tests.tools.mutants.trial import Outcome, Trial
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_there_are_52_mutants_with_names_of_their_own() -> None:
+def test_there_are_52_mutants_with_unique_names() -> None:
     assert len(COMPILER) + len(LIBRARY) == len(MUTANTS) == 52
 
 
@@ -54,7 +54,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "project"
     for folder in ("codegen", "tilejit", "tests"):
         (root / folder).mkdir(parents=True)
-        (root / folder / "__init__.py").touch()  # else an installed package of the name comes first
+        (root / folder / "__init__.py").touch()  # otherwise an installed package of that name comes first
     (root / "codegen" / "double.py").write_text("def double(x):\n    return 2 * x\n")
     (root / "tilejit" / "unused.py").write_text("def half(x):\n    return x / 2\n")
     (root / "tests" / "test_double.py").write_text(
@@ -74,7 +74,7 @@ def test_likely_test_files_come_first(project: Path) -> None:
 
 
 def test_outcomes(project: Path, tmp_path: Path) -> None:
-    """Each mutant is taken out again: the second one is judged by itself."""
+    """Each mutant is removed again, so the second one is judged by itself."""
     trial = Trial(project, tmp_path / "store", 60)
     before = sources_digest(project)
     killed = trial.run(Mutant("three", "", "2 * x", "3 * x"))
@@ -84,7 +84,7 @@ def test_outcomes(project: Path, tmp_path: Path) -> None:
     assert sources_digest(project) == before
 
 
-def test_without_likely_tests_nothing_is_known(project: Path, tmp_path: Path) -> None:
+def test_a_mutant_without_likely_tests_is_untested(project: Path, tmp_path: Path) -> None:
     trial = Trial(project, tmp_path / "store", 60, likely=True)
     outcome = trial.run(Mutant("unused", "", "x / 2", "x / 3"))
     assert (outcome.result, outcome.is_killed) == ("untested", False)
@@ -94,7 +94,7 @@ def test_without_likely_tests_nothing_is_known(project: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["tests/golden/kernel.txt", "tests/test_other.py", "tilejit/page.html"])
 def test_the_digest_follows_every_file(name: str, project: Path) -> None:
-    """Except bytecode, which runs of the tests write."""
+    """Except bytecode, which test runs write."""
     digests = {sources_digest(project)}
     file = project / name
     for text in ("one", "two"):
@@ -150,7 +150,7 @@ def test_results_of_other_sources_do_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".", "file/results.jsonl"])
-def test_results_need_a_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_need_a_writable_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit) as ended:
         main(["--only", "fence-dropped", "--results", str(tmp_path / name)])
@@ -158,7 +158,7 @@ def test_results_need_a_file(name: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert "error: cannot write results to" in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_an_interruption_is_one_line(
+def test_an_interruption_prints_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""The oracle gives the worked examples of XLA's pages, without any code of TileJIT."""
+"""The oracle gives the worked examples of XLA's pages, without code from TileJIT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of the soak, in processes that guard pages may end: 60, with `--stress` 3,000.
+"""Cases of the soak, in processes that guard pages may end: 60, or 3,000 with `--stress`.
 
 Fewer run at lower CPU levels.
 """
@@ -20,7 +20,7 @@ CASES = 3000
 LEVEL_CASES = 1000
 PART = 50
 LEVEL_PART = 51
-"""Odd, so that each level gets each range of cases in time."""
+"""Odd, so that each level eventually gets each range of cases."""
 
 
 @pytest.mark.rotated
@@ -40,7 +40,7 @@ def test_soak_at_lower_levels(level: str, seed: int) -> None:
 
 
 def soaked(*options: object) -> str:
-    """What a run of the soak prints; every case must hold."""
+    """The output of a run of the soak, in which every case must hold."""
     command = [executable, "-m", "tests.tools.soak", *map(str, options), "--keep-going"]
     done = run(command, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -48,7 +48,7 @@ def soaked(*options: object) -> str:
 
 
 def test_the_soak_names_the_case_that_ends_the_process() -> None:
-    """A touched guard page is a crash, and the parent says where."""
+    """Touching a guard page is a crash, and the parent names the case."""
     code = (
         "import sys, tests.tools.soak.cases as cases, tests.tools.soak.__main__ as soak\n"
         "def touch(bench, seed, number, kinds):\n"
@@ -100,8 +100,8 @@ def test_mistakes_in_options(options: str, said: str, capsys: pytest.CaptureFixt
     assert said in error
 
 
-def test_a_run_tests_at_least_one_case() -> None:
-    """However short its time is, and however many jobs it has."""
+def test_a_run_has_at_least_one_case() -> None:
+    """However short its time and however many its jobs."""
     said = soaked("--cases", 1, "--jobs", 3, "--seconds", 1e-9, "--kinds", "copy")
     assert "\n1 cases in" in said
 

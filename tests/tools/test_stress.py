@@ -1,4 +1,4 @@
-"""Runs of different turns together test what one run with `--stress` does."""
+"""Runs of different turns together test what one run with `--stress` tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.tools.stress import STRESS, TURN, in_turn, lower_levels, own_level, s
 
 
 @pytest.mark.parametrize("part", [1, 3, 4, 50])
-def test_turns_leave_nothing_out(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_together_cover_everything(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     every = list(range(31))
     monkeypatch.setenv(STRESS, "")
     met: list[int] = []
@@ -28,8 +28,8 @@ def test_turns_leave_nothing_out(part: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("part", [5, 21])
-def test_every_case_meets_every_lower_level(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parts of cases that depend on the level too."""
+def test_every_case_runs_at_every_lower_level(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even parts of cases that depend on the level."""
     every = list(range(2 * part + 3))
     monkeypatch.setenv(STRESS, "")
     met = set()
@@ -62,7 +62,7 @@ def test_every_lower_level_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def collected(*options: str, **changes: str) -> CompletedProcess[str]:
-    """What pytest collects of a file with tests marked `stress`."""
+    """What pytest collects from a file with tests marked `stress`."""
     command = [executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", *options]
     command.append("tests/tools/test_mutants.py")
     root = Path(__file__).parents[2]

@@ -1,7 +1,7 @@
-"""A headless Chromium, one for all tests of a run.
+"""A headless Chromium for all tests of a run.
 
-Without chromium, chromedriver and selenium the tests are skipped, unless TILEJIT_REQUIRE_CHROMIUM is
-set, as in CI.
+Without chromium, chromedriver and selenium, the tests are skipped unless TILEJIT_REQUIRE_CHROMIUM is set, as
+in CI.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPTIONS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--wind
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """The browser; closed at the end of the run."""
+    """The browser, which is closed at the end of the run."""
     missing = [tool for tool in ("chromium", "chromedriver") if which(tool) is None]
     try:
         from selenium import webdriver
@@ -38,7 +38,7 @@ def chromium() -> Iterator[Any]:
     for option in OPTIONS:
         options.add_argument(option)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        options.add_argument("--no-sandbox")  # Chromium has none for root
+        options.add_argument("--no-sandbox")  # Chromium's sandbox does not work for root
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(which("chromedriver"))))
     try:
@@ -49,7 +49,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(chromium: Any, tmp_path: Path) -> Any:
-    """A function that opens the page of a layout: opened(layout) -> the browser, its pictures drawn."""
+    """A function that opens the page of a layout: opened(layout) -> the browser, with its pictures drawn."""
 
     def opened(layout: Any) -> Any:
         path = tmp_path / "page.html"

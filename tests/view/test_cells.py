@@ -1,4 +1,4 @@
-"""The cells of pictures: each holds what `linear_index` and `multi_index` say, in the right color."""
+"""The cells of pictures agree with `linear_index` and `multi_index` and have the right color."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def every_cell(boards: list[Cells]) -> Iterator[Cell]:
 
 
 def check(spec: Any, color: str | None = None) -> None:
-    """Every cell's tooltip, text, color and tiles."""
+    """Check every cell's tooltip, text, color and tiles."""
     coloring, levels = Coloring.of(spec, color), Tiling.levels(spec)
     arrays, memory, _ = drawn(spec, color)
     places: dict[tuple[int, ...], list[Cell]] = {}
@@ -86,7 +86,7 @@ def test_cells_of_swizzles_are_exact(text: str, color: str) -> None:
     check(subject(tj.cute.parse(text))[0], color)
 
 
-def test_cells_at_random_are_exact(seed: int) -> None:
+def test_cells_of_random_layouts_are_exact(seed: int) -> None:
     pick = picker(np.random.default_rng(seed))
     for _ in range(40):
         for spec in (shape(pick, most=400), cute_shape(pick, most=400, swizzled=bool(pick(0, 1)))):
@@ -104,7 +104,7 @@ def test_cells_at_random_are_exact(seed: int) -> None:
     ],
 )
 def test_a_large_tile_is_complete(text: str, tile: tuple[int, int]) -> None:
-    """In cells without text, small tiles with their neighbors, beside as many slots of memory."""
+    """Cells without text; small tiles with their neighbors, beside as many slots of memory."""
     (array,), (memory,), notes = drawn(tj.as_layout(text))
     assert (len(array.rows), array.columns) == tile
     assert len(memory.rows) * memory.columns == tile[0] * tile[1]
@@ -117,7 +117,7 @@ def test_a_large_tile_is_complete(text: str, tile: tuple[int, int]) -> None:
 @pytest.mark.parametrize(
     "text", ["f32[3,5]{1,0:T(8,128)}", "f32[1000,1000]{1,0:T(2,4)}", "f32[10,10]{1,0:T(512,512)}"]
 )
-def test_what_has_room_for_text_has_text(text: str) -> None:
+def test_cells_with_room_for_text_have_text(text: str) -> None:
     spec = tj.as_layout(text)
     (array,), _, _ = drawn(spec)
     assert array.low is None
@@ -126,14 +126,14 @@ def test_what_has_room_for_text_has_text(text: str) -> None:
     assert array.rows[0][0].text == "0"
 
 
-def test_tiles_past_the_most_are_a_corner() -> None:
+def test_tiles_above_the_limit_show_a_corner() -> None:
     spec = tj.as_layout("f32[1000,1000]{1,0:T(512,512)}")
     assert board_extents(spec) > MAX_TILE
     (array,), _, _ = drawn(spec)
     assert array.low is None
 
 
-def test_rows_and_columns_have_names() -> None:
+def test_rows_and_columns_have_labels() -> None:
     (array,), (memory,), _ = drawn(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
     assert array.row_names == ("0", "1", "2", "3")
     assert array.column_names == ("0", "1", "2", "3", "4", "5")

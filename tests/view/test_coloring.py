@@ -1,4 +1,4 @@
-"""What the colors of a picture say: by tile, memory order, bank or row."""
+"""The meaning of a picture's colors: tile, memory order, bank or row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def spec_of(text: str) -> tj.Shape:
         ("f32[5,0]", "order"),
     ],
 )
-def test_the_default_tells_most(text: str, color: str) -> None:
+def test_the_default_coloring(text: str, color: str) -> None:
     coloring = Coloring.of(spec_of(text))
     assert coloring.color == color
     assert set(coloring.choices) - {"bank", "row"} == {"tile", "order"}
@@ -55,7 +55,7 @@ def test_bits_of_banks_and_rows(text: str, bank: object, row: object) -> None:
 
 
 def test_a_swizzle_changes_the_bank_and_keeps_the_row(seed: int) -> None:
-    """The bank of what it gives is that of its argument XOR the row; the row and all else stay."""
+    """The bank of the result is that of its argument XOR the row. The row and all other bits stay."""
     pick = picker(np.random.default_rng(seed))
     for _ in range(50):
         bits = pick(1, 3)
@@ -70,7 +70,7 @@ def test_a_swizzle_changes_the_bank_and_keeps_the_row(seed: int) -> None:
         assert (row.numbers(got, tiles) == row.numbers(given, tiles)).all()
 
 
-def test_shades_never_go_back_within_a_period(seed: int) -> None:
+def test_shades_increase_within_a_period(seed: int) -> None:
     pick = picker(np.random.default_rng(seed))
     for _ in range(50):
         spec = shape(pick, most=5000) if pick(0, 1) else cute_shape(pick, most=500, swizzled=False)
@@ -94,13 +94,13 @@ def test_shades_never_go_back_within_a_period(seed: int) -> None:
         ("f32[5,0]", 1),
     ],
 )
-def test_the_gradient_spans_what_the_layout_ends(text: str, period: int) -> None:
+def test_the_gradient_spans_a_period_of_the_layout(text: str, period: int) -> None:
     assert order_period(spec_of(text)) == period
 
 
 @pytest.mark.parametrize("text", ["bf16[20,300]{1,0:T(8,128)(2,1)}", "((2,2,2),(2,2,2)):((1,4,16),(2,8,32))"])
 def test_levels_nest(text: str) -> None:
-    """Elements of one inner tile are of one outer tile, and there are more inner ones."""
+    """Elements of one inner tile belong to one outer tile, and there are more inner tiles."""
     spec = spec_of(text)
     levels = Tiling.levels(spec)
     assert len(levels) == 2

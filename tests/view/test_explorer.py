@@ -1,4 +1,4 @@
-"""What the explorer shows first, its colors, links, copies and its animation: in a browser."""
+"""The explorer's first view, colors, links, copies and animation, in a browser."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def resize(browser: Any, width: int, height: int) -> None:
 
 @pytest.fixture
 def sized(opened: Any) -> Any:
-    """A function that opens a layout in a window of a size, which ends with the test."""
+    """A function that opens a layout in a window of a given size, which is reset after the test."""
     browsers = []
 
     def sized(text: str, width: int, height: int) -> Any:
@@ -76,7 +76,7 @@ def sized(opened: Any) -> Any:
 @pytest.mark.parametrize("size", [(1400, 900), (1000, 800), (400, 860)], ids=str)
 @pytest.mark.parametrize("name", FIRST)
 def test_the_first_view(sized: Any, name: str, size: tuple[int, int]) -> None:
-    """A complete tile, an element of some digits, and the digits without scrolling."""
+    """A complete tile, an element with some digits, and the digits without scrolling."""
     browser = sized(FIRST[name], *size)
     index = browser.execute_script("return tilejit.explorer.selection.index")
     assert all(index)
@@ -127,7 +127,7 @@ def test_drawn_cells_are_exact(opened: Any, name: str) -> None:
                 )
 
 
-def test_a_link_shows_what_its_sender_saw(opened: Any) -> None:
+def test_a_link_restores_the_view(opened: Any) -> None:
     browser = opened(tj.as_layout("f32[4,3,50,600]{3,2,1,0:T(8,128)(2,1)}"))
     browser.execute_script(
         """const e = tilejit.explorer;
@@ -156,7 +156,7 @@ def test_a_link_shows_what_its_sender_saw(opened: Any) -> None:
     assert "theme=light" in browser.execute_script("return tilejit.explorer.state.text()")
 
 
-def test_a_link_to_padding_and_to_nothing_of_this(opened: Any) -> None:
+def test_links_to_padding_and_to_invalid_places(opened: Any) -> None:
     browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
     address = browser.current_url.split("#")[0]
     said = "return document.getElementById('selected').textContent"
@@ -171,7 +171,7 @@ def test_a_link_to_padding_and_to_nothing_of_this(opened: Any) -> None:
         assert browser.execute_script(said) == selected
 
 
-def test_the_address_follows(opened: Any) -> None:
+def test_the_address_follows_the_selection(opened: Any) -> None:
     browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
     browser.execute_script("tilejit.explorer.select(tilejit.explorer.ofIndex([1, 4]))")
     browser.execute_async_script("setTimeout(arguments[0], WRITE_AFTER + 200)")
@@ -201,7 +201,7 @@ def test_the_picture_is_copied_as_svg(opened: Any, name: str) -> None:
 
 
 def test_buttons_copy(opened: Any) -> None:
-    """With a click of a person's, which the clipboard asks for."""
+    """After a real click, which the clipboard requires."""
     browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
     for button, said in (
         ("copy-svg", "Copied the picture as SVG."),
@@ -213,7 +213,7 @@ def test_buttons_copy(opened: Any) -> None:
         assert browser.switch_to.active_element.get_attribute("id") == button
 
 
-def test_elements_fly_to_memory(opened: Any) -> None:
+def test_elements_move_to_memory(opened: Any) -> None:
     browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
     state = """const {flight} = tilejit.explorer.controls, {veil} = tilejit.explorer.boards.memory;
     return [flight.running, flight.canvas.hidden, veil !== null, flight.button.textContent]"""
@@ -234,7 +234,7 @@ def test_elements_fly_to_memory(opened: Any) -> None:
     assert browser.execute_script(state) == [False, True, False, "Play"]
 
 
-def test_nothing_moves_for_those_who_ask_for_it(opened: Any) -> None:
+def test_reduced_motion_disables_the_animation(opened: Any) -> None:
     browser = opened(tj.as_layout("f32[3,5]{1,0:T(2,2)}"))
     media = [{"name": "prefers-reduced-motion", "value": "reduce"}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
@@ -249,7 +249,7 @@ def test_nothing_moves_for_those_who_ask_for_it(opened: Any) -> None:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_names_of_colors_are_in_the_legend(opened: Any) -> None:
+def test_the_legend_explains_colors(opened: Any) -> None:
     browser = opened(tj.cute.parse(FIRST["swizzle"]))
     said = "return document.getElementById('selected').textContent"
     assert browser.execute_script(said) == "Element [5, 4] is in slot 41, bank 1, row 5."
@@ -264,7 +264,7 @@ def test_names_of_colors_are_in_the_legend(opened: Any) -> None:
     assert browser.execute_script(legend) == "row, bits 3 to 5 of the slot: "
 
 
-def test_another_width_of_the_window_is_another_first_view(sized: Any) -> None:
+def test_resizing_the_window_resets_the_first_view(sized: Any) -> None:
     """Unless the reader has moved or zoomed a picture."""
     browser = sized(FIRST["two levels"], 400, 860)
     seen = """const {array, memory} = tilejit.explorer.boards;

@@ -1,4 +1,4 @@
-"""The page's script finds the slots of `linear_index` and the elements of `multi_index`: in a browser."""
+"""The page's script finds the slots of `linear_index` and the elements of `multi_index`, in a browser."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ return cases.map(({data, indices, slots}) => {
 
 
 def drawn_shapes(seed: int) -> list[Spec]:
-    """Shapes and CuTe layouts at random, and layouts composed at random."""
+    """Random shapes, CuTe layouts and composed layouts."""
     pick = picker(np.random.default_rng(seed))
     out: list[Spec] = [shape(pick, most=500) for _ in range(DRAWN)]
     out += [cute_shape(pick, most=300, swizzled=bool(pick(0, 1))) for _ in range(DRAWN)]
@@ -87,7 +87,7 @@ def drawn_shapes(seed: int) -> list[Spec]:
             layout = tj.cute.ComposedLayout(tj.cute.Layout((3, 50), (50, 1)), pick(0, 5), layout)
         try:
             out.append(page_subject(layout))
-        except LayoutError:  # offsets below 0, or past what an outer layout is given
+        except LayoutError:  # offsets below 0, or past the domain of an outer layout
             continue
     return out
 
@@ -99,7 +99,7 @@ def page_subject(layout: Any) -> Spec:
 
 
 def case(spec: Spec, rng: np.random.Generator) -> dict[str, Any]:
-    """Indices and slots to ask for, at random."""
+    """Random indices and slots to ask for."""
     dims, size = spec.dimensions, spec.physical_size
     count = 0 if 0 in dims else 12
     indices = [[int(rng.integers(n)) for n in dims] for _ in range(count)]
@@ -109,7 +109,7 @@ def case(spec: Spec, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def asked(browser: Any, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the script answers; integers travel as text, since doubles do not hold them all."""
+    """The script's answers. Integers travel as text, because doubles cannot represent all of them."""
     return browser.execute_script(
         ANSWERS,
         [
@@ -152,7 +152,7 @@ def test_named_layouts(opened: Any, text: str, seed: int) -> None:
     check(asking, answer)
 
 
-def test_layouts_at_random(opened: Any, seed: int) -> None:
+def test_random_layouts(opened: Any, seed: int) -> None:
     specs = drawn_shapes(seed)
     kinds = {type(spec).__name__ for spec in specs}
     assert kinds == {"Shape", "CuteShape"}
@@ -175,8 +175,8 @@ def test_offsets_of_cute_layouts(opened: Any, text: str) -> None:
     assert answer["slots"] == [str(n) for n in tj.cute.offsets(layout)[:count]]
 
 
-def test_what_takes_too_large_a_table_is_left_unsaid(opened: Any) -> None:
-    """Strides that overlap: what a slot holds takes a table of all elements, made for small arrays alone."""
+def test_answers_that_need_too_large_a_table_are_omitted(opened: Any) -> None:
+    """Strides overlap, so a slot's contents need a table of all elements, which only small arrays have."""
     spec = tj.as_layout("u8[5000,5000] (5000,5000):(4999,3)")
     assert prod(spec.dimensions) > 1 << 20
     browser = opened(spec)

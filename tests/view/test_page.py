@@ -1,4 +1,4 @@
-"""The explorer's page: complete in itself, safe against what stands in layouts, and used in a browser."""
+"""The explorer's page is self-contained, escapes text of layouts, and works in a browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGE = "bf16[4096,4096]{1,0:T(8,128)(2,1)}"
 SET = """const field = document.getElementById(arguments[0]);
 field.value = arguments[1];
 field.dispatchEvent(new Event("change"));"""
-"""A field is filled in."""
+"""A field of the page's template."""
 HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'>&quot;\u2028-->"
 
 
@@ -29,7 +29,7 @@ def data_of(text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", [SMALL, LARGE, "f32[]", "u8[1000000000,1000000000]"])
-def test_the_page_is_ascii_and_names_nothing_outside(text: str) -> None:
+def test_the_page_is_ascii_and_loads_nothing(text: str) -> None:
     made = page(tj.as_layout(text))
     assert made.isascii()
     assert len(made) < len(page(tj.as_layout("f32[]"))) + 1000, "nothing is listed element by element"
@@ -40,13 +40,13 @@ def test_the_page_is_ascii_and_names_nothing_outside(text: str) -> None:
     assert data_of(made) == page_data(tj.as_layout(text))
 
 
-def test_scripts_are_ascii_without_an_end_of_their_own() -> None:
+def test_scripts_are_ascii_and_contain_no_end_tag() -> None:
     for name in (*(f"{script}.js" for script in SCRIPTS), "page.css"):
         assert "</" not in asset(name)
         assert "<!--" not in asset(name)
 
 
-def test_integers_past_doubles_are_strings() -> None:
+def test_integers_beyond_doubles_are_strings() -> None:
     data = page_data(tj.as_layout("u8[1152921504606846976]"))
     assert data["dims"] == ["1152921504606846976"]
     assert data["wide"]
@@ -71,7 +71,7 @@ def test_rows_of_memory_end_where_the_layout_does(text: str, slots: int) -> None
     assert row_length(tj.as_layout(text)) == slots
 
 
-def test_what_has_no_picture_is_an_error() -> None:
+def test_layouts_without_a_picture_are_an_error() -> None:
     with pytest.raises(tj.LayoutError):
         page(tj.Shape.parse("f32[?]"))
     with pytest.raises(tj.LayoutError, match="below 0"):
@@ -92,7 +92,7 @@ def test_view_writes_the_page(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cute.html", "tilejit-view.html"]
 
 
-def test_view_writes_nothing_where_it_refuses(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_writes_nothing_if_it_fails(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for arguments in (
         ("f32[3",),
@@ -114,8 +114,8 @@ def test_view_writes_nothing_where_it_refuses(tmp_path: Any, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_in_a_layout_becomes_markup(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layouts print no such text; if one ever does, it is text still."""
+def test_text_of_a_layout_never_becomes_markup(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layouts print no such text. If one ever does, it stays text."""
     plain = page_module.subject
     monkeypatch.setattr(page_module, "subject", lambda layout: (plain(layout)[0], HOSTILE))
     made = page(tj.as_layout(SMALL))
@@ -143,7 +143,7 @@ def test_the_policy_refuses_other_scripts_and_the_network(opened: Any) -> None:
 
 
 def keys(browser: Any, *pressed: str, shift: bool = False, ctrl: bool = False) -> None:
-    """Keys as a person presses them, into what has the focus."""
+    """Send keys to the focused element, as a person presses them."""
     from selenium.webdriver import ActionChains, Keys
 
     chain = ActionChains(browser, duration=0)
@@ -165,7 +165,7 @@ def focus(browser: Any, name: str) -> None:
     browser.execute_script("document.getElementById(arguments[0]).focus()", name)
 
 
-def test_the_keyboard_goes_everywhere(opened: Any) -> None:
+def test_the_keyboard_reaches_everything(opened: Any) -> None:
     browser = opened(tj.as_layout(SMALL))
     focus(browser, "array")
     keys(browser, "HOME", ctrl=True)
@@ -187,7 +187,7 @@ def test_the_keyboard_goes_everywhere(opened: Any) -> None:
     assert said(browser).startswith("Slot 23, ")
 
 
-def test_the_digits_divide_a_level_at_a_time(opened: Any) -> None:
+def test_the_digits_split_one_level_at_a_time(opened: Any) -> None:
     browser = opened(tj.as_layout("bf16[16,256]{1,0:T(8,128)(2,1)}"))
     titles = "return [...document.querySelectorAll('#digits .title')].map((e) => e.textContent)"
     complete = ["index", "tile (8,128)", "tile (2,1)", "digits times strides"]
@@ -250,7 +250,7 @@ def test_hovering_links_an_element_to_its_slot(opened: Any) -> None:
     assert "Element [2, 2] " in said(browser)
 
 
-def test_zoom_and_drag_keep_what_is_under_the_pointer(opened: Any) -> None:
+def test_zoom_and_drag_keep_the_element_under_the_pointer(opened: Any) -> None:
     browser = opened(tj.as_layout(LARGE))
     at = """const b = tilejit.explorer.boards.array; b.row = 1000; b.column = 2000; b.clamp();
     const before = b.at(200, 150); b.zoomBy(arguments[0], 200, 150); return [before, b.at(200, 150)]"""
@@ -261,7 +261,7 @@ def test_zoom_and_drag_keep_what_is_under_the_pointer(opened: Any) -> None:
     assert browser.execute_script(moved) == 3
 
 
-def test_the_whole_of_a_large_array_can_be_seen_and_its_end_reached(opened: Any) -> None:
+def test_a_large_array_can_be_seen_completely_and_its_end_reached(opened: Any) -> None:
     browser = opened(tj.as_layout(LARGE))
     drawn = """const b = tilejit.explorer.boards[arguments[0]]; b.zoomBy(-99);
     const g = new Drawing(b, b.context).grid();
@@ -278,7 +278,7 @@ def test_the_whole_of_a_large_array_can_be_seen_and_its_end_reached(opened: Any)
     assert browser.execute_script(visible, "memory")
 
 
-def test_dimensions_are_chosen_and_stepped_through(opened: Any) -> None:
+def test_dimensions_are_selected_and_stepped_through(opened: Any) -> None:
     spec = tj.as_layout("f32[4,3,5,6]{3,2,1,0:T(2,2)}")
     browser = opened(spec)
     browser.execute_script(SET, "rowDim", "0")
@@ -358,7 +358,7 @@ def test_every_rank_and_size_has_a_page(opened: Any, text: str) -> None:
     assert last[text] in said(browser)
 
 
-def test_rows_of_memory_have_a_width_to_choose(opened: Any) -> None:
+def test_the_width_of_memory_rows_can_be_set(opened: Any) -> None:
     browser = opened(tj.as_layout(SMALL))
     browser.execute_script(SET, "width", "5")
     shown = "const c = tilejit.explorer.cells.memory; return [c.rows, c.columns]"
@@ -373,7 +373,7 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
     ground = "return getComputedStyle(document.documentElement).backgroundColor"
     media = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
-    try:  # the page is told of it before a frame
+    try:  # the page learns about it before a frame
         browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         dark, tile = browser.execute_script(ground), pixel(browser, "array", 0, 2)
         browser.execute_script("const b = document.getElementById('theme'); b.click(); b.click()")
@@ -384,8 +384,8 @@ def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_a_frame_says_its_colors(opened: Any) -> None:
-    """As the documentation does, whose reader chooses them: by a part of the address."""
+def test_a_frame_gets_its_colors_from_the_address(opened: Any) -> None:
+    """As in the documentation, whose reader chooses them."""
     browser = opened(tj.as_layout(SMALL))
     for theme in ("theme=dark", "theme=light", "theme=none", "%E0=%E0&theme"):
         browser.execute_async_script(
@@ -399,7 +399,7 @@ def test_a_frame_says_its_colors(opened: Any) -> None:
         assert label == ("Colors: dark" if theme == "theme=dark" else "Colors: light")
 
 
-def test_a_frame_takes_the_colors_of_the_page_around(opened: Any) -> None:
+def test_a_frame_follows_the_colors_of_the_surrounding_page(opened: Any) -> None:
     browser = opened(tj.as_layout(SMALL))
     theme = "return document.documentElement.dataset.theme"
     tell = (
@@ -422,8 +422,8 @@ def luminance(color: str) -> float:
 
 
 @pytest.mark.parametrize("part", [0, 1, 2], ids=["light", "dark by the system", "dark"])
-def test_text_is_read_on_every_tile(part: int) -> None:
-    """WCAG's contrast: 4.5 for text, 3 for what marks the selected cell and the edges of tiles."""
+def test_text_is_readable_on_every_tile(part: int) -> None:
+    """WCAG's contrast: 4.5 for text, 3 for the mark of the selected cell and the edges of tiles."""
     block = re.findall(r"(--paper.*?)\}", asset("page.css"), re.DOTALL)[part]
     colors = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})\b", block))
 
@@ -437,7 +437,7 @@ def test_text_is_read_on_every_tile(part: int) -> None:
     assert all(contrast(mark, ground) >= 3 for mark in ("mark", "edge") for ground in (*tiles, "paper"))
 
 
-def test_a_padding_value_changes_the_title_alone() -> None:
+def test_a_padding_value_changes_only_the_title() -> None:
     spec = tj.as_layout(SMALL)
     data, own = page_data(replace(spec, padding_value=2.0)), page_data(spec)
     assert data["title"] == "f32[3,5]{1,0:T(2,2)}, filled with 2.0"

@@ -32,8 +32,8 @@ LAYOUTS: dict[str, tuple[Any, dict[str, Any], Any]] = {
 
 
 @pytest.mark.parametrize("case", LAYOUTS)
-def test_it_takes_every_layout(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text is that of the command line, the picture that of `--svg`."""
+def test_show_accepts_every_layout(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is that of the command line, and the picture is that of `--svg`."""
     layout, more, text = LAYOUTS[case]
     shown = tj.show(layout, **more)
     monkeypatch.setenv("COLUMNS", "70")
@@ -51,7 +51,7 @@ def test_it_takes_every_layout(case: str, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     "text", ["(4,8):(8,1)", "((2,2),(2,3)):((2,12),(1,4))", "Sw<1,0,1> o 0 o (2,4):(4,1)"]
 )
-def test_cute_layouts_stand_alone(text: str) -> None:
+def test_cute_layouts_need_no_array(text: str) -> None:
     layout = tj.cute.parse(text)
     for shown in (tj.show(text), tj.show(layout)):
         assert shown.layout == layout

@@ -1,4 +1,4 @@
-"""Pictures as SVG: goldens, well-formed XML, what notebooks show."""
+"""Pictures as SVG: goldens, well-formed XML, and notebooks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_golden(name: str, request: pytest.FixtureRequest) -> None:
     check_golden(GOLDEN / "view" / f"{name}.svg", svg(layout(GOLDENS[name])) + "\n", request)
 
 
-def test_no_golden_without_a_case() -> None:
+def test_every_golden_file_has_a_case() -> None:
     assert {path.stem for path in (GOLDEN / "view").iterdir()} == set(GOLDENS)
 
 
@@ -53,7 +53,7 @@ def tips(picture: str) -> list[str]:
     return [group.findtext(f"{SPACE}title") or "" for group in groups]
 
 
-def test_every_cell_says_what_it_holds() -> None:
+def test_every_cell_has_a_tooltip() -> None:
     spec = layout(GOLDENS["figure_1"])
     found = tips(svg(spec))
     inside = {index: f"slot {tj.linear_index(spec, index)}" for index in np.ndindex(3, 5)}
@@ -63,7 +63,7 @@ def test_every_cell_says_what_it_holds() -> None:
     assert found == slots + memory
 
 
-def test_shapes_at_random_are_drawn(seed: int) -> None:
+def test_random_shapes_are_drawn(seed: int) -> None:
     pick = picker(np.random.default_rng(seed))
     for _ in range(60):
         for spec in (shape(pick, most=400), cute_shape(pick, most=400, swizzled=bool(pick(0, 1)))):
@@ -75,7 +75,7 @@ def test_shapes_at_random_are_drawn(seed: int) -> None:
             assert picture == svg(spec)
 
 
-def test_a_large_layout_is_a_corner() -> None:
+def test_a_large_layout_shows_a_corner() -> None:
     found = texts(svg(layout(GOLDENS["large"])))
     assert "the first 8 x 128 of 4096 x 4096" in found
     assert "…" in found
@@ -84,7 +84,7 @@ def test_a_large_layout_is_a_corner() -> None:
 
 @pytest.mark.parametrize("text", ["bf16[40,300]{1,0:T(8,128)(2,1)}", "bf16[64,20]{1,0:T(32,32)(16,16)}"])
 def test_runs_of_one_color_are_exact(text: str) -> None:
-    """Rectangles of cells without text: where they stand, and their shade in memory order."""
+    """Rectangles of cells without text: their position, and their shade in memory order."""
     spec = layout(text)
     (array,), (memory,), _ = cells_of(spec, Coloring.of(spec))
     assert array.low is not None
@@ -109,7 +109,7 @@ def test_runs_of_one_color_are_exact(text: str) -> None:
 
 
 @pytest.mark.parametrize("color", ["order", "bank", "row"])
-def test_colors_are_chosen(color: str) -> None:
+def test_colorings_can_be_selected(color: str) -> None:
     """In Python, in notebooks, and on the command line."""
     text = "u8[8,8] Sw<3,0,3> o 0 o (8,8):(8,1)"
     picture = tj.show(text, color=color)  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ def test_show_prints_the_picture() -> None:
 def test_notebooks_show_layouts(text: str) -> None:
     shown = layout(text)._repr_html_()
     assert shown.count("<svg") == 1
-    assert "<style" not in shown, "it would reach the whole notebook"
+    assert "<style" not in shown, "it would affect the whole notebook"
     assert " id=" not in shown
     ElementTree.fromstring(shown)
 
@@ -158,7 +158,7 @@ def test_notebooks_show_tiled_arrays() -> None:
 @pytest.mark.parametrize(
     "value", [tj.Shape.parse("f32[?,3]"), tj.cute.parse("4:-1"), tj.Shape.parse("token[]")]
 )
-def test_what_has_no_picture_is_shown_as_text(value: Any) -> None:
+def test_values_without_a_picture_are_shown_as_text(value: Any) -> None:
     assert value._repr_html_() is None
     assert layout_html(value) is None
 

@@ -5,8 +5,8 @@
     python -m tests.tools.mutants --only fence-dropped --tests tests/codegen/emit/test_copy_goldens.py
 
 Results are kept: a run that was interrupted goes on where it ended, as long as the sources are the same.
-A mutant that was named with `--only` always runs again. Exits with 0 if no mutant is stale and at least 50 of
-52 are killed (of a selection, all but one in twenty).
+A mutant that was named with `--only` always runs again. The exit code is 0 if no mutant is stale and at least
+50 of 52 are killed (of a selection, all but one in twenty).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def run_all(chosen: Sequence[Mutant], asked: argparse.Namespace) -> dict[str, Ou
     found: dict[str, Outcome] = {}
     with copied(asked.project) as root:
         trial = Trial(root, store, asked.limit, asked.processes, tuple(asked.tests), asked.likely)
-        os.environ.setdefault(TURN, str(today()))  # the same for all mutants, past midnight too
+        os.environ.setdefault(TURN, str(today()))  # the same for all mutants, even past midnight
         run = {
             "sources": sources_digest(root),
             "tests": asked.tests,

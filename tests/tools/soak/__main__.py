@@ -1,9 +1,9 @@
 """Random copies between guard pages against two oracles: `python -m tests.tools.soak --cases 1000 --seed 1`.
 
 A wrong byte fails the case, and so does an access that the compiler cannot prove to be inside. A byte out
-of bounds ends the process that runs it. Either way the case is named. `sample.py` says which launches are
-proven. Kernels of loops and expressions are among the cases. Compiled kernels are kept for later runs, as
-those of the tests are. With `--seconds` a long range stops in time, and says where to go on.
+of bounds ends the process that runs it. Either way, the case is named. `sample.py` says which launches are
+proven. Kernels of loops and expressions are among the cases. Compiled kernels are kept for later runs, like
+those of the tests. With `--seconds`, a long range stops in time and prints how to continue.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAILURES_SHOWN = 20
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run cases in child processes; 0 when all hold."""
+    """Run cases in child processes; return 0 if all hold."""
     options = _options(arguments)
     if options.worker:
         return _work(options)
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     open_from = min((summary["next"] for _, summary in outcomes if "next" in summary), default=None)
     if open_from is not None and open_from < options.first + options.cases:
         left = options.first + options.cases - open_from
-        print(f"  to go on: --seed {options.seed} --first {open_from} --cases {left}")
+        print(f"  to continue: --seed {options.seed} --first {open_from} --cases {left}")
     print("  " + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
     kinds = Counter(name.rsplit("_", 1)[0] for name in kernels)
     print("  kernels: " + ", ".join(f"{name} {count}" for name, count in sorted(kinds.items())))
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line; a mistake in it ends the process with 2."""
+    """The command line. A mistake in it ends the process with exit code 2."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.tools.soak", usage="%(prog)s [options]", description=__doc__
     )
@@ -111,7 +111,7 @@ def _kinds(text: str) -> str:
 
 
 def _start(options: argparse.Namespace, job: int, directory: Path) -> tuple[subprocess.Popen[str], Path]:
-    """A worker that takes every jobs-th case; the file says which one it is at."""
+    """A worker that takes every jobs-th case. The file holds the current case."""
     progress = directory / f"progress{job}"
     progress.write_bytes(bytes(8))
     handle = os.open(progress, os.O_RDWR)

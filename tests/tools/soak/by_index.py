@@ -23,7 +23,7 @@ INDICES = ("i8", "i8", "i4", "i2", "u1", "u8", ">i8")
 
 
 def by_index(case: Case) -> None:
-    """An array of any strides, indices of which few, or none, are outside, and values; NumPy has copies."""
+    """An array with any strides, indices of which few or none are outside, and values. NumPy has copies."""
     name, dtype = case.one_of(*ROUTINES), np.dtype(case.one_of(*DTYPES))
     shape = tuple(case.pick(1, 12) for _ in range(case.pick(1, 3)))
     axis = case.pick(0, len(shape) - 1)
@@ -44,7 +44,7 @@ def by_index(case: Case) -> None:
     with _at_any_size(case.one_of(5, 64, along_axis.BLOCK_ELEMENTS)):
         ours = _outcome(name, tj, (x, indices, values), axis, mode, threads=case.one_of(None, 1, 3))
     case.check(ours == theirs, f"{ours} is not {theirs}")
-    # NumPy's `put` may write elements before it finds an index that is outside.
+    # NumPy's `put` may write elements before it finds an index outside.
     right = before if name == "put" and isinstance(theirs, tuple) else copies[0]
     case.check(x.tobytes() == right.tobytes(), "the array differs")
     case.check(indices.tobytes() == copies[1].tobytes(), "the indices changed")
@@ -54,7 +54,7 @@ def by_index(case: Case) -> None:
 
 @contextmanager
 def _at_any_size(block: int) -> Iterator[None]:
-    """Arrays of every size are TileJIT's, in blocks of so many indices."""
+    """Let TileJIT handle arrays of every size, in blocks of that many indices."""
     before = SIZES.small_elements, SIZES.few_indices, along_axis.BLOCK_ELEMENTS
     SIZES.small_elements, SIZES.few_indices, along_axis.BLOCK_ELEMENTS = 0, 0, block
     try:
@@ -87,9 +87,9 @@ def _elements(case: Case, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArr
 def _indices(
     case: Case, shape: tuple[int, ...], extent: int, dtype: np.dtype[Any], *, far: bool
 ) -> NDArray[Any]:
-    """Random indices within bounds, and in one case of four some outside, as `far` as the dtype goes.
+    """Random indices in bounds, and in one case of four some outside, as `far` as the dtype allows.
 
-    NumPy wraps an index by one extent at a time, which takes it years for the farthest ones.
+    NumPy wraps an index by one extent at a time, which takes years for the farthest ones.
     """
     info = np.iinfo(dtype)
     found = case.rng.integers(max(-extent, int(info.min)), min(extent, int(info.max)), shape).astype(dtype)
@@ -104,7 +104,7 @@ def _indices(
 
 
 def _copied(x: NDArray[Any]) -> NDArray[Any]:
-    """The same elements at the same strides, which decide what NumPy comes to first."""
+    """The same elements at the same strides, which determine NumPy's order of access."""
     room = np.zeros(span_bytes(x.itemsize, x.shape, x.strides), np.uint8)
     view = strided_view(room, x.dtype, x.shape, x.strides)
     view[...] = x
@@ -112,7 +112,7 @@ def _copied(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _placed(case: Case, number: int, like: NDArray[Any]) -> NDArray[Any]:
-    """The same elements against a guard page: axes in any order, some with gaps, some backwards."""
+    """The same elements against a guard page: axes in any order, some with gaps, some reversed."""
     strides, step = [0] * like.ndim, like.itemsize
     for k in case.rng.permutation(like.ndim).tolist():
         step *= case.one_of(1, 1, 2)

@@ -73,7 +73,7 @@ COPIES = (
     *("cute", "cute", "swizzle", "swizzle", "relayout", "relayout", "gather", "view"),
 )
 KINDS = (*COPIES, *COPIES, "loops", "indexed", "by_index", "expression", "scan")
-"""What a case may be; kernels of loops take a second each to compile."""
+"""The kinds of cases. Kernels of loops take a second each to compile."""
 
 CAST_TYPES = (
     "s8",
@@ -134,10 +134,10 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (choose_digits, "BLOCK_RUN_BYTES", ((512, 128, 32), (100,), (7,))),
     (choose_digits, "PITCH_BYTES", (0, 64)),
 )
-"""What decides by size or by number, and the values to try instead."""
+"""Limits of sizes and numbers, and the values to try instead."""
 
 REPEATS = 4
-"""Calls that follow the first one of a repeated call: native code answers the last ones."""
+"""Repetitions after the first call. Native code answers the last ones."""
 
 FOR_LARGE = (
     *((SIZES, "small_elements"), (SIZES, "small_run_bytes")),
@@ -148,7 +148,7 @@ FOR_LARGE = (
     ),
     *((call_limits, "STRIDED_BYTES"), (choose_digits, "SLOW_CYCLES"), (choose_digits, "SLOWEST_CYCLES")),
 )
-"""Sizes below which NumPy copies, or a copy is not cut into blocks: none here."""
+"""Sizes below which NumPy copies, or a copy is not split into blocks. Here there are none."""
 
 
 PROGRAMS = (
@@ -173,7 +173,7 @@ PLANS = (
     box_plans._reads,
     box_plans._writes,
 )
-"""What remembers programs that were made under other thresholds."""
+"""Caches of programs that were made under other thresholds."""
 
 
 class SoakError(AssertionError):
@@ -182,7 +182,7 @@ class SoakError(AssertionError):
 
 @dataclass
 class Bench:
-    """What all cases of a process share: guarded memory, and counts of what was met."""
+    """State that all cases of a process share: guarded memory, and counts of what occurred."""
 
     source: Guarded = field(default_factory=lambda: Guarded(ARENA_BYTES))
     target: Guarded = field(default_factory=lambda: Guarded(ARENA_BYTES))
@@ -202,7 +202,7 @@ class Bench:
 
 @dataclass
 class Case:
-    """A case while it is carried out; `facts` say what it was, in words that reproduce it."""
+    """A running case. `facts` describe it, in words that reproduce it."""
 
     bench: Bench
     rng: np.random.Generator
@@ -221,7 +221,7 @@ class Case:
     def repeat(
         self, call: Callable[[], object], memory: NDArray[np.uint8], before: NDArray[np.uint8]
     ) -> None:
-        """Sometimes make a call again and again, until native code answers it: it writes the same bytes."""
+        """Sometimes repeat a call until native code answers it, and check that it writes the same bytes."""
         if not self.chance(3):
             return
         self.bench.counts["repeated"] += 1
@@ -275,7 +275,7 @@ def run_case(bench: Bench, seed: int, number: int, kinds: tuple[str, ...] = KIND
 
 
 def _run_shaped(case: Case, kind: str) -> None:
-    """A case of a tiled array of a random shape."""
+    """A case of a tiled array with a random shape."""
     shape = _shape(case, kind)
     case.note(kind=kind, shape=name_of(shape))
     if kind in ("cute", "swizzle"):
@@ -289,7 +289,7 @@ def _run_shaped(case: Case, kind: str) -> None:
 
 @contextmanager
 def _thresholds(case: Case) -> Iterator[None]:
-    """Now and then the compiler's thresholds, so low that small arrays meet what only large ones do."""
+    """Sometimes lower the compiler's thresholds, so that small arrays take the paths of large ones."""
     one_in = case.one_of(2, 4, 4, 20)
     changed = [(*knob, case.one_of(*values)) for *knob, values in THRESHOLDS if case.chance(one_in)]
     case.note(thresholds=[f"{name}={value}" for _, name, value in changed])
@@ -309,7 +309,7 @@ def _thresholds(case: Case) -> Iterator[None]:
 
 
 def name_of(shape: Any) -> str:
-    """XLA's or CuTe's text, or the repr where that has no place for the padding."""
+    """The shape's XLA or CuTe text, or its repr if the text cannot express its padding."""
     if isinstance(shape, CuteShape):
         return str(shape)
     plain = shape.padded_dimensions is None and shape.padding_value is None
@@ -317,7 +317,7 @@ def name_of(shape: Any) -> str:
 
 
 def _judge(case: Case, seen: list[Watched], sampled: bool) -> None:
-    """Count what ran; for a sample, the nests themselves must give the same bytes."""
+    """Count what ran. For a sample, check that the nests themselves give the same bytes."""
     for watched in seen:
         program = watched.program
         case.bench.kernels |= {kernel.name for kernel in program.kernels}
@@ -344,13 +344,13 @@ def _shape(case: Case, kind: str) -> Any:
     if kind in ("cute", "swizzle"):
         return random_of.cute_shape(case.pick, swizzled=kind == "swizzle", most=most)
     shape = random_of.shape(case.pick, dtype=name, most=most)
-    while shape.size_in_bytes > ARENA_BYTES - 64:  # padding multiplies; what fits no arena is drawn again
+    while shape.size_in_bytes > ARENA_BYTES - 64:  # drawn again if padding makes it too large
         shape = random_of.shape(case.pick, dtype=name, most=most)
     return shape
 
 
 def _source(case: Case, dtype: np.dtype[Any], values: Array, dims: tuple[int, ...]) -> Array:
-    """An array of those values (or some of them, where it broadcasts) in guarded memory, any strides."""
+    """An array of those values (or some of them, if it broadcasts) in guarded memory, with any strides."""
     if dtype.itemsize > 1 and dtype.kind != "V" and case.chance(6):
         dtype = dtype.newbyteorder(">")
     steps = random_of.strides(case.pick, dims, dtype.itemsize, broadcast=case.chance(2))
@@ -422,7 +422,7 @@ def _pack(case: Case, shape: Shape) -> None:
 
 
 def _comparable(case: Case, data: NDArray[np.uint8], shape: Shape) -> NDArray[np.uint8]:
-    """The bytes without what no definition settles: bits above narrow elements, payloads of cast NaNs."""
+    """The bytes that the definition determines, without bits above narrow elements and cast NaN payloads."""
     data = data & value_mask(shape)
     if case.facts.get("casts", "").startswith("f16 to") and shape.primitive_type in ("f32", "f64"):
         numbers = data.view(shape.dtype).copy()
@@ -452,7 +452,7 @@ def _array_to_pack(case: Case, shape: Shape) -> tuple[Array, str]:
 
 
 def _padding(case: Case, shape: Shape, *, keep: bool) -> tuple[Any, Array | None]:
-    """What to give as padding, and the element that must then stand in padding slots; None where it stays."""
+    """The padding argument, and the element expected in padding slots; None if padding stays."""
     choice = case.one_of("none", "value", "keep") if keep else case.one_of("none", "value")
     if choice == "keep":
         return "keep", None
@@ -583,4 +583,4 @@ DOES = {
     "gather": gather,
     "view": view,
 }
-"""What carries out each kind."""
+"""The function that runs each kind."""

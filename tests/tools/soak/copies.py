@@ -73,7 +73,7 @@ VECTOR_SIZES = (
 
 
 def keywords(case: Case) -> dict[str, Any]:
-    """threads, and now and then what the kernels are to be like; kernels for one shape are compiled anew."""
+    """The `threads` keyword, and sometimes tuning keywords. Kernels for one shape are compiled again."""
     wanted: dict[str, Any] = {"threads": case.one_of(1, 1, 2, 3, None)}
     if case.chance(6):
         wanted["virtual_vector_size"] = case.one_of(*VECTOR_SIZES)
@@ -86,7 +86,7 @@ def keywords(case: Case) -> dict[str, Any]:
 
 
 def copy_arrays(case: Case) -> None:
-    """One copy, by a plan or by copyto; small ones a second time under the eyes of `watching`."""
+    """One copy, by a plan or by copyto. Small ones run a second time under `watching`."""
     source, target = _dtypes(case)
     dims = _dims(case, max(source.itemsize, target.itemsize))
     if len(dims) > 1 and not case.chance(3):
@@ -134,7 +134,7 @@ def _compare(
 
 
 def _count(case: Case, plan: CopyPlan) -> None:
-    """Which ways of copying were met."""
+    """Count the kinds of copies that occurred."""
     if plan._program is None:
         case.bench.counts["by NumPy"] += 1
         return
@@ -175,14 +175,14 @@ def _dims(case: Case, itemsize: int) -> tuple[int, ...]:
 
 
 def _broadcast(case: Case, dims: tuple[int, ...]) -> tuple[int, ...]:
-    """The source's own dimensions: some of them one, or fewer of them, now and then."""
+    """The source's own dimensions: sometimes some of them are one, or there are fewer."""
     if not case.chance(8):
         return dims
     return tuple(1 if case.chance(3) else n for n in dims)[case.pick(0, len(dims)) :]
 
 
 def _strides(case: Case, dims: tuple[int, ...], itemsize: int, *, broadcast: bool) -> tuple[int, ...]:
-    """Axes in any order, rows with paddings that keep lines aligned or not, reversed and repeated ones."""
+    """Axes in any order, rows with padding that keeps lines aligned or not, reversed and repeated axes."""
     step = itemsize if not case.chance(12) else itemsize * case.pick(2, 3) + case.one_of(0, 0, 1)
     order = tuple(reversed(range(len(dims))))
     if case.chance(2):
@@ -193,7 +193,7 @@ def _strides(case: Case, dims: tuple[int, ...], itemsize: int, *, broadcast: boo
 def _transposed(
     case: Case, dims: tuple[int, ...], target: int, source: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Both sides contiguous, along different axes; result rows of whole lines that begin on lines, often."""
+    """Both sides contiguous, along different axes; result rows often are full lines that begin on lines."""
     side = max(1, 64 // target)
     if case.chance(2) and np.prod(dims[:-1]) * side * target <= MOST_BYTES:
         dims = (*dims[:-1], max(dims[-1] // side, 1) * side)
@@ -210,7 +210,7 @@ def _transposed(
 def _walked(
     case: Case, dims: tuple[int, ...], itemsize: int, order: tuple[int, ...], step: int, *, broadcast: bool
 ) -> tuple[int, ...]:
-    """Strides of axes that lie in that order, the most minor first."""
+    """Strides of axes in that order, the most minor first."""
     out = [0] * len(dims)
     padded, lines = case.chance(2), case.chance(2)
     for d in order:
@@ -227,7 +227,7 @@ def _walked(
 
 
 def _room(case: Case, arena: Guarded, size: int, side: str) -> NDArray[np.uint8]:
-    """Noise at any alignment, most often flush against a guard page."""
+    """Noise at any alignment, usually flush against a guard page."""
     at_end = case.chance(2)
     gap = case.one_of(0, 0, -size % 64 if at_end else 64, case.pick(1, 63))
     case.note(**{f"{side}_gap": gap, f"{side}_at_end": at_end})

@@ -23,11 +23,11 @@ KERNELS = {
     for case in CASES
     for bounds in ("check", "mask")
 }
-"""Made once: the first case of some dtypes compiles for all."""
+"""The kernels, made once: the first case with some dtypes compiles for all."""
 
 
 def indexed(case: Case) -> None:
-    """A kernel with random indices, of which few, or none, are outside; Python says what it leaves."""
+    """A kernel with random indices, of which few or none are outside. Python gives the expected result."""
     chosen, bounds = case.one_of(*CASES), case.one_of("check", "check", "mask")
     dtype, index = np.dtype(case.one_of(*DTYPES)), np.dtype(case.one_of(*INDICES))
     size = case.pick(0, MOST) if chosen.rank == 1 else case.pick(1, 20)
@@ -41,16 +41,14 @@ def indexed(case: Case) -> None:
             chosen.function(*wanted)
     except IndexError:
         if bounds == "mask":
-            _run(
-                case, chosen.name, bounds, given
-            )  # what it gives is for the tests to say; no page is touched
+            _run(case, chosen.name, bounds, given)  # the tests check its result; no page is touched
             return
         try:
             _run(case, chosen.name, bounds, given)
         except IndexError:
             wanted = arrays
         else:
-            case.check(False, "an index outside is taken")
+            case.check(False, "an index outside is accepted")
     else:
         _run(case, chosen.name, bounds, given)
     for name, mine, right in zip(("y", "x", "idx"), given, wanted, strict=True):
@@ -63,7 +61,7 @@ def _run(case: Case, name: str, bounds: str, given: list[Any]) -> None:
 
 
 def _indices(case: Case, size: int, dtype: np.dtype[Any], *, apart: bool) -> NDArray[Any]:
-    """Indices into arrays of that size; some negative, and some outside unless they must differ."""
+    """Indices into arrays of that size, some negative, and some outside unless they must differ."""
     info = np.iinfo(dtype)
     if apart:
         found = case.rng.permutation(size)

@@ -37,12 +37,12 @@ MOST_BYTES, ROOM_BYTES = 1 << 20, 23 << 20
 an arena has room.
 """
 MOST_TILE_AXES = 20
-"""Of a pattern's tiles; the definition reshapes to that many axes more, and NumPy holds 64."""
+"""The most axes of a pattern's tiles: the definition reshapes to more axes, and NumPy supports 64."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A layout: the shape that the definition goes by, and what `relayout` is given for it."""
+    """A layout: the shape for the definition, and the argument for `relayout`."""
 
     spec: Any
     obj: Any
@@ -50,7 +50,7 @@ class Side:
 
 
 def relay(case: Case, shape: Shape) -> None:
-    """A buffer of one layout into another of the same array, each of any kind."""
+    """A buffer in one layout into another of the same array, each of any kind."""
     old, new = (_side(case, shape) for _ in range(2))
     source_spec, target = old.spec, new.spec
     case.note(source=_named(old), target=_named(new))
@@ -87,7 +87,7 @@ def _named(side: Side) -> str:
 
 
 def _noise(case: Case, shape: Any) -> Any:
-    """Random bytes; narrow elements with a byte of their own stay narrow."""
+    """Random bytes. Narrow elements with their own bytes stay narrow."""
     data = case.random_bytes(shape.size_in_bytes)
     if shape.packed:
         return data
@@ -135,7 +135,7 @@ def _width(case: Case, name: str) -> int:
 
 
 def _of_pattern(case: Case, shape: Shape, width: int) -> Side | None:
-    """A pattern, its slots checked against pad, reshape and transpose."""
+    """A pattern. Its slots are checked against pad, reshape and transpose."""
     drawn = random_of.pattern(case.pick, shape.dimensions)
     given = {**drawn.sizes, **({"element_size_in_bits": width} if width else {})}
     spec = as_layout(drawn.text, dims=shape.dimensions, dtype=shape.primitive_type, **given)
@@ -153,7 +153,7 @@ def _of_pattern(case: Case, shape: Shape, width: int) -> Side | None:
 
 
 def gather(case: Case, shape: Shape) -> None:
-    """Tiles of two or three dimensions in any order, and back, by the first tile step alone."""
+    """Tiles of two or three dimensions in any order, gathered and scattered, by only the first tile step."""
     rank = case.one_of(2, 2, 3)
     flat, deep = ((2, 3), (4, 8), (8, 16), (1, 5), (16, 4)), ((2, 3, 4), (2, 1, 8))
     tile = case.one_of(*flat, *(deep if rank == 3 else ()))
@@ -209,7 +209,7 @@ def _tiles(array: Any, extents: tuple[int, ...], sizes: tuple[int, ...], lead: i
 
 
 def _gather_into(case: Case, t: TiledArray, ids: Any, want: Any) -> None:
-    """Tiles into a tiled array of any layout, whose padding stays."""
+    """Tiles into a tiled array with any layout, whose padding stays."""
     plain = make_shape(t.layout.primitive_type, want.shape)
     side = _side(case, plain)
     spec = side.spec
@@ -224,7 +224,7 @@ def _gather_into(case: Case, t: TiledArray, ids: Any, want: Any) -> None:
 
 
 def view(case: Case, shape: Shape) -> None:
-    """A tile of any layout by CuTe's tiler, read and written; the definition slices the array."""
+    """A tile of any layout by CuTe's tiler, read and written. The definition slices the array."""
     dims = shape.dimensions
     if not dims or 0 in dims:
         shape = make_shape(shape.primitive_type, dims := (3, 7))
@@ -254,7 +254,7 @@ def view(case: Case, shape: Shape) -> None:
 
 
 def _divided(case: Case, side: Side, data: Any, whole: Any) -> None:
-    """The array as tiles that pass its end; the definition is NumPy's view of the unpacked array."""
+    """The array as tiles that pass its end. The definition is NumPy's view of the unpacked array."""
     spec, before, zero = side.spec, data.copy(), np.zeros((), side.spec.dtype)
     change = case.one_of(cute.logical_divide, cute.zipped_divide, cute.composition)
     tiler = tuple(case.pick(1, n) if case.chance(2) else Layout(2, case.pick(1, n)) for n in spec.dimensions)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 COMPILED_ONE_IN = 40
-"""Of nests, each of which is another kernel; the others are interpreted."""
+"""The share of nests that are compiled, because each is another kernel. The others are interpreted."""
 
 SIZES = (
     *((4,), (8,), (3,), (64,), (100,), (256,), (1024,), (1 << 20,)),
@@ -57,7 +57,7 @@ KERNELS = {
     for name, f in (EXPRESSIONS | REDUCTIONS).items()
     for size in ("auto", *SIZES_OF_EXPRESSIONS)
 }
-"""Made once: the first case of some dtypes and order of dimensions compiles for all."""
+"""The kernels, made once: the first case with some dtypes and order of dimensions compiles for all."""
 
 NO_ROOM = re.compile(r"(-?\d+) does not fit ([su])(\d+)\n")
 """How a nest is refused that sets an element to what its dtype cannot hold. NumPy refuses it when it comes to
@@ -69,7 +69,7 @@ ARENA_BYTES = 1 << 20
 
 
 def loops(case: Case) -> None:
-    """A random nest of loops: what Python leaves in the arrays, kernels and interpreters must leave too."""
+    """A random nest of loops. Kernels and interpreters must leave in the arrays what Python leaves."""
     drawn = nest(lambda count: case.pick(0, count - 1))
     try:
         _nest(case, drawn)
@@ -82,7 +82,7 @@ def loops(case: Case) -> None:
 
 
 def _is_too_large(message: str) -> bool:
-    """Whether an error says that a number does not fit an integer, and is right."""
+    """Whether an error correctly says that a number does not fit an integer."""
     found = NO_ROOM.match(message)
     if not found:
         return False
@@ -127,7 +127,7 @@ def _nest(case: Case, drawn: Nest) -> None:
 
 
 def expression(case: Case) -> None:
-    """One expression of broadcast arrays of any strides, or a reduction."""
+    """One expression of broadcast arrays with any strides, or a reduction."""
     name = case.one_of(*(EXPRESSIONS if not case.chance(3) else REDUCTIONS))
     function = (EXPRESSIONS | REDUCTIONS)[name]
     dims = (0,)
@@ -190,7 +190,7 @@ def _close(case: Case, got: Array, want: Array, magnitude: float) -> None:
 def _guarded(
     case: Case, arena: Guarded, like: Array, *, copied: bool = True
 ) -> tuple[Array, tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
-    """An array of such strides against a guard page; its bytes, and a copy of them."""
+    """An array with such strides against a guard page; its bytes, and a copy of them."""
     size = span_bytes(like.itemsize, like.shape, like.strides)
     room = arena.place(size, at_end=case.chance(2))
     room[:] = case.random_bytes(size)

@@ -22,11 +22,11 @@ KERNELS = {
     function: tj.kernel(virtual_vector_size=SIZES[k % len(SIZES)], vectorize_scans=True)(function)
     for k, function in enumerate((*EXACT, *BITS))
 }
-"""Made once: the first case of some dtypes and orders compiles for all."""
+"""The kernels, made once: the first case with some dtypes and orders compiles for all."""
 
 
 def scan(case: Case) -> None:
-    """A scan of integers, or an extreme of floats with NaN: what Python leaves, bit by bit."""
+    """A scan of integers, or an extreme of floats with NaN: bit for bit what Python leaves."""
     dtype = np.dtype(case.one_of(*INTEGERS, *INTEGERS, *FLOATS))
     function = case.one_of(*((*EXACT, *BITS) if dtype.kind in "iu" else EXTREMES))
     count = case.pick(0, MOST)
