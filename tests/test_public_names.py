@@ -8,14 +8,12 @@ import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
 import numpy as np
 import pytest
 
 import tilejit as tj
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 MODULES_FOR_NAMES = {"cute", "mlir"}
 
@@ -46,9 +44,7 @@ assert tilejit.cute is sys.modules["tilejit.cute"]
 
 
 def child(code: str, *arguments: str) -> str:
-    done = run(
-        [executable, "-c", code, *arguments], env=environment(), capture_output=True, text=True, check=False
-    )
+    done = run_python(code, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.tools.oracle import environment
 from tilejit.cli import app
 from tilejit.copies import warming
 
@@ -44,11 +44,6 @@ def fails(*arguments: object, code: int = 1) -> str:
 def refuses(*arguments: object) -> str:
     """The stderr of a command whose command line is wrong."""
     return fails(*arguments, code=2)
-
-
-def environment(**more: str) -> dict[str, str]:
-    """The environment of a child process that imports this tree."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
 def child(*arguments: object, **environment_variables: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.cli.running import COMMAND, environment
+from tests.cli.running import COMMAND
+from tests.tools.oracle import environment
 
 _MOVES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 PLAIN = {"NO_COLOR": "", "FORCE_COLOR": "", "COLUMNS": "", "TERM": "xterm-256color", "LANG": "C.UTF-8"}

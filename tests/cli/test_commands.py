@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import tilejit
-from tests.cli.running import COMMAND, child, environment, fails, refuses, run
+from tests.cli.running import COMMAND, child, fails, refuses, run
+from tests.tools.oracle import environment
 from tilejit.cli import demo
 from tilejit.cli.errors import explained
 from tilejit.support.units import human_bytes

@@ -12,7 +12,8 @@ import pytest
 from safetensors.numpy import save_file
 
 import tilejit
-from tests.cli.running import COMMAND, child, environment, refuses, run
+from tests.cli.running import COMMAND, child, refuses, run
+from tests.tools.oracle import environment
 
 
 def completed(words: str, cwd: Path | None = None, code: str = "") -> list[str]:

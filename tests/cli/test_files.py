@@ -16,8 +16,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import tilejit
-from tests.cli.running import child, environment, fails, refuses, run
+from tests.cli.running import child, fails, refuses, run
 from tests.files.containers import save_model
+from tests.tools.oracle import environment
 from tilejit.files import safetensors
 from tilejit.files.conversion import plan_file_pack
 from tilejit.files.whole_file import _open_anonymous

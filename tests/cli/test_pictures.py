@@ -12,7 +12,8 @@ import pytest
 from rich.text import Text
 
 import tilejit
-from tests.cli.running import COMMAND, environment, refuses, run
+from tests.cli.running import COMMAND, refuses, run
+from tests.tools.oracle import environment
 from tilejit.layout.shape import Shape
 from tilejit.view.text import Style, memory_picture, picture
 

@@ -14,7 +14,8 @@ import pytest
 from safetensors.numpy import load, save
 
 import tilejit as tj
-from tests.cli.running import COMMAND, environment
+from tests.cli.running import COMMAND
+from tests.tools.oracle import environment
 
 X = np.arange(100 * 300, dtype=np.float32).reshape(100, 300)
 LAYOUT = "{1,0:T(8,128)}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from subprocess import run
-from sys import executable
 from typing import Any
 
 import ml_dtypes
@@ -14,9 +12,9 @@ from hypothesis import given
 import tilejit as tj
 from tests.tools.guard import span_bytes, strided_view
 from tests.tools.oracle import (
-    environment,
     packed_by_definition,
     random_elements,
+    run_python,
     same_elements,
     unpacked_by_definition,
 )
@@ -527,8 +525,7 @@ def test_every_half_becomes_the_right_float(level: str) -> None:
         "assert np.array_equal(y.view(np.uint32) & 0xFF800000, x.astype('f4').view(np.uint32) & 0xFF800000)\n"
         "assert np.array_equal(y, x.astype(np.float32), equal_nan=True)\n"
     )
-    child = environment(TILEJIT_CPU=level)
-    done = run([executable, "-c", code], env=child, capture_output=True, text=True, check=False)
+    done = run_python(code, TILEJIT_CPU=level)
     assert done.returncode == 0, done.stderr
 
 

@@ -23,7 +23,7 @@ import tilejit as tj
 from codegen.runtime import kernel
 from codegen.schedule import choose_conversion
 from codegen.schedule.thresholds import Thresholds
-from tests.tools.oracle import environment
+from tests.tools.oracle import environment, run_python
 from tests.tools.strategies import Pick, extents
 from tilejit.arrays import memory
 from tilejit.arrays.memory import address, empty
@@ -340,13 +340,7 @@ def test_plans_work_in_another_process(tmp_path: Path) -> None:
         plans.append((plan, src))
     path = tmp_path / "plans"
     path.write_bytes(pickle.dumps(plans))
-    done = run(
-        [executable, "-c", COPY_LOADED, str(path)],
-        env=environment(TILEJIT_THREADS="3"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(COPY_LOADED, str(path), TILEJIT_THREADS="3")
     few = "1 True structure"
     assert done.stdout.splitlines() == ["1 False structure", "2 False sizes", few, few, few], done.stderr
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from subprocess import run
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
 from codegen.schedule.transpose_box import PANEL_COLUMNS
 from codegen.schedule.transposes import TransposeRuns
 from tests.tools.guard import Guarded, span_bytes, strided_view
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 from tests.tools.stress import lower_levels
 from tilejit.copies.plan import CopyPlan, plan_copy
 from tilejit.layout.padding import padding_bytes
@@ -96,8 +94,7 @@ def test_nothing_outside_is_touched(size: Any, specialize: str) -> None:
 @pytest.mark.parametrize("level", lower_levels())
 def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
     code = "from tests.copies.test_tuning import check_guarded_copies\ncheck_guarded_copies(10, 'sizes')\n"
-    child = environment(TILEJIT_CPU=level)
-    done = run([sys.executable, "-c", code], env=child, capture_output=True, text=True, check=False)
+    done = run_python(code, TILEJIT_CPU=level)
     assert done.returncode == 0, done.stderr
 
 

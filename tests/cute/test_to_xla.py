@@ -215,15 +215,19 @@ def offsets_of_chains(parts: Sequence[Sequence[tuple[int, int]]], dims: tuple[in
     return table
 
 
+def layout_of_chains(parts: Sequence[Sequence[tuple[int, int]]]) -> cute.Layout:
+    return cute.Layout(
+        tuple(tuple(s for s, _ in chain) for chain in parts),
+        tuple(tuple(d for _, d in chain) for chain in parts),
+    )
+
+
 @settings(max_examples=share(60, 3))
 @given(chains())
 def test_digits_in_any_order(made: Any) -> None:
     """Nested digits always have tiles. The buffer is the smallest: the largest stride times its extent."""
     parts, dims = made
-    layout = cute.Layout(
-        tuple(tuple(s for s, _ in chain) for chain in parts),
-        tuple(tuple(d for _, d in chain) for chain in parts),
-    )
+    layout = layout_of_chains(parts)
     shape = cute.to_xla(layout, dims=dims)
     assert np.array_equal(offsets_of(shape), offsets_of_chains(parts, dims)), f"{layout} as {shape}"
     assert shape.physical_size == max((size * stride for chain in parts for size, stride in chain), default=1)
@@ -234,10 +238,7 @@ def test_digits_in_any_order(made: Any) -> None:
 def test_strides_that_do_not_divide(made: Any) -> None:
     """Nested digits with any strides: `*` makes one axis of all smaller ones."""
     parts, dims = made
-    layout = cute.Layout(
-        tuple(tuple(s for s, _ in chain) for chain in parts),
-        tuple(tuple(d for _, d in chain) for chain in parts),
-    )
+    layout = layout_of_chains(parts)
     shape = cute.to_xla(layout, dims=dims)
     assert np.array_equal(offsets_of(shape), offsets_of_chains(parts, dims)), f"{layout} as {shape}"
 

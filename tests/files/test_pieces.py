@@ -14,8 +14,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import tilejit
-from tests.cli.running import environment, run
+from tests.cli.running import run
 from tests.files.containers import save_model
+from tests.tools.oracle import environment
 from tilejit.files import made, pieces
 from tilejit.files.pieces import Pieces, cut
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.running import environment, run
+from tests.cli.running import run
 from tests.files.containers import save_model
+from tests.tools.oracle import environment
 from tilejit import TilejitError
 from tilejit.files import pieces, resume
 from tilejit.files.conversion import plan_file_pack

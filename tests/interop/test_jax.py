@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import sys
 from itertools import permutations
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 
 import tilejit as tj
 from tests.interop.frameworks import framework
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 jax: Any = framework("jax")
 from jax.experimental.layout import Format, Layout  # noqa: E402
@@ -198,7 +196,7 @@ def test_wide_elements_need_x64() -> None:
         "from tilejit.interop import jax as ours\n"
         "print(ours.to_jax(np.arange(8.0)).dtype, ours.to_jax(np.arange(8)).dtype)"
     )
-    child = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
+    child = run_python(code)
     assert child.stdout.split() == ["float64", "int64"], child.stderr
 
 
@@ -251,10 +249,7 @@ except LayoutError as error:
     print(error)
 print([ours.pack(part.data, "{1,0}").shape for part in x.addressable_shards])
 """
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    child = subprocess.run(
-        [sys.executable, "-c", code], env={**environment(), **flags}, capture_output=True, text=True
-    )
+    child = run_python(code, XLA_FLAGS="--xla_force_host_platform_device_count=2")
     assert "spread over 2 devices" in child.stdout, child.stderr
     assert "[(8,), (8,)]" in child.stdout
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
 import pytest
 
 import tilejit
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 NEEDS = {
     "tilejit.interop.dask": ("dask", "dask"),
@@ -44,6 +42,5 @@ def test_a_failed_import_says_what_to_install(needy: str) -> None:
     library, extra = NEEDS[needy]
     folder = Path(tilejit.__path__[0], *needy.split(".")[1:])
     names = [f"{needy}.{path.stem}" for path in sorted(folder.glob("[!_]*.py"))]
-    command = [executable, "-c", IMPORTS, library, extra, *names, needy]
-    child = run(command, env=environment(), capture_output=True, text=True, check=False)
+    child = run_python(IMPORTS, library, extra, *names, needy)
     assert child.returncode == 0, child.stderr

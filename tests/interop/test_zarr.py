@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import numpy as np
 import pytest
 
 import tilejit
-from tests.cli.running import environment
 from tilejit import LayoutError
 
 zarr = pytest.importorskip("zarr", "3.1", reason="the extra zarr is not installed")
@@ -20,6 +17,7 @@ zarr = pytest.importorskip("zarr", "3.1", reason="the extra zarr is not installe
 from zarr.codecs import GzipCodec, TransposeCodec  # noqa: E402
 from zarr.storage import LocalStore, MemoryStore, WrapperStore  # noqa: E402
 
+from tests.tools.oracle import run_python  # noqa: E402
 from tilejit.interop.zarr import TileCodec  # noqa: E402
 
 NAME = "tilejit.tile"
@@ -98,13 +96,7 @@ def test_a_fresh_process_finds_the_codec(tmp_path: Path) -> None:
         "z = zarr.open_array(sys.argv[1], mode='r')\n"
         "print(z[40, 200], float(z[...].sum()), z.serializer.layout)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "a.zarr")],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
+    done = run_python(code, tmp_path / "a.zarr")
     assert done.stdout == f"{x[40, 200]} {float(x.sum())} tpu\n", done.stderr
 
 

@@ -11,8 +11,6 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from subprocess import run
-from sys import executable
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ import tilejit as tj
 from codegen.runtime.direct_calls import MOST_ENTRIES, supported
 from codegen.simd import direct_fields as words
 from tests.tools.guard import Guarded
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 from tests.tools.stress import share
 from tilejit.arrays.memory import address, empty
 
@@ -466,13 +464,7 @@ print(type(type(plan).__call__).__name__, "numba" in sys.modules)
 
 
 def child(before: str, **variables: str) -> list[str]:
-    done = run(
-        [executable, "-c", PROGRAM.format(before=before)],
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(PROGRAM.format(before=before), **variables)
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     return done.stdout.split()
@@ -495,13 +487,7 @@ def test_a_forked_child_answers_calls() -> None:
         "import os\nif os.fork() == 0:\n    check(); os._exit(0)\n"
         "print(os.waitstatus_to_exitcode(os.wait()[1]))"
     )
-    done = run(
-        [executable, "-c", PROGRAM.format(before="") + code],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(PROGRAM.format(before="") + code)
     assert done.stdout.split()[-1] == "0", done.stderr
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from subprocess import run
-from sys import executable
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 
 import tilejit as tj
 from tests.tools.guard import Guarded
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 
 def halve(x, y):
@@ -259,11 +257,5 @@ for function, given, options in ((halve, overlapping(), {"no_alias": True}), (de
 
 @pytest.mark.parametrize(("verify", "printed"), [("1", "KernelValueError\n" * 2), ("0", "")])
 def test_an_environment_variable_verifies_all_promises(verify: str, printed: str) -> None:
-    done = run(
-        [executable, "-c", VERIFIED],
-        env=environment(TILEJIT_VERIFY=verify),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(VERIFIED, TILEJIT_VERIFY=verify)
     assert (done.stdout, done.returncode) == (printed, 0), done.stderr

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 WITHOUT = """
 import importlib.util as util
@@ -28,8 +26,6 @@ def test_without_xdsl_it_says_what_to_install(tmp_path: Path) -> None:
     """In Python an ImportError, on the command line a failure."""
     file = tmp_path / "x.mlir"
     file.write_text("")
-    child = run(
-        [executable, "-c", WITHOUT, str(file)], env=environment(), capture_output=True, text=True, check=False
-    )
+    child = run_python(WITHOUT, str(file))
     said = "tilejit.mlir reads MLIR text with xdsl: pip install 'tilejit[mlir]'\n"
     assert (child.stdout, child.stderr, child.returncode) == (said, f"tilejit: {said}", 1)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 
 import tilejit as tj
 from codegen.runtime.direct_calls import supported
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 from tilejit.copies.sizes import SIZES
 from tilejit.numpy_api.copyto import known_copy
 
@@ -184,13 +182,7 @@ check(lambda: not type(numba.__spec__.loader).__module__.startswith("tilejit"))
 )
 def test_numba_recognizes_numpys_routines(within: str) -> None:
     """Imported, or used, only inside the block: by a user, or for a kernel that is in no store."""
-    done = subprocess.run(
-        [sys.executable, "-c", NUMBA_WITHIN.format(within=within)],
-        env=environment(TILEJIT_NO_CACHE="1"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(NUMBA_WITHIN.format(within=within), TILEJIT_NO_CACHE="1")
     assert done.returncode == 0, done.stderr
 
 
@@ -259,9 +251,7 @@ print(sum(map(abs, codes)))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_children_forked_while_another_thread_swaps() -> None:
     """A fork waits for the lock, so no child inherits it locked."""
-    done = subprocess.run(
-        [sys.executable, "-c", FORKED], env=environment(), capture_output=True, text=True, check=False
-    )
+    done = run_python(FORKED)
     assert done.stdout.strip() == "0", done.stderr
 
 

@@ -8,8 +8,6 @@ import pickle
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from subprocess import run
-from sys import executable
 from typing import Any
 
 import ml_dtypes
@@ -20,7 +18,7 @@ import tilejit as tj
 from codegen.runtime import threads
 from codegen.runtime.direct_calls import supported
 from tests.tools.guard import Guarded
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 from tilejit.arrays.values import elements
 from tilejit.copies.convert import _packs
 from tilejit.programs.direct_policy import PLANS_UNTIL
@@ -349,13 +347,7 @@ def test_direct_calls_can_be_disabled() -> None:
         "print(type(type(tj.plan_unpack(t.layout)).__call__).__name__)"
     )
     for switch, kind in (("0", "function"), ("1", "method_descriptor" if supported() else "function")):
-        done = run(
-            [executable, "-c", code],
-            env=environment(TILEJIT_DIRECT_CALLS=switch),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_python(code, TILEJIT_DIRECT_CALLS=switch)
         assert (done.stdout.strip(), done.stderr) == (kind, "")
 
 

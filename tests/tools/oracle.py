@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from subprocess import run
+from subprocess import CompletedProcess, run
 from sys import executable
 from typing import Any
 
@@ -213,9 +213,40 @@ def environment(**changes: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, **changes}
 
 
+def run_python(
+    code: str,
+    *arguments: object,
+    flags: Sequence[str] = (),
+    input: str | None = None,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+    **settings: str,
+) -> CompletedProcess[str]:
+    """Run a program in a separate process that imports the same sources.
+
+    Args:
+        code: the program.
+        arguments: its arguments.
+        flags: options of the interpreter.
+        input: its standard input.
+        cwd: its folder.
+        timeout: seconds after which it is killed.
+        settings: its environment variables.
+    """
+    return run(
+        [executable, *flags, "-c", code, *map(str, arguments)],
+        input=input,
+        cwd=cwd,
+        timeout=timeout,
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def printed(code: str, store: Path) -> str:
     """The output of a program in a separate process, with kernels kept in a directory."""
-    given = environment(TILEJIT_CACHE_DIR=str(store))
-    done = run([executable, "-c", code], env=given, capture_output=True, text=True, check=False)
+    done = run_python(code, TILEJIT_CACHE_DIR=str(store))
     assert done.returncode == 0, done.stderr
     return done.stdout

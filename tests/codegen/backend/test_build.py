@@ -6,8 +6,7 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
-from subprocess import run
-from sys import executable, platform
+from sys import platform
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +18,7 @@ from codegen.backend.build import machine_code, numba_ir
 from codegen.simd.register.numba_passes import IDLE
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 KERNEL = """
 from codegen.backend.build import build, numba_ir
@@ -84,7 +83,7 @@ assert right == [True] * 6, right
 @pytest.mark.parametrize("code", [AFTER, BESIDE], ids=["after a kernel", "beside kernels"])
 def test_functions_of_other_code_run(code: str) -> None:
     """Numba makes machine code of everything but kernels, whatever the two have in common."""
-    done = run([executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
+    done = run_python(code)
     assert done.returncode == 0, done.stderr
 
 
@@ -160,6 +159,6 @@ print((resident() - before) // 30)
 @pytest.mark.skipif(platform != "linux", reason="memory is told by /proc")
 def test_builds_leave_little_memory_allocated() -> None:
     """LLVM's pass managers are freed: a kernel keeps some KiB, not a quarter of a MiB."""
-    done = run([executable, "-c", MANY], env=environment(), capture_output=True, text=True, check=False)
+    done = run_python(MANY)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 64 << 10

@@ -9,7 +9,6 @@ import linecache
 import re
 import sys
 from pathlib import Path
-from subprocess import run
 from textwrap import dedent
 from typing import Any
 
@@ -20,7 +19,7 @@ from codegen.frontend.python_ast import read_function
 from codegen.ir.dtypes import argument
 from codegen.support.errors import KernelError
 from tests.codegen.frontend.kernels import parallel, reduction
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 TABLE = np.arange(4)
 A1 = np.zeros(4, "f4")
@@ -606,7 +605,7 @@ def test_exec_within_a_command() -> None:
         "def f(A):\n    A[0] = 1\nnames = {}\nexec('def f(A):\\n    A[0] = 2\\n', names)\n"
         "from codegen.frontend.python_ast import read_function\nread_function(names['f'])\n"
     )
-    child = run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
+    child = run_python(code)
     assert "f has no source to read" in child.stderr
 
 

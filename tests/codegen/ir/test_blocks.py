@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from codegen.ir.blocks import converted_shapes, transposed_shapes
 from codegen.ir.instructions import instruction, takes_block
 from codegen.ir.lines import WIDTHS
+from tests.tools.oracle import run_python
 
 ADDED = """
 from types import MappingProxyType
@@ -21,6 +19,7 @@ from codegen.schedule.transpose_box import TransposeBox
 
 TransposeBox.block = lambda self, rows, columns: "64x32"
 import tilejit as tj
+from tests.tools.oracle import run_python
 
 values = np.arange(40 * 50).reshape(40, 50)
 for source, target in (">u8", "u8"), ("f4", "f8"), ("i8", "f8"):
@@ -45,5 +44,5 @@ def test_swaps_support_every_converted_block(swapped: str, width: int) -> None:
 
 def test_a_block_that_is_added_is_also_converted() -> None:
     """A schedule needs only a block that is on the menu and chosen."""
-    done = subprocess.run([sys.executable, "-c", ADDED], capture_output=True, text=True, check=False)
+    done = run_python(ADDED)
     assert done.returncode == 0, done.stderr

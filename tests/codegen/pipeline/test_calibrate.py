@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
 import numpy as np
 import pytest
@@ -29,7 +27,7 @@ from codegen.pipeline.calibrate import (
 from codegen.schedule.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from codegen.support.cpu import cpu_level
 from codegen.support.errors import KernelError
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 MIB = 1 << 20
 FOUND = Thresholds(stream_bytes=8 * MIB)
@@ -236,8 +234,7 @@ print(len(trials), [name for name in notes if name == "thresholds"])
 
 
 def child(elements: int, mode: str, **changes: str) -> str:
-    command = [executable, "-c", COPY, str(elements), mode]
-    done = run(command, env=environment(**changes), capture_output=True, text=True, check=False)
+    done = run_python(COPY, elements, mode, **changes)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -55,11 +55,6 @@ class Clock:
         return tuple(float(k != self.best) for k in range(len(schedules)))
 
 
-@pytest.fixture
-def _another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "_winners", Cache())
-
-
 @pytest.fixture(autouse=True)
 def _time_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every candidate is measured, however slow the machine is."""

@@ -77,11 +77,6 @@ def programs_of(text: str) -> list[CopyProgram]:
     return picker.programs
 
 
-@pytest.fixture
-def _another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "_winners", Cache())
-
-
 @pytest.mark.parametrize("text", [GATHERED, CHUNKS], ids=["runs", "swizzled"])
 @pytest.mark.parametrize("thresholds", [NEVER, ALWAYS], ids=["in cache", "past it"])
 @pytest.mark.parametrize("threads", [1, 2])

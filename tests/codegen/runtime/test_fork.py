@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 PROGRAM = """
 import os, signal, threading, time
@@ -28,13 +25,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_a_child_forked_during_compilation_can_compile() -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=environment(TILEJIT_NO_CACHE="1"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = run_python(PROGRAM, TILEJIT_NO_CACHE="1")
     assert result.stdout.strip() == "0", result.stderr
 
 
@@ -74,14 +65,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), compiled.is_set())
 
 
 def test_a_child_forked_while_numba_compiles_can_compile() -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", BESIDE_NUMBA],
-        env=environment(TILEJIT_NO_CACHE="1"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
+    result = run_python(BESIDE_NUMBA, timeout=200, TILEJIT_NO_CACHE="1")
     assert result.stdout.strip() == "0 True", result.stderr
 
 
@@ -123,9 +107,7 @@ print(codes)
 
 def test_a_child_forked_while_threads_plan_can_copy() -> None:
     """The child waits for no lock that another thread held at the fork."""
-    result = subprocess.run(
-        [sys.executable, "-c", PLANNING], env=environment(), capture_output=True, text=True, check=False
-    )
+    result = run_python(PLANNING)
     assert result.stdout.strip() == str([0] * 20), result.stderr
 
 
@@ -160,12 +142,6 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_a_fork_while_thread_pools_are_imported() -> None:
     """The lock is neither released by a thread that did not take it, nor kept."""
-    result = subprocess.run(
-        # Python 3.12 and later warn about every fork in a process with threads.
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", WHILE_POOLS_ARE_IMPORTED],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # Python 3.12 and later warn about every fork in a process with threads.
+    result = run_python(WHILE_POOLS_ARE_IMPORTED, flags=("-W", "ignore::DeprecationWarning"))
     assert (result.stdout, result.stderr) == ("0\n", "")

@@ -21,7 +21,7 @@ from codegen.runtime.threads import default_threads, in_dask_worker, parallel_by
 from codegen.schedule.call_limits import BOUND_BY_MEMORY, COMPUTES, PARALLEL_BYTES, TRANSPOSES
 from codegen.schedule.machine import machine
 from codegen.support.errors import KernelError, KernelValueError
-from tests.tools.oracle import environment
+from tests.tools.oracle import environment, run_python
 
 
 @pytest.mark.parametrize("parts", [0, 1, 2, 3, 64])
@@ -79,13 +79,7 @@ def test_thread_count() -> None:
 )
 def test_the_threads_setting(value: str, good: bool) -> None:
     code = "from codegen.runtime.threads import default_threads; print(default_threads())"
-    child = run(
-        [executable, "-c", code],
-        env=environment(TILEJIT_THREADS=value),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    child = run_python(code, TILEJIT_THREADS=value)
     if good:
         assert int(child.stdout) == min(int(value), 64)
     else:
@@ -106,13 +100,7 @@ for copy in (lambda: tj.pack(x, "{1,0:T(2,2)}"), lambda: tj.plan_copy(x, x)):
     except tj.TilejitError as error:
         print(error)
 """
-    child = run(
-        [executable, "-c", code],
-        env=environment(TILEJIT_THREADS=value),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    child = run_python(code, TILEJIT_THREADS=value)
     wrong = f"TILEJIT_THREADS={value} is not a number of threads; set it to 1 or more"
     assert child.stdout.splitlines() == [wrong] * 2, child.stderr
 

@@ -54,15 +54,19 @@ class Case:
     def run(self, src: Guarded, dst: Guarded) -> None:
         """Run it here, in every placement between the guards of two segments of memory."""
         for at_end, gap in ((False, 0), (True, 0), (False, 16), (True, 3)):
-            source = src.place(len(self.src), at_end=at_end, gap=gap)
-            target = dst.place(len(self.before), at_end=at_end, gap=gap)
-            source[:], target[:] = self.src, self.before
-            low, dst_low = self.lows
-            self.program.run(source.ctypes.data - low, target.ctypes.data - dst_low)
-            assert np.array_equal(target, self.after), f"{self}: wrong bytes, at end {at_end}, gap {gap}"
-            assert np.array_equal(source, self.src), f"{self}: the source changed"
-            assert src.untouched(), f"{self}: bytes beside the source changed"
-            assert dst.untouched(), f"{self}: bytes beside the destination changed"
+            self.run_at(src, dst, at_end, gap, gap)
+
+    def run_at(self, src: Guarded, dst: Guarded, at_end: bool, src_gap: int, dst_gap: int) -> None:
+        """Run it here, each side that many bytes from a guard."""
+        source = src.place(len(self.src), at_end=at_end, gap=src_gap)
+        target = dst.place(len(self.before), at_end=at_end, gap=dst_gap)
+        source[:], target[:] = self.src, self.before
+        low, dst_low = self.lows
+        self.program.run(source.ctypes.data - low, target.ctypes.data - dst_low)
+        assert np.array_equal(target, self.after), f"{self}: wrong bytes, at end {at_end}, gap {dst_gap}"
+        assert np.array_equal(source, self.src), f"{self}: the source changed"
+        assert src.untouched(), f"{self}: bytes beside the source changed"
+        assert dst.untouched(), f"{self}: bytes beside the destination changed"
 
 
 class Compiled(Protocol):

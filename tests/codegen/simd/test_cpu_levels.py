@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from subprocess import run
-from sys import executable
 from typing import Any
 
 import pytest
@@ -34,7 +32,7 @@ from tests.codegen.simd.cases import (
     transfers,
 )
 from tests.codegen.simd.objects import machine_texts, object_code
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 from tests.tools.stress import in_turn, is_stress, lower_levels
 
 X86 = ("avx512", "avx2", "sse2")
@@ -172,13 +170,7 @@ def assert_right(level: str, group: str, chosen: Sequence[Case]) -> None:
     """
     names = {case.name for case in chosen}
     places = ",".join(str(k) for k, case in enumerate(cases(group)) if case.name in names)
-    done = run(
-        [executable, "-c", RUN_ALL, group, places],
-        env=environment(TILEJIT_CPU=level),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(RUN_ALL, group, places, TILEJIT_CPU=level)
     last = "".join(done.stdout.splitlines()[-1:])
     wanted = "all right, " if group == "stream" else "all right, 0 kernels missing"
     assert last.startswith(wanted), f"{level}: {done.returncode} in {last}\n{done.stderr}"
@@ -188,13 +180,7 @@ def assert_right(level: str, group: str, chosen: Sequence[Case]) -> None:
 def test_the_cpu_level_setting(level: str) -> None:
     """A level that this CPU has is used; any other is an error that lists the levels."""
     code = "from codegen.support.cpu import cpu_level; print(cpu_level().name)"
-    done = run(
-        [executable, "-c", code],
-        env=environment(TILEJIT_CPU=level),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(code, TILEJIT_CPU=level)
     if level.lower() in host_levels():
         assert done.stdout.strip() == level.lower(), done.stderr
     else:

@@ -27,22 +27,7 @@ def test_every_alignment(name: str) -> None:
     source, target = Guarded(ARENA), Guarded(ARENA)
     for gap in range(LINE):
         for at_end in (False, True):
-            check(case, source, target, at_end, gap)
-
-
-def check(case: Case, source: Guarded, target: Guarded, at_end: bool, gap: int) -> None:
-    """The destination `gap` bytes from its guard page, the source flush against its own."""
-    src, dst = (
-        source.place(len(case.src), at_end=at_end),
-        target.place(len(case.before), at_end=at_end, gap=gap),
-    )
-    src[:], dst[:] = case.src, case.before
-    low, dst_low = case.lows
-    case.program.run(src.ctypes.data - low, dst.ctypes.data - dst_low)
-    assert np.array_equal(dst, case.after), f"{case}: wrong bytes, at end {at_end}, gap {gap}"
-    assert np.array_equal(src, case.src), f"{case}: the source changed"
-    assert source.untouched(), f"{case}: bytes beside the source changed"
-    assert target.untouched(), f"{case}: bytes beside the destination changed"
+            case.run_at(source, target, at_end, src_gap=0, dst_gap=gap)
 
 
 def calls(case: Case) -> set[str]:

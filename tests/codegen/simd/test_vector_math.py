@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
 import numpy as np
 import pytest
@@ -37,7 +35,7 @@ from tests.codegen.simd.vector_cases import (
     numpy_type,
     specials,
 )
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 NUMPY = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")}
 NUMPY |= {"pow": "power"}
@@ -187,14 +185,7 @@ print(default_store().misses, "numba" in sys.modules)
 def test_stored_kernels_need_no_numba(tmp_path: Path) -> None:
     """The loader of the kernel also loads the library."""
     for printed in ("1 True", "0 False"):
-        child = run(
-            [executable, "-c", WITHOUT_NUMBA],
-            input=EXP,
-            env=environment(TILEJIT_CACHE_DIR=str(tmp_path)),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        child = run_python(WITHOUT_NUMBA, input=EXP, TILEJIT_CACHE_DIR=str(tmp_path))
         assert child.stdout.strip() == printed, child.stderr
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from subprocess import run
-from sys import executable
 
 import pytest
 
-from tests.tools.oracle import environment
+from tests.tools.oracle import run_python
 
 CODE = """
 import json, os
@@ -31,14 +29,7 @@ def test_folders_are_absolute(given: str, wanted: str, tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     folder = given.format(tmp_path)
     settings = {"TILEJIT_CACHE_DIR": folder, "TILEJIT_DUMP": folder, "TILEJIT_NO_CACHE": ""}
-    done = run(
-        [executable, "-c", CODE],
-        env=environment(HOME=str(tmp_path / "home"), **settings),
-        cwd=tmp_path / "work",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(CODE, cwd=tmp_path / "work", HOME=str(tmp_path / "home"), **settings)
     there = str(tmp_path / wanted)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [there, there, []]
