@@ -69,7 +69,7 @@ def _cases(peers: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def _composing(module: Any, a: cute.Layout, b: cute.Layout) -> Callable[[], Any] | None:
-    """Compose layouts that are created anew each time."""
+    """Compose layouts that each call creates again."""
     if module is None:
         return None
     compose = module.composition if hasattr(module, "composition") else module.compose

@@ -397,7 +397,7 @@ def test_int8_arrays_for_narrow_integers(name: str, dtype: Any, low: int, high: 
 @pytest.mark.parametrize(
     "text", ["s4[3,5]{1,0:E(2)}", "f32[3,5]{1,0:E(16)}", "f6e2m3fn[3,5]{1,0:E(6)}", "pred[3,5]{1,0:E(4)}"]
 )
-def test_widths_that_are_not_the_dtypes(text: str) -> None:
+def test_widths_other_than_the_dtypes_are_refused(text: str) -> None:
     shape = tj.Shape.parse(text)
     with pytest.raises(tj.LayoutError, match=r"E|bits"):
         tj.pack(np.zeros((3, 5), shape.dtype), shape)

@@ -164,7 +164,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str) -> None:
+def test_wrong_arguments_are_refused(case: str) -> None:
     call, error, says = REFUSED[case]
     with pytest.raises(error, match=says):
         call()

@@ -248,7 +248,7 @@ def test_out_that_overlaps() -> None:
         ("{1,0}", {"virtual_vector_size": -1}, "virtual_vector_size"),
     ],
 )
-def test_what_is_refused(obj: str, keywords: dict[str, Any], words: str) -> None:
+def test_wrong_arguments_are_refused(obj: str, keywords: dict[str, Any], words: str) -> None:
     t = tj.pack(np.ones((3, 5), np.float32), SOURCE)
     with pytest.raises(tj.TilejitError, match=words):
         tj.relayout(t, obj, **keywords)

@@ -217,7 +217,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("name", EQUAL)
-def test_dtypes_that_are_equal_are_not_the_same(name: str) -> None:
+def test_equal_dtypes_keep_their_identity(name: str) -> None:
     """Each array's result has its own dtype, whichever was learned first. Both stay learned."""
     first, second = (np.zeros((200, 300), dtype).T for dtype in EQUAL[name])
     assert second.dtype == first.dtype

@@ -142,7 +142,7 @@ def test_the_witness_is_the_first(values: list[int]) -> None:
 
 
 @given(near_chains())
-def test_the_witness_of_a_whole_chain_is_forced(values: list[int]) -> None:
+def test_the_witness_of_a_complete_chain_is_forced(values: list[int]) -> None:
     """Every chain of this size with the offsets before the witness has the expected offset there."""
     found = table_chain(np.array(values), whole=True)
     if not isinstance(found, Witness):

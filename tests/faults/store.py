@@ -186,7 +186,7 @@ def calls(directory: Path, count: int, seed: int) -> Counter[str]:
             if read(KernelStore(directory), file) is None
         ]
         if unsound:
-            raise Fault(f"{unsound} were damaged, and not written anew")
+            raise Fault(f"{unsound} were damaged and not rewritten")
         for file in known:
             file.write_bytes(wholes[file])
     return Counter(processes=count)

@@ -225,7 +225,7 @@ def test_runs_that_are_killed_repeatedly(tmp_path: Path, seed: int, kind: str) -
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_changed_input_is_reported_and_packed_anew(tmp_path: Path) -> None:
+def test_a_changed_input_is_reported_and_packed_again(tmp_path: Path) -> None:
     source, target, want = tmp_path / "x.npy", tmp_path / "y.npy", tmp_path / "want.npy"
     np.save(source, np.zeros((100, 300), np.float32))
     origin = plan_file_pack(source, "{1,0:T(8,128)}").origin()

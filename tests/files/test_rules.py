@@ -32,7 +32,7 @@ def saved(directory: Path, text: str | bytes) -> Path:
     return path
 
 
-def test_the_first_rule_that_matches_a_whole_name_wins(tmp_path: Path) -> None:
+def test_the_first_rule_that_matches_a_complete_name_wins(tmp_path: Path) -> None:
     rules = read_rules(saved(tmp_path, GOOD), dtype="f16")
     first = rules.conversion("model.layers.3.norm.weight")
     assert first == Conversion("tenstorrent", {"tile": (16, 32), "face": 8}, "f16")

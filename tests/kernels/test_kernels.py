@@ -170,7 +170,7 @@ def same(kernel: Callable[..., Any], python: Callable[..., Any], given: list[Any
 
 @pytest.mark.parametrize("size", [16, 256, (4, 32)], ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-def test_kernel_does_what_python_does(function: Callable[..., Any], size: Any) -> None:
+def test_kernels_agree_with_python(function: Callable[..., Any], size: Any) -> None:
     same(tj.kernel(virtual_vector_size=size)(function), function, arguments(np.float32))
 
 

@@ -119,6 +119,6 @@ def test_registered_functions() -> None:
     ],
     ids=str,
 )
-def test_what_is_refused(name: Any, error: type[Exception]) -> None:
+def test_wrong_arguments_are_refused(name: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         tj.describe_format(name)

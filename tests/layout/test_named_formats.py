@@ -304,7 +304,7 @@ def test_faces_shrink_with_the_tile_by_default() -> None:
     ],
     ids=str,
 )
-def test_sizes_that_are_no_integers(layout: str, parameters: dict[str, Any]) -> None:
+def test_sizes_that_are_not_integers_are_refused(layout: str, parameters: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="expected an integer, got"):
         tj.as_layout(layout, dims=(64, 64), dtype="f32", **parameters)
 

@@ -64,6 +64,6 @@ def test_the_width_of_whole_bytes_changes_nothing() -> None:
         ("{1,0}", "s4", 4, TypeError),
     ],
 )
-def test_what_is_refused(layout: str, dtype: str, width: Any, error: type[Exception]) -> None:
+def test_wrong_widths_are_refused(layout: str, dtype: str, width: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=f"{WIDTH}|4"):
         tj.as_layout(layout, dims=(6, 4), dtype=dtype, element_size_in_bits=width)

@@ -124,7 +124,7 @@ def test_levels_nest(text: str) -> None:
         ("f32[3,5]", "blue", "color: expected one of tile, order, bank, row"),
     ],
 )
-def test_what_is_refused(text: str, color: str, says: str) -> None:
+def test_wrong_colors_are_refused(text: str, color: str, says: str) -> None:
     with pytest.raises(tj.LayoutError, match=says):
         Coloring.of(spec_of(text), color)
     with pytest.raises(TypeError, match="color: expected a str or None, got int"):

@@ -87,6 +87,8 @@ def test_small_arrays_have_a_picture_of_memory() -> None:
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_is_refused(layout: Any, more: dict[str, Any], error: type[Exception], says: str) -> None:
+def test_wrong_arguments_are_refused(
+    layout: Any, more: dict[str, Any], error: type[Exception], says: str
+) -> None:
     with pytest.raises(error, match=says):
         tj.show(layout, **more)

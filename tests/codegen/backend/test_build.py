@@ -156,7 +156,7 @@ print((resident() - before) // 30)
 
 
 @pytest.mark.rotated
-@pytest.mark.skipif(platform != "linux", reason="memory is told by /proc")
+@pytest.mark.skipif(platform != "linux", reason="memory is read from /proc")
 def test_builds_leave_little_memory_allocated() -> None:
     """LLVM's pass managers are freed: a kernel keeps some KiB, not a quarter of a MiB."""
     done = run_python(MANY)

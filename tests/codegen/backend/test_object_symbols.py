@@ -70,7 +70,7 @@ def test_a_truncated_object_or_other_data_cannot_be_loaded() -> None:
     assert not can_be_loaded(b"not an object")
 
 
-def test_a_stored_object_with_a_forbidden_call_is_built_anew(
+def test_a_stored_object_with_a_forbidden_call_is_rebuilt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even with a valid checksum under the right key, such an object is not run."""

@@ -74,7 +74,7 @@ def test_faults_have_different_messages(store: KernelStore) -> None:
     }
 
 
-def test_links_and_pipes_are_no_entries(store: KernelStore, tmp_path: Path) -> None:
+def test_links_and_pipes_are_not_entries(store: KernelStore, tmp_path: Path) -> None:
     first = store.entries()[0]
     elsewhere = tmp_path / "elsewhere"
     first.rename(elsewhere)

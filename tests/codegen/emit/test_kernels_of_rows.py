@@ -61,7 +61,7 @@ those without tiles take the last size once a function.
 
 
 @pytest.mark.parametrize(("row", "size", "reductions"), RUNS, ids=str)
-def test_kernels_do_what_python_does(row: Row, size: tuple[int, ...], reductions: bool) -> None:
+def test_kernels_agree_with_python(row: Row, size: tuple[int, ...], reductions: bool) -> None:
     ours, theirs = (
         tuple(a.copy("K") if isinstance(a, np.ndarray) else a for a in row.arguments) for _ in range(2)
     )
@@ -93,7 +93,7 @@ TAILS = [
 @pytest.mark.share(3)
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 @pytest.mark.parametrize(("row", "tail"), TAILS, ids=lambda given: getattr(given, "name", given))
-def test_kernels_do_what_the_interpreter_does(row: table.Row, numbers: dict[str, int], tail: str) -> None:
+def test_kernels_agree_with_the_interpreter(row: table.Row, numbers: dict[str, int], tail: str) -> None:
     """The super-vectorizer's table, including what MLIR gets wrong or refuses."""
     check_with_the_interpreter(row, numbers, tail)
 

@@ -117,7 +117,7 @@ def test_names_of_formats(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ("f32[33,/*\n\nimport os\n*/100]{1,0:T(*,7)}", "f32[33,100]{1,0:T(*,7)}"),
     ],
 )
-def test_comments_and_what_layouts_carry(text: str, harmless: str) -> None:
+def test_comments_and_other_text_of_layouts(text: str, harmless: str) -> None:
     made = sources(text, (33, 100))
     assert made == sources(harmless, (33, 100))
     for source in made:

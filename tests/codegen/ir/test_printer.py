@@ -243,7 +243,7 @@ def mlir_opt(text: str, *options: str) -> str:
 
 @needs_mlir
 @pytest.mark.parametrize("form", [0, 1], ids=["scalar", "super-vectors"])
-def test_mlir_accepts_what_is_printed(form: int) -> None:
+def test_mlir_accepts_the_printed_form(form: int) -> None:
     mlir_opt(module([forms(row)[form] for row in ROWS]))
 
 
@@ -285,8 +285,8 @@ CRASHES = {
 }
 """Rows for which MLIR fails an assertion, makes IR that does not verify, or refuses the options."""
 DIFFERENT = {
-    "a size of one lane goes": "a dimension of one lane is none here",
-    "one lane": "a dimension of one lane is none here",
+    "a size of one lane goes": "a dimension of one lane is omitted here",
+    "one lane": "a dimension of one lane is omitted here",
     "A[i // 2]": "wrong there",
     "A[i % 16]": "wrong there",
     "C[i // 2]": "wrong there",

@@ -304,7 +304,7 @@ def test_only_shared_loops_enclose_loops_that_run_once() -> None:
     assert [loop.axis for loop in padded[1]] == ["i", "one0", "one1", "j"]
 
 
-def test_short_runs_of_whole_lines_are_read_in_order() -> None:
+def test_short_runs_of_full_lines_are_read_in_order() -> None:
     """Past the cache, wherever they are written: destination order would read each run from another page."""
 
     def order(run: int, gap: int = 0, footprint: int = 1 << 30) -> tuple[int, ...]:

@@ -53,7 +53,7 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], given: Nest) -> N
 
 @settings(max_examples=share(150, 3), suppress_health_check=list(HealthCheck))
 @given(nests(), st.sampled_from(SIZES))
-def test_the_interpreter_does_what_python_does(drawn: Nest, sizes: tuple[int, ...]) -> None:
+def test_the_interpreter_agrees_with_python(drawn: Nest, sizes: tuple[int, ...]) -> None:
     """Before and after loops run in lanes."""
     expected, function = by_python(drawn), typed(drawn)
     cut = tile_function(function, {}).function
@@ -66,7 +66,7 @@ def test_the_interpreter_does_what_python_does(drawn: Nest, sizes: tuple[int, ..
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 @settings(derandomize=True, max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=nests(), sizes=st.sampled_from(SIZES))
-def test_kernels_do_what_python_does(tail: str, drawn: Nest, sizes: tuple[int, ...]) -> None:
+def test_kernels_agree_with_python(tail: str, drawn: Nest, sizes: tuple[int, ...]) -> None:
     expected, found = by_python(drawn), drawn.copied()
     tj.kernel(virtual_vector_size=sizes, tail=tail)(drawn.python)(*found)
     agree(found, expected, drawn)

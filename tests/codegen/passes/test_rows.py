@@ -15,7 +15,7 @@ pytestmark = pytest.mark.share(3)
 
 @pytest.mark.parametrize("sizes", [(4,), (16,), (2, 4)], ids=str)
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_lanes_do_what_iterations_did(row: Row, sizes: tuple[int, ...]) -> None:
+def test_lanes_agree_with_scalar_iterations(row: Row, sizes: tuple[int, ...]) -> None:
     function = typed(row.function, row.arguments)
     one, other = copied(row.arguments), copied(row.arguments)
     wide = vectorize_function(function, sizes, None, False, "mask").function

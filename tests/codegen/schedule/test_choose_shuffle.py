@@ -85,7 +85,7 @@ def test_slow_boxes_are_shuffled(digits: list[tuple[int, int, int]], width: int)
         ([(900, 16, 8)], 8),  # wide elements
     ],
 )
-def test_what_is_shuffled_depends_on_parts(digits: list[tuple[int, int, int]], width: int) -> None:
+def test_the_number_of_parts_decides_about_shuffles(digits: list[tuple[int, int, int]], width: int) -> None:
     _, schedule = chosen(digits, width)
     few = schedule.shuffle is None or schedule.shuffle.parts <= 4
     assert few

@@ -96,7 +96,7 @@ def test_layouts_by_definition(
 @pytest.mark.parametrize(
     "text", ["s4[2,14]{1,0:T(5)E(4)}", "u2[3,40]{1,0:T(9)E(2)}", "pred[3,80]{1,0:T(9)E(1)}"]
 )
-def test_last_tiles_of_whole_bytes_in_rows_that_are_not(text: str, seed: int) -> None:
+def test_last_tiles_of_full_bytes_in_rows_of_partial_bytes(text: str, seed: int) -> None:
     """The elements of the last tile fill complete bytes, but rows begin anywhere in a byte."""
     shape = tj.Shape.parse(text)
     array = behind_a_line(shape, 0)

@@ -394,7 +394,7 @@ def test_interleaves_interpreted(
 
 CHOSEN = {
     "a first column digit too short for registers": (1, ((3, 1, 375), (25, 3, 15), (15, 75, 1))),
-    "column digits the other way round, rows of half a line": (1, ((16, 1, 66), (2, 16, 33), (33, 32, 1))),
+    "column digits in reverse order, rows of half a line": (1, ((16, 1, 66), (2, 16, 33), (33, 32, 1))),
     "the same, rows of a line and a little": (2, ((33, 2, 102), (3, 66, 34), (17, 198, 2))),
 }
 

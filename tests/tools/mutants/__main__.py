@@ -29,7 +29,7 @@ from tests.tools.stress import TURN, today
 PROJECT = Path(__file__).resolve().parents[3]
 MUTANTS = {mutant.name: mutant for mutant in (*COMPILER, *LIBRARY)}
 SPARED = 20
-"""One mutant in so many may survive."""
+"""One mutant in this many may survive."""
 INTERRUPTED = 130
 """The exit code of shells after Ctrl-C."""
 

@@ -14,7 +14,7 @@ PASSES_AND_SCHEDULES = (
     ),
     Mutant(
         "reverse-off-by-one",
-        "A reversed loop starts one stride behind its last element.",
+        "A reversed loop starts one stride after its last element.",
         "last = axis.extent - 1",
         "last = axis.extent",
         ("test_passes", "test_copyto"),
@@ -28,7 +28,7 @@ PASSES_AND_SCHEDULES = (
     ),
     Mutant(
         "strips-rest-offset",
-        "The rest behind whole strips starts at the wrong offset.",
+        "The rest after full strips starts at the wrong offset.",
         "tail.moved(axis.src * block * full, axis.dst * block * full)",
         "tail.moved(axis.src * full, axis.dst * full)",
         ("test_passes", "test_tuning"),

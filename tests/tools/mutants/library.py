@@ -7,7 +7,7 @@ from tests.tools.mutants.mutant import Mutant
 LAYOUTS = (
     Mutant(
         "padding-is-an-element",
-        "The slot behind a dimension's last element counts as an element.",
+        "The slot after a dimension's last element counts as an element.",
         "valid = valid & (value < shape.dimensions[d])",
         "valid = valid & (value <= shape.dimensions[d])",
         ("test_indexing",),
@@ -66,7 +66,7 @@ LAYOUTS = (
 EXPRESSIONS_AND_ROUTINES = (
     Mutant(
         "edge-outside",
-        "np.pad with mode 'edge' repeats what lies behind the last element.",
+        "np.pad with mode 'edge' repeats the element after the last one.",
         "(slice(end, None), end - 1, 1)",
         "(slice(end, None), end, 1)",
         ("test_against_numpy",),
