@@ -107,7 +107,7 @@ def test_untiled_is_exact_on_small_shapes(shape: Shape) -> None:
 
 
 @given(shapes())
-def test_padding_survives_every_conversion(shape: Shape) -> None:
+def test_shapes_survive_json_pickle_copies_and_repr(shape: Shape) -> None:
     form = json.loads(json.dumps(shape.to_json(), allow_nan=False))
     assert Shape.from_json(form) == shape
     assert pickle.loads(pickle.dumps(shape)) == shape

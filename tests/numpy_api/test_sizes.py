@@ -139,7 +139,7 @@ def test_swapped_routines(name: str) -> None:
         check(case, ours, theirs)
 
 
-def test_swapped_routines_use_threads() -> None:
+def test_swapped_routines_accept_threads() -> None:
     x = np.eye(3)
     with tj.accelerate():
         assert (np.concatenate([x, x], threads=1) == [*x, *x]).all()

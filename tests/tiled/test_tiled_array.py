@@ -308,7 +308,7 @@ def test_narrow_integers_are_checked(name: str, low: int, high: int) -> None:
 
 
 @given(shapes(most=60), st.data())
-def test_boxes_are_written_element_by_element(shape: tj.Shape, data: st.DataObject) -> None:
+def test_single_elements_are_written(shape: tj.Shape, data: st.DataObject) -> None:
     x, t = filled(shape)
     if not x.size:
         return
