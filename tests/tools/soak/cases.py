@@ -18,7 +18,6 @@ from codegen.frontend import box_copy
 from codegen.ir.element_types import can_convert
 from codegen.maps import padding
 from codegen.pipeline import calibrate, stage_boxes, stage_digits
-from codegen.pipeline import copies as pipeline
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.copy_calls import SegmentCalls
 from codegen.schedule import (
@@ -30,6 +29,7 @@ from codegen.schedule import (
     choose_permuted,
     choose_shuffle,
     choose_stages,
+    choose_tables,
     choose_transpose,
     transpose_box,
 )
@@ -121,7 +121,7 @@ THRESHOLDS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
     (padding, "MAX_PAD_BOXES", (0, 1, 3)),
     (calls, "TABLE_CHUNK", (1, 7, 64)),
     (calls, "SMALL_TABLE", (0, 5)),
-    (pipeline, "OUTER_RANKS", ((2,), (3,))),
+    (choose_tables, "OUTER_RANKS", ((2,), (3,))),
     (choose_cuts, "RUN_BLOCK_BYTES", (32, 160)),
     (conversions, "PIECE_BYTES", (64, 1000)),
     (choose_grid, "BLOCK_BYTES", (300, 3000)),
