@@ -132,8 +132,8 @@ def test_summaries_fit_the_list_of_commands() -> None:
 
 
 def test_explain_needs_dimensions() -> None:
-    assert "how large" in refuses("explain", "C", "c")
-    assert "how large" in refuses("explain", "C", "tpu")
+    assert "size of the array" in refuses("explain", "C", "c")
+    assert "size of the array" in refuses("explain", "C", "tpu")
     refuses("explain", SHAPE, "bf16[3,4]")
     refuses("explain", SHAPE, "C", "--stage", "none")
 

@@ -108,7 +108,7 @@ def test_a_repr_has_three_lines_at_most(dst: Any, src: Any) -> None:
 
 @pytest.mark.parametrize("dst", [np.zeros((3, 5)), "{1,0:T(2,2)}", None])
 def test_unknown_casting_rules_are_refused(dst: Any) -> None:
-    with pytest.raises(tj.LayoutError, match="write one of no, equiv"):
+    with pytest.raises(tj.LayoutError, match="casting: expected one of no, equiv"):
         tj.explain(dst, np.zeros((3, 5)), casting="foo")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="casting: expected one of"):
         tj.explain(dst, np.zeros((3, 5)), casting=[])  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""docs/design.md: its steps are the passes in order, and its texts are those that the compiler prints."""
+"""docs/design.md: its steps are the passes in order, and its code is what the compiler prints."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ def test_the_first_rule_that_matches_a_complete_name_wins(tmp_path: Path) -> Non
 
 @pytest.mark.filterwarnings("error")
 def test_a_pattern_that_python_warns_about_is_accepted(tmp_path: Path) -> None:
-    rules = read_rules(saved(tmp_path, "[[rule]]\ntensors = '[[a]'\nskip = true\n"), Wish("tpu"))
-    assert (rules.wish("["), rules.wish("b")) == (None, Wish("tpu"))
+    rules = read_rules(saved(tmp_path, "[[rule]]\ntensors = '[[a]'\nskip = true\n"), Conversion("tpu"))
+    assert (rules.conversion("["), rules.conversion("b")) == (None, Conversion("tpu"))
 
 
 def test_tensors_without_a_rule_get_the_default(tmp_path: Path) -> None:

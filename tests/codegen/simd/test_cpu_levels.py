@@ -104,7 +104,6 @@ def test_every_kind_streams_at_every_level() -> None:
 
 
 @pytest.mark.rotated
-@pytest.mark.timeout(1200)  # hundreds of kernels, compiled: minutes on a slow machine
 @pytest.mark.timeout(1200)  # compiles hundreds of kernels: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("level", X86 if is_stress() else lower_levels())
