@@ -43,6 +43,9 @@ WORDS = (
         "bfloat16",
         "float32",
         "int8",
+        "onednn",
+        "cute",
+        "padding",
     ),
 )
 """Words that users may pass to `-k`."""

@@ -366,3 +366,17 @@ def test_parameters_that_are_refused(
     assert says in fails(*arguments, *parameters, code=code)
     assert not out.exists()
     assert not packed.exists()
+
+
+def test_a_file_without_permission_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 1: the command line is right. Root reads all files, so the check is replaced."""
+    source = tmp_path / "x.npy"
+    np.save(source, np.zeros((3, 5), np.float32))
+    (tmp_path / "r.toml").write_text("")
+    (tmp_path / "x.mlir").write_text("")
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    done = run("pack", source, tmp_path / "y.npy", "--layout", "tpu")
+    assert done.exit_code == 0, done.output
+    assert run("pack", source, tmp_path / "y.npy", "--layout", "tpu").exit_code == 0, "it replaces OUT"
+    assert "not readable" not in run("pack", source, source, "--rules", tmp_path / "r.toml").stderr
+    assert "not readable" not in run("vectorize", tmp_path / "x.mlir").stderr

@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 
 In = Annotated[
     Path,
-    typer.Argument(metavar="IN", help="A .npy or .safetensors file, a directory of them, or - for stdin."),
+    typer.Argument(
+        metavar="IN",
+        help="A .npy or .safetensors file, a directory of them, or - for stdin.",
+        readable=False,  # not a mistake in the command line: `open` reports it
+    ),
 ]
 Out = Annotated[
     Path,
     typer.Argument(
         metavar="OUT",
         help="A file of the same kind, replaced atomically; a directory; or - for stdout.",
+        readable=False,
     ),
 ]
 PackedShape = Annotated[
@@ -55,6 +60,7 @@ RulesFile = Annotated[
         "--rules",
         metavar="FILE",
         help="A TOML file of layouts by tensor name; --layout applies to all other tensors.",
+        readable=False,
     ),
 ]
 DryRun = Annotated[

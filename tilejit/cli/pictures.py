@@ -89,7 +89,10 @@ def view(
     layout: Layout = None,
     parameters: Parameters = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The page; - for standard output.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The page; - for standard output.", readable=False
+        ),
     ] = Path(PAGE),
     no_clobber: Annotated[bool, typer.Option("-n", "--no-clobber", help="Fail if FILE exists.")] = False,
 ) -> None:

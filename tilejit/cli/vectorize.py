@@ -28,6 +28,7 @@ def vectorize(
         typer.Argument(
             metavar="FILE",
             help="MLIR (.mlir), Python functions (.py), or - for stdin, which is MLIR unless --python.",
+            readable=False,  # `open` reports it
         ),
     ],
     sizes: Annotated[
