@@ -98,7 +98,7 @@ def test_a_selection_runs(words: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [*command, "-q", "-p", "no:cacheprovider", "-k", f"({words}) and (tilejit or memcpy)"],
         cwd=ROOT,
-        env=environment(PYTEST_ADDOPTS=""),
+        env=environment(PYTEST_ADDOPTS="", PYTEST_XDIST_WORKER=""),  # workers have no figures
         capture_output=True,
         text=True,
         check=False,
