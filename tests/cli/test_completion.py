@@ -60,6 +60,10 @@ def model(tmp_path: Path) -> Path:
         ("tilejit pack x y --dtype bf", ["bf16"]),
         ("tilejit pack m.safetensors y --tensor w", ["w.1", "w.2"]),
         ("tilejit pack none.safetensors y --tensor w", []),
+        ("tilejit show m.safetensors w", ["w.1", "w.2"]),
+        ("tilejit view . b", ["b"]),
+        ("tilejit show m.safetensors b w", []),
+        ("tilejit show m.safetensors b --layout blis-a m", ["mr="]),
         ("tilejit pack m.", []),  # bash itself offers files
     ],
 )

@@ -1,4 +1,4 @@
-"""`tilejit show FILE`."""
+"""`tilejit show FILE`, and pictures of the tensors in files."""
 
 from __future__ import annotations
 
@@ -82,8 +82,6 @@ def test_files_that_are_refused(packed: Path, tmp_path: Path) -> None:
     assert "not a .npy file" in fails("show", tmp_path / "bad.npy")
     (tmp_path / "empty").mkdir()
     assert "neither .safetensors nor .npy" in fails("show", tmp_path / "empty")
-    for option in (("--svg",), ("--layout", "tpu")):
-        assert "--svg are not for files" in refuses("show", packed, *option)
     raw = (
         packed.read_bytes()
         .replace(b"tenstorrent", b"x")
@@ -91,6 +89,48 @@ def test_files_that_are_refused(packed: Path, tmp_path: Path) -> None:
     )
     packed.write_bytes(raw)
     assert "belongs to another tensor" in fails("show", packed)
+
+
+@pytest.mark.rotated
+def test_a_tensor_of_a_file_is_drawn_in_its_own_layout(packed: Path) -> None:
+    """`show FILE TENSOR` draws the shape that `show FILE` lists, or row-major order."""
+    for row in json.loads(run("show", packed, "--json").stdout)["tensors"]:
+        facts = json.loads(run("show", packed, row["tensor"], "--json").stdout)
+        assert facts["size_in_bytes"] == row["bytes"]
+        assert facts["dimensions"] == row["dimensions"]
+        if row["shape"]:
+            assert facts["shape"] == row["shape"]
+            assert run("show", packed, row["tensor"]).stdout.startswith(row["shape"])
+    spec = tilejit.as_layout("blis-a", dtype="f32", dims=(40, 300), mr=4)
+    assert run("show", packed, "weight", "--layout", "blis-a", "mr=4").stdout.startswith(str(spec))
+    assert "<svg" in run("show", packed, "weight", "--svg").stdout
+    page = run("view", packed, "weight", "-o", "-").stdout
+    assert "<title>f32[40,300]{1,0:T(32,32)(16,16)}</title>" in page
+
+
+def test_a_file_of_one_tensor_needs_no_name(tmp_path: Path) -> None:
+    for name, x in (("x", np.ones((4, 6), np.float32)), ("columns", np.ones((4, 6), np.float32, "F"))):
+        np.save(tmp_path / f"{name}.npy", x)
+    page = run("view", tmp_path / "columns.npy", "-o", "-").stdout
+    assert "<title>f32[4,6]{0,1}</title>" in page
+    assert page == run("view", tmp_path, "columns", "-o", "-").stdout
+    assert "<title>f32[4,6]{1,0}</title>" in run("show", tmp_path / "x.npy", "--svg").stdout
+    drawn = run("show", tmp_path / "x.npy", "--layout", "blis-a", "mr=4").stdout
+    assert drawn.startswith("f32[4,6]{1,0:T(4,1)}")
+
+
+def test_tensors_that_cannot_be_drawn(packed: Path, tmp_path: Path) -> None:
+    assert "name one of them: " in fails("view", packed)
+    assert "tensor 'none' does not exist\n  " in fails("show", packed, "none")
+    assert "mr is a parameter of --layout" in refuses("show", packed, "mr=4")
+    assert "'other' is not a parameter" in refuses("show", packed, "weight", "other")
+    assert "unknown format" in refuses("show", packed, "weight", "--layout", "nope-nope")
+    folder = tmp_path / "both"
+    folder.mkdir()
+    save_model(folder / "model.safetensors")
+    np.save(folder / "weight.npy", np.zeros((2, 3), "V2"))
+    assert "pass one of the files: model.safetensors, weight.npy" in fails("show", folder, "weight")
+    assert "such as bf16[2,3]" in fails("show", folder / "weight.npy", "weight")
 
 
 def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:

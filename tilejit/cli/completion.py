@@ -6,6 +6,7 @@ This module never imports a compiler. Only completing formats and dtypes imports
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import typer
 
@@ -44,17 +45,30 @@ def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 
 def tensors(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """The tensors of the .safetensors file given as IN."""
-    from codegen import TilejitError
-    from tilejit.files import safetensors
-
+    """The tensors of the .safetensors file or the directory given as IN."""
     # After an option without its value, arguments cannot be identified yet.
     given = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]
-    source = next((word for word in given if word.lower().endswith(".safetensors")), None)
+    yield from _names_in(given, incomplete)
+
+
+def tensors_and_parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """The tensors of the file given as SHAPE|FILE, and the parameters of --layout."""
+    given = ctx.params.get("shape")
+    if given and not ctx.params.get("words"):
+        yield from _names_in([given], incomplete)
+    yield from parameters(ctx, incomplete)
+
+
+def _names_in(words: list[str], incomplete: str) -> Iterator[str]:
+    """The tensors of the first word that names a file or a directory of them."""
+    from codegen import TilejitError
+    from tilejit.cli.contents import names_files, tensor_names
+
+    source = next(filter(names_files, words), None)
     if source is None:
         return
     try:
-        entries = safetensors.read(source).entries
+        names = tensor_names(Path(source))
     except (TilejitError, OSError):
         return  # the command itself will report it
-    yield from (entry.name for entry in entries if entry.name.startswith(incomplete))
+    yield from (name for name in names if name.startswith(incomplete))

@@ -1,4 +1,4 @@
-"""`tilejit show FILE`: list the tensors of a file or directory, with their layouts and padding."""
+"""The tensors of a file or directory: `tilejit show FILE` lists them, and pictures draw the layout of one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from codegen import dataclass
-from tilejit.cli.file_report import WIDE, percent, print_table, printable
+from codegen import LayoutError, dataclass
+from tilejit.cli.file_report import WIDE, percent, print_table, printable, some
 from tilejit.cli.output import console, print_json
 from tilejit.support.units import human_bytes
 
@@ -81,7 +81,7 @@ def show_contents(path: Path, *, as_json: bool) -> None:
         OSError: a file cannot be read.
     """
     files = path.is_dir()
-    found = list(_contents_of_directory(path) if files else _contents(path))
+    found = [_content(Path(file.path).name, file, entry) for file, entry in _entries(path)]
     size, padding = sum(c.nbytes for c in found), sum(c.padding_bytes for c in found)
     if as_json:
         total = {"bytes": size, "padding_bytes": padding}
@@ -98,23 +98,73 @@ def show_contents(path: Path, *, as_json: bool) -> None:
     typer.echo(f"{counts}, {human_bytes(size)}, {percent(padding, size)} padding")
 
 
-def _contents_of_directory(path: Path) -> Iterator[Content]:
+def tensor_names(path: Path) -> list[str]:
+    """The names of all tensors in a file or directory.
+
+    Raises:
+        LayoutError, OSError: as `show_contents`.
+    """
+    return [entry.name for _, entry in _entries(path)]
+
+
+def tensor_layout(path: Path, name: str | None) -> Spec:
+    """The layout of one tensor in a file or directory; the name None takes the only tensor.
+
+    Raises:
+        LayoutError: the name is missing, unknown or ambiguous; or the tensor's dtype cannot be packed; or a
+            file is damaged.
+        OSError: a file cannot be read.
+    """
+    found = list(_entries(path))
+    named = [(file, entry) for file, entry in found if name in (entry.name, None)]
+    if len(named) == 1:
+        return _layout(*named[0])
+    known = some(sorted({entry.name for _, entry in found})) or "none"
+    if name is None:
+        cause = f"{str(path)!r} has {len(found)} tensors\n  name one of them: {known}"
+    elif named:
+        files = some(Path(file.path).name for file, _ in named)
+        cause = f"{str(path)!r} has several tensors named {name!r}\n  pass one of the files: {files}"
+    else:
+        cause = f"tensor {name!r} does not exist\n  {str(path)!r} has {known}"
+    raise LayoutError(cause)
+
+
+def _entries(path: Path) -> Iterator[tuple[TensorFile, Entry]]:
+    from tilejit.files.file_types import open_file
     from tilejit.files.shards import read_shards
 
-    for name in read_shards(path).names:
-        yield from _contents(path / name)
+    paths = [path / name for name in read_shards(path).names] if path.is_dir() else [path]
+    for file in map(open_file, paths):
+        for entry in file.entries:
+            yield file, entry
 
 
-def _contents(path: Path) -> Iterator[Content]:
-    from tilejit.files.file_types import open_file
+def _layout(file: TensorFile, entry: Entry) -> Spec:
+    """The layout of a tensor's bytes: as packed, or in its order."""
+    from tilejit.files.tensor_file import MisfitError, row_major
+    from tilejit.layout.shape import Layout, Shape
+    from tilejit.tiled.tiled_array import TiledArray
 
-    file = open_file(path)
-    for entry in file.entries:
-        yield _content(path.name, file, entry)
+    try:
+        if file.is_packed(entry):
+            return file.tiled(entry).layout
+        dtype = file.element_type(entry, None)
+        array = file.elements(entry, dtype)
+    except MisfitError as error:
+        dims = ",".join(map(str, entry.shape))
+        cause = f"{str(error).splitlines()[0]}\n  pass a shape instead, such as bf16[{dims}]"
+        raise file.named(entry, LayoutError(cause)) from error
+    except LayoutError as error:
+        raise file.named(entry, error) from error
+    if isinstance(array, TiledArray):  # elements that share bytes
+        return array.layout
+    if file.order(entry) == "column-major":
+        return Shape(dtype, entry.shape, Layout(tuple(range(len(entry.shape)))))
+    return row_major(dtype, entry.shape)
 
 
 def _content(name: str, file: TensorFile, entry: Entry) -> Content:
-    from codegen import LayoutError
     from tilejit.files.tensor_file import MisfitError
 
     if file.is_packed(entry):

@@ -49,12 +49,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "tilejit show": (
         ("where each element lives", 'tilejit show "bf16[4,8]{1,0:T(2,4)(2,1)}"'),
         ("a named format", 'tilejit show "f32[16,16]" --layout tenstorrent'),
-        ("what a file holds", "tilejit show packed.safetensors"),
+        ("what a file holds, and one of its tensors", "tilejit show packed.safetensors"),
+        ("", "tilejit show packed.safetensors w"),
         ("as a picture", 'tilejit show "f32[3,5]{1,0:T(2,2)}" --svg > layout.svg'),
         ("a layout from standard input", 'echo "f32[3,5]{1,0:T(2,2)}" | tilejit show -'),
     ),
     "tilejit view": (
         ("a page to explore the layout", 'tilejit view "bf16[4096,4096]{1,0:T(8,128)(2,1)}" -o layout.html'),
+        ("a tensor of a file", "tilejit view packed.safetensors w -o w.html"),
         ("a CuTe layout, to standard output", 'tilejit view "(4,8):(8,1)" -o - > cute.html'),
     ),
     "tilejit explain": (

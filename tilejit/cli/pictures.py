@@ -1,4 +1,4 @@
-"""`tilejit show` and `tilejit view`: pictures of a layout in memory, lists of files."""
+"""`tilejit show` and `tilejit view`: pictures of a layout in memory, lists of tensors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tilejit.cli import completion
 from tilejit.cli.contents import names_files, show_contents
 from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.layouts import Layout, read_subject
 from tilejit.cli.output import console, print_json, print_lines, style_of
-from tilejit.cli.parameters import Parameters, read_parameters
 from tilejit.cli.streams import StandardOutput
 from tilejit.support.units import human_bytes
 
@@ -37,20 +37,33 @@ class Color(StrEnum):
     row = "row"
 
 
-EXAMPLE = 'For example "bf16[4,8]{1,0:T(2,4)(2,1)}" or "(4,8):(8,1)"; - reads it from stdin'
 PAGE = "tilejit-view.html"
 """The default path of the page."""
 
 
+Subject = Annotated[
+    str,
+    typer.Argument(
+        metavar="SHAPE|FILE",
+        help='For example "bf16[4,8]{1,0:T(2,4)(2,1)}" or "(4,8):(8,1)"; - reads it from stdin; '
+        "or a .npy or .safetensors file, or a directory of them.",
+    ),
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TENSOR|KEY=NUMBER...",
+        help="A tensor of the file; then parameters of --layout, such as mr=8.",
+        show_default=False,
+        autocompletion=completion.tensors_and_parameters,
+    ),
+]
+
+
 def show(
-    shape: Annotated[
-        str,
-        typer.Argument(
-            metavar="SHAPE|FILE", help=f"{EXAMPLE}; or a .npy or .safetensors file, or a directory of them."
-        ),
-    ],
+    shape: Subject,
     layout: Layout = None,
-    parameters: Parameters = None,
+    words: Words = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print sizes and slots as JSON.")] = False,
     as_svg: Annotated[bool, typer.Option("--svg", help="Print the picture as SVG.")] = False,
     color: Annotated[
@@ -60,20 +73,18 @@ def show(
 ) -> None:
     """Draw a layout, or list the tensors of a file.
 
-    Each cell of the picture shows the element's slot in memory. For a file, the list shows layouts and
-    padding. The layout of a packed .npy file comes from tilejit-layouts.json beside it.
+    Each cell of the picture shows the element's slot in memory. For a file, lists layouts and padding, or
+    draws the layout of TENSOR. That of a packed .npy file comes from tilejit-layouts.json beside it.
     """
     if as_json and as_svg:
         raise misused("--json and --svg print different things\npass one of them")
     if color and not as_svg:
         raise misused("--color is for pictures as SVG\nadd --svg")
-    if names_files(shape):
-        if layout is not None or parameters or as_svg:
-            raise misused("--layout, its parameters and --svg are not for files\nomit them")
+    if names_files(shape) and not words and layout is None and not as_svg:
         show_contents(Path(shape), as_json=as_json)
         return
+    subject = read_subject(shape, layout, words, "show")
     with arguments_checked():
-        subject = read_subject(shape, layout, read_parameters(parameters), "show")
         if as_json:
             print_json(facts(subject))
         elif as_svg:
@@ -85,9 +96,9 @@ def show(
 
 
 def view(
-    shape: Annotated[str, typer.Argument(metavar="SHAPE", help=f"{EXAMPLE}.")],
+    shape: Subject,
     layout: Layout = None,
-    parameters: Parameters = None,
+    words: Words = None,
     output: Annotated[
         Path,
         typer.Option(
@@ -99,12 +110,13 @@ def view(
     """Write an HTML page to explore a layout.
 
     The page shows the array, its memory, and the digits of an index. It works offline. Without -o, it is
-    written to tilejit-view.html in the current directory.
+    written to tilejit-view.html in the current directory. A file with several tensors needs TENSOR.
     """
     from tilejit.view.page import page
 
+    subject = read_subject(shape, layout, words, "view")
     with arguments_checked():
-        text = page(read_subject(shape, layout, read_parameters(parameters), "view"))
+        text = page(subject)
     if str(output) == "-":
         if sys.stdout is not None:  # text printed to a closed stream is lost
             StandardOutput(".html").write(text.encode("ascii"))
