@@ -83,6 +83,7 @@ class TileSchedule:
 
     stage                 the buffer that tiles go through, if any
     stream                whether full lines are stored past the cache
+    finds_lines           without a buffer: whether result rows may begin anywhere in a line, all alike
     order                 the order of the blocks of a tile; not used with dense panels
     prefetch_bytes        without a buffer: how far ahead each row of a block is requested; 0 for not at all
     separate              with dense panels: whether each column of a block has its own address, and not one
@@ -93,6 +94,7 @@ class TileSchedule:
 
     stage: Staging = ""
     stream: bool = False
+    finds_lines: bool = False
     order: BlockOrder = "columns"
     prefetch_bytes: int = 0
     separate: bool = False
@@ -148,7 +150,8 @@ class TransposeSchedule(TileSchedule):
         order = "" if self.stage == "dense" else f" | blocks by {self.order}"
         text += f" | loops {' '.join(self.loops)}{order}" if self.loops else ""
         text += f" | prefetches {self.prefetch_bytes} bytes ahead" if self.prefetch_bytes else ""
-        return text + (" | streaming stores" if self.stream else "")
+        begins = " from the first line of each row on" if self.finds_lines else ""
+        return text + (f" | streaming stores{begins}" if self.stream else "")
 
 
 STRIP = "strip"

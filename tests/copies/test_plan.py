@@ -238,7 +238,7 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
     found = kernel._called
     monkeypatch.setattr(kernel, "_called", lambda name: asked.append(name) or found(name))
     copy_program.cache_clear()
-    src = np.ones((512, 640), np.float32).T
+    src = np.ones((128, 2560), np.float32).T
     room = empty((src.size * 4 + 64,), np.uint8)
     dst = np.ndarray(src.shape, target, room, beside)
     plan = tj.plan_copy(dst, src, threads=1)
@@ -255,10 +255,10 @@ def test_a_first_call_compiles_nothing(beside: int, target: Any, monkeypatch: py
 @pytest.mark.share(1)
 @pytest.mark.parametrize("skipped", [0, 1, 15])
 def test_streaming_depends_on_where_the_box_begins(skipped: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows run backwards, so the lowest byte is before the array's address. That byte must begin a line."""
+    """Short rows run backwards, so the lowest byte is before the array's address. It must begin a line."""
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: Thresholds(stream_bytes=0))
     copy_program.cache_clear()
-    src = np.arange(512 * 640, dtype=np.float32).reshape(512, 640).T
+    src = np.arange(512 * 640, dtype=np.float32).reshape(128, 2560).T
     room = empty((src.size + 16,), np.float32)
     dst = room[skipped : skipped + src.size].reshape(src.shape)[:, ::-1]
     plan = tj.plan_copy(dst, src, threads=1)

@@ -19,7 +19,6 @@ from codegen.runtime.copy_calls import OFFSET_ARGUMENTS
 from codegen.schedule.schedule import TransposeSchedule
 from codegen.schedule.thresholds import Thresholds
 from codegen.schedule.transfers import CopyRun, Elementwise, PackBits
-from codegen.schedule.transpose_box import PANEL_COLUMNS
 from codegen.schedule.transposes import TransposeRuns
 from tests.tools.guard import Guarded, span_bytes, strided_view
 from tests.tools.oracle import run_python
@@ -289,7 +288,7 @@ def test_the_source_of_a_transpose_contains_its_super_vector() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "size", "columns", "panel"),
-    [(10, 64, 64, 256), (10, (3, 40), 48, 240), (9, 16, 16, 224), (10, 10_000, 3264, 3264)],
+    [(10, 64, 64, 192), (10, (3, 40), 48, 192), (9, 16, 16, 224), (10, 10_000, 3264, 3264)],
 )
 def test_panels_of_short_rows_hold_super_vectors(rows: int, size: Any, columns: int, panel: int) -> None:
     """In full blocks of 16 columns: a literal of the kernel, even if the array has fewer columns.
@@ -366,7 +365,7 @@ def test_the_source_of_an_interleave_contains_its_strip(packs: bool, size: Any, 
     assert f"strips of {strip}" in str(whole.schedule)
     assert name not in whole.kernel.arguments
     assert name in tail.kernel.arguments
-    assert f"{name[:-1]} < {strip}" in whole.kernel.source
+    assert f"{name[:-1]} < {strip}" in " ".join(whole.kernel.source.split())
     assert copied(5, 333).kernels[0] is whole.kernel
 
 
@@ -383,13 +382,13 @@ def test_the_source_of_joined_rows_contains_their_strip() -> None:
         assert strips == {strip}, size
 
 
+@pytest.mark.parametrize("rows", [128, 1024])
 @pytest.mark.parametrize("size", [None, (16, 32), (48, 16)], ids=str)
 def test_a_transpose_that_begins_inside_a_line_also_uses_the_requested_tile(
-    size: tuple[int, int] | None,
+    size: tuple[int, int] | None, rows: int
 ) -> None:
-    """Past the cache that is another kernel, which stages long result rows."""
-    element = Element("u32", 32)
-    rows, columns = 1024, 160
+    """Past the cache that is another kernel if result rows are short; it stages them."""
+    element, columns = Element("u32", 32), 160
     ends = 0, 4 * rows * columns
     src = strided_map((columns, rows), (4, 4 * columns), ends, element_bits=32)
     dst = strided_map((columns, rows), (4 * rows, 4), ends, element_bits=32)
@@ -404,16 +403,14 @@ def test_a_transpose_that_begins_inside_a_line_also_uses_the_requested_tile(
         )
     )
     (launch,) = made.launches
-    assert launch.misaligned is not None
-    tiles = [x.step.schedule.transpose for x in (launch, launch.misaligned)]
-    assert [cut and cut.stage for cut in tiles] == ["", "rows"]
-    if size is None:
-        assert [cut and cut.tile[1] for cut in tiles] == [80, PANEL_COLUMNS]
-    else:
-        assert [cut and (cut.strips or cut.tile) for cut in tiles] == [size, size]
+    tiles = [x.step.schedule.transpose for x in (launch, launch.misaligned) if x]
+    assert [cut and cut.stage for cut in tiles] == (["", "dense"] if rows == 128 else [""])
+    if size is not None:
         for cut in tiles:
             assert cut is not None
-            assert all(whole % part == 0 for whole, part in zip(cut.tile, size, strict=True))
+            wanted = (rows, size[1]) if cut.stage else size
+            assert (cut.strips or cut.tile) == wanted
+            assert all(whole % part == 0 for whole, part in zip(cut.tile, wanted, strict=True))
     x, room = np.arange(rows * columns, dtype="u4"), np.zeros(rows * columns + 32, "u4")
     first = -room.ctypes.data % 64 // 4 + 1
     made.run(x.ctypes.data, room[first:].ctypes.data)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.ir.building import index_of, least, let, loop, minus, plus, times
-from codegen.ir.nodes import Blocks, Carried, For, Statement, Store, Streamed, View
+from codegen.ir.blocks import Block, block_shape
+from codegen.ir.building import Term, compare, index_of, least, let, loop, minus, plus, quotient, rest, times
+from codegen.ir.lines import LINE_BYTES
+from codegen.ir.nodes import Blocks, Carried, For, If, Statement, Store, Streamed, View
 from codegen.ir.values import IndexValue, Op
 from codegen.passes.lower_copies.blocks import (
     converted_rows,
@@ -18,6 +20,9 @@ from codegen.passes.lower_copies.short_rows import OTHERS_OFFSET, lower_short_ro
 from codegen.passes.lower_copies.tile_loops import around_tiles, other_loops, others_offset
 from codegen.schedule.transfers import COLUMN_TABLE
 from codegen.schedule.transposes import TileLevel, TransposeTiles
+
+EDGE_BLOCK: Block = "16x64"
+"""The blocks before the first line and after the last one, which are part of a line."""
 
 PARALLEL = {"rows": "i", "columns": "j"}
 """What threads share of a loop over tiles."""
@@ -32,6 +37,13 @@ def lower_transpose(transpose: TransposeTiles, sides: Sides) -> Lowered:
                  dst[j, i] = transposed(src[i, j] [16, 16])
 
     A last block that would cross the edge begins earlier: i = min(i_block, rows - 16).
+
+    If the schedule finds lines, the blocks that are streamed begin where lines do:
+
+    after:   head = -dst % 64 // 4; stop = rows - (rows - head) % 16
+             for i_tile in 0..rows step 96: for j_tile in 0..columns step 96:
+               rows 0..head if i_tile == 0, and rows stop..rows if i_stop == rows, through the cache
+               for i in i_tile + head..min(i_stop + head, stop) step 16: …
     """
     t = transpose
     body = _tile_blocks(t, tile_views(t, sides))
@@ -84,7 +96,8 @@ def _tile_blocks(t: TransposeTiles, views: tuple[str, str]) -> tuple[Statement, 
         return (lower_short_rows(t, t.lanes, *views, replace(inner, staged=t.staged)),)
     blocks = _ordered_blocks(t, inner, _block(t, views))
     outer = _in_parts(t, t.inner, blocks) if t.inner else blocks
-    return (replace(outer, blocks=replace(outer.blocks or Blocks(), staged=t.staged)),)
+    outer = replace(outer, blocks=replace(outer.blocks or Blocks(), staged=t.staged))
+    return (*_edges(t, *views), outer) if t.schedule.finds_lines else (outer,)
 
 
 def _ordered_blocks(t: TransposeTiles, inner: Blocks, body: tuple[Statement, ...]) -> For:
@@ -97,6 +110,9 @@ def _ordered_blocks(t: TransposeTiles, inner: Blocks, body: tuple[Statement, ...
         """The loop over the blocks of one side."""
         size, count = (rows, t.rows) if index == "i" else (columns, t.columns)
         blocks = replace(blocks, latest=minus(count, size))
+        if index == "i" and t.schedule.finds_lines:
+            begin, end = plus(f"i_{first}", "head"), least(plus(f"i_{stop}", "head"), "stop")
+            return loop(index, begin, end, *inside, step=size, blocks=blocks)
         return loop(index, f"{index}_{first}", f"{index}_{stop}", *inside, step=size, blocks=blocks)
 
     if t.schedule.order == "rows":
@@ -106,6 +122,31 @@ def _ordered_blocks(t: TransposeTiles, inner: Blocks, body: tuple[Statement, ...
     j = let("j", least("j_block", minus(t.columns, columns)))
     down = _wrapping(over("i", inner, j, *body), columns, first, stop)
     return loop("diagonal", f"j_{first}", f"j_{stop}", down, step=columns)
+
+
+def _edges(t: TransposeTiles, dst: str, src: str) -> tuple[Statement, ...]:
+    """The rows of a tile before the first line of the destination and after the last one, in narrow blocks.
+
+    If no element begins a line, these are all rows.
+    """
+    narrow, index, stop = replace(t, block=block_shape(t.width, EDGE_BLOCK)), t.outer.index, t.outer.stop
+    rows, columns = narrow.block
+
+    def edge(first: Term, last: Term) -> For:
+        """Blocks from one row to another."""
+        across = Blocks(latest=minus(t.columns, columns))
+        body = loop("j", f"j_{index}", f"j_{stop}", *_block(narrow, (dst, src)), step=columns, blocks=across)
+        return loop("i", first, last, body, step=rows, blocks=Blocks(latest=minus(t.rows, rows)))
+
+    begins = (compare(rest(dst, t.width), "eq", 0),) if t.width > 1 else ()
+    head = let("head", quotient(rest(times(dst, -1), LINE_BYTES), t.width))
+    after = let("stop", minus(t.rows, rest(minus(t.rows, "head"), t.block[0])))
+    return (
+        If(begins, (head,), (let("head", t.rows),)) if begins else head,
+        after,
+        If((compare(f"i_{index}", "eq", 0),), (edge(0, "head"),)),
+        If((compare(f"i_{stop}", "eq", t.rows),), (edge("stop", t.rows),)),
+    )
 
 
 def _in_parts(t: TransposeTiles, level: TileLevel, blocks: For) -> For:

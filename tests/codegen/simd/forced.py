@@ -119,6 +119,8 @@ class Cut:
     """Layers in one buffer, along the first of the other digits; 0 if there are none."""
     lines: int = 1
     """The columns of each long result row in the buffer."""
+    finds_lines: bool = False
+    """Whether result rows may begin anywhere in a line."""
 
 
 def compiled(
@@ -145,6 +147,7 @@ def compiled(
             how.lines,
             stage=how.stage,
             stream=how.stream,
+            finds_lines=how.finds_lines,
         )
         cut = transpose_loops.with_loops(TransposeBox.of(box), cut, threads)
         return Schedule("transpose", tuple(outer), (), transpose=cut)

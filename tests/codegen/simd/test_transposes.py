@@ -11,12 +11,11 @@ from typing import cast, get_args
 import numpy as np
 import pytest
 
-from codegen.ir.blocks import INTERLEAVED_ROWS, Block, block_shape
-from codegen.pipeline import copies as pipeline
+from codegen.ir.blocks import INTERLEAVED_ROWS, TRANSPOSED_BLOCKS, Block, block_shape
 from codegen.pipeline.program import CopyProgram
 from codegen.runtime import copy_calls as calls
 from codegen.runtime.launch import Launch
-from codegen.schedule import choose_transpose, transpose_box
+from codegen.schedule import choose_tables, choose_transpose, transpose_box
 from codegen.schedule.candidates import PANEL_LINES_TRIED
 from codegen.schedule.machine import machine
 from codegen.schedule.transposes import Transpose
@@ -93,6 +92,11 @@ class Routine:
         verb = "stream" if self.stream else "write"
         verb += "_first" * (self.block == "short")
         return f" {verb}_u{8 * self.width}_{block_columns(self.width, self.block)}x{self.side}"
+
+    @property
+    def finds_lines(self) -> bool:
+        """Whether there are narrow blocks for the ends of rows that begin inside a line."""
+        return self.width in TRANSPOSED_BLOCKS["16x64"][2] and self.block != "short"
 
     def cut(self, tile: tuple[int, int]) -> Cut:
         lines = PANEL_LINES_TRIED[sum(tile) % len(PANEL_LINES_TRIED)] if self.stage == "rows" else 1
@@ -298,6 +302,25 @@ def test_every_alignment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         check(program, shape.digits, r.width, ALIGNMENTS)
 
 
+FROM_LINES = [n for n in IN_PLACE if routine(n).stream and routine(n).finds_lines]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", FROM_LINES)
+def test_rows_may_begin_anywhere(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same kernel streams from the first line of each row on, wherever it is."""
+    r = routine(name)
+    for rows, columns, others in ((1, 64, ()), (2, 70, (3,)), (5, 131, ())):
+        shape = problem(r.width, (rows * r.side,), (columns,), others, gaps=(1, 64), change="backwards")
+        for tile in tiles(r, shape):
+            cut = replace(r.cut(tile), finds_lines=True)
+            program = compiled(shape, cut, monkeypatch, threads=threads)
+            assert program.launches[0].misaligned is None
+            assert "head = " in program.kernels[0].source
+            check(program, shape.digits, r.width, ALIGNMENTS[:: 5 if threads == 1 else 17], threads=threads)
+    judge(program, shape)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("name", [n for n in BLOCKED if n.endswith("64x64s_u32")])
 def test_tiles_and_threads(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +338,7 @@ def test_tiles_and_threads(name: str, threads: int, monkeypatch: pytest.MonkeyPa
 def test_tables_around_tiles(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More loops than a kernel has: the outermost become tables, whose entries begin anywhere in a line."""
     r = routine(name)
-    monkeypatch.setattr(pipeline, "OUTER_RANKS", (2, 4))
+    monkeypatch.setattr(choose_tables, "OUTER_RANKS", (2, 4))
     monkeypatch.setattr(calls, "TABLE_CHUNK", 4)
     for gap in (0, 3):
         shape = problem(r.width, (2 * r.side,), (2 * r.side,), (2, 2, 3, 3))
@@ -501,6 +524,7 @@ def at_lower_levels() -> AtLevels:
     """Every network and every way out of a buffer, tested above, with kernels of a lower CPU level."""
     tests = [f"test_every_shape[{n}]" for n in AT_LEVELS]
     tests += [f"test_every_alignment[{n}]" for n in AT_LEVELS if routine(n).stream and routine(n).stage]
+    tests += [f"test_rows_may_begin_anywhere[{n}-1]" for n in FROM_LINES if n in AT_LEVELS]
     tests += [f"test_interleaves[{n}]" for n in INTERLEAVES_AT_LEVELS]
     tests += ["test_small_transposes[transpose_small_u16]", "test_runs_at_every_alignment[True]"]
     return AtLevels(__file__, tests, len(tests))
