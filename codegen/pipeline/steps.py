@@ -22,7 +22,7 @@ from codegen.runtime.copy_calls import OFFSET_ARGUMENTS, PrefetchCall, calls_for
 from codegen.runtime.kernel import Kernel, shared
 from codegen.runtime.launch import Launch
 from codegen.runtime.step import Step
-from codegen.schedule.choose_transpose import misaligned
+from codegen.schedule.choose import misaligned
 from codegen.schedule.offset_tables import GROUP_ARGUMENTS, PREFETCH_ARGUMENT
 from codegen.schedule.schedule import Schedule, VectorSize
 from codegen.schedule.segments import SEGMENT_ARGUMENTS

@@ -7,11 +7,11 @@ from dataclasses import replace
 from codegen.ir.lines import LINE_BYTES
 from codegen.ir.strided_box import Axis, StridedBox
 from codegen.schedule.choose_copy_strips import choose_copy_strips
-from codegen.schedule.choose_interleave import around, grouped_axes
+from codegen.schedule.choose_interleave import around, grouped_axes, joined_axes
 from codegen.schedule.choose_order import best_order, by_source, padded_rank
 from codegen.schedule.choose_shuffle import shuffle_instead
 from codegen.schedule.choose_transfer import Selection, short_transfer, streams_lines, transfer_of
-from codegen.schedule.choose_transpose import transpose_schedule
+from codegen.schedule.choose_transpose import misaligned_transpose, transpose_schedule
 from codegen.schedule.machine import ALIAS_BYTES, machine
 from codegen.schedule.schedule import (
     OUTER_RANKS,
@@ -110,6 +110,25 @@ def _without_shuffles(
     return loop_schedule(box, transfer, outer, threads, size, stream=stream)
 
 
+def misaligned(schedule: Schedule, box: StridedBox, size: VectorSize | None, threads: int) -> Schedule | None:
+    """The schedule for a destination that does not begin a line; None if it is the same.
+
+    `size` is the caller's size of super-vectors.
+    """
+    if schedule.transpose:
+        return misaligned_transpose(schedule, box, size, threads)
+    if not schedule.stream or schedule.interleave != "src" or schedule.groups or schedule.strip or size:
+        return None
+    column, row = (box.axis(name) for name in schedule.inner[:2])
+    joined = joined_axes(box, row, column, "src", past_cache=True, on_lines=False)
+    inner = column.name, row.name, *joined
+    outer = best_order(box, outer_loops(box, inner), inner)
+    found = loop_schedule(
+        box, ("interleave", inner, "src"), outer, threads, None, stream=True, on_lines=False
+    )
+    return found if found.groups else None
+
+
 def around_blocks(inside: Schedule, box: StridedBox, threads: int) -> Schedule:
     """The schedule of a block with the loops around all blocks. Threads share the longest of these."""
     around = box.axes[: box.blocks]
@@ -206,13 +225,17 @@ def loop_schedule(
     size: VectorSize | None,
     *,
     stream: bool,
+    on_lines: bool = True,
 ) -> Schedule:
-    """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size."""
+    """The schedule of a transfer inside `outer` loops, outermost first, or in strips of the caller's size.
+
+    `on_lines` says whether the destination begins a line.
+    """
     mode, inner, interleave = transfer
     strips = choose_copy_strips(box, transfer, outer, size)
     strip, groups, together = strips.strip, None, None
     if stream and interleave == "src":
-        groups, together = grouped_axes(box, inner, outer, threads)
+        groups, together = grouped_axes(box, inner, outer, threads, on_lines=on_lines)
         groups = () if groups and (strip or strips.row) else groups
     if groups:
         outer, strip = around(outer, groups, together), together

@@ -29,20 +29,20 @@ Groups: TypeAlias = tuple[tuple[str, ...] | None, int | None]
 
 
 def joined_axes(
-    box: StridedBox, long: Axis, short: Axis, packed: Side, *, past_cache: bool
+    box: StridedBox, long: Axis, short: Axis, packed: Side, *, past_cache: bool, on_lines: bool = True
 ) -> tuple[str, ...]:
     """The digits that follow `long` without a gap on the side with separate rows, most minor first.
 
     The rows of `short` are packed together on the side `packed` ("dst" or "src"). The packed lines are then
     not contiguous, but each is full. The result is empty if the first digit does not fill lines, or if all
-    digits together do not fill one line of a row.
+    digits together do not fill one line of a row. `on_lines` says whether the first row begins a line.
     """
     apart: Side = "src" if packed == "dst" else "dst"
     width = box.width
     total, count = long.extent, short.extent
     if total * count * width % LINE_BYTES:
         return ()
-    unaligned = short.stride(apart) % LINE_BYTES != 0
+    unaligned = short.stride(apart) % LINE_BYTES != 0 or not on_lines
     most = UNALIGNED_ROW_BYTES if unaligned and past_cache else SHORT_ROW_BYTES
     joined: list[Axis] = []
     full_rows = packed == "src" and unaligned and past_cache
@@ -60,7 +60,9 @@ def joined_axes(
     return tuple(x.name for x in joined) if total * width >= LINE_BYTES else ()
 
 
-def grouped_axes(box: StridedBox, inner: tuple[str, ...], outer: list[Axis], threads: int) -> Groups:
+def grouped_axes(
+    box: StridedBox, inner: tuple[str, ...], outer: list[Axis], threads: int, *, on_lines: bool = True
+) -> Groups:
     """(groups, together): the digits of `outer` between the packed lines of a row, and a limit for the last.
 
     With these digits in the transfer, the source is read in order. `together` iterations of the last digit
@@ -68,7 +70,7 @@ def grouped_axes(box: StridedBox, inner: tuple[str, ...], outer: list[Axis], thr
     and empty if the loops outside would be too few for the threads.
     """
     columns, _, *joined = inner
-    if box.source is None or not joined or box.axis(columns).dst % LINE_BYTES == 0:
+    if box.source is None or not joined or (on_lines and box.axis(columns).dst % LINE_BYTES == 0):
         return None, None
     step, rows = abs(box.axis(joined[0]).src), box.axis(columns).extent
     groups: list[str] = []

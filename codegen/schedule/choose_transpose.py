@@ -78,6 +78,9 @@ HEADED_LINES = 16
 go through the cache. Rows of 4, 8, 16, 32 and 227 lines run at 0.5, 0.8, 1.1, 1.5 and 1.3 to 2.1 times the
 speed of a panel (elements of 2 to 8 bytes, 32 MB, Zen 4, 2026-11)."""
 
+FEW_HEADED_LINES = 2
+"""The same if panels would have fewer columns than a line of the source."""
+
 SHORT_ROW_LINES = 6
 """Lines of each result row in a tile whose source rows are shorter than a lane."""
 
@@ -129,7 +132,7 @@ def methods(box: TransposeBox, *, stream: bool) -> tuple[TransposeSchedule, ...]
     return tuple(cut for cut in cuts if cut is not None)
 
 
-def misaligned(
+def misaligned_transpose(
     schedule: Schedule, nest: StridedBox, size: VectorSize | None, threads: int
 ) -> Schedule | None:
     """The schedule for a destination that is not line-aligned; None if alignment does not matter.
@@ -188,8 +191,11 @@ def _finds_lines(box: TransposeBox, rows: tuple[Axis, ...], columns: tuple[Axis,
     Their ends are written in narrow blocks, which do not convert. Prefetches may look for rows after those of
     the next tile, which a table of rows does not have.
     """
-    long = size_of(rows) >= HEADED_LINES * box.side
-    return long and len(rows) == 1 and _takes_flat(box) and size_of(columns) >= LINE_BYTES // box.width
+    if len(rows) > 1 or not _takes_flat(box) or size_of(columns) < box.side:
+        return False
+    panel = _staged(box)
+    narrow = panel is None or size_of(tuple(x for x in box.axes if x.name in panel.columns)) < box.side
+    return size_of(rows) >= (FEW_HEADED_LINES if narrow else HEADED_LINES) * box.side
 
 
 def _staged(box: TransposeBox) -> TransposeSchedule | None:

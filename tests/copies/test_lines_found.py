@@ -1,4 +1,4 @@
-"""Transposes that are streamed in place into memory that begins anywhere in a line."""
+"""Copies past the cache into memory that begins anywhere in a line."""
 
 from __future__ import annotations
 
@@ -75,3 +75,43 @@ def test_rows_of_several_digits_keep_a_table_without_heads() -> None:
     x = np.arange(4 * 64 * 96, dtype=np.uint32).reshape(4, 64, 96)
     out = np.empty((96, 64, 4), np.uint32)
     assert "head = " not in tj.explain(out, x.transpose(2, 1, 0)).source
+
+
+TILED = (
+    "bf16[32,512]{1,0:T(8,128)(2,1)}",
+    "bf16[40,1000]{1,0:T(8,128)(2,1)}",
+    "s8[64,512]{1,0:T(8,128)(4,1)}",
+    "f32[128,384]{0,1:T(8,128)}",
+    "f32[128,384]{1,0:T(8,128)}",
+)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("text", TILED)
+def test_packs_and_unpacks_into_memory_that_begins_anywhere(text: str, threads: int) -> None:
+    """Between guard pages."""
+    shape = tj.Shape.parse(text)
+    count = int(np.prod(shape.dimensions))
+    x = random_elements(np.random.default_rng(5), shape.dtype, count).reshape(shape.dimensions)
+    tiled = tj.pack(x, shape, padding=0)
+    packed, plain = tiled.buffer.tobytes(), x.tobytes()
+    arenas = Guarded(len(packed) + LINE_BYTES), Guarded(len(plain) + LINE_BYTES)
+    for gap in range(0, LINE_BYTES, 4):
+        for at_end in (False, True):
+            buffer = arenas[0].place(len(packed), at_end=at_end, gap=gap).view(shape.dtype)
+            out = arenas[1].place(len(plain), at_end=at_end, gap=gap).view(shape.dtype).reshape(x.shape)
+            tj.pack(x, shape, out=buffer, padding=0, threads=threads)
+            tj.unpack(tiled, out=out, threads=threads)
+            assert buffer.tobytes() == packed, gap
+            assert out.tobytes() == plain, gap
+            assert all(arena.untouched() for arena in arenas)
+
+
+@pytest.mark.parametrize("text", TILED[:3])
+def test_rows_of_pairs_that_begin_inside_lines_leave_in_full_lines(text: str) -> None:
+    """Tiles of a row go through scratch together if the destination does not begin a line."""
+    shape = tj.Shape.parse(text)
+    launches = tj.explain(np.empty(shape.dimensions, shape.dtype), shape).program.launches
+    full = [x for x in launches if x.step.schedule.stream]
+    assert full
+    assert any(x.step.schedule.groups or (x.misaligned and x.misaligned.step.schedule.groups) for x in full)
