@@ -186,7 +186,11 @@ def test_rules_give_tensors_their_layouts(tmp_path: Path) -> None:
     done = run("relayout", packed, again, "--rules", rules)
     assert done.stdout.startswith("converted 2 of 10 tensors")
     rules.write_text("[[rule]]\ntensors = 'bias'\nlayout = 'tenstorrent'\n")
-    assert "tensor 'bias'" in fails("pack", source, packed, "--rules", rules)
+    said = " ".join(fails("pack", source, packed, "--rules", rules).split())
+    assert f"{str(rules)!r}, line 3: tensor 'bias': the format 'tenstorrent' takes 2 or more" in said
+    rules.write_text("[[rule]]\ntensors = 'small'\nlayout = 'tpu'\n" + rules.read_text())
+    noted = " ".join(run("pack", source, packed, "--rules", rules).stderr.split())
+    assert f"{str(rules)!r}, line 6: tensor 'bias': the format 'tenstorrent'" in noted
     rules.write_text("[[rule]]\ntensors = '.*'\nskip = true\n")
     assert "can be packed" in fails("pack", source, packed, "--rules", rules)
     rules.write_text("[[rule]]\ntensors = '.*'\nlayuot = 'tpu'\n")

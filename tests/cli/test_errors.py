@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import tilejit
 from tilejit.cli.errors import Commands, message
 
 
@@ -54,6 +55,14 @@ def test_internal_errors_show_a_traceback(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_caret_stays_below_its_column() -> None:
     text = "a dimension is missing\n  f32[3,\n        ^\n  write a whole number"
     assert message(text, 80) == text
+
+
+def test_calls_become_commands() -> None:
+    """Errors of the library suggest a call, those of commands the command that does the same."""
+    with pytest.raises(tilejit.LayoutError, match=r"tilejit\.formats\(\) lists") as caught:
+        tilejit.describe_format("nope")
+    shown = " ".join(message(str(caught.value), 80).split())
+    assert "which `tilejit formats` lists" in shown
 
 
 def test_prose_is_wrapped_and_the_text_above_a_caret_is_cut() -> None:

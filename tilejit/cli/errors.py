@@ -27,6 +27,9 @@ CARET = re.compile(r"\s*\^[\^~]*\s*")
 NEAR = 0.7
 """The least similarity of a mistyped word and its suggestion, from 0 to 1: "pak" and "pack" have 0.86."""
 
+COMMANDS = {"tilejit.formats()": "`tilejit formats`"}
+"""Calls that errors suggest to Python code, and the commands that do the same."""
+
 _OF_FULL_DISKS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")}
 """Errors of full disks. They name the file that was written, but do not name standard output."""
 
@@ -195,8 +198,11 @@ def say(text: str) -> None:
 def message(text: str, columns: int) -> str:
     """The lines of a message: the first follows "tilejit: ", the others are indented by two.
 
-    A line of prose is wrapped; of a long line above a caret, the part around the caret is shown.
+    Calls become commands. A line of prose is wrapped; of a long line above a caret, the part around the caret
+    is shown.
     """
+    for call, command in COMMANDS.items():
+        text = text.replace(call, command)
     first, *more = (
         "".join(c if c.isprintable() else "?" for c in line) for line in text.splitlines() or [""]
     )

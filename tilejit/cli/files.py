@@ -11,7 +11,7 @@ import typer
 from tilejit.cli import completion
 from tilejit.cli.errors import arguments_checked, misused
 from tilejit.cli.file_jobs import Options, convert
-from tilejit.cli.layouts import Layout, check_layout
+from tilejit.cli.layouts import Layout
 from tilejit.cli.parameters import Parameters, read_parameters
 
 if TYPE_CHECKING:
@@ -176,6 +176,7 @@ def _chosen_rules(
 ) -> Rules:
     """The conversion of each tensor, by --layout and --rules."""
     from tilejit.files.rules import Conversion, Rules, read_rules
+    from tilejit.layout.check_layout import check_layout
     from tilejit.layout.dtypes import primitive_type
     from tilejit.layout.text.pattern_text import spelled_out
 

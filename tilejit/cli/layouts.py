@@ -8,7 +8,6 @@ pattern, XLA's tiles, a CuTe layout, a complete shape, or C for row-major.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,28 +49,6 @@ def read_layout(text: str, dtype: str, dims: Iterable[int], parameters: Numbers)
 
     values: dict[str, Any] = dict(parameters)
     return as_layout(spelled_out(text), dtype=dtype, dims=dims, **values)
-
-
-def check_layout(text: str, parameters: Numbers) -> None:
-    """Reject a text that is not a layout of any array, and parameters that its format lacks.
-
-    Raises:
-        LayoutError: the text cannot be read.
-        TypeError: the format lacks a parameter.
-    """
-    from tilejit.layout.as_layout import ArrayUnknownError, as_layout, is_name
-    from tilejit.layout.formats.format import ELEMENT_SIZE
-    from tilejit.layout.formats.registry import find_format, read_call
-    from tilejit.layout.text.pattern_text import spelled_out
-    from tilejit.view.page import cute_layout
-
-    text = spelled_out(text)
-    if is_name(text):
-        own = (key for key in parameters if key != ELEMENT_SIZE)
-        find_format(read_call(text)[0]).check_parameters(own)
-    cute_layout(text)
-    with suppress(ArrayUnknownError):
-        as_layout(text, **dict[str, Any](parameters))
 
 
 def read_subject(text: str, layout: str | None, words: list[str] | None, command: str) -> Spec | CuteLayout:

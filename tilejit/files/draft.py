@@ -32,7 +32,7 @@ def draft_pack(file: TensorFile, names: Collection[str] | None, rules: Rules, th
     """The plan to pack the tensors with those names (all tensors for None), even if the layout fits none."""
     draft = _Draft(file, file.chosen(names))
     for entry, conversion in draft.conversions(rules):
-        with draft.misfits_of(entry):
+        with draft.misfits_of(entry, conversion):
             if file.is_packed(entry):
                 others = "relayout it" if file.one_array else "select others with --tensor"
                 raise LayoutError(f"it is packed already\n  unpack it first, or {others}")
@@ -65,7 +65,7 @@ def draft_relayout(
     """The plan to relayout the tensors with those names, or all packed tensors for None."""
     draft = _Draft(file, _packed_names(file) if names is None else file.chosen(names))
     for entry, conversion in draft.conversions(rules):
-        with draft.misfits_of(entry):
+        with draft.misfits_of(entry, conversion):
             tiled = file.tiled(entry)
             if conversion.dtype is not None:
                 raise LayoutError("a relayout does not convert elements\n  omit the rule's dtype")
@@ -108,21 +108,21 @@ class _Draft:
                 yield entry, conversion
 
     @contextmanager
-    def errors_of(self, entry: Entry) -> Iterator[None]:
-        """Add the name of a tensor to errors."""
+    def errors_of(self, entry: Entry, origin: str = "") -> Iterator[None]:
+        """Add the name of a tensor to errors, and the origin of its layout."""
         try:
             yield
         except (LayoutError, TypeError) as error:
-            raise self.file.named(entry, error) from error
+            raise self._named(entry, error, origin) from error
 
     @contextmanager
-    def misfits_of(self, entry: Entry) -> Iterator[None]:
+    def misfits_of(self, entry: Entry, conversion: Conversion) -> Iterator[None]:
         """Keep a tensor unchanged if the layout does not fit it; other errors name the tensor."""
-        with self.errors_of(entry):
+        with self.errors_of(entry, conversion.origin):
             try:
                 yield
             except MisfitError as error:
-                self.misfits.append((entry.name, self.file.named(entry, error)))
+                self.misfits.append((entry.name, self._named(entry, error, conversion.origin)))
                 self.copy(entry)
 
     def copy(self, entry: Entry) -> None:
@@ -147,6 +147,10 @@ class _Draft:
         """The complete plan."""
         outputs, converted = tuple(self.outputs), tuple(self.converted)
         return Plan(self.file, outputs, converted, self.layouts, tuple(self.misfits), tuple(self.integers))
+
+    def _named(self, entry: Entry, error: Exception, origin: str) -> LayoutError:
+        named = self.file.named(entry, error)
+        return LayoutError(f"{origin}: {named}") if origin else named
 
     def _convert(
         self, entry: Entry, spec: Spec, dtype: Any, shape: tuple[int, ...], nbytes: int, make: Make

@@ -20,12 +20,14 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from codegen import LayoutError, dataclass
 from tilejit.files.whole_file import open_ordinary
+from tilejit.layout.check_layout import check_layout
 from tilejit.layout.dtypes import primitive_type
 from tilejit.layout.formats.format import refuse_reserved
 from tilejit.layout.text.pattern_text import spelled_out
@@ -41,11 +43,15 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The layout and the dtype for a tensor; the dtype None keeps the tensor's own."""
+    """The layout and the dtype for a tensor; the dtype None keeps the tensor's own.
+
+    `origin` is the file and the line of the rule's layout, for errors; "" without a file.
+    """
 
     layout: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
     dtype: str | None = None
+    origin: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ class Rules:
             return self.default
         if rule.conversion is None or rule.conversion.dtype is not None:
             return rule.conversion
-        return Conversion(rule.conversion.layout, rule.conversion.parameters, self.dtype)
+        return replace(rule.conversion, dtype=self.dtype)
 
     def idle(self, names: Iterable[str]) -> tuple[Rule, ...]:
         """The rules that are not the first to match any of these names."""
@@ -169,7 +175,18 @@ def _rule(source: _Source, number: int, given: dict[str, Any]) -> Rule:
     parameters = {}
     if "parameters" in given:
         parameters = _parameters(source, given["parameters"], source.line_of("parameters", start))
-    return Rule(pattern, Conversion(spelled_out(given["layout"]), parameters, dtype), start)
+    line = source.line_of("layout", start)
+    try:
+        check_layout(given["layout"], parameters)
+    except LayoutError as error:
+        source.refuse_layout(line, str(error))
+    except TypeError as error:
+        at = source.line_of("parameters", start)
+        source.refuse(
+            at, "parameters", str(error).splitlines()[0], "write only parameters that the layout takes"
+        )
+    conversion = Conversion(spelled_out(given["layout"]), parameters, dtype, source.place(line))
+    return Rule(pattern, conversion, start)
 
 
 def _parameters(source: _Source, given: dict[str, Any], line: int) -> dict[str, Any]:
@@ -244,9 +261,24 @@ class _Source:
             cause = f"tensors is not a valid regular expression: {str(error)[:80]}"
             self.refuse(line, "tensors", cause, "write e.g. '.*\\.weight', a dot as \\. in single quotes")
 
+    def place(self, number: int) -> str:
+        """The file and a line."""
+        return f"{self.path!r}, line {number}"
+
+    def refuse_layout(self, number: int, message: str) -> NoReturn:
+        """Raise the error for the layout in a line, with its caret under the same character."""
+        what, *more = message.splitlines()
+        fix = more[-1].strip() if more else 'write e.g. layout = "tpu"'
+        at: str | int = "layout"
+        for text, caret in pairwise(more):
+            start = self.lines[number - 1].find(text.strip())
+            if caret.strip() == "^" and start >= 0:
+                at = start + caret.index("^") - (len(text) - len(text.lstrip()))
+        self.refuse(number, at, what, fix)
+
     def refuse(self, number: int, at: str | int, what: str, fix: str) -> NoReturn:
         """Raise an error that shows a line, with a caret under a word or under a column counted from 0."""
         line = self.lines[number - 1] if number <= len(self.lines) else ""
         column = max(0, line.find(at)) if isinstance(at, str) else at
         shown, caret = line[max(0, column - 60) : column + 60], min(column, 60)
-        raise LayoutError(f"{self.path!r}, line {number}: {what}\n  {shown}\n  {' ' * caret}^\n  {fix}")
+        raise LayoutError(f"{self.place(number)}: {what}\n  {shown}\n  {' ' * caret}^\n  {fix}")
