@@ -16,7 +16,7 @@ from bench import chart_figures, cliffs, cold_start, peers, sizes, sweep, sweep_
 from bench.markdown import report
 from bench.measure import Method, Row
 from bench.plot import plot
-from bench.report import brief_table, gains_table, rows_table, run_json, summaries, summary_table
+from bench.report import brief_table, gains_table, noise_note, rows_table, run_json, summaries, summary_table
 from bench.saved import fits, runs_of, save
 from bench.selection import Runs
 from bench.suites import ALL, LONG, NAMES, SUITES, Choice, Figures, run_cases
@@ -217,6 +217,9 @@ def _print(console: Console, figures: Figures, versions: dict[str, str]) -> None
 
 
 def _print_problems(console: Console, figures: Figures) -> None:
+    """Print what makes the figures doubtful: errors, and other work on the machine."""
+    if note := noise_note(figures.rows):
+        console.print(note, highlight=False, soft_wrap=True)
     for row in figures.rows:
         for problem in _problems(row):
             console.print(f"{row.table}: {row.case}: {problem}", highlight=False, soft_wrap=True)

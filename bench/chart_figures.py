@@ -78,7 +78,7 @@ def machines(runs: Runs) -> str:
 
 
 def fresh(runs: Runs) -> str:
-    """GB/s with `out=` and into fresh memory, for TileJIT and NumPy."""
+    """GB/s with `out=` and into new memory, for TileJIT and NumPy."""
     cases = latest(runs, "fresh outputs", MAIN).table("fresh outputs")
     found: dict[str, dict[str, Figure]] = {}
     for figure in cases:
@@ -86,9 +86,9 @@ def fresh(runs: Runs) -> str:
         found.setdefault(case, {})[memory] = figure
     names = {
         "TileJIT, out=": ("out= given", "", COLORS[OURS]),
-        "TileJIT, fresh": ("fresh", "", "#8fbcff"),
+        "TileJIT, new": ("fresh", "", "#8fbcff"),
         "NumPy, out=": ("out= given", "numpy", COLORS["NumPy"]),
-        "NumPy, fresh": ("fresh", "numpy", "#c9ced4"),
+        "NumPy, new": ("fresh", "numpy", "#c9ced4"),
     }
     groups = []
     for case, by_memory in found.items():
@@ -100,7 +100,7 @@ def fresh(runs: Runs) -> str:
         }
         groups.append(Group(f"{'Copy' if what == 'flat' else 'Transpose'}", f"{dtype} {dims}", values))
     legend = Legend(
-        "Fresh results cost page faults",
+        "New results cost page faults",
         "GB/s read and written; out=: into memory that has been used before",
         {name: color for name, (_, _, color) in names.items()},
     )
@@ -112,9 +112,9 @@ def sizes(runs: Runs) -> str:
     cases = latest(runs, "sizes").table("sizes")
     series = {
         "TileJIT, out=": ("out= given", "", Line(COLORS[OURS])),
-        "TileJIT, fresh": ("fresh", "", Line(COLORS[OURS], dashed=True)),
+        "TileJIT, new": ("fresh", "", Line(COLORS[OURS], dashed=True)),
         "NumPy, out=": ("out= given", "numpy", Line(COLORS["NumPy"])),
-        "NumPy, fresh": ("fresh", "numpy", Line(COLORS["NumPy"], dashed=True)),
+        "NumPy, new": ("fresh", "numpy", Line(COLORS["NumPy"], dashed=True)),
     }
     panels = {
         title: {
@@ -130,7 +130,7 @@ def sizes(runs: Runs) -> str:
             ("bf16", " T(8,128)(2,1),", "Pack bf16 into T(8,128)(2,1): rows interleaved in pairs"),
         )
     }
-    subtitle = "GB/s read and written, by bytes of the array"
+    subtitle = "GB/s read and written, by bytes of the array; new: with a new result"
     return lines("Small arrays", subtitle, {name: line for name, (*_, line) in series.items()}, panels)
 
 
@@ -141,7 +141,7 @@ def recipes(runs: Runs) -> str:
     colors = {"pack": COLORS[OURS], "unpack": COLORS["torch"], "relayout": COLORS["jax"]}
     series = {
         f"{operation}, {label}": (f"{operation}, {memory}", Line(color, dashed=memory == "fresh"))
-        for memory, label in (("out= given", "out="), ("fresh", "fresh"))
+        for memory, label in (("out= given", "out="), ("fresh", "new"))
         for operation, color in colors.items()
         if any(f.group == f"{operation}, {memory}" for f in cases)
     }

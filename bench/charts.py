@@ -92,7 +92,7 @@ CHARTS = (
     ),
     Chart(
         "bench-fresh",
-        "GB/s into given and into fresh memory, for TileJIT and NumPy",
+        "GB/s into given and into new memory, for TileJIT and NumPy",
         chart_figures.fresh,
         lambda runs: _measured(runs, "fresh outputs", more="One thread. 134 MB to 1.1 GB read and written."),
     ),

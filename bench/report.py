@@ -17,6 +17,12 @@ RIVALS = ("numpy", "torch", "jax")
 """The peers that "over best peer" compares with; MKL has few of the cases."""
 
 
+NOISY = 1.25
+"""In a quiet case, the median round of memcpy takes less than this many times its fastest round."""
+NOISY_SHARE = 0.1
+"""A larger share of noisy cases calls for a note: 0.14 and 0.26 beside other work, 0.05 in a quieter run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Geometric means for a group of rows.
@@ -39,6 +45,16 @@ def over_best_peer(row: Row) -> float | None:
     """TileJIT's rate over that of the fastest peer; None if no peer was measured."""
     ratios = [row.peers[n].ratio for n in RIVALS if n in row.peers and not row.peers[n].problem]
     return min(ratios, default=None)
+
+
+def noise_note(rows: Sequence[Row]) -> str:
+    """One line if other work slowed memcpy down in many cases, or ""."""
+    timed = [row for row in rows if not row.problem]
+    noisy = sum(row.memcpy.median > NOISY * row.memcpy.least for row in timed)
+    if noisy <= NOISY_SHARE * len(timed):
+        return ""
+    varied = f"memcpy varied by more than {NOISY - 1:.0%} in {noisy} of {len(timed)} cases"
+    return f"{varied}; rerun on an idle machine"
 
 
 def summaries(rows: Sequence[Row]) -> list[Summary]:

@@ -124,15 +124,15 @@ def vector_sizes_run(runs: Runs) -> Run:
 
 
 def where(used: Iterable[Run]) -> str:
-    """Machines and dates of runs: "AMD EPYC (Zen 4), 2026-11-22"."""
-    dates: dict[str, list[str]] = {}
+    """Machines in order, and the dates of their runs, the first and the last one if there are many.
+
+    "AMD EPYC (Zen 4), 2026-11-22 to 2026-11-26; AMD EPYC (Zen 5), 2026-11-21 and 2026-11-22"
+    """
+    dates: dict[str, set[str]] = {}
     for run in used:
-        days = dates.setdefault(run.machine, [])
-        if run.date not in days:
-            days.append(run.date)
-    return "; ".join(f"{machine}, {_listed(sorted(days))}" for machine, days in dates.items())
+        dates.setdefault(run.machine, set()).add(run.date)
+    return "; ".join(f"{machine}, {_days(sorted(days))}" for machine, days in sorted(dates.items()))
 
 
-def _listed(words: list[str]) -> str:
-    """a, b and c"""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _days(dates: list[str]) -> str:
+    return f"{dates[0]} to {dates[-1]}" if len(dates) > 2 else " and ".join(dates)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from rich.console import Console
 
 from bench import __main__ as command
 from bench.__main__ import main
 from bench.measure import PeerFigure, Row
+from bench.report import noise_note
 from bench.suites import Choice, Figures
 from bench.timing import Timing
 
@@ -64,6 +67,26 @@ def test_an_interruption_prints_the_figures_so_far(
     for each in ROWS:
         assert each.case in printed.out
     assert "8.0" in printed.out  # GB/s
+
+
+@pytest.mark.parametrize(
+    ("noisy", "quiet", "note"),
+    [
+        (0, 3, ""),
+        (1, 10, ""),
+        (1, 1, "memcpy varied by more than 25% in 1 of 2 cases; rerun on an idle machine"),
+        (0, 0, ""),
+    ],
+)
+def test_a_note_tells_that_other_work_slowed_memcpy_down(noisy: int, quiet: int, note: str) -> None:
+    each = row("packs", "pack", "pack tpu")
+    slowed = replace(each, memcpy=Timing(2e-3, 3e-3))
+    failed = replace(slowed, problem="WrongAnswer: the answer differs from NumPy's")
+    assert noise_note([each] * quiet + [slowed] * noisy + [failed]) == note
+    figures = Figures({k: [found] for k, found in enumerate([each] * quiet + [slowed] * noisy)})
+    with (console := Console(width=40)).capture() as printed:
+        command._print_problems(console, figures)
+    assert printed.get() == (f"{note}\n" if note else "")
 
 
 def test_bars_have_names_and_a_legend() -> None:

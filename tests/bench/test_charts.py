@@ -100,6 +100,17 @@ def test_the_newest_run_with_a_table_counts(tmp_path: Path) -> None:
         latest(runs, "packs", "Zen 5")
 
 
+def test_captions_name_machines_in_order_and_many_days_by_the_first_and_the_last(tmp_path: Path) -> None:
+    for day in ("24", "22", "23"):
+        saved(tmp_path, run(row("casts", "flat", "a")), date=f"2026-11-{day}")
+    zen3 = {**MACHINE, "name": "AMD EPYC (Zen 3)"}
+    for day in ("21", "22"):
+        save(tmp_path / f"zen3-{day}.json", zen3, f"2026-11-{day}", run(row("casts", "flat", "a")))
+    assert selection.where(reversed(load(tmp_path))) == (
+        "AMD EPYC (Zen 3), 2026-11-21 and 2026-11-22; AMD EPYC (Zen 4), 2026-11-22 to 2026-11-24"
+    )
+
+
 def test_means_are_geometric_and_saved_ones_win(tmp_path: Path) -> None:
     rows = [row("casts", "flat", "a", 0.25, numpy=2.0), row("casts", "flat", "b", 1.0, numpy=8.0)]
     group = {

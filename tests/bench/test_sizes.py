@@ -131,7 +131,7 @@ def test_the_chart_shows_means_and_slowest_formats() -> None:
     assert chart_figures.by_size(cases, "pack, fresh", min) == [(4096, 0.5), (1 << 20, 0.5)]
     assert chart_figures.by_size(cases, "pack, fresh", max) == [(4096, 8.0), (1 << 20, 8.0)]
     words = "".join(ElementTree.fromstring(chart_figures.recipes(runs)).itertext())
-    for text in ("4 KiB", "1 MiB", "relayout, fresh", "Slowest format", "a machine, 2026-11-24"):
+    for text in ("4 KiB", "1 MiB", "relayout, new", "Slowest format", "a machine, 2026-11-24"):
         assert text in words
     assert "unpack" not in words
 

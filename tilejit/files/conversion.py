@@ -35,7 +35,8 @@ def plan_file_pack(
 
     Args:
         source: the path of a file, or an open one.
-        layout: anything that `as_layout` reads, for every packed tensor; or Rules.
+        layout: anything that `as_layout` reads, for every tensor; or the `Rules` that
+            `read_rules` returns.
         tensors: the names of the tensors to pack. If empty, pack all tensors that the layout fits. The
             others, such as biases if the layout is for matrices, stay unchanged; `Plan.left` names them.
         dtype: the dtype to convert to, by a C cast. Without `tensors`, a floating-point dtype applies only to
@@ -109,7 +110,8 @@ def plan_file_relayout(
 
     Args:
         source: the path of a file, or an open one.
-        layout: anything that `as_layout` reads, for every tensor; or Rules without dtypes.
+        layout: anything that `as_layout` reads, for every tensor; or the `Rules` that
+            `read_rules` returns, without dtypes.
         tensors: the names of the tensors to convert. If empty, convert all packed tensors that the layout
             fits. The others stay unchanged; `Plan.left` names them.
         threads: the number of threads; None chooses it from the size.

@@ -98,6 +98,14 @@ class TiledPlan(Direct, ABC, Generic[Taken, Out, Result]):
     def __call__(self, source: Taken, out: Out | None = None) -> Result:
         """Copy the source to `out`, or to new memory, and return the destination.
 
+        Args:
+            source: the array, or the tiled array, to read; it has the plan's shape, dtype and strides or
+                layout.
+            out: where to write, likewise; None allocates it.
+
+        Returns:
+            `out`, or the new array or tiled array.
+
         Raises:
             LayoutError: an argument differs from the plan's, `out` is read-only, or the two overlap; nothing
                 has been written.
@@ -225,6 +233,18 @@ class PackPlan(TiledPlan[Array, "Array | Tiled", Tiled]):
     array([1., 0., 0., 1.], dtype=float32)
 
     `tilejit.plan_pack` creates it.
+
+    Args:
+        kind: the class of the results, `TiledArray`.
+        spec: the layout of the results.
+        array: the shape of the arrays in elements, their strides in bytes, and their dtype.
+        fill: the bytes of one padding slot; None keeps the padding of `out`.
+        casting: the conversions of dtypes that are allowed, as in NumPy.
+        threads: the number of threads; None chooses it from the size.
+        tuning: how the copy is compiled.
+
+    Raises:
+        TypeError: `casting` does not allow the conversion.
     """
 
     __slots__ = ("_checks_range", "_clears_bits", "_element")
@@ -302,6 +322,19 @@ class UnpackPlan(TiledPlan[Tiled, Array, Array], Generic[Tiled]):
            [2., 3.]], dtype=float32)
 
     `tilejit.plan_unpack` creates it.
+
+    Args:
+        kind: the class of the sources, `TiledArray`.
+        spec: the layout of the sources.
+        strides: the strides of the results in bytes.
+        dtype: the dtype of the results.
+        casting: the conversions of dtypes that are allowed, as in NumPy.
+        threads: the number of threads; None chooses it from the size.
+        tuning: how the copy is compiled.
+
+    Raises:
+        LayoutError: no element type corresponds to the dtype.
+        TypeError: `casting` does not allow the conversion.
     """
 
     __slots__ = ("_element",)
@@ -363,6 +396,14 @@ class RelayoutPlan(TiledPlan[Tiled, "Array | Tiled", Tiled]):
     array([0., 2., 1., 3.], dtype=float32)
 
     `tilejit.plan_relayout` creates it.
+
+    Args:
+        kind: the class of the sources and the results, `TiledArray`.
+        source: the layout of the sources.
+        target: the layout of the results.
+        fill: the bytes of one padding slot; None keeps the padding of `out`.
+        threads: the number of threads; None chooses it from the size.
+        tuning: how the copy is compiled.
     """
 
     __slots__ = ()

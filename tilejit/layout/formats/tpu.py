@@ -116,9 +116,11 @@ FORMATS = (
         _tpu,
         (),
         ((16, 256), "bf16"),
-        "{m,s,...:T(h,128)(p,1)}; m and s = the dimensions that pad least, by default the last two; "
-        "p = 32 / bits elements share 32 bits; h = 8, for 8 bits 32, for 4 bits 64, where it divides s, "
-        "else the least power of two from p to 8 that holds s",
+        "{m,s,...:T(h,128)(p,1)}; m and s are the two dimensions that need the least padding, usually the "
+        "last one and the one before it. p elements share 32 bits; if p is 1, (p,1) is omitted. A tile has h "
+        "rows of 128 elements: h is 8, or 32 for 8-bit and 64 for 4-bit elements, if the size of s is a "
+        "multiple of it. Otherwise, h is the smallest power of two that is at least p and at least the size "
+        "of s, but at most 8",
         "layouts that XLA gives compiled TPU programs, v4 to v7",
     ),
     Format(
@@ -127,8 +129,9 @@ FORMATS = (
         _tpu_doc,
         (),
         ((16, 256), "bf16"),
-        "{...,1,0:T(8,128)(p,1)}; p = 32 / bits elements share 32 bits; of 32 bits T(2,128) up to 2 rows and "
-        "T(4,128) up to 4; of pred T(32,128)(32,1)E(1); of 64 bits none",
+        "{...,1,0:T(8,128)(p,1)}; p elements of 8 or 16 bits share 32 bits. 32-bit elements have T(8,128) "
+        "alone, or T(2,128) for arrays of at most 2 rows and T(4,128) for at most 4. pred has "
+        "T(32,128)(32,1)E(1), with one bit for each element. 64-bit elements have no tiles",
         "https://openxla.org/xla/tiled_layout",
     ),
 )
