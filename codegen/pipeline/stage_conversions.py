@@ -43,7 +43,11 @@ def in_converted_blocks(
         dst = moved_map(_map(cut, (widths[1], column[2]), widths[1]), box.dst_base)
         programs[ends] = _stages(src, dst, source, target, (rows, columns), choice.writes if choice else 0)
     size = max(block_bytes(grid.box(ends)[1][-2:], widths[1]) for ends in programs)
-    return StagedProgram(None, grid, (strides[0], strides[1]), programs, direct.bounds, size, prefetches=True)
+    return StagedProgram(
+        *(None, grid, (strides[0], strides[1]), programs, direct.bounds, size),
+        prefetches=True,
+        inside_lines=direct if found.on_lines and not choice else None,
+    )
 
 
 def _map(cut: Dims, strides: Dims, width: int) -> AccessMap:

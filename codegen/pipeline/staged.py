@@ -45,6 +45,7 @@ class StagedProgram:
     prefetches   whether the first stage of each block prefetches the source of the next one
     requests     two launches, or fewer, that request the source of each kind of block: they run after each
                  stage of the block before
+    inside_lines the program for destinations that begin inside a line; None if this one is as fast
     tables       the calls of all blocks, by where in a line a destination begins; made when first needed
     """
 
@@ -56,6 +57,7 @@ class StagedProgram:
     block_bytes: int
     prefetches: bool = False
     requests: Mapping[Ends, tuple[Launch, ...]] = field(default_factory=dict)
+    inside_lines: CopyProgram | None = None
     tables: dict[int, CallTable] = field(default_factory=dict, compare=False, repr=False)
 
     def run(self, src: int, dst: int, threads: int = 1, *, alive: object = None) -> None:
@@ -64,6 +66,9 @@ class StagedProgram:
         Raises:
             KernelError: the storages overlap, or a block would leave them; nothing has been written.
         """
+        if other := self._other(dst):
+            other.run(src, dst, threads, alive=alive)
+            return
         (src_low, src_stop), (dst_low, dst_stop) = self.bounds
         check_disjoint((src + src_low, src + src_stop), (dst + dst_low, dst + dst_stop))
         self.prepare(dst)  # once, before each thread makes the table
@@ -81,12 +86,22 @@ class StagedProgram:
         Raises:
             KernelError: a kernel could not be built, or a block would leave what may be touched.
         """
-        self.table(dst).prepare()
+        if other := self._other(dst):
+            other.prepare(dst)
+        else:
+            self.table(dst).prepare()
 
     def run_share(self, src: int, dst: int, part: int, parts: int) -> None:
         """Run one thread's share of the blocks; the caller has checked the addresses."""
+        if other := self._other(dst):
+            other.run_share(src, dst, part, parts)
+            return
         first, last = (self.blocks * k // parts for k in (part, part + 1))
         self.table(dst).run((src, dst), first, last)
+
+    def _other(self, dst: int) -> CopyProgram | None:
+        """The program that runs instead for a destination."""
+        return self.inside_lines if dst % LINE_BYTES else None
 
     def table(self, dst: int) -> CallTable:
         """The calls of every block, for a destination that begins in its line where this one does.
@@ -133,12 +148,15 @@ class StagedProgram:
     def __str__(self) -> str:
         _, extents = self.grid.box(next(iter(self.programs)))
         cut = "x".join(str(n) for n in extents if n > 1) or "1"
-        return f"{self.blocks} of {cut}, each copied into {self.block_bytes} bytes in cache and from there"
+        once = "; in one pass if the destination begins inside a line" if self.inside_lines else ""
+        return (
+            f"{self.blocks} of {cut}, each copied into {self.block_bytes} bytes in cache and from there{once}"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The fields without the tables, which hold addresses of this process."""
         kept = self.pads, self.grid, self.strides, self.programs, self.bounds, self.block_bytes
-        return StagedProgram, (*kept, self.prefetches, self.requests)
+        return StagedProgram, (*kept, self.prefetches, self.requests, self.inside_lines)
 
     @property
     def blocks(self) -> int:

@@ -86,6 +86,26 @@ def test_blocks_cover_the_array(source: Any, target: Any, shape: tuple[int, int]
         assert arenas[1].untouched()
 
 
+@pytest.mark.parametrize(("columns", "begin"), [(256, 0), (256, 16), (250, 0), (250, 16)])
+def test_one_pass_if_all_rows_begin_inside_lines(
+    columns: int, begin: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block has only a few lines of each row."""
+    src, room = values("f4", (columns, 192)), empty((192 * columns + 32,), np.dtype(np.uint16))
+    dst = room.view(BF16)[begin // 2 :][: src.size].reshape(192, columns)
+    copy = planned(dst, src.T)
+    ran: list[int] = []
+    table = StagedProgram.table
+    monkeypatch.setattr(StagedProgram, "table", lambda self, to: ran.append(to) or table(self, to))
+    with np.errstate(all="ignore"):
+        copy(dst, src.T)
+    assert dst.tobytes() == wanted(src.T, BF16).tobytes()
+    assert bool(ran) == (columns == 250 or begin == 0)
+    assert ("in one pass" in copy.report()) == (columns == 256)
+    again = pickle.loads(pickle.dumps(copy._program))
+    assert (again.inside_lines is None) == (columns == 250)
+
+
 @pytest.mark.parametrize(
     ("dims", "src_strides", "dst_strides"),
     [
