@@ -33,6 +33,12 @@ memcpy on AVX2). Rows that begin inside lines, f32[4001,6001], are slower: 0.41 
 12 ways, longer parts of source rows were slower.
 """
 
+MOST_TARGET_BYTES, LEAST_SOURCE_BYTES = 2, 8
+"""On a first cache of few ways, blocks pay for targets of up to two bytes, and blocks other than `LONG_ROWS`
+only for sources of eight. In one pass, eight bytes to four are 1.1 to 1.5 times as fast as in blocks, and
+four bytes to two or one mostly 1.05 to 2.0 times where result rows begin inside lines or source rows are
+short. Eight bytes to two are 1.0 to 1.5 times as fast in blocks (Zen 4, AVX2 and AVX-512, 2026-11)."""
+
 LEAST = (64, 192)
 """Shorter digits leave too little of a block."""
 
@@ -78,8 +84,8 @@ def conversion_blocks(
     """The blocks of a large copy of one box, if elements become narrower and are transposed past the cache.
 
     widths: bytes per element of the source and of the destination. footprint: bytes that the copy reads and
-    writes. part: any copy that fits blocks has some, with 1/part of the rows. f64 to f32 gains a twentieth,
-    f32 to bf16 a half. Conversions to wider elements gain nothing.
+    writes. part: any copy that fits blocks has some, with 1/part of the rows. With many ways, f64 to f32
+    gains a twentieth, f32 to bf16 a half. Conversions to wider elements gain nothing.
     """
     if box.tables or (part is None and not _may_gain(widths, transposes, footprint)):
         return None
@@ -93,8 +99,12 @@ def conversion_blocks(
         return None
     others = tuple(d for d in digits if d not in (row, column))
     all_digits = (*others, row, column)
-    in_lines = column[2] % LINE_BYTES == 0 and column[0] >= LONG_ROWS[1]
-    rows, columns = LONG_ROWS if in_lines and machine().first_cache_ways < MANY_WAYS else BLOCK
+    few_ways = machine().first_cache_ways < MANY_WAYS
+    in_lines = few_ways and column[2] % LINE_BYTES == 0 and column[0] >= LONG_ROWS[1]
+    narrow = widths[1] <= MOST_TARGET_BYTES and (in_lines or widths[0] >= LEAST_SOURCE_BYTES)
+    if part is None and few_ways and not narrow:
+        return None
+    rows, columns = LONG_ROWS if in_lines else BLOCK
     extents = (*(1 for _ in others), rows // (part or 1), columns)
     grid = BlockGrid(tuple(n for n, _, _ in all_digits), extents, merges=True)
     return ConversionBlocks(all_digits, grid) if prod(grid.counts) <= MOST_BLOCKS else None

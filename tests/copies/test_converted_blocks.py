@@ -33,6 +33,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(choose_conversion, "LEAST_CONVERTED_BYTES", 0)
     monkeypatch.setattr(choose_conversion, "LEAST", (32, 32))
     monkeypatch.setattr(choose_conversion, "SHORT_ROWS", 0)
+    monkeypatch.setattr(choose_conversion, "MOST_TARGET_BYTES", 8)
+    monkeypatch.setattr(choose_conversion, "LEAST_SOURCE_BYTES", 0)
     monkeypatch.setattr(choose_conversion, "BLOCK", (64, 70))
     monkeypatch.setattr(choose_conversion, "LONG_ROWS", (32, 96))
     few_ways = replace(machine(), first_cache_ways=8)

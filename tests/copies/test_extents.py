@@ -266,6 +266,7 @@ def in_converted(monkeypatch: pytest.MonkeyPatch) -> StagedProgram:
         ("LEAST", (32, 32)),
         ("SHORT_ROWS", 0),
         ("BLOCK", (64, 70)),
+        ("LEAST_SOURCE_BYTES", 0),
     ):
         monkeypatch.setattr(choose_conversion, name, value)
     monkeypatch.setattr(programs, "machine_thresholds", lambda size: STREAMED)
