@@ -68,15 +68,29 @@ class Rules:
     """Rules in file order, and the conversion of all other tensors.
 
     >>> plan_file_pack("model.safetensors", read_rules("rules.toml")).write("packed.safetensors")
+
+    Attributes:
+        rules: the rules.
+        default: the conversion of tensors without a rule; None leaves them unchanged.
+        dtype: the dtype of rules without one; None keeps the dtype of each tensor.
     """
 
     rules: tuple[Rule, ...]
     default: Conversion | None = None
     dtype: str | None = None
-    """The dtype of rules without one."""
 
     def conversion(self, name: str) -> Conversion | None:
-        """The conversion of the tensor with that name; None leaves it unchanged."""
+        """The conversion of one tensor.
+
+        >>> read_rules("rules.toml").conversion("model.layers.0.mlp.weight").layout
+        'tenstorrent'
+
+        Args:
+            name: the name of the tensor.
+
+        Returns:
+            Its layout, parameters and dtype; None leaves it unchanged.
+        """
         rule = next((rule for rule in self.rules if rule.pattern.fullmatch(name)), None)
         if rule is None:
             return self.default

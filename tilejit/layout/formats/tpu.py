@@ -112,7 +112,7 @@ def _tpu_doc(element: PrimitiveType, dims: tuple[int, ...]) -> Shape:
 FORMATS = (
     Format(
         "tpu",
-        "today's TPU layouts: the dimension order with the least padding, tiles by dtype and size",
+        "current TPU layouts: the dimension order with the least padding, tiles by dtype and size",
         _tpu,
         (),
         ((16, 256), "bf16"),
@@ -120,7 +120,7 @@ FORMATS = (
         "last one and the one before it. p elements share 32 bits; if p is 1, (p,1) is omitted. A tile has h "
         "rows of 128 elements: h is 8, or 32 for 8-bit and 64 for 4-bit elements, if the size of s is a "
         "multiple of it. Otherwise, h is the smallest power of two that is at least p and at least the size "
-        "of s, but at most 8",
+        "of s, but at most 8.",
         "layouts that XLA gives compiled TPU programs, v4 to v7",
     ),
     Format(
@@ -131,7 +131,7 @@ FORMATS = (
         ((16, 256), "bf16"),
         "{...,1,0:T(8,128)(p,1)}; p elements of 8 or 16 bits share 32 bits. 32-bit elements have T(8,128) "
         "alone, or T(2,128) for arrays of at most 2 rows and T(4,128) for at most 4. pred has "
-        "T(32,128)(32,1)E(1), with one bit for each element. 64-bit elements have no tiles",
+        "T(32,128)(32,1)E(1), with one bit for each element. 64-bit elements have no tiles.",
         "https://openxla.org/xla/tiled_layout",
     ),
 )
