@@ -207,7 +207,7 @@ def test_a_dry_run_prints_sizes_and_writes_nothing(tmp_path: Path, columns: int)
     done = run("pack", source, target, "--layout", "tenstorrent", "--dry-run", columns=columns)
     assert done.exit_code == 0, done.output
     spec = tilejit.as_layout("tenstorrent", dims=(40, 300), dtype="f32")
-    for text in ("46.9 KiB", "80.0 KiB", f"{100 * spec.padding_fraction:.1f} %", "f32", "unchanged"):
+    for text in ("46.9 KiB", "80.0 KiB", f"{100 * spec.padding_fraction:.1f}%", "f32", "unchanged"):
         assert text in done.stdout or columns < 80
     assert "[]" not in done.stdout
     assert "total" in done.stdout
@@ -227,7 +227,7 @@ def test_names_are_complete_without_a_terminal(tmp_path: Path) -> None:
     )
     done = run(*arguments)
     row = done.stdout.splitlines()[1]
-    assert row.split() == [name, "40,300", "f32", "{1,0:T(8,128)}", "46.9", "KiB", "60.0", "KiB", "21.9", "%"]
+    assert row.split() == [name, "40,300", "f32", "{1,0:T(8,128)}", "46.9", "KiB", "60.0", "KiB", "21.9%"]
     lines = shown(arguments, columns=80).text.splitlines()
     assert len(lines) > 3
     assert max(map(len, lines)) <= 80

@@ -94,7 +94,7 @@ def _cells(row: Row, *, files: bool) -> tuple[str, ...]:
     name = printable(f"{row.file}: {row.tensor}" if files else row.tensor)
     sizes = human_bytes(row.before), human_bytes(row.after)
     if row.spec is None:
-        return name, "", "", "unchanged", *sizes, "0.0 %"
+        return name, "", "", "unchanged", *sizes, "0.0%"
     layout = "row-major" if row.spec.layout is None else str(row.spec.layout)
     shape = ",".join(map(str, row.spec.dimensions))
     return name, shape, row.spec.primitive_type, layout, *sizes, percent(_padding_bytes(row), row.after)
@@ -103,9 +103,9 @@ def _cells(row: Row, *, files: bool) -> tuple[str, ...]:
 def percent(part: int, whole: int) -> str:
     """A fraction as a percentage.
 
-    (1, 8) -> "12.5 %"    (0, 0) -> "0.0 %"
+    (1, 8) -> "12.5%"    (0, 0) -> "0.0%"
     """
-    return f"{100 * part / whole:.1f} %" if whole else "0.0 %"
+    return f"{100 * part / whole:.1f}%" if whole else "0.0%"
 
 
 def print_table(cells: list[tuple[str, ...]], numbers: tuple[str, ...]) -> None:
