@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import pytest
 import tilejit as tj
 from tilejit.view.boards import Tiling
 from tilejit.view.coloring import Coloring
-from tilejit.view.page import subject
+from tilejit.view.page import page, subject
 
 FIRST = {
     "two levels": "bf16[40,300]{1,0:T(8,128)(2,1)}",
@@ -46,6 +47,7 @@ return {
 """
 """Each visible cell: its index, its state, its color, and its tiles."""
 MOST_CHECKED = 100
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def parsed(text: str) -> Any:
@@ -262,6 +264,69 @@ def test_the_legend_explains_colors(opened: Any) -> None:
     assert re.fullmatch(r"memory order: 0\s+63", browser.execute_script(legend))
     browser.execute_script(choose, "row")
     assert browser.execute_script(legend) == "row, bits 3 to 5 of the slot: "
+
+
+@pytest.mark.parametrize("width", [966, 366])
+@pytest.mark.parametrize("name", FIRST)
+def test_a_frame_in_the_documentation_is_as_high_as_its_page(
+    chromium: Any, tmp_path: Path, name: str, width: int
+) -> None:
+    (tmp_path / "page.html").write_text(page(parsed(FIRST[name])), "ascii")
+    script, style = ((DOCS / name).read_text() for name in ("explorer.js", "extra.css"))
+    frame = '<iframe class="explorer" src="page.html"></iframe>'
+    body = f'<body class="md-typeset" style="width: {width}px">{frame}<script>{script}</script>'
+    text = f"<!DOCTYPE html><style>{style}</style>{body}"
+    (tmp_path / "docs.html").write_text(text, "utf-8")
+    chromium.get((tmp_path / "docs.html").as_uri())
+    settled = """const frame = document.querySelector("iframe"), done = arguments[0];
+    const end = () => done(frame.clientHeight);
+    const look = () => (frame.style.height ? setTimeout(end, 100) : setTimeout(look, 20));
+    look();"""
+    height = chromium.execute_async_script(settled)
+    chromium.switch_to.frame(0)
+    try:
+        fits = "return [innerHeight, document.documentElement.scrollHeight, document.body.offsetHeight]"
+        assert chromium.execute_script(fits) == [height] * 3
+    finally:
+        chromium.switch_to.default_content()
+
+
+@pytest.mark.parametrize("name", ["padded", "faces", "nested"])
+def test_the_legend_has_every_color_of_the_tiles(opened: Any, name: str) -> None:
+    layout = parsed(LAYOUTS[name])
+    spec = subject(layout)[0]
+    browser = opened(layout)
+    show = """const e = tilejit.explorer;
+    e.color = e.colorings.find(({name}) => name === arguments[0]);
+    e.refresh();
+    return [...document.querySelectorAll("#colors .sample")].map((sample) => sample.style.background)"""
+    for depth, level in enumerate(Tiling.levels(spec), 1):
+        used = {level.color(level.number(index)) for index in np.ndindex(spec.dimensions)}
+        shown = browser.execute_script(show, f"tile{depth}" if depth > 1 else "tile")
+        assert shown == [f"var(--tile-{color})" for color in sorted(used)]
+
+
+def test_the_swizzle_is_a_sentence(opened: Any) -> None:
+    browser = opened(tj.cute.parse(FIRST["swizzle"]))
+    said = "return [...document.querySelectorAll('#digits .sum')].map((e) => e.textContent)"
+    assert browser.execute_script(said) == [
+        "5 \u00d7 8 + 4 \u00d7 1 = 44",
+        "44 is 101100 in binary: row 101, bank 100. "
+        "The bank becomes 100 xor 101 = 001, which gives 101001 = 41",
+    ]
+
+
+def test_two_taps_show_the_pairs_of_a_tile_on_a_phone(sized: Any) -> None:
+    """Lines between the columns of pairs need cells of five pixels."""
+    browser = sized(FIRST["two levels"], 400, 860)
+    button = browser.find_element("css selector", '[data-zoom="1"][data-board="array"]')
+    button.click()
+    button.click()
+    assert browser.execute_script("return tilejit.explorer.boards.array.cellWidth") >= 5
+    back = browser.find_element("css selector", '[data-zoom="-1"][data-board="array"]')
+    back.click()
+    back.click()
+    assert browser.execute_script("return tilejit.explorer.boards.array.cellWidth") < 3
 
 
 def test_resizing_the_window_resets_the_first_view(sized: Any) -> None:

@@ -12,7 +12,8 @@ import pytest
 import tilejit as tj
 from tests.cli.running import fails, refuses, run
 from tilejit.view import page as page_module
-from tilejit.view.page import SCRIPTS, asset, page, page_data, row_length
+from tilejit.view.boards import drawn_dimensions
+from tilejit.view.page import SCRIPTS, asset, page, page_data, row_length, shorter_row
 
 SMALL = "f32[3,5]{1,0:T(2,2)}"
 LARGE = "bf16[4096,4096]{1,0:T(8,128)(2,1)}"
@@ -69,6 +70,32 @@ def test_integers_beyond_doubles_are_strings() -> None:
 )
 def test_rows_of_memory_end_where_the_layout_does(text: str, slots: int) -> None:
     assert row_length(tj.as_layout(text)) == slots
+
+
+SHORTER = [
+    ((60, [3, 6, 222, 12432], 7), 6),
+    ((60, [3, 6, 222, 12432], 5), 3),
+    ((64, [16, 64], 13), 8),
+    ((50, [1000], 13), 10),
+    ((26, [26], 12), 12),
+    ((16, [1, 53], 9), 8),
+    ((12, [2, 4, 12], 13), 12),
+    ((7, [7], 1), 1),
+]
+
+
+@pytest.mark.parametrize(("given", "slots"), SHORTER)
+def test_shorter_rows_of_memory_end_where_the_layout_does(
+    given: tuple[int, list[int], int], slots: int
+) -> None:
+    assert shorter_row(*given) == slots
+
+
+def test_the_script_shortens_rows_in_the_same_way(opened: Any) -> None:
+    browser = opened(tj.as_layout(SMALL))
+    ask = """return arguments[0].map(([row, runs, fit]) =>
+      row <= fit ? row : FirstView.prototype.shorterRow.call({explorer: {data: {runs}}}, row, fit))"""
+    assert browser.execute_script(ask, [given for given, _ in SHORTER]) == [slots for _, slots in SHORTER]
 
 
 def test_layouts_without_a_picture_are_an_error() -> None:
@@ -202,8 +229,19 @@ def test_the_digits_split_one_level_at_a_time(opened: Any) -> None:
     browser.execute_script("tilejit.explorer.select(tilejit.explorer.ofIndex([9, 130]))")
     slot = tj.linear_index(tj.as_layout("bf16[16,256]{1,0:T(8,128)(2,1)}"), (9, 130))
     sums = "return [...document.querySelectorAll('#digits .sum')].map((e) => e.textContent)"
-    assert browser.execute_script(sums)[0] == "i0 = 9 = 1 × 8 + 1, i1 = 130 = 1 × 128 + 2"
-    assert browser.execute_script(sums)[-1].endswith(f" = {slot}")
+    assert browser.execute_script(sums) == [f"1 × 2048 + 1 × 1024 + 0 × 256 + 2 × 2 + 1 × 1 = {slot}"]
+    boxes = """const text = (e) => [...e.children].map((part) => part.textContent).join(" ");
+    const items = [...document.querySelectorAll("#digits li")];
+    return items.map((item) => [...item.querySelectorAll(".digit")].map(text))"""
+    assert browser.execute_script(boxes)[1:3] == [
+        [
+            "row of tiles 1 i0/8 of 2",
+            "column of tiles 1 i1/128 of 2",
+            "row in tile 1 i0%8 of 8",
+            "column in tile 2 i1%128 of 128",
+        ],
+        ["row of tiles 0 i0%8/2 of 4", "column of tiles 2 i1%128 of 128", "row in tile 1 i0%8%2 of 2"],
+    ]
     focus(browser, "memory")
     keys(browser, "BACKSPACE", "BACKSPACE", "BACKSPACE")
     assert browser.execute_script(titles) == ["index"]
@@ -314,15 +352,17 @@ def test_dimensions_are_selected_and_stepped_through(opened: Any) -> None:
     ],
 )
 def test_the_first_view_has_the_dimensions_that_tiles_cut(opened: Any, text: str, drawn: list[Any]) -> None:
-    browser = opened(tj.as_layout(text))
+    spec = tj.as_layout(text)
+    browser = opened(spec)
     assert browser.execute_script("const e = tilejit.explorer; return [e.rowDim, e.columnDim]") == drawn
+    assert list(drawn_dimensions(spec)) == [d for d in drawn if d is not None]
 
 
 @pytest.mark.parametrize(
     ("text", "facts"),
     [
-        ("f32[]", "1 element \u00b7 1 slot of 32 bits \u00b7 4 bytes \u00b7 0.0 % padding"),
-        ("pred[8]{0:E(1)}", "8 elements \u00b7 8 slots of 1 bit \u00b7 1 byte \u00b7 0.0 % padding"),
+        ("f32[]", "1 element \u00b7 1 slot of 32 bits \u00b7 4 bytes \u00b7 0.0% padding"),
+        ("pred[8]{0:E(1)}", "8 elements \u00b7 8 slots of 1 bit \u00b7 1 byte \u00b7 0.0% padding"),
     ],
 )
 def test_the_sizes_are_told(opened: Any, text: str, facts: str) -> None:
@@ -333,7 +373,8 @@ def test_the_sizes_are_told(opened: Any, text: str, facts: str) -> None:
 def test_choices_of_dimensions_do_not_touch(opened: Any) -> None:
     browser = opened(tj.as_layout("f32[4,3,5,6]{3,2,1,0:T(2,2)}"))
     gaps = browser.execute_script(
-        """const found = [...document.querySelectorAll('.options label, .stepper')];
+        """document.querySelector("details").open = true;
+        const found = [...document.querySelectorAll('.stepper, .options label')];
         const boxes = found.map((e) => e.getBoundingClientRect());
         return boxes.slice(1).map((b, k) => b.top >= boxes[k].bottom || b.left - boxes[k].right)"""
     )

@@ -48,6 +48,12 @@ def test_show_accepts_every_layout(case: str, monkeypatch: pytest.MonkeyPatch) -
     assert html == tj.as_layout(text)._repr_html_()
 
 
+def test_slices_have_the_dimensions_that_tiles_cut() -> None:
+    shown = tj.show("nChw16c", dtype="f32", dims=(1, 32, 3, 4))
+    assert "[0, :, 0, :]" in shown.text
+    assert "[0, :, 0, :]" in shown.svg
+
+
 @pytest.mark.parametrize(
     "text", ["(4,8):(8,1)", "((2,2),(2,3)):((2,12),(1,4))", "Sw<1,0,1> o 0 o (2,4):(4,1)"]
 )

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import dataclass
+from codegen import LayoutError, dataclass
 from tilejit.cute.layout import Layout
 from tilejit.layout.cute_shape import CuteShape, Spec
 from tilejit.layout.indexing import linear_index, multi_index
@@ -20,25 +20,42 @@ COLORS = 8
 """The number of colors that `Tiling.color` uses."""
 
 
-def drawn_dimensions(dims: Sequence[int]) -> tuple[int, ...]:
-    """The dimensions of a board: the last two of more than one index, or the last two if these are fewer.
+def drawn_dimensions(shape: Spec) -> tuple[int, ...]:
+    """The dimensions of a board: the last two that tiles cut, then of more than one index, then of all.
 
-    (2, 5, 7) -> 1, 2    (32, 32, 1, 1) -> 0, 1    (1, 5, 1) -> 1, 2
+    f32[2,5,7] -> 1, 2    f32[1,32,3,4]{3,2,1,0:T(16,1,1)} -> 1, 3    f32[1,5,1] -> 1, 2
     """
-    long = [d for d, n in enumerate(dims) if n > 1][-2:]
-    return tuple(long) if len(long) == 2 else tuple(range(len(dims)))[-2:]
+    every = range(shape.rank)
+    long = [d for d in every if shape.dimensions[d] > 1]
+    choice = (*reversed(_cut_dimensions(shape, long)), *reversed(long), *reversed(every))
+    return tuple(sorted(tuple(dict.fromkeys(choice))[:2]))
+
+
+def _cut_dimensions(shape: Spec, long: Sequence[int]) -> list[int]:
+    """Those of the dimensions along which the outermost tiles hold more than one element."""
+    if 0 in shape.dimensions:
+        return []
+    try:
+        levels = Tiling.levels(shape)
+    except LayoutError:  # modes of stride 0 may have more tiles than 64-bit integers can count
+        return []
+    if not levels:
+        return []
+    start = levels[0].number((0,) * shape.rank)
+    units = {d: tuple(int(d == at) for at in range(shape.rank)) for d in long}
+    return [d for d in long if levels[0].number(units[d]) == start]
 
 
 def board_extents(shape: Spec, drawn: Spec | None = None) -> tuple[int, int]:
     """Rows and columns of a board, along the dimensions of `drawn` if that is another shape."""
-    dims = drawn_dimensions((drawn or shape).dimensions)
+    dims = drawn_dimensions(drawn or shape)
     *_, rows, columns = 1, 1, *(shape.dimensions[d] for d in dims)
     return rows, columns
 
 
 def other_extents(shape: Spec) -> list[int]:
     """The extents of the dimensions that a board does not draw."""
-    drawn = drawn_dimensions(shape.dimensions)
+    drawn = drawn_dimensions(shape)
     return [n for d, n in enumerate(shape.dimensions) if d not in drawn]
 
 
@@ -54,7 +71,7 @@ def prefixes(others: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def slice_name(shape: Spec, prefix: tuple[int, ...]) -> str:
     """The slice in NumPy's notation: "[:, 0, :]"."""
-    drawn, rest = drawn_dimensions(shape.dimensions), iter(prefix)
+    drawn, rest = drawn_dimensions(shape), iter(prefix)
     names = (":" if d in drawn else str(next(rest)) for d in range(shape.rank))
     return f"[{', '.join(names)}]"
 
@@ -62,7 +79,7 @@ def slice_name(shape: Spec, prefix: tuple[int, ...]) -> str:
 def corner_index(shape: Spec, prefix: tuple[int, ...], rows: int, columns: int) -> tuple[Grid, ...]:
     """The indices of a corner of the drawn dimensions, one array per dimension."""
     i, j = np.indices((rows, columns))
-    drawn, rest = drawn_dimensions(shape.dimensions), iter(prefix)
+    drawn, rest = drawn_dimensions(shape), iter(prefix)
     along = dict(zip(drawn, (i, j)[-len(drawn) :], strict=True)) if drawn else {}
     return tuple(along[d] if d in along else np.full_like(i, next(rest)) for d in range(shape.rank))
 

@@ -26,8 +26,8 @@ from tilejit.view.boards import (
     slots_at,
     tile_lengths,
 )
-from tilejit.view.coloring import LARGE_TILE, Coloring
-from tilejit.view.page import row_length
+from tilejit.view.coloring import LARGE_TILE, Coloring, slot_runs
+from tilejit.view.page import row_length, shorter_row
 
 MAX_ROWS, MAX_COLUMNS, MAX_SLICES = 16, 32, 2
 MAX_WIDTH = 620
@@ -204,7 +204,7 @@ class _Drawing:
             text = "" if low else str(named[i][j])
             return Cell(text, colors[i][j], tuple(tiles[i][j]), f"{at}: slot {named[i][j]}")
 
-        drawn = len(drawn_dimensions(self.spec.dimensions))
+        drawn = len(drawn_dimensions(self.spec))
         name = slice_name(self.spec, prefix) if prefix else ""
         return Cells(
             f"array {name}".strip(),
@@ -222,14 +222,15 @@ class _Drawing:
         if self.low:
             line = max(line, self.low[1])
             rows = -(-prod(self.low) // line)
-        longest = len(",".join(str(n - 1) for n in spec.dimensions))
-        fit = line if self.low else max(1, min(line, MAX_COLUMNS, MAX_WIDTH // text_width(longest)))
+        else:
+            longest = len(",".join(str(n - 1) for n in spec.dimensions))
+            line = shorter_row(line, slot_runs(spec), min(MAX_COLUMNS, MAX_WIDTH // text_width(longest)))
         starts = range(0, min(size, rows * line), line)
-        drawn = tuple(self._slots(range(start, min(start + fit, size))) for start in starts)
+        drawn = tuple(self._slots(range(start, min(start + line, size))) for start in starts)
         return Cells(
             f"memory, rows of {line} slots" if size > line else "memory",
             drawn,
-            (fit < line and fit < size, rows * line < size),
+            (False, rows * line < size),
             tuple(map(str, starts)),
             tuple(map(str, range(len(drawn[0])))),
             _low_cell(rows, line) if self.low else None,

@@ -131,14 +131,27 @@ def slot_runs(spec: Spec) -> list[int]:
 
 
 def order_period(spec: Spec) -> int:
-    """Slots that one gradient spans: the buffer, or the longest run up to MAX_PERIOD of a larger one.
+    """Slots that one gradient spans: a large tile, a small buffer, or the longest run up to MAX_PERIOD.
 
-    f32[3,5]{1,0:T(2,2)} -> 24    bf16[4096,4096]{1,0:T(8,128)(2,1)} -> 1024
+    bf16[64,32]{1,0:T(32,16)(2,1)} -> 512    f32[3,5]{1,0:T(2,2)} -> 24    f32[4096,4096] -> 1024
     """
     size = spec.physical_size
+    if tile := _large_tile_length(spec):
+        return tile
     if size <= MAX_PERIOD:
         return max(1, size)
     return max((run for run in slot_runs(spec) if 1 < run <= MAX_PERIOD), default=MAX_PERIOD)
+
+
+def _large_tile_length(spec: Spec) -> int | None:
+    """Slots of a large outermost tile if it is contiguous and one gradient can span it; else None."""
+    if isinstance(spec, CuteShape):
+        return None
+    levels = Tiling.levels(spec)
+    if not levels or levels[0].unit < LARGE_TILE:
+        return None
+    length = tile_lengths(spec, levels)[0]
+    return length if length is not None and 0 < length <= MAX_PERIOD else None
 
 
 def _default(spec: Spec, *, swizzled: bool) -> Color:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 from math import prod
@@ -20,7 +21,7 @@ from tilejit.layout.cute_shape import CuteShape, Spec, make_cute_shape
 from tilejit.layout.shape import Shape
 from tilejit.layout.shape_facts import tile_steps_of
 from tilejit.layout.tiling import MERGE
-from tilejit.view.boards import padded_shape
+from tilejit.view.boards import drawn_dimensions, padded_shape
 from tilejit.view.coloring import LARGE_TILE, Coloring, slot_runs
 
 CuteLayout: TypeAlias = Layout | ComposedLayout
@@ -96,6 +97,8 @@ def page_data(layout: Spec | CuteLayout) -> dict[str, Any]:
         "elements": prod(spec.dimensions),
         "padding": spec.padding_fraction,
         "width": row_length(spec),
+        "runs": slot_runs(spec),
+        "drawn": drawn_dimensions(spec),
         "color": coloring.color,
         "colorings": coloring.choices,
         "period": coloring.period,
@@ -150,6 +153,18 @@ def row_length(spec: Spec) -> int:
     whole = min((run for run in runs if run > most), default=size)
     fit = [row for row in range(run, min(most, size) + 1, run) if whole % row == 0 and row >= most // 4]
     return max(1, max(fit, default=min(most // run * run, size)))
+
+
+def shorter_row(row: int, runs: Sequence[int], fit: int) -> int:
+    """A row of memory of up to `fit` slots that ends where a run ends, and if possible where `row` ends.
+
+    60 of runs 3, 6, 222: 7 fit -> 6; 5 fit -> 3    64 of runs 16, 64: 13 fit -> 8
+    """
+    if row <= fit:
+        return row
+    run = max((n for n in runs if n <= fit), default=1)
+    rows = range(max(1, fit // run) * run, 0, -run)
+    return next((n for n in rows if row % n == 0 and 4 * n >= fit), rows[0])
 
 
 def _large_tile(shape: Shape) -> int:

@@ -148,6 +148,14 @@ class Board {
     this.listener.viewed();
   }
 
+  /* Zoom in or out by at least half, because a finger has no wheel. */
+  magnify(direction) {
+    let steps = direction;
+    const size = (at) => Math.max(ZOOMS[at], ZOOMS[this.zoom]) / Math.min(ZOOMS[at], ZOOMS[this.zoom]);
+    while (ZOOMS[this.zoom + steps + direction] && size(this.zoom + steps) < 1.5) steps += direction;
+    this.zoomBy(steps);
+  }
+
   middle() {
     const box = this.cursor && this.box(this.cursor);
     return box ? [box.x + box.width / 2, box.y + box.height / 2] : [this.left + this.width / 2, this.top + this.tall / 2];

@@ -12,16 +12,15 @@ class Controls {
     byId("copy-link").addEventListener("click", () => this.copyLink());
     byId("copy-svg").addEventListener("click", () => this.copy(pictureSvg(explorer), "Copied the picture as SVG."));
     for (const button of document.querySelectorAll("[data-zoom]")) {
-      button.addEventListener("click", () => explorer.boards[button.dataset.board].zoomBy(Number(button.dataset.zoom)));
+      button.addEventListener("click", () => explorer.boards[button.dataset.board].magnify(Number(button.dataset.zoom)));
     }
     this.fields.element.addEventListener("change", () => this.goToElement());
     this.fields.slot.addEventListener("change", () => this.goToSlot());
     this.fields.width.addEventListener("change", () => this.changeWidth());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
-    addEventListener("message", (event) => event.source === parent && this.takeTheme(event.data));
+    addEventListener("message", (event) => event.source === parent && this.followPage(event.data));
     this.makeColors();
     this.makeDimensions();
-    byId("more-options").open = explorer.map.rank > 2; /* slices to step through */
     this.flight = new Flight(explorer, byId("flight"), byId("play"));
   }
 
@@ -90,9 +89,10 @@ class Controls {
 
   /* Make the choosers of the dimensions to draw, and a stepper for the index of each other dimension. */
   makeDimensions() {
-    const { explorer } = this, { map } = explorer, place = document.getElementById("dimensions");
+    const { explorer } = this, { map } = explorer;
+    const [place, slices] = ["dimensions", "slices"].map((id) => document.getElementById(id));
     this.steppers = [];
-    place.replaceChildren();
+    for (const parent of [place, slices]) parent.replaceChildren();
     if (map.rank < 2 || map.empty) return;
     const options = (chosen) => map.dims.map((n, d) => {
       const option = make("option", { value: d, text: `dimension ${d} (${n})` });
@@ -107,7 +107,7 @@ class Controls {
     chooser("Rows", "rowDim");
     chooser("Columns", "columnDim");
     map.dims.forEach((n, d) => {
-      if (d !== explorer.rowDim && d !== explorer.columnDim) place.append(this.stepper(d, n));
+      if (d !== explorer.rowDim && d !== explorer.columnDim) slices.append(this.stepper(d, n));
     });
   }
 
@@ -170,7 +170,12 @@ class Controls {
     this.explorer.state.changed();
   }
 
-  /* A page that contains this one in a frame sends its theme. */
+  /* A page that contains this one in a frame sends its theme, and learns the height of this page. */
+  followPage(given) {
+    this.takeTheme(given);
+    this.explorer.tellHeight();
+  }
+
   takeTheme(given) {
     if (given && ["auto", "dark", "light"].includes(given.theme)) this.changeTheme(given.theme);
   }

@@ -162,8 +162,8 @@ class CuteMap extends LayoutMap {
   taken(index) {
     return this.modes.flatMap((mode, d) => {
       let at = index[d], weight = this.one;
-      const own = mode.map(([size, stride]) => {
-        const name = mode.length === 1 ? `i${d}` : `i${d}/${weight}%${size}`;
+      const own = mode.map(([size, stride], k) => {
+        const name = `i${d}${weight > this.one ? `/${weight}` : ""}${k < mode.length - 1 ? `%${size}` : ""}`;
         const digit = { name, value: at % size, extent: size, stride };
         at = this.math.div(at, size);
         weight *= size;
@@ -179,13 +179,19 @@ class CuteMap extends LayoutMap {
 
   /* A level: the number of complete tiles in each mode, and the rest inside a tile. */
   divided(index, depth) {
-    const weights = this.weights(depth), { digits, extents } = this.prefix(index, depth);
-    const parts = index.map((at, d) => ({ at, weight: weights[d], high: digits[d], low: at % weights[d] }));
+    const { one } = this, weights = this.weights(depth), { digits, extents } = this.prefix(index, depth);
+    const parts = index.map((at, d) => ({
+      name: `i${d}`, weight: weights[d], high: digits[d], low: at % weights[d], extent: extents[d], words: this.wordsOf(`i${d}`),
+    }));
+    const outer = parts.map((p) => ({
+      name: p.weight > one ? `${p.name}/${p.weight}` : p.name, value: p.high, extent: p.extent, inner: false, words: p.words.tile,
+    }));
+    const inner = parts.map((p) => ({
+      name: `${p.name}%${p.weight}`, value: p.low, extent: p.weight, inner: true, words: p.words.inside,
+    }));
     return {
       title: this.levelName(depth),
-      digits: parts.map((p, d) => ({ name: `i${d}/${p.weight}`, value: p.high, extent: extents[d], inner: false }))
-        .concat(parts.map((p, d) => ({ name: `i${d}%${p.weight}`, value: p.low, extent: p.weight, inner: true }))),
-      text: parts.map((p, d) => `i${d} = ${p.at} = ${p.high} \u00d7 ${p.weight} + ${p.low}`).join(", "),
+      digits: outer.concat(inner).filter(({ extent }) => extent > one),
       depth,
     };
   }
@@ -194,16 +200,18 @@ class CuteMap extends LayoutMap {
     const at = value + step.offset, result = this.applied(step, value);
     const plus = step.offset === this.zero ? `${value}` : `${value} + ${step.offset} = ${at}`;
     if (!step.swizzle) return { title: `layout ${step.text}`, digits: [], text: `${plus} \u2192 ${result}`, depth: this.depths };
-    const [bits, base, shift] = step.swizzle;
+    return { title: `swizzle ${step.text}`, digits: [], text: this.swizzleText(step, plus, at, result), depth: this.depths };
+  }
+
+  /* "44 is 101100 in binary: row 101, bank 100. The bank becomes 100 xor 101 = 001, which gives 101001 = 41" */
+  swizzleText(step, plus, at, result) {
+    if (at === result && !step.swizzle[0]) return plus;
+    const [bits, base, shift] = step.swizzle, bank = base + Math.max(0, -shift), row = base + Math.max(0, shift);
     const width = Math.max(bits + base + Math.abs(shift), at.toString(2).length);
-    const binary = (n) => n.toString(2).padStart(width, "0");
-    const changed = this.math.xor(at, result);
-    return {
-      title: `swizzle ${step.text}`,
-      digits: [],
-      text: `${plus}; ${binary(at)} xor ${binary(changed)} = ${binary(result)}; ${result}`,
-      depth: this.depths,
-    };
+    const binary = (n, digits = width) => n.toString(2).padStart(digits, "0");
+    const part = (n, first) => binary(this.math.shift(this.math.and(n, this.math.mask(bits, first)), first), bits);
+    return `${plus} is ${binary(at)} in binary: row ${part(at, row)}, bank ${part(at, bank)}. The bank becomes ` +
+      `${part(at, bank)} xor ${part(at, row)} = ${part(result, bank)}, which gives ${binary(result)} = ${result}`;
   }
 }
 

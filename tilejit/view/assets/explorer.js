@@ -12,7 +12,7 @@ class Explorer {
     this.colorings = this.possibleColorings();
     this.color = this.colorings.find(({ by }) => by === data.color);
     this.fixed = map.dims.map(() => map.zero);
-    this.chooseDimensions(...this.widest());
+    this.chooseDimensions(...(map.rank < 2 ? [null, map.rank ? 0 : null] : data.drawn));
     this.cells = { array: new ArrayCells(map, this), memory: new MemoryCells(map, this) };
     this.selection = null;
     this.levels = map.empty ? [] : map.trace(this.fixed);
@@ -36,6 +36,12 @@ class Explorer {
     this.state.apply(this.state.read());
     this.windowWidth = window.innerWidth;
     addEventListener("resize", () => this.arrangeUnmoved());
+    new ResizeObserver(() => this.tellHeight()).observe(document.body);
+  }
+
+  /* Tell a page that contains this one in a frame how high the frame has to be. */
+  tellHeight() {
+    if (window !== parent) parent.postMessage({ height: document.body.offsetHeight }, "*");
   }
 
   /* By tile at each level, by memory order, and for swizzles by bank and by row. */
@@ -45,17 +51,6 @@ class Explorer {
     const others = this.data.colorings.filter((by) => by !== "tile");
     const texts = { order: "memory order", bank: "bank", row: "row" };
     return [...tiles, ...others.map((by) => ({ by, depth: 0, name: by, text: texts[by] }))];
-  }
-
-  /* The last two dimensions that tiles cut, then the last of more than one index, then the last. */
-  widest() {
-    const { map } = this, { rank, dims, one } = map, all = dims.map((_, d) => d), { fixed } = this;
-    const start = map.depths && !map.empty ? map.tile(fixed, 1).key : null;
-    const cut = (d) => start !== null && dims[d] > one && map.tile(fixed.map((i, at) => (at === d ? one : i)), 1).key === start;
-    const long = (d) => dims[d] > one;
-    const choice = [...all.filter(cut).reverse(), ...all.filter(long).reverse(), ...all.reverse()];
-    const [rows, columns] = [...new Set(choice)].slice(0, 2).sort((a, b) => a - b);
-    return rank < 2 ? [null, rank ? rows : null] : [rows, columns];
   }
 
   chooseDimensions(rows, columns) {
@@ -154,14 +149,15 @@ class Explorer {
     };
     document.getElementById("padding-legend").hidden = !data.padding;
     document.getElementById("tile-legend").hidden = !map.depths;
-    const several = (text, count) => [`${text}: `, ...Array.from({ length: count }, (_, k) => sample(`tile-${k}`))];
+    const several = (text, colors) => [`${text}: `, ...colors.map((color) => sample(`tile-${color}`))];
+    const upTo = (count) => Array.from({ length: Math.min(8, count) }, (_, k) => k);
     const [first, bits] = data[by] || [];
     const bitsText = bits === 1 ? `bit ${first}` : `bits ${first} to ${first + bits - 1}`;
     document.getElementById("colors").replaceChildren(...({
-      tile: () => several(depth ? map.levelName(depth) : "", 3),
+      tile: () => several(depth ? map.levelName(depth) : "all", map.tileColors(depth)),
       order: () => ["memory order: 0 ", make("span", { class: "sample order" }), ` ${grouped(data.period - 1)}`],
-      bank: () => several(`bank, ${bitsText} of the slot`, Math.min(8, 2 ** bits)),
-      row: () => several(`row, ${bitsText} of the slot`, Math.min(8, 2 ** bits)),
+      bank: () => several(`bank, ${bitsText} of the slot`, upTo(2 ** bits)),
+      row: () => several(`row, ${bitsText} of the slot`, upTo(2 ** bits)),
     })[by]());
   }
 
@@ -170,7 +166,7 @@ class Explorer {
     const index = selection && selection.index;
     const lines = index ? this.map.trace(index) : [];
     list.replaceChildren(...lines.slice(0, level + 1).map((line, k) => levelItem(line, k === level)));
-    document.getElementById("level").textContent = levels.length ? `level ${level + 1} of ${levels.length}` : "";
+    document.getElementById("level").textContent = levels.length ? `${level + 1} of ${levels.length}` : "";
     document.getElementById("fewer").disabled = level <= 0;
     document.getElementById("more").disabled = level >= levels.length - 1;
   }
@@ -202,7 +198,7 @@ class Explorer {
     const cells = this.cells[board.name], { one, zero } = this.map;
     if (event.altKey || event.metaKey) return;
     const act = {
-      "+": () => board.zoomBy(1), "=": () => board.zoomBy(1), "-": () => board.zoomBy(-1), "_": () => board.zoomBy(-1),
+      "+": () => board.magnify(1), "=": () => board.magnify(1), "-": () => board.magnify(-1), "_": () => board.magnify(-1),
       Enter: () => this.changeLevel(1), Backspace: () => this.changeLevel(-1),
     }[event.key];
     if (act && !event.ctrlKey) {

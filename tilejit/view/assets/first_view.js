@@ -3,7 +3,7 @@
 /* The initial view of a page: a complete tile, as large as the window allows. */
 
 const MOST_SCANNED = 512; /* cells to examine for the end of a tile */
-const LOWEST = 320, LOWEST_STACKED = 150, TALLEST = 560, HEADING = 44, LEGEND = 84, BARS = 10; /* pixels */
+const LOWEST = 320, LOWEST_STACKED = 150, TALLEST = 560, FRAMED = 400, HEADING = 44, BARS = 10; /* pixels */
 const FLATTEST = 2.5, LEAST_STACKED = 48; /* columns to rows; columns */
 const LEAST_CELL = 2.5; /* pixels */
 
@@ -37,12 +37,12 @@ class FirstView {
     this.setHeights((k) => (narrow || stacked ? heights[k] : Math.max(...heights)));
   }
 
-  /* The largest height of a picture, which reaches the end of the window. */
+  /* The largest height of a picture, which reaches the end of the window; a frame gets as high as its page. */
   room(main, narrow) {
+    if (window !== parent) return FRAMED;
     if (narrow) return Math.min(TALLEST, window.innerHeight * 0.38);
     const top = main.getBoundingClientRect().top + window.scrollY;
-    const below = window === parent ? 0 : LEGEND; /* a frame has no room to scroll */
-    return Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - top - HEADING - below));
+    return Math.max(LOWEST, Math.min(TALLEST, window.innerHeight - top - HEADING));
   }
 
   setHeights(heightOf) {
@@ -106,11 +106,16 @@ class FirstView {
     memory.zoom = FIRST_LABELED;
     const fit = Math.floor(memory.width / memory.cellWidth), width = Number(memory.cells.width);
     if (width <= fit || explorer.widthChosen) return;
-    for (let part = fit; part > 1; part--) {
-      if (width % part) continue;
-      explorer.chooseWidth(part, false);
-      return memory.show(memory.cells, memory.characters);
-    }
+    explorer.chooseWidth(this.shorterRow(width, fit), false);
+    memory.show(memory.cells, memory.characters);
+  }
+
+  /* A row of memory of up to `fit` slots that ends where a run ends, and if possible where `row` ends. */
+  shorterRow(row, fit) {
+    const run = Math.max(1, ...this.explorer.data.runs.map(Number).filter((n) => n <= fit));
+    const most = Math.max(1, Math.floor(fit / run)) * run;
+    for (let part = most; 4 * part >= fit && part > 0; part -= run) if (row % part === 0) return part;
+    return most;
   }
 
   /* Select an element whose digits are not all 0: two thirds down, three fifths to the right. */

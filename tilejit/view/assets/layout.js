@@ -82,6 +82,16 @@ class LayoutMap {
     return this.painted(digits, extents);
   }
 
+  /* The colors of all tiles at a depth. */
+  tileColors(depth) {
+    if (!depth || this.empty) return [0];
+    const { extents } = this.prefix(this.dims.map(() => this.zero), depth);
+    const ranges = extents.map((n) => Array.from({ length: n < this.N(8) ? Number(n) : 8 }, (_, digit) => digit));
+    const seen = extents.map((_, at) => ranges[at].map((digit) => colorOf(extents.map((__, k) => (k === at ? digit : 0)))));
+    const sums = seen.reduce((all, colors) => new Set([...all].flatMap((a) => colors.map((b) => (a + b) % 8))), new Set([0]));
+    return [...sums].sort((a, b) => a - b);
+  }
+
   /* The color of a slot by its position in memory, its bank, or its row. */
   colorOfSlot(slot, by) {
     const { period } = this.data, { N } = this;
@@ -101,10 +111,18 @@ class LayoutMap {
     return { key, color: colorOf(digits) };
   }
 
-  /* The last digits times their strides. */
+  /* The words for the digit of a dimension that numbers tiles, and for the one inside a tile. */
+  wordsOf(name) {
+    if (name === "0") return {}; /* an axis that a tile adds */
+    const noun = (this.rank === 2 && { i0: "row", i1: "column" }[name]) || name;
+    return { tile: `${noun} of tiles`, inside: `${noun} in tile` };
+  }
+
+  /* The last digits times their strides; those of one value, which is 0, are omitted. */
   strideLine(values, strides, extents, names, depth) {
-    const digits = values.map((value, a) => ({ name: names[a], value, extent: extents[a], stride: strides[a] }));
-    const terms = digits.filter((d) => d.extent > this.one).map((d) => `${d.value} \u00d7 ${d.stride}`);
+    const digits = values.map((value, a) => ({ name: names[a], value, extent: extents[a], stride: strides[a] }))
+      .filter((d) => d.extent > this.one);
+    const terms = digits.map((d) => `${d.value} \u00d7 ${d.stride}`);
     const total = digits.reduce((sum, d) => sum + d.value * d.stride, this.zero);
     return { title: "digits times strides", digits, text: `${terms.join(" + ") || "0"} = ${total}`, depth };
   }

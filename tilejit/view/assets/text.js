@@ -35,7 +35,7 @@ function factsText(data) {
   const parts = [count(data.elements, "element")];
   parts.push(`${count(data.size, "slot")}${data.bits === null ? "" : ` of ${count(data.bits, "bit")}`}`);
   if (data.bytes !== null) parts.push(humanBytes(data.bytes));
-  parts.push(`${share} % padding`);
+  parts.push(`${share}% padding`);
   return parts.join(" \u00b7 ");
 }
 
@@ -74,12 +74,12 @@ function integers(map, text) {
 
 /* One level of the digits as an item of the list. */
 function levelItem(line, current) {
-  const boxes = line.digits.map((digit) => {
-    const box = make("span", { class: digit.inner ? "digit inner" : "digit" });
-    box.append(make("span", { class: "name", text: digit.name }));
-    box.append(make("span", { class: "value", text: String(digit.value) }));
-    const below = digit.stride === undefined ? `of ${digit.extent}` : `\u00d7 ${digit.stride}`;
-    box.append(make("span", { class: "below", text: below }));
+  const boxes = line.digits.map(({ name, value, extent, stride, inner, words }) => {
+    const box = make("span", { class: inner ? "digit inner" : "digit" });
+    if (words) box.append(make("span", { class: "words", text: words }));
+    box.append(make("span", { class: "value", text: String(value) }));
+    const below = stride === undefined ? `of ${extent}` : `\u00d7 ${stride}`;
+    box.append(make("span", { class: "name", text: name }), make("span", { class: "below", text: below }));
     return box;
   });
   const item = make("li", current ? { "aria-current": "step" } : {});

@@ -120,24 +120,25 @@ class XlaMap extends LayoutMap {
       digits: index.map((value, d) => ({ name: names[d], value, extent: this.dims[d] })),
       depth: 0,
     }];
-    let labels = this.order.map((d) => names[d]);
+    let labels = this.order.map((d) => names[d]), origins = labels;
     if (this.order.some((d, a) => d !== a)) {
-      lines.push({ title: "in memory order, most major first", digits: this.axes(levels[0], 0, labels), depth: 0 });
+      const digits = labels.map((name, a) => ({ name, value: levels[0][a], extent: this.extents[0][a] }));
+      lines.push({ title: "in memory order, most major first", digits, depth: 0 });
     }
     this.steps.forEach((step, k) => {
-      const all = Array(step.lead).fill("0").concat(labels);
+      const all = Array(step.lead).fill("0").concat(labels), from = Array(step.lead).fill("0").concat(origins);
       const values = Array(step.lead).fill(this.zero).concat(levels[k]), axes = this.axesBefore[k];
-      const merged = step.groups.map((g) => (g.length > 1 ? `(${g.map((a) => all[a]).join(",")})` : all[g[0]]));
-      const sums = step.groups.map((group, g) => {
-        const whole = mixedRadix(group.map((a) => values[a]), group.map((a) => axes[a]), this.zero), tile = step.tile[g];
-        return `${merged[g]} = ${whole} = ${this.math.div(whole, tile)} \u00d7 ${tile} + ${whole % tile}`;
-      });
+      const named = (of) => step.groups.map((g) => (g.length > 1 ? `(${g.map((a) => of[a]).join(",")})` : of[g[0]]));
+      const merged = named(all), dims = named(from), cuts = step.tile.map((n) => n > this.one);
+      const whole = (group) => mixedRadix(group.map((a) => values[a]), group.map((a) => axes[a]), this.zero);
+      const sums = step.groups.map((group, g) => (group.length > 1 ? `${merged[g]} = ${whole(group)}` : ""));
       labels = all.slice(0, step.untouched).concat(
-        merged.map((name, g) => `${name}/${step.tile[g]}`), merged.map((name, g) => `${name}%${step.tile[g]}`));
+        merged.map((name, g) => (cuts[g] ? `${name}/${step.tile[g]}` : name)), merged.map((name, g) => `${name}%${step.tile[g]}`));
+      origins = from.slice(0, step.untouched).concat(dims, dims);
       lines.push({
         title: this.levelName(k + 1),
-        digits: this.axes(levels[k + 1], k + 1, labels, labels.length - step.tile.length),
-        text: sums.join(", "),
+        digits: this.made(step, levels[k + 1], this.extents[k + 1], labels, origins),
+        text: sums.filter(Boolean).join(", "),
         depth: k + 1,
       });
     });
@@ -146,7 +147,12 @@ class XlaMap extends LayoutMap {
     return lines;
   }
 
-  axes(values, level, labels, inner = values.length) {
-    return values.map((value, a) => ({ name: labels[a], value, extent: this.extents[level][a], inner: a >= inner }));
+  /* The digits that a step makes, without those of one value. */
+  made(step, values, extents, labels, origins) {
+    const inside = values.length - step.tile.length;
+    return values.map((value, a) => {
+      const inner = a >= inside, words = this.wordsOf(origins[a]);
+      return { name: labels[a], value, extent: extents[a], inner, words: inner ? words.inside : words.tile };
+    }).filter(({ extent }, a) => a >= step.untouched && extent > this.one);
   }
 }
