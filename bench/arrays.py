@@ -29,6 +29,14 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     return array
 
 
+def inside_line(shape: tuple[int, ...], dtype: Any) -> Array:
+    """The same, 16 bytes after the start of a line, where NumPy's large arrays begin."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    array: Array = aligned((size + LINE_BYTES,), np.uint8)[16 : 16 + size].view(dtype).reshape(shape)
+    return array
+
+
 def filled(shape: tuple[int, ...], dtype: Any) -> Array:
     """Like `aligned`, with reproducible values.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bench.arrays import short_name, shrunk
+from bench.arrays import Array, aligned, inside_line, short_name, shrunk
 from bench.jobs import Case, fresh, permutation
 
 U8, U16, U32, U64 = (np.dtype(f"u{n}") for n in (1, 2, 4, 8))
@@ -18,6 +19,9 @@ LARGE_EVEN = ((U8, (8192, 8192)), (U16, (8192, 8192)), (U32, (8192, 4096)), (U64
 LARGE_ODD = ((U8, (8191, 8193)), (U16, (8191, 8193)), (U32, (8191, 4097)), (U64, (4097, 4095)))
 HUGE_EVEN = ((U32, (8192, 8192)), (U64, (8192, 4096)))
 HUGE_ODD = ((U32, (8191, 8193)), (U64, (8191, 4097)))
+
+INSIDE_LINES = "64-128 MB, even pitch, NumPy's memory"
+"""Large arrays that NumPy allocates begin 16 bytes inside a line."""
 
 IMAGES = (
     (U8, (128, 512, 512, 3)),
@@ -55,6 +59,7 @@ def cases(quick: bool) -> list[Case]:
         *(_transpose("1000²", d, (1000, 1000), quick) for d in BY_SIZE),
         *(_transpose("64-128 MB, even pitch", d, dims, quick) for d, dims in LARGE_EVEN),
         *(_transpose("64-128 MB, odd pitch", d, dims, quick) for d, dims in LARGE_ODD),
+        *(_transpose(INSIDE_LINES, d, dims, quick, inside_line) for d, dims in LARGE_EVEN),
         *(_transpose("256 MB, even pitch", d, dims, quick) for d, dims in HUGE_EVEN),
         *(_transpose("256 MB, odd pitch", d, dims, quick) for d, dims in HUGE_ODD),
         *(case for dtype, dims in IMAGES for case in _images(dtype, shrunk(dims, dtype, quick))),
@@ -72,10 +77,12 @@ def threaded(quick: bool) -> list[Case]:
     return found
 
 
-def _transpose(group: str, dtype: Any, dims: tuple[int, ...], quick: bool) -> Case:
+def _transpose(
+    group: str, dtype: Any, dims: tuple[int, ...], quick: bool, allocate: Callable[..., Array] = aligned
+) -> Case:
     dims = shrunk(dims, dtype, quick)
     name = f"{short_name(dtype)} {dims[0]}x{dims[1]}"
-    return Case("transposes", group, name, partial(permutation, dims, (1, 0), dtype))
+    return Case("transposes", group, name, partial(permutation, dims, (1, 0), dtype, allocate=allocate))
 
 
 def _images(dtype: Any, nhwc: tuple[int, ...]) -> list[Case]:

@@ -51,11 +51,18 @@ class Case:
     alternates: bool = False
 
 
-def permutation(shape: tuple[int, ...], order: tuple[int, ...], dtype: Any, threads: int) -> Job:
-    """A `numpy.transpose` into an existing array."""
+def permutation(
+    shape: tuple[int, ...],
+    order: tuple[int, ...],
+    dtype: Any,
+    threads: int,
+    *,
+    allocate: Callable[[tuple[int, ...], Any], Array] = aligned,
+) -> Job:
+    """A `numpy.transpose` into an existing array, which `allocate` makes."""
     x = filled(shape, dtype)
     recipe = Recipe.permutation(shape, order)
-    out = aligned(recipe.packed, dtype)
+    out = allocate(recipe.packed, dtype)
     matrix = order == (1, 0) and x.itemsize in (4, 8)
     others = {"mkl": lambda: peers.by_mkl(out, x, threads)} if matrix else {}
     return Job(
