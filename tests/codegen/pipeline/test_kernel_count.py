@@ -6,14 +6,15 @@ import numpy as np
 
 import tilejit as tj
 from codegen.runtime.kernel import Kernel
-from tests.tools.stress import share
+from tests.tools.stress import is_stress, share
 from tilejit.copies.convert import single_pass_program
 from tilejit.programs.compiled import array_element
 from tilejit.programs.pack_programs import single_pass_unpack
 
 SHAPES = 300
-MOST_KERNELS = 87
-"""Sources of transposes contain their pitches, so joined rows and columns have separate kernels."""
+MOST_KERNELS, MOST_OF_A_SHARE = 112, 87
+"""Of all shapes, and of a share of them: 75, 150 and 300 shapes need 76, 86 and 110 kernels. Sources of
+transposes contain their pitches, so joined rows and columns have separate kernels. 18 are shuffles."""
 LAYOUTS = (
     "f32 {1,0}",
     "f32 {0,1}",
@@ -59,7 +60,8 @@ def test_300_shapes_in_20_layouts_need_few_kernels(seed: int) -> None:
         for layout in LAYOUTS[k % 3 :: 3]:
             kernels |= kernels_of(dims, layout)
     assert len(LAYOUTS) == 20
-    assert len(kernels) <= MOST_KERNELS, sorted(kernel.name for kernel in kernels)
+    most = MOST_KERNELS if is_stress() else MOST_OF_A_SHARE
+    assert len(kernels) <= most, sorted(kernel.name for kernel in kernels)
 
 
 def test_a_sample_of_the_shapes_runs(seed: int) -> None:
