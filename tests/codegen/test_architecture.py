@@ -160,6 +160,7 @@ def test_numba_stays_in_backend_and_simd(path: Path) -> None:
     assert not {n for n in early if n.startswith(LAZY)}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", sorted({*NAMES} - {*FACADES, *STARTED}))
 def test_packages_import_packages_before_them(name: str) -> None:
     root, *_ = name.split(".")

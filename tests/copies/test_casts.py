@@ -101,6 +101,7 @@ def said(call: Callable[[], object]) -> list[str]:
     return [str(warning.message) for warning in caught]
 
 
+@pytest.mark.share(19)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_bits_are_numpys(source: str, target: str) -> None:
     """Contiguous, and with gaps between the results; lengths with all kinds of remainders."""

@@ -69,7 +69,7 @@ def planned(dst: Array, src: Array, threads: int = 1) -> tj.CopyPlan:
     return found
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @pytest.mark.parametrize("shape", [(192, 280), (131, 250), (64, 70), (127, 71)], ids=str)
 def test_blocks_cover_the_array(source: Any, target: Any, shape: tuple[int, int]) -> None:

@@ -57,6 +57,7 @@ def test_memory_may_begin_anywhere(width: int, lines: int, columns: int, threads
     check(x, range(1, width), threads=threads)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("order", ["columns", "rows", "diagonals"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_blocks_run_in_any_order(width: int, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +65,7 @@ def test_blocks_run_in_any_order(width: int, order: str, monkeypatch: pytest.Mon
     check(source(width, 3, 150), range(0, LINE_BYTES, 16))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", [8, 48, (32, 64), (256, 300)])
 @pytest.mark.parametrize("width", [2, 8])
 def test_super_vectors_begin_after_the_head(width: int, size: int | tuple[int, int]) -> None:

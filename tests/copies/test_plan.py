@@ -390,6 +390,7 @@ def test_addresses() -> None:
         assert address(a) == a.__array_interface__["data"][0] == memory._address_by_interface(a)
 
 
+@pytest.mark.share(7)
 @pytest.mark.parametrize(
     "size", [0, 1, 63, 4096, memory.HUGE_BYTES - 1, memory.HUGE_BYTES, memory.HUGE_BYTES + 5]
 )

@@ -130,6 +130,7 @@ def test_a_round_trip_restores_the_elements() -> None:
         assert tj.relayout(there, "tpu").buffer.tobytes() == first.buffer.tobytes()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "keywords",
     [

@@ -107,6 +107,7 @@ def strides_of(spec: CuteShape, order: str) -> tuple[int, ...]:
     return np.empty(spec.dimensions, spec.dtype, order=order).strides  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", [*ATOMS, *PADDED], ids=lambda case: f"{case[0]} {case[1]}")
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_every_element_is_at_its_offset(case: Text, order: str) -> None:

@@ -97,6 +97,7 @@ def test_nothing_outside_is_touched_at_lower_levels(level: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.share(15)
 @pytest.mark.parametrize("text", LAYOUTS)
 @pytest.mark.parametrize(("size", "specialize"), [(6, "structure"), ((3, 30), "sizes")])
 def test_packs_give_the_same_bytes(text: str, size: Any, specialize: str) -> None:

@@ -47,6 +47,7 @@ def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return a.shape == b.shape and a.tobytes() == np.ascontiguousarray(b).tobytes()
 
 
+@pytest.mark.share(19)
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(
     "case",

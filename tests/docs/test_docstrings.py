@@ -183,7 +183,7 @@ def test_properties_have_a_summary(name: str) -> None:
     check_summary(inspect.getdoc(properties()[name]))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("name", [*ROUTINES, *CLASSES, *properties()])
 def test_examples_give_what_they_show(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")

@@ -78,6 +78,7 @@ def test_predicted_orders_are_numpys() -> None:
             )
 
 
+@pytest.mark.rotated
 @pytest.mark.share(1)
 def test_results_have_numpys_order() -> None:
     for name, given in cases(share(60, 6), 2):
@@ -104,7 +105,7 @@ REDUCED: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("name", REDUCED)
 def test_reductions_have_numpys_order(name: str) -> None:
     run = tj.elementwise(REDUCED[name])

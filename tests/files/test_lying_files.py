@@ -83,6 +83,7 @@ def refused(target: Path, *arguments: object, code: int = 1) -> None:
         assert not list(target.parent.glob(".tilejit-*"))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", SAFETENSORS)
 def test_safetensors(tmp_path: Path, name: str) -> None:
     source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"

@@ -39,7 +39,7 @@ def test_shares_are_of_a_hundred_thousand() -> None:
     assert sum(target.share for target in TARGETS.values()) == INPUTS
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(7)
 @pytest.mark.parametrize("name", TARGETS)
 def test_hostile_input(name: str, seed: int) -> None:
     """Only TilejitError, and each input within 500,000 lines of Python and 64 MiB. The corpus comes first."""

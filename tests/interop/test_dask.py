@@ -77,6 +77,7 @@ def _one_thread() -> Any:
         yield
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("layout", "dtype", "dims", "chunks", "parameters"), CASES, ids=str)
 def test_chunks_are_packed_one_by_one(
     layout: Any, dtype: str, dims: tuple[int, ...], chunks: Any, parameters: Any, seed: int, tmp_path: Path

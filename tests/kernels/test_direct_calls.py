@@ -348,6 +348,7 @@ CALLS: dict[str, Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("name", CALLS)
 def test_reference_counts_stay(name: str) -> None:
     """After calls that native code answers, and after others."""
@@ -491,6 +492,7 @@ def test_a_forked_child_answers_calls() -> None:
     assert done.stdout.split()[-1] == "0", done.stderr
 
 
+@pytest.mark.rotated
 def test_each_thread_sees_the_program_of_its_last_call() -> None:
     """Direct calls and calls from Python, with layouts that threads share. Entries are replaced meanwhile."""
     double, halve = tj.elementwise(lambda a: a * 2), tj.kernel(halved)

@@ -85,7 +85,6 @@ def same(kernel: Any, function: Callable[..., None], given: tuple[Any, ...]) -> 
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("size", ["auto", 3, 64], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 @pytest.mark.parametrize("function", KERNELS, ids=lambda f: f.__name__)

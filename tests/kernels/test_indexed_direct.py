@@ -32,7 +32,7 @@ def answered(kernel: Any, *given: Any) -> bool:
     return kernel._last_answer() is not None
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("index", INTEGERS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_native_calls_agree_with_python(case: Case, index: str) -> None:
@@ -128,6 +128,7 @@ def test_a_checked_permutation_goes_through_python() -> None:
     assert not answered(kernel, np.zeros(4), np.arange(4.0), np.array([3, 0, 2, 1]))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("shape", [(1,), (67,), (3, 41), (2, 3, 17)], ids=str)
 def test_range_checks_find_elements_outside(dtype: str, shape: tuple[int, ...]) -> None:

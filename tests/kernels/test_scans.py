@@ -68,7 +68,7 @@ def same(kernel: tj.Kernel[..., Any], a: Any, start: Any) -> None:
         np.testing.assert_array_equal(np.signbit(y), np.signbit(expected))
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(15)
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 @pytest.mark.parametrize("function", [*EXACT, *BITS], ids=lambda f: f.__name__)
 def test_integers_are_exact(function: Callable[..., Any], dtype: Any) -> None:
@@ -96,7 +96,7 @@ def test_booleans(function: Callable[..., Any]) -> None:
 SPECIAL = (0.0, -0.0, 1.5, -2.5, float("inf"), float("-inf"), float("nan"), 3.0)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(7)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("function", EXTREMES, ids=lambda f: f.__name__)
 @given(data=st.data())
@@ -107,7 +107,7 @@ def test_extremes_of_floats_are_exact(function: Callable[..., Any], dtype: Any, 
     same(scans(function, virtual_vector_size=32), np.array(numbers, dtype), dtype.type(start))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("function", [sums, sums_before, differences], ids=lambda f: f.__name__)

@@ -89,6 +89,7 @@ def check(python: Callable[..., None], shape: tuple[int, ...], dtype: str = "f4"
         assert got.tobytes() == want.tobytes(), (python.__name__, shape, options)
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("size", SIZES_1D, ids=str)
 @pytest.mark.parametrize("python", [triad, backwards, every_third, branched])
 def test_one_dimension(python: Callable[..., None], size: Any) -> None:
@@ -100,6 +101,7 @@ def test_one_dimension(python: Callable[..., None], size: Any) -> None:
         assert given[2].tobytes() == wanted[2].tobytes(), (count, size)
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("size", [*SIZES_2D, 64, 1000], ids=str)
 @pytest.mark.parametrize("python", [scaled, turned, uneven])
 def test_two_dimensions(python: Callable[..., None], size: Any) -> None:
@@ -160,6 +162,7 @@ def test_the_deepest_nests_have_no_strips(tmp_path: Path, monkeypatch: pytest.Mo
     check(deep, (1,) * 16 + (3, 1, 2, 5), virtual_vector_size=(2,) * 8)
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u1"])
 @pytest.mark.parametrize("tail", ["mask", "scalar", "shift"])
 def test_auto_transposes_in_registers(dtype: str, tail: str) -> None:

@@ -34,7 +34,7 @@ def printed(case: OptCase) -> str:
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
     checked = mlir.check(case.text, printed(case), sizes=SIZES.get(len(case.sizes), (1, 15, 70)))
@@ -44,7 +44,7 @@ def test_printed_text_agrees_with_the_scalar_loops(case: OptCase) -> None:
 SIZES = {1: (1, 63, 64, 131), 2: (1, 9, 31, 43), 3: (1, 9, 20)}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_mlirs_text_agrees_if_arrays_end_with_loops(case: OptCase, version: int) -> None:
@@ -61,6 +61,7 @@ ENDS_ELSEWHERE = frozenset(case.name for case in CASES if "%n: index" in case.te
 """Cases with arrays that may continue after their loops, for which MLIR's text stores too much."""
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("sizes", [16, (4, 8)], ids=str)
 @pytest.mark.parametrize("name", LOOPS)
@@ -76,6 +77,7 @@ def test_print_and_read(name: str, sizes: int | tuple[int, int], interpreted: bo
         assert mlir.super_vectorize(wide, virtual_vector_size=sizes) == wide
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", WRONG)
 def test_errors_of_mlirs_pass_are_found(name: str, version: int) -> None:
@@ -109,7 +111,7 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_is_read_in_lanes(name: str) -> None:
     """Arithmetic on vectors gives the same as arithmetic on numbers."""

@@ -154,6 +154,7 @@ REDUCTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize("start", ["", ", %s"])
 @pytest.mark.parametrize("kind", REDUCTIONS)

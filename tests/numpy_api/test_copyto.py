@@ -391,6 +391,7 @@ def test_keywords_refused(call: Any, keywords: dict[str, Any], error: type[Excep
     assert not dst.any()
 
 
+@pytest.mark.share(13)
 @pytest.mark.parametrize("size", [1, 3, 64, (1, 1), (2, 8), (16, 16), (5, 3), (64, 64)], ids=str)
 @pytest.mark.parametrize("specialize", ["structure", "sizes"])
 def test_tuned_copies_give_the_same_bytes(size: Any, specialize: str) -> None:

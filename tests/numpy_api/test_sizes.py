@@ -108,7 +108,7 @@ def check(case: str, ours: Any, theirs: Any) -> None:
         raise AssertionError(case) from error
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("dtype", ["f4", "u1", ml_dtypes.bfloat16], ids=["f4", "u1", "bf16"])
 @pytest.mark.parametrize("name", CALLS)
 def test_routines(name: str, dtype: Any) -> None:
@@ -119,6 +119,7 @@ def test_routines(name: str, dtype: Any) -> None:
             assert (ours[0] is x) == (theirs[0] is x), case
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("dtype", ["f4", "i2"])
 @pytest.mark.parametrize("name", METHODS)
 def test_methods(name: str, dtype: str) -> None:

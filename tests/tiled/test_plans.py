@@ -509,6 +509,7 @@ def narrow_integers(layout: Any, dims: tuple[int, ...]) -> Any:
     return np.clip(np.arange(np.prod(dims)).reshape(dims) % 16 - 8, *layout.element.integer_range or (-8, 7))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["", "narrow", "wild"])
 @pytest.mark.parametrize(("name", "dtype"), CONVERTED, ids=lambda x: x if isinstance(x, str) else x.__name__)
 def test_values_of_other_dtypes_convert_like_elements(name: str, dtype: Any, kind: str) -> None:
@@ -562,6 +563,7 @@ def test_byte_arrays_pack_as_converted_elements(name: str) -> None:
         assert np.asarray(t).tobytes() == x.astype(layout.dtype).tobytes()
 
 
+@pytest.mark.rotated
 def test_arrays_that_numpy_converts_evict_no_plans() -> None:
     t = tj.pack(values("f32", (20, 80)), "{1,0:T(4,2)}")
     key, value = np.s_[:, 1:3], values("f32", (20, 2))

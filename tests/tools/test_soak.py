@@ -100,6 +100,7 @@ def test_mistakes_in_options(options: str, said: str, capsys: pytest.CaptureFixt
     assert said in error
 
 
+@pytest.mark.rotated
 def test_a_run_has_at_least_one_case() -> None:
     """However short its time and however many its jobs."""
     said = soaked("--cases", 1, "--jobs", 3, "--seconds", 1e-9, "--kinds", "copy")

@@ -90,7 +90,6 @@ TAILS = [
 """Rows with masks, and for rows that run in lanes also one of the other tails in turn."""
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("numbers", [{"n": 37, "m": 21}, {"n": 16, "m": 8}, {"n": 3, "m": 1}], ids=str)
 @pytest.mark.parametrize(("row", "tail"), TAILS, ids=lambda given: getattr(given, "name", given))
 def test_kernels_agree_with_the_interpreter(row: table.Row, numbers: dict[str, int], tail: str) -> None:

@@ -29,7 +29,7 @@ def kernel_of(case: Case, *, masked: bool = False) -> Function:
     return read_function(case.function).typed([*arrays, ArrayArg("idx", "i32", 1, "C")], masked=masked)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("sizes", [(8,), (4, 8)])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("case", [c for c in CASES if not c.apart], ids=lambda case: case.name)

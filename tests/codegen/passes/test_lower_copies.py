@@ -64,6 +64,7 @@ def chosen(group: str) -> dict[tuple[object, ...], Case]:
     return found
 
 
+@pytest.mark.rotated
 @pytest.mark.parametrize("group", GROUPS)
 def test_each_pass_keeps_the_meaning(group: str) -> None:
     some = {case.name: case for case in chosen(group).values()}

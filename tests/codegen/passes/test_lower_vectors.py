@@ -85,7 +85,7 @@ def check(kernel: Function, wide: Function, schedule: RegisterSchedule, numbers:
             assert np.array_equal(a, b), f"{name}: {argument.name} differs"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
 @pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
 def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
@@ -97,7 +97,7 @@ def test_each_pass_keeps_the_meaning(row: Row, tail: str) -> None:
         check(row.kernel, wide, schedule, numbers)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("tail", ["mask", "scalar"])
 @pytest.mark.parametrize("row", MEANT, ids=lambda row: row.name)
 def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
@@ -109,7 +109,7 @@ def test_strips_keep_the_meaning(row: Row, tail: str) -> None:
         check(row.kernel, strips, choose_registers(strips, 16, tail, stream=tail == "mask"), numbers)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("sizes", [(5, 40), (40, 8), (12, 12), (1, 100), (64, 64)], ids=str)
 @pytest.mark.parametrize("tail", ["mask", "shift", "scalar"])
 def test_strips_of_two_dimensions_keep_the_meaning(sizes: tuple[int, int], tail: str) -> None:

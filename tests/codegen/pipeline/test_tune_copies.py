@@ -77,6 +77,7 @@ def programs_of(text: str) -> list[CopyProgram]:
     return picker.programs
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("text", [GATHERED, CHUNKS], ids=["runs", "swizzled"])
 @pytest.mark.parametrize("thresholds", [NEVER, ALWAYS], ids=["in cache", "past it"])
 @pytest.mark.parametrize("threads", [1, 2])
@@ -205,6 +206,7 @@ def test_one_stage_and_two_give_the_same_bytes(
     assert len(found) == 3
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("_another_process")
 @pytest.mark.parametrize("make", [relayouted, converted, swizzled])
 def test_other_schedules_of_stages_give_the_same_bytes(

@@ -95,7 +95,7 @@ def aligned(size: int) -> NDArray[np.uint8]:
     return room[-room.ctypes.data % 64 :][:size]
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(21)
 @pytest.mark.parametrize("level", host_levels())
 @pytest.mark.parametrize(("family", "form"), forms(), ids=lambda x: getattr(x, "name", x))
 def test_each_access(family: AccessFamily, form: str, level: str) -> None:

@@ -79,6 +79,7 @@ def guard_lines(program: CopyProgram) -> None:
                 vars(inner.groups)[name] = _guarded(getattr(inner.groups, name))
 
 
+@pytest.mark.share(15)
 @pytest.mark.parametrize("name", LINES)
 def test_every_routine(name: str) -> None:
     found = re.fullmatch(r"(stream_)?(de)?interleave_lines_(\d)_u(\d+)", name)

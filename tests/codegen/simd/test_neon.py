@@ -56,6 +56,7 @@ def tools() -> None:
     pytest.skip(reason)
 
 
+@pytest.mark.rotated
 @pytest.mark.timeout(1200)  # compiles hundreds of kernels: minutes on a slow machine
 @pytest.mark.parametrize("group", GROUPS[::-1])
 def test_kernels_on_neon(group: str, tmp_path: Path) -> None:

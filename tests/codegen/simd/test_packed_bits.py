@@ -75,7 +75,7 @@ LAYOUTS = (
 @pytest.mark.parametrize("dims", [(64, 256), (61, 300), (128, 1), (9, 77), (33, 2049)], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("offset", [0, 16, 1])
-@pytest.mark.share(12)
+@pytest.mark.share(37)
 def test_layouts_by_definition(
     layout: str, dims: tuple[int, int], offset: int, streaming: bool, seed: int
 ) -> None:

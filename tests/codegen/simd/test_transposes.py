@@ -208,7 +208,6 @@ def tiles(r: Routine, shape: Problem) -> list[tuple[int, int]]:
     return [(r.side, r.side), (2 * r.side, 16 * r.side)]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("name", BLOCKED)
 def test_every_shape(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     r = routine(name)
@@ -229,7 +228,6 @@ def test_every_shape(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 LAYERED = [n for n in BLOCKED if routine(n).stage == "dense" and routine(n).width < 64]
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("name", LAYERED)
 def test_layers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several tiles in one buffer, the last with fewer; complete runs, partial runs, and both."""

@@ -104,7 +104,7 @@ def assert_close(name: str, dtype: str, lanes: int, x: Array, y: Array, got: Arr
     )
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(7)
 @pytest.mark.parametrize("lanes", [1, 2, 16, 32])
 @pytest.mark.parametrize("dtype", SUFFIX)
 def test_accuracy(dtype: str, lanes: int) -> None:
