@@ -82,7 +82,7 @@ def short_name(dtype: Any) -> str:
 
 
 def shrunk(dims: tuple[int, ...], dtype: Any, quick: bool) -> tuple[int, ...]:
-    """The dimensions, or for a quick run those of an eighth of the array. Multiples stay multiples.
+    """The dimensions; for a quick run, the dimensions of an eighth of the array. Multiples stay multiples.
 
     (8192, 4096) -> (1024, 4096)    (8191, 4097) -> (1023, 4097)
     """

@@ -1,4 +1,4 @@
-"""Check every file of the store: which are sound, and what is wrong with the others."""
+"""Check every file of the store: count the intact ones, and find the faults of the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """How many kernels and notes are sound, and the damaged files with their faults."""
+    """The numbers of intact kernels and notes, and the damaged files with their faults."""
 
     kernels: int
     notes: int
@@ -35,8 +35,8 @@ def verify_store(store: KernelStore) -> Verified:
     kernels = [(path, kernel_fault(store, path)) for path in store.entries()]
     notes = [(path, note_fault(store, path)) for path in store.notes()]
     damaged = [(path, fault) for path, fault in (*kernels, *notes) if fault and os.path.lexists(path)]
-    sound = [sum(not fault for _, fault in found) for found in (kernels, notes)]
-    return Verified(sound[0], sound[1], tuple(damaged))
+    intact = [sum(not fault for _, fault in found) for found in (kernels, notes)]
+    return Verified(intact[0], intact[1], tuple(damaged))
 
 
 def kernel_fault(store: KernelStore, path: Path) -> str:

@@ -79,7 +79,8 @@ go through the cache. Rows of 4, 8, 16, 32 and 227 lines run at 0.5, 0.8, 1.1, 1
 speed of a panel (elements of 2 to 8 bytes, 32 MB, Zen 4, 2026-11)."""
 
 FEW_HEADED_LINES = 2
-"""The same if panels would have fewer columns than a line of the source."""
+"""The same if panels would have fewer columns than a line of the source: packing f32 {0,1:T(8,128)} is 2.1
+times as fast."""
 
 SHORT_ROW_LINES = 6
 """Lines of each result row in a tile whose source rows are shorter than a lane."""
@@ -186,7 +187,7 @@ def _in_place(box: TransposeBox) -> TransposeSchedule | None:
 
 
 def _finds_lines(box: TransposeBox, rows: tuple[Axis, ...], columns: tuple[Axis, ...]) -> bool:
-    """Whether result rows that begin inside lines are streamed in place all the same.
+    """Whether result rows are also streamed in place if they begin inside lines.
 
     Their ends are written in narrow blocks, which do not convert. Prefetches may look for rows after those of
     the next tile, which a table of rows does not have.

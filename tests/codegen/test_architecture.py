@@ -55,7 +55,7 @@ FACADES = ("codegen", "tilejit", "tilejit.cute")
 """The modules that users import: lazy tables of names, which no package needs."""
 
 STARTED = ("tilejit.__main__",)
-"""Modules beside the packages, apart from `__init__.py`: `python -m tilejit` needs them there."""
+"""Modules beside the packages, except `__init__.py`: `python -m tilejit` needs them there."""
 
 USERS = ("tilejit.cli", "tilejit.files.resume")
 """The modules that import a facade anyway: the command line, and a journal with TileJIT's version."""
@@ -180,7 +180,7 @@ def test_few_modules_import_by_a_computed_name(path: Path) -> None:
 
 
 def test_no_import_cycles() -> None:
-    """Within a package, too. Imports in functions and for type checkers count."""
+    """Packages contain no cycles either. Imports in functions and for type checkers count."""
     edges = {name: {n for n in imported(path) if n in NAMES} - {name} for name, path in NAMES.items()}
     done: set[str] = set()
 

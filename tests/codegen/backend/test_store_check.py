@@ -1,4 +1,4 @@
-"""`verify_store` reports every file of a store as sound, or names what is wrong with it."""
+"""`verify_store` counts the intact files of a store and names the fault of each damaged one."""
 
 from __future__ import annotations
 
